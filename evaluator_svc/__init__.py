@@ -1,0 +1,1 @@
+"""The evaluator: judges candidates in processes that share nothing but buffers."""

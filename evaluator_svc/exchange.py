@@ -1,0 +1,95 @@
+"""What the evaluator's processes say to each other: plain dataclasses sent as JSON frames.
+
+Sent between supervisor, builder, runner and judge with `kernel_foundry.domain.plain`; file
+descriptors of shared buffers travel beside the frame. Knows nothing of sockets.
+"""
+
+from dataclasses import dataclass
+
+from kernel_foundry.domain.evaluation import Correctness, Fact
+from kernel_foundry.domain.finding import Finding
+
+ALIGNMENT_BYTES = 256
+"""Every tensor starts at a multiple of this, as the name table promises."""
+
+OUTPUT_SLOTS = 3
+"""Copies of the outputs in a shared buffer: one for each run that has to agree."""
+
+SEED_COUNT = 3
+"""Input sets drawn for each workload."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorSlot:
+    """Where one named tensor lies in a shared buffer."""
+
+    name: str
+    """Name-table name."""
+    role: str
+    """A `TensorRole` value."""
+    dtype: str
+    shape: tuple[int, ...]
+    size_bytes: int
+    offsets: tuple[int, ...]
+    """Byte offsets; one for an input, parameter or buffer, `OUTPUT_SLOTS` for an output."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draw:
+    """Inputs drawn for one workload: one shared buffer for each seed, all of one layout."""
+
+    draw: int
+    """Handle at the judge."""
+    workload: str
+    size_bytes: int
+    """Of each shared buffer."""
+    slots: tuple[TensorSlot, ...]
+    seed_count: int
+    """The buffers' file descriptors travel beside this message, in order of the seeds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptOutput:
+    """A timed call whose outputs were kept for verification."""
+
+    seed: int
+    """Index of the seed whose inputs it ran on."""
+    slot: int
+    """Output slot of that seed's shared buffer that holds its outputs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What the judge found in the outputs of one workload."""
+
+    correctness: Correctness
+    inputs_modified: tuple[str, ...] = ()
+    """Names of inputs or parameters that the candidate changed."""
+    is_wrong: bool = False
+    is_nondeterministic: bool = False
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasurePlan:
+    """How one measurement is taken; the same for candidate and baseline."""
+
+    seconds: float
+    min_samples: int = 10
+    max_samples: int = 1000
+    target_half_width: float = 0.01
+    """Relative half-width of the 95 % interval of the median."""
+    warmup_calls: int = 3
+    flush_bytes: int = 0
+    """0: warm."""
+    stop_above_ns: float = 0.0
+    """0: never stop early."""
+    order_seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeFacts:
+    """What the judge's process is, for evidence."""
+
+    process_id: int
+    facts: tuple[Fact, ...]

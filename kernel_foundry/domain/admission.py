@@ -1,0 +1,101 @@
+"""Admission: what is known of a task on a device before any candidate is made."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kernel_foundry.domain.device import DeviceSpec
+from kernel_foundry.domain.evaluation import Baseline
+from kernel_foundry.domain.task import Tolerance
+
+
+class TensorRole(StrEnum):
+    """Where a named tensor comes from."""
+
+    INPUT = "input"
+    PARAMETER = "parameter"
+    BUFFER = "buffer"
+    OUTPUT = "output"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedTensor:
+    """A tensor that a plan may name."""
+
+    name: str
+    role: TensorRole
+    dtype: str
+    """As torch spells it without the prefix, such as "float32"."""
+    shape: tuple[int, ...]
+    path: str = ""
+    """Dotted name in the module ("layers.0.weight"); empty for inputs and outputs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedScalar:
+    """A public scalar of the module that a plan may name."""
+
+    name: str
+    literal: str
+    """Its value as a Python literal, such as "1e-05", "True", "(2, 2)"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphKeyword:
+    """One keyword argument of a graph node; `value` is spelled as in `GraphNode.arguments`."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphNode:
+    """One operator of the exported reference, in execution order."""
+
+    name: str
+    """Unique in the graph, such as "add_1"; placeholders carry their name-table name."""
+    op: str
+    """"placeholder", "output", or the ATen overload such as "aten.add.Tensor"."""
+    arguments: tuple[str, ...]
+    """Positional: "%name" for another node, else a Python literal."""
+    keywords: tuple[GraphKeyword, ...]
+    dtype: str
+    """Of the result; empty when it is not a tensor."""
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadAdmission:
+    """Facts of one workload."""
+
+    workload: str
+    held_out: bool
+    tensors: tuple[NamedTensor, ...]
+    scalars: tuple[NamedScalar, ...]
+    graph: tuple[GraphNode, ...]
+    """Empty when the reference cannot be exported (said in `Admission.warnings`)."""
+    flops: int
+    minimal_bytes: int
+    """Bytes of every input and parameter read once and every output written once."""
+    sol_ns: float
+    """max(minimal_bytes / bandwidth, flops / peak), from the device's measured peaks."""
+    baselines: tuple[Baseline, ...]
+    """Empty for held-out workloads."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """A task as a device sees it. A refused one has reasons and may lack workloads."""
+
+    task: str
+    """Digest of the task."""
+    device: DeviceSpec
+    workloads: tuple[WorkloadAdmission, ...]
+    tolerance: Tolerance
+    refusals: tuple[str, ...] = ()
+    """Why no money should be spent on this task; empty when admitted."""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def admitted(self) -> bool:
+        """True when nothing speaks against the task."""
+        return not self.refusals

@@ -1,0 +1,57 @@
+"""Candidates: kernel source and launch plan, with where they came from.
+
+Knows nothing of scores: what the hardware said stands in `Evaluation`.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kernel_foundry.domain.digest import content_digest
+from kernel_foundry.domain.language import Language
+
+
+class Operator(StrEnum):
+    """How a proposal is made from what is known."""
+
+    SEED = "seed"
+    MUTATE = "mutate"
+    COMBINE = "combine"
+    REPAIR = "repair"
+    TEMPLATISE = "templatise"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelSource:
+    """Device code plus its launch plan."""
+
+    language: Language
+    device_code: str
+    """Text of the `sycl` or `cuda` block."""
+    plan: str
+    """Text of the `python` block."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 hex digest of language, device code and plan."""
+        return content_digest(self.language.value, self.device_code, self.plan)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A proposed kernel and its provenance."""
+
+    source: KernelSource
+    parents: tuple[str, ...] = ()
+    """Digests of the candidates it was made from; empty for a seed."""
+    operator: Operator = Operator.SEED
+    generation: int = 0
+    """One more than the largest generation among its parents."""
+    prompt_digest: str = ""
+    """Digest of the prompt that it answers; empty when written by hand."""
+    model: str = ""
+    """Name of the model that wrote it; empty when written by hand."""
+
+    @property
+    def digest(self) -> str:
+        """Identity of the candidate: that of its source, wherever it came from."""
+        return self.source.digest

@@ -1,0 +1,79 @@
+"""Devices, what they can do, and what an evaluator offers.
+
+Facts are queried from the device, never taken from a list of known models.
+"""
+
+from dataclasses import dataclass
+
+from kernel_foundry.domain.language import Language
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peaks:
+    """Measured limits of a device, taken once with our own kernels and cached."""
+
+    bandwidth_bytes_per_second: float
+    """Streaming copy, bytes read plus written, of data larger than the last-level cache."""
+    cache_bandwidth_bytes_per_second: float
+    """The same for data that stays in the last-level cache."""
+    flops_per_second: float
+    """float32 fused multiply-adds, two operations each."""
+    launch_ns: float
+    """Submit and wait of an empty kernel."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceSpec:
+    """A device and the facts that prompts, plans and rooflines need."""
+
+    id: str
+    """Such as "sycl:0", "cuda:1" or "null:0"."""
+    language: Language
+    name: str
+    vendor: str
+    architecture: str
+    driver_version: str
+    compute_units: int
+    sub_group_size: int
+    """Preferred (widest common) sub-group or warp size, in work-items."""
+    max_block: int
+    """Most work-items of a work-group."""
+    shared_bytes: int
+    """Local memory of a work-group, opt-in maximum."""
+    memory_bytes: int
+    cache_bytes: int
+    """Last-level cache."""
+    peaks: Peaks | None = None
+    """None until measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Availability:
+    """Whether a device kind can be used here, and if not, why."""
+
+    kind: str
+    """"sycl", "cuda" or "null"."""
+    available: bool
+    reason: str = ""
+    """Loader's or driver's own words; empty when available."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsolationReport:
+    """What locks builder and runner processes in, as found in force on this host."""
+
+    mechanisms: tuple[str, ...]
+    """Such as "bubblewrap", "landlock", "seccomp", "rlimits"; empty: none."""
+    missing: tuple[str, ...] = ()
+    """What could not be had, each with its reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What one evaluator offers."""
+
+    devices: tuple[DeviceSpec, ...]
+    availability: tuple[Availability, ...]
+    isolation: IsolationReport
+    versions: tuple[str, ...] = ()
+    """Such as "torch 2.13.0+cpu"; for people and evidence, never parsed."""

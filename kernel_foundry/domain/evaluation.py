@@ -1,0 +1,213 @@
+"""Evaluations: the verdict on a candidate, with its evidence.
+
+A failing candidate is data here, never an exception. Times are float nanoseconds.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kernel_foundry.domain.finding import Finding
+from kernel_foundry.domain.measures import Measures
+
+
+class EvaluationOutcome(StrEnum):
+    """PASSED, or the stage and way in which a candidate failed."""
+
+    PASSED = "passed"
+    REJECTED = "rejected"
+    EXTRACTION_FAILED = "extraction_failed"
+    PLAN_ERROR = "plan_error"
+    COMPILE_ERROR = "compile_error"
+    LAUNCH_ERROR = "launch_error"
+    CRASHED = "crashed"
+    TIMEOUT = "timeout"
+    WRONG_RESULT = "wrong_result"
+    NONDETERMINISTIC = "nondeterministic"
+
+
+class StopReason(StrEnum):
+    """Why a measurement ended."""
+
+    CONVERGED = "converged"
+    MAX_SAMPLES = "max_samples"
+    BUDGET = "budget"
+    SLOWER_THAN_INCUMBENT = "slower_than_incumbent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One TUNE name and the value chosen for it, written as in a plan ("128", "True")."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompileReport:
+    """What the compiler said; present once a build was tried."""
+
+    log: str
+    """Diagnostics, at most 64 KiB."""
+    compile_ns: float
+    """Time of the build; 0 when the object came from the cache."""
+    cached: bool
+    object_bytes: int
+    """Size of the object code; 0 when the build failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correctness:
+    """Comparison with the reference over all seeds of one workload; the worst counts."""
+
+    max_abs_error: float
+    """NaN when the candidate wrote NaN."""
+    max_rel_error: float
+    mismatch_count: int
+    element_count: int
+    """Elements compared, all seeds and outputs."""
+    first_mismatch: int | None
+    """Flat index in the output, or None."""
+    seed_count: int
+    run_count: int
+    """Runs that had to agree for each seed."""
+    bitwise_reproducible: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """Raw samples of one measurement and what follows from them."""
+
+    samples_ns: tuple[float, ...]
+    """From the first submit to completion, steady clock (CPU) or device events."""
+    device_ns: tuple[float, ...] = ()
+    """Event spans beside it, where the device gives them."""
+    median_ns: float
+    ci95_ns: tuple[float, float]
+    """95 % confidence interval of the median, (lower, upper)."""
+    stop_reason: StopReason
+    is_cold: bool
+    """True when caches were flushed before each sample."""
+    warmup_count: int
+    discarded_count: int
+    """Samples dropped because the device throttled."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """A PyTorch way to run the same workload, timed by the same loop."""
+
+    name: str
+    """"eager", "torch.compile" or "cuda_graph"."""
+    timing: Timing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadResult:
+    """What happened on one workload. `timing` is None for held-out and failed ones."""
+
+    workload: str
+    held_out: bool = False
+    correctness: Correctness | None = None
+    timing: Timing | None = None
+    warm_timing: Timing | None = None
+    baselines: tuple[Baseline, ...] = ()
+    sol_ns: float | None = None
+    """Speed of light: roofline bound of the workload on this device."""
+
+    @property
+    def speedup(self) -> float | None:
+        """Fastest baseline over candidate, medians; None when not timed."""
+        return self._ratio(tuple(b.timing.median_ns for b in self.baselines))
+
+    @property
+    def speedup_eager(self) -> float | None:
+        """Eager over candidate, medians; None when not timed."""
+        return self._ratio(tuple(b.timing.median_ns for b in self.baselines if b.name == "eager"))
+
+    @property
+    def roofline_share(self) -> float | None:
+        """Speed-of-light time over the candidate's median, dimensionless."""
+        if self.timing is None or self.sol_ns is None:
+            return None
+        return self.sol_ns / self.timing.median_ns
+
+    def _ratio(self, medians_ns: tuple[float, ...]) -> float | None:
+        if self.timing is None or not medians_ns:
+            return None
+        return min(medians_ns) / self.timing.median_ns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageTime:
+    """Wall time of one stage of an evaluation."""
+
+    stage: str
+    """parse, policy, build, bind, prepare, correctness, timing, behaviour or diagnosis."""
+    wall_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One line of evidence for people: what was used and how (never parsed)."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """The verdict on one candidate in one configuration on one device."""
+
+    candidate: str
+    """Digest of the candidate's source; of the raw reply when nothing could be extracted."""
+    task: str
+    """Digest of the task."""
+    device: str
+    """Id of the device."""
+    outcome: EvaluationOutcome
+    configuration: tuple[Setting, ...] = ()
+    compile: CompileReport | None = None
+    workloads: tuple[WorkloadResult, ...] = ()
+    measures: Measures | None = None
+    """None until the source could be read."""
+    fitness: float = 0.0
+    """In [0, 1], see `kernel_foundry.domain.fitness`."""
+    findings: tuple[Finding, ...] = ()
+    stages: tuple[StageTime, ...] = ()
+    evidence: tuple[Fact, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.outcome is EvaluationOutcome.PASSED:
+            if self.compile is None or self.measures is None:
+                raise ValueError("a PASSED evaluation has a compile report and measures")
+            timed = [w for w in self.workloads if not w.held_out]
+            if not timed or any(w.timing is None for w in timed):
+                raise ValueError("a PASSED evaluation has a timing for every timed workload")
+        elif any(w.timing is not None for w in self.workloads) and (
+            self.outcome not in (EvaluationOutcome.REJECTED, EvaluationOutcome.WRONG_RESULT)
+        ):
+            raise ValueError(f"a {self.outcome.name} evaluation has no timing")
+
+    @property
+    def passed(self) -> bool:
+        """True when the candidate is correct and timed."""
+        return self.outcome is EvaluationOutcome.PASSED
+
+    @property
+    def speedup(self) -> float | None:
+        """Geometric mean over timed workloads of the fastest baseline over the candidate."""
+        return _geometric_mean(tuple(w.speedup for w in self.workloads if not w.held_out))
+
+    @property
+    def speedup_eager(self) -> float | None:
+        """Geometric mean over timed workloads of eager over the candidate."""
+        return _geometric_mean(tuple(w.speedup_eager for w in self.workloads if not w.held_out))
+
+
+def _geometric_mean(values: tuple[float | None, ...]) -> float | None:
+    product = 1.0
+    for value in values:
+        if value is None:
+            return None
+        product *= value
+    return product ** (1.0 / len(values)) if values else None

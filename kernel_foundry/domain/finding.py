@@ -1,0 +1,67 @@
+"""Findings: typed diagnoses of a candidate, each with numbers and a hint for the next one."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """How much a finding matters to the next proposal."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class FindingKind(StrEnum):
+    """What a finding is about."""
+
+    EXTRACTION = "extraction"
+    PLAN = "plan"
+    POLICY = "policy"
+    COMPILE_ERROR = "compile_error"
+    COMPILE_WARNING = "compile_warning"
+    LAUNCH_RESOURCE = "launch_resource"
+    ILLEGAL_ACCESS = "illegal_access"
+    TIME_LIMIT = "time_limit"
+    MEMORY_LIMIT = "memory_limit"
+    INPUT_MODIFIED = "input_modified"
+    OUTPUT_NOT_WRITTEN = "output_not_written"
+    MISMATCH = "mismatch"
+    CONSTANT_FACTOR = "constant_factor"
+    BORDER_MISMATCH = "border_mismatch"
+    TRANSPOSED = "transposed"
+    NOT_A_NUMBER = "not_a_number"
+    PRECISION = "precision"
+    NONDETERMINISM = "nondeterminism"
+    IMPOSSIBLE_TIME = "impossible_time"
+    ROOFLINE = "roofline"
+    MEMORY_BOUND = "memory_bound"
+    COMPUTE_BOUND = "compute_bound"
+    LATENCY_BOUND = "latency_bound"
+    LAUNCH_BOUND = "launch_bound"
+    REGISTER_PRESSURE = "register_pressure"
+    STRIDED_ACCESS = "strided_access"
+    NOISY_TIMING = "noisy_timing"
+    CACHED_DATA = "cached_data"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """One named number behind a finding; the unit is in the name."""
+
+    name: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One diagnosis."""
+
+    kind: FindingKind
+    severity: Severity
+    message: str
+    line: int | None = None
+    """1-based line in the device code (compile errors) or the plan (plan errors)."""
+    evidence: tuple[Evidence, ...] = ()
+    hint: str = ""
+    """What to try next; empty when there is nothing to say."""

@@ -1,0 +1,29 @@
+"""Behaviour measures: the coordinates of a kernel in the archive's grid (design: behaviour)."""
+
+from dataclasses import dataclass
+
+LEVELS = 4
+"""Levels of each measure, 0 to 3."""
+
+DIMENSIONS = ("memory", "algorithm", "synchronization")
+"""The three measures, in grid order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Measures:
+    """Coordinates of a kernel, each a level from 0 to 3."""
+
+    memory: int
+    algorithm: int
+    synchronization: int
+
+    def __post_init__(self) -> None:
+        for name in DIMENSIONS:
+            level = getattr(self, name)
+            if not 0 <= level < LEVELS:
+                raise ValueError(f"measure {name} is {level}, expected 0 to {LEVELS - 1}")
+
+    @property
+    def cell(self) -> tuple[int, int, int]:
+        """Grid cell (memory, algorithm, synchronization)."""
+        return (self.memory, self.algorithm, self.synchronization)

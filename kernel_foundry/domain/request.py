@@ -1,0 +1,87 @@
+"""What is asked of an evaluator and of a generator, and what a generator answers."""
+
+from dataclasses import dataclass
+
+from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.archive import Selection
+from kernel_foundry.domain.candidate import Candidate
+from kernel_foundry.domain.evaluation import Setting
+from kernel_foundry.domain.task import Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationLimits:
+    """How long a candidate may take; what exceeds it ends as TIMEOUT."""
+
+    build_seconds: float = 20.0
+    run_seconds: float = 10.0
+    """For one run of the launch sequence's correctness part on one workload."""
+    timing_seconds: float = 1.0
+    """Budget of the timed samples of one workload."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationRequest:
+    """One candidate text to be judged."""
+
+    task: Task
+    device: str
+    """Device id; "" takes the evaluator's first device."""
+    text: str
+    """The candidate as Markdown with two fenced blocks."""
+    configuration: tuple[Setting, ...] = ()
+    """TUNE values that differ from the defaults."""
+    limits: EvaluationLimits = EvaluationLimits()
+    fresh_baselines: bool = False
+    """Time the baselines again, in blocks that alternate with the candidate's (promotion)."""
+    stop_above_ns: tuple[float, ...] = ()
+    """Incumbent medians of the timed workloads; a clearly slower candidate stops early."""
+    request_id: str = ""
+    """Idempotency key of a retried call; empty: none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenUsage:
+    """Cost of one exchange with a model."""
+
+    model: str
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float
+    latency_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetCaps:
+    """Hard caps of a run; None: unlimited."""
+
+    cost_usd: float | None = None
+    tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalRequest:
+    """One proposal to be made."""
+
+    run: str
+    task: Task
+    admission: Admission
+    selection: Selection
+    models: tuple[str, ...]
+    seed: int
+    caps: BudgetCaps = BudgetCaps()
+    spent_usd: float = 0.0
+    """What the run has spent so far, all models."""
+    spent_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A model's answer. `candidate` is None when the reply holds no whole candidate."""
+
+    text: str
+    """The candidate as Markdown; the raw reply when nothing could be extracted."""
+    candidate: Candidate | None
+    failure: str = ""
+    """Why there is no candidate."""
+    usage: tuple[TokenUsage, ...] = ()

@@ -1,0 +1,80 @@
+"""Tasks: a PyTorch reference, the workloads it runs on and how close is right.
+
+Knows nothing of files; `evaluator_svc` runs the reference, `kernel_foundry.task_file` reads it.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kernel_foundry.domain.digest import content_digest
+
+
+class Precision(StrEnum):
+    """Data type that inputs and weights are cast to."""
+
+    FP32 = "fp32"
+    FP16 = "fp16"
+    BF16 = "bf16"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tolerance:
+    """Bound of an element's error: |a - e| <= atol * scale + rtol * |e|."""
+
+    rtol: float
+    """Relative part, dimensionless."""
+    atol: float
+    """Absolute part, in units of the scale of the element's row (1 where given by hand)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """One module-level constant of the task file that a workload overrides."""
+
+    name: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """One concrete set of shapes."""
+
+    name: str
+    """Unique in its task, such as "batch_size=16,dim=1024" or "default"."""
+    sizes: tuple[Size, ...] = ()
+    held_out: bool = False
+    """Never shown to the model and never timed; correctness only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A slow operator to be made fast. Has at least one workload that is not held out."""
+
+    name: str
+    reference: str
+    """Python text in KernelBench format: Model, get_inputs, get_init_inputs."""
+    workloads: tuple[Workload, ...]
+    tolerance: Tolerance | None = None
+    """None: derived at admission."""
+    precision: Precision = Precision.FP32
+    training: bool = True
+    library_ops: tuple[str, ...] = ()
+    instructions: str = ""
+
+    def __post_init__(self) -> None:
+        if not any(not w.held_out for w in self.workloads):
+            raise ValueError(f"task {self.name}: needs a workload that is not held out")
+        if len({w.name for w in self.workloads}) != len(self.workloads):
+            raise ValueError(f"task {self.name}: workload names must differ")
+
+    @property
+    def digest(self) -> str:
+        """Identity of everything that decides a verdict: all but name and instructions."""
+        return content_digest(
+            self.reference,
+            repr(self.workloads),
+            repr(self.tolerance),
+            self.precision.value,
+            repr(self.training),
+            repr(self.library_ops),
+        )

@@ -1,0 +1,166 @@
+"""Exceptions: our own failures. A candidate's failure is an `EvaluationOutcome`, never one of these.
+
+Each class carries its gRPC code and a stable reason, so that `kernel_foundry.rpc.status` can map
+it both ways without parsing a message. Knows nothing of grpc.
+"""
+
+from enum import IntEnum
+from typing import ClassVar
+
+
+class StatusCode(IntEnum):
+    """gRPC's status codes, by number."""
+
+    INVALID_ARGUMENT = 3
+    DEADLINE_EXCEEDED = 4
+    NOT_FOUND = 5
+    ALREADY_EXISTS = 6
+    RESOURCE_EXHAUSTED = 8
+    FAILED_PRECONDITION = 9
+    ABORTED = 10
+    INTERNAL = 13
+    UNAVAILABLE = 14
+    DATA_LOSS = 15
+
+
+class KernelFoundryError(Exception):
+    """Base of all our failures.
+
+    Args:
+        message: What happened, what was expected and what to do.
+        metadata: Every dynamic value of the message, for machines.
+    """
+
+    code: ClassVar[StatusCode] = StatusCode.INTERNAL
+    reason: ClassVar[str] = "INTERNAL_ERROR"
+
+    def __init__(self, message: str, **metadata: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.metadata = metadata
+
+
+class InvalidArgumentError(KernelFoundryError):
+    """A request that is wrong whatever the state; `metadata["field"]` names the field path."""
+
+    code = StatusCode.INVALID_ARGUMENT
+    reason = "INVALID_ARGUMENT"
+
+
+class TaskInvalidError(KernelFoundryError):
+    """A task file that is no task: no `Model`, a reference that raises, an unknown key."""
+
+    code = StatusCode.INVALID_ARGUMENT
+    reason = "TASK_INVALID"
+
+
+class RunNotFoundError(KernelFoundryError):
+    """No run of that name in the store."""
+
+    code = StatusCode.NOT_FOUND
+    reason = "RUN_NOT_FOUND"
+
+
+class EliteNotFoundError(KernelFoundryError):
+    """The run has no such elite."""
+
+    code = StatusCode.NOT_FOUND
+    reason = "ELITE_NOT_FOUND"
+
+
+class AlreadyExistsError(KernelFoundryError):
+    """The same id with different content."""
+
+    code = StatusCode.ALREADY_EXISTS
+    reason = "ALREADY_EXISTS"
+
+
+class BackendUnavailableError(KernelFoundryError):
+    """Language, device or compiler that this evaluator does not have; carries the reason."""
+
+    code = StatusCode.FAILED_PRECONDITION
+    reason = "BACKEND_UNAVAILABLE"
+
+
+class IsolationUnavailableError(KernelFoundryError):
+    """No sandbox on this host and no explicit flag to go without."""
+
+    code = StatusCode.FAILED_PRECONDITION
+    reason = "ISOLATION_UNAVAILABLE"
+
+
+class TaskRefusedError(KernelFoundryError):
+    """Admission refused the task; the message lists why."""
+
+    code = StatusCode.FAILED_PRECONDITION
+    reason = "TASK_REFUSED"
+
+
+class DeviceBusyError(KernelFoundryError):
+    """The device's queue is full."""
+
+    code = StatusCode.UNAVAILABLE
+    reason = "DEVICE_BUSY"
+
+
+class ShuttingDownError(KernelFoundryError):
+    """The service is draining."""
+
+    code = StatusCode.UNAVAILABLE
+    reason = "SHUTTING_DOWN"
+
+
+class ServiceUnavailableError(KernelFoundryError):
+    """A service cannot be reached; the message names its target."""
+
+    code = StatusCode.UNAVAILABLE
+    reason = "SERVICE_UNAVAILABLE"
+
+
+class ProcessLostError(KernelFoundryError):
+    """A builder or judge died, or a runner before the candidate ran."""
+
+    code = StatusCode.UNAVAILABLE
+    reason = "PROCESS_LOST"
+
+
+class LlmQuotaError(KernelFoundryError):
+    """A provider's quota, or the run's own budget, is used up."""
+
+    code = StatusCode.RESOURCE_EXHAUSTED
+    reason = "LLM_QUOTA"
+
+
+class LlmUnavailableError(KernelFoundryError):
+    """A provider cannot be reached or answers with its own failure."""
+
+    code = StatusCode.UNAVAILABLE
+    reason = "LLM_UNAVAILABLE"
+
+
+class LlmConfigurationError(KernelFoundryError):
+    """An unknown model or a missing key; the message says which variable to set."""
+
+    code = StatusCode.FAILED_PRECONDITION
+    reason = "LLM_CONFIGURATION"
+
+
+class DeadlineExceededError(KernelFoundryError):
+    """The call's own deadline, not a kernel's time limit."""
+
+    code = StatusCode.DEADLINE_EXCEEDED
+    reason = "DEADLINE_EXCEEDED"
+
+
+class StoreUnavailableError(KernelFoundryError):
+    """The store is locked, full or cannot be opened; nothing told before is lost."""
+
+    code = StatusCode.UNAVAILABLE
+    reason = "STORE_UNAVAILABLE"
+
+
+class CorruptArchiveError(KernelFoundryError):
+    """The store cannot be read, or was written by a newer version."""
+
+    code = StatusCode.DATA_LOSS
+    reason = "CORRUPT_ARCHIVE"

@@ -1,0 +1,144 @@
+"""The three services as callers see them; local objects and gRPC clients both are one.
+
+Methods raise `KernelFoundryError`s for our own failures; a candidate's failure is data.
+"""
+
+from typing import Protocol
+
+from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.archive import (
+    AddResult,
+    ArchiveStats,
+    Elite,
+    Run,
+    RunSpec,
+    RunState,
+    Selection,
+    ToldEvaluation,
+)
+from kernel_foundry.domain.candidate import Candidate
+from kernel_foundry.domain.device import Capabilities
+from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.request import EvaluationRequest, Proposal, ProposalRequest
+from kernel_foundry.domain.task import Task
+
+
+class Evaluator(Protocol):
+    """Judges candidates on its devices."""
+
+    async def capabilities(self) -> Capabilities:
+        """Return devices, what is missing and why, and what isolates candidates."""
+        ...
+
+    async def admit(self, task: Task, device: str = "") -> Admission:
+        """Run the reference, time baselines, derive the tolerance.
+
+        Cached by task and device. A refused task is an `Admission` with refusals.
+
+        Raises:
+            TaskInvalidError: the file is no task or the reference raises.
+            BackendUnavailableError: no such device here.
+        """
+        ...
+
+    async def evaluate(self, request: EvaluationRequest) -> Evaluation:
+        """Judge one candidate. Never raises for a bad candidate.
+
+        Raises:
+            TaskInvalidError, BackendUnavailableError: as `admit`.
+            TaskRefusedError: the task is not admitted.
+            ProcessLostError: one of our own processes died.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Stop every process and release every device."""
+        ...
+
+
+class Archive(Protocol):
+    """Remembers what worked where and says what to try next."""
+
+    async def create_run(self, spec: RunSpec) -> Run:
+        """Create a run, or return it when it exists with an equal spec.
+
+        Raises:
+            AlreadyExistsError: the name is taken by a run with another spec.
+        """
+        ...
+
+    async def get_run(self, name: str) -> Run:
+        """Return a run; "" names the newest.
+
+        Raises:
+            RunNotFoundError: there is none.
+        """
+        ...
+
+    async def list_runs(self) -> tuple[Run, ...]:
+        """Return all runs, newest first."""
+        ...
+
+    async def finish_run(self, name: str, state: RunState) -> Run:
+        """Record where the run stands."""
+        ...
+
+    async def select(self, run: str) -> Selection:
+        """Return the assignment of the next proposal; two calls differ."""
+        ...
+
+    async def tell(
+        self,
+        run: str,
+        candidate: Candidate,
+        evaluation: Evaluation,
+        *,
+        request_id: str,
+        cost_usd: float = 0.0,
+    ) -> AddResult:
+        """Record a verdict durably, then answer. The same request_id tells once.
+
+        Raises:
+            AlreadyExistsError: the request_id was used for another candidate.
+        """
+        ...
+
+    async def elites(self, run: str) -> tuple[Elite, ...]:
+        """Return the elites, best first."""
+        ...
+
+    async def evaluations(
+        self, run: str, *, after: int = 0, limit: int = 100
+    ) -> tuple[ToldEvaluation, ...]:
+        """Return up to `limit` told evaluations with a sequence above `after`, in order."""
+        ...
+
+    async def stats(self, run: str) -> ArchiveStats:
+        """Return the archive's statistics."""
+        ...
+
+    async def close(self) -> None:
+        """Flush and close the store."""
+        ...
+
+
+class Generator(Protocol):
+    """Proposes candidates."""
+
+    async def propose(self, request: ProposalRequest) -> Proposal:
+        """Make one proposal. A useless reply is a `Proposal` without candidate.
+
+        Raises:
+            LlmQuotaError: the budget or the provider's quota is used up.
+            LlmUnavailableError: no model answers.
+            LlmConfigurationError: unknown model or missing key.
+        """
+        ...
+
+    async def list_models(self) -> tuple[str, ...]:
+        """Return the models that can be used now, the default first."""
+        ...
+
+    async def close(self) -> None:
+        """Release connections."""
+        ...
