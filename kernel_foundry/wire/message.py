@@ -67,6 +67,7 @@ def read_field(kind: type[T], message: Message, name: str) -> T:
     return typing.cast("T", _read(kind, message, name, name))
 
 
+@cache
 def enum_members(kind: type[Enum], descriptor: EnumDescriptor) -> dict[int, Enum | None]:
     """Return the domain member for each number of a proto enum; None where there is none.
 
@@ -88,11 +89,6 @@ def _invalid(path: str, what: str) -> InvalidArgumentError:
 def _field_types(kind: type) -> dict[str, Any]:
     hints = typing.get_type_hints(kind)
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
-
-
-@cache
-def _enum_by_number(kind: type[Enum], descriptor: EnumDescriptor) -> dict[int, Enum | None]:
-    return enum_members(kind, descriptor)
 
 
 @cache
@@ -168,7 +164,7 @@ def _read_value(kind: Any, field: FieldDescriptor, value: Any, path: str) -> Any
         return from_message(kind, value, path)
     if field.enum_type is None:
         return value
-    member = _enum_by_number(kind, field.enum_type).get(value)
+    member = enum_members(kind, field.enum_type).get(value)
     if member is None:
         raise _invalid(path, f"{value} is no {kind.__name__}")
     return member

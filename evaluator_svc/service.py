@@ -1,0 +1,50 @@
+"""The evaluator as a gRPC service: messages in, the port's calls, messages out."""
+
+from grpc.aio import ServicerContext
+
+from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.domain.task import Task
+from kernel_foundry.evaluator.v1 import evaluator_service_pb2 as pb2
+from kernel_foundry.evaluator.v1 import evaluator_service_pb2_grpc as pb2_grpc
+from kernel_foundry.ports import Evaluator
+from kernel_foundry.rpc.server import Service
+from kernel_foundry.wire.message import build, read_field
+
+
+class EvaluatorServicer(pb2_grpc.EvaluatorServiceServicer):
+    """Adapts any `Evaluator` to gRPC; errors are mapped by the server's interceptor."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+
+    async def GetCapabilities(
+        self, request: pb2.GetCapabilitiesRequest, context: ServicerContext
+    ) -> pb2.GetCapabilitiesResponse:
+        capabilities = await self._evaluator.capabilities()
+        return build(pb2.GetCapabilitiesResponse, capabilities=capabilities)
+
+    async def AdmitTask(
+        self, request: pb2.AdmitTaskRequest, context: ServicerContext
+    ) -> pb2.AdmitTaskResponse:
+        task = read_field(Task, request, "task")
+        admission = await self._evaluator.admit(task, request.device)
+        return build(pb2.AdmitTaskResponse, admission=admission)
+
+    async def EvaluateKernel(
+        self, request: pb2.EvaluateKernelRequest, context: ServicerContext
+    ) -> pb2.EvaluateKernelResponse:
+        asked = read_field(EvaluationRequest, request, "request")
+        evaluation = await self._evaluator.evaluate(asked)
+        return build(pb2.EvaluateKernelResponse, evaluation=evaluation)
+
+
+def evaluator_service(evaluator: Evaluator) -> Service:
+    """Return `evaluator` as a service; the server closes it at its end."""
+    return Service(
+        name=pb2.DESCRIPTOR.services_by_name["EvaluatorService"].full_name,
+        register=lambda server: pb2_grpc.add_EvaluatorServiceServicer_to_server(
+            EvaluatorServicer(evaluator), server
+        ),
+        prepare=evaluator.capabilities,  # the device probe
+        close=evaluator.close,
+    )

@@ -1,0 +1,41 @@
+"""The generator as a gRPC service: messages in, the port's calls, messages out."""
+
+from grpc.aio import ServicerContext
+
+from kernel_foundry.domain.request import ProposalRequest
+from kernel_foundry.generator.v1 import generator_service_pb2 as pb2
+from kernel_foundry.generator.v1 import generator_service_pb2_grpc as pb2_grpc
+from kernel_foundry.ports import Generator
+from kernel_foundry.rpc.server import Service
+from kernel_foundry.wire.message import build, read_field
+
+
+class GeneratorServicer(pb2_grpc.GeneratorServiceServicer):
+    """Adapts any `Generator` to gRPC; errors are mapped by the server's interceptor."""
+
+    def __init__(self, generator: Generator) -> None:
+        self._generator = generator
+
+    async def ProposeCandidate(
+        self, request: pb2.ProposeCandidateRequest, context: ServicerContext
+    ) -> pb2.ProposeCandidateResponse:
+        asked = read_field(ProposalRequest, request, "request")
+        proposal = await self._generator.propose(asked)
+        return build(pb2.ProposeCandidateResponse, proposal=proposal)
+
+    async def ListModels(
+        self, request: pb2.ListModelsRequest, context: ServicerContext
+    ) -> pb2.ListModelsResponse:
+        return pb2.ListModelsResponse(models=await self._generator.list_models())
+
+
+def generator_service(generator: Generator) -> Service:
+    """Return `generator` as a service; the server closes it at its end."""
+    return Service(
+        name=pb2.DESCRIPTOR.services_by_name["GeneratorService"].full_name,
+        register=lambda server: pb2_grpc.add_GeneratorServiceServicer_to_server(
+            GeneratorServicer(generator), server
+        ),
+        prepare=generator.list_models,
+        close=generator.close,
+    )

@@ -1,0 +1,123 @@
+"""`Archive` over gRPC: the same port, another process."""
+
+from kernel_foundry.archive.v1 import archive_service_pb2 as pb2
+from kernel_foundry.archive.v1.archive_service_pb2_grpc import ArchiveServiceStub
+from kernel_foundry.domain.archive import (
+    AddResult,
+    ArchiveStats,
+    Elite,
+    Run,
+    RunSpec,
+    RunState,
+    Selection,
+    ToldEvaluation,
+)
+from kernel_foundry.domain.candidate import Candidate
+from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.rpc.connection import CallOptions, Connection
+from kernel_foundry.wire.message import build, read_field
+
+
+class RemoteArchive:
+    """The archive at an address; implements `kernel_foundry.ports.Archive`.
+
+    Every method may also raise `ServiceUnavailableError`, which names the target, and
+    `DeadlineExceededError`. Made and used in one event loop.
+
+    Args:
+        target: `unix:/path` or `host:port`.
+        options: Deadlines and retries.
+    """
+
+    def __init__(self, target: str, options: CallOptions = CallOptions()) -> None:
+        self._connection = Connection(target, options)
+        self._stub = ArchiveServiceStub(self._connection.channel)
+
+    async def create_run(self, spec: RunSpec) -> Run:
+        """Create a run, or return it when it exists with an equal spec."""
+        request = build(pb2.CreateRunRequest, spec=spec)
+        response = await self._connection.quick(self._stub.CreateRun, request)
+        return read_field(Run, response, "run")
+
+    async def get_run(self, name: str) -> Run:
+        """Return a run; "" names the newest."""
+        request = build(pb2.GetRunRequest, name=name)
+        response = await self._connection.quick(self._stub.GetRun, request)
+        return read_field(Run, response, "run")
+
+    async def list_runs(self) -> tuple[Run, ...]:
+        """Return all runs, newest first."""
+        runs: list[Run] = []
+        page_token = ""
+        while True:
+            request = pb2.ListRunsRequest(page_token=page_token)
+            response = await self._connection.quick(self._stub.ListRuns, request)
+            runs += read_field(tuple[Run, ...], response, "runs")
+            page_token = response.next_page_token
+            if not page_token:
+                return tuple(runs)
+
+    async def finish_run(self, name: str, state: RunState) -> Run:
+        """Record where the run stands."""
+        request = build(pb2.FinishRunRequest, name=name, state=state)
+        response = await self._connection.quick(self._stub.FinishRun, request)
+        return read_field(Run, response, "run")
+
+    async def select(self, run: str) -> Selection:
+        """Return the assignment of the next proposal; two calls differ."""
+        request = build(pb2.SelectParentsRequest, run=run)
+        response = await self._connection.quick(self._stub.SelectParents, request)
+        return read_field(Selection, response, "selection")
+
+    async def tell(
+        self,
+        run: str,
+        candidate: Candidate,
+        evaluation: Evaluation,
+        *,
+        request_id: str,
+        cost_usd: float = 0.0,
+    ) -> AddResult:
+        """Record a verdict durably, then answer. The same request_id tells once."""
+        request = build(
+            pb2.TellEvaluationRequest,
+            run=run,
+            candidate=candidate,
+            evaluation=evaluation,
+            request_id=request_id,
+            cost_usd=cost_usd,
+        )
+        response = await self._connection.quick(self._stub.TellEvaluation, request)
+        return read_field(AddResult, response, "result")
+
+    async def elites(self, run: str) -> tuple[Elite, ...]:
+        """Return the elites, best first."""
+        request = build(pb2.ListElitesRequest, run=run)
+        response = await self._connection.quick(self._stub.ListElites, request)
+        return read_field(tuple[Elite, ...], response, "elites")
+
+    async def evaluations(
+        self, run: str, *, after: int = 0, limit: int = 100
+    ) -> tuple[ToldEvaluation, ...]:
+        """Return up to `limit` told evaluations with a sequence above `after`, in order."""
+        told: list[ToldEvaluation] = []
+        while True:
+            request = build(
+                pb2.ListEvaluationsRequest, run=run, after=after, limit=limit - len(told)
+            )
+            response = await self._connection.quick(self._stub.ListEvaluations, request)
+            page = read_field(tuple[ToldEvaluation, ...], response, "evaluations")
+            told += page
+            if not page or len(told) >= limit:
+                return tuple(told)
+            after = page[-1].sequence
+
+    async def stats(self, run: str) -> ArchiveStats:
+        """Return the archive's statistics."""
+        request = build(pb2.GetStatsRequest, run=run)
+        response = await self._connection.quick(self._stub.GetStats, request)
+        return read_field(ArchiveStats, response, "stats")
+
+    async def close(self) -> None:
+        """Close the connection; the service goes on."""
+        await self._connection.close()

@@ -1,0 +1,105 @@
+"""A connection to one service: deadlines, retries and typed errors. Knows no service."""
+
+import asyncio
+import random
+from dataclasses import dataclass
+from typing import TypeVar
+
+import grpc
+
+from kernel_foundry.errors import KernelFoundryError, StatusCode
+from kernel_foundry.rpc.limits import CHANNEL_OPTIONS
+from kernel_foundry.rpc.status import from_rpc_error
+
+Request = TypeVar("Request")
+Response = TypeVar("Response")
+_Method = grpc.aio.UnaryUnaryMultiCallable[Request, Response]
+
+_CLIENT_OPTIONS = (
+    *CHANNEL_OPTIONS,
+    ("grpc.enable_http_proxy", 0),
+    # A restarted service is found again at once, not after gRPC's default of up to 120 s.
+    ("grpc.initial_reconnect_backoff_ms", 50),
+    ("grpc.min_reconnect_backoff_ms", 50),
+    ("grpc.max_reconnect_backoff_ms", 500),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """How often a call that may be repeated is tried while a service is UNAVAILABLE."""
+
+    attempts: int = 6
+    """Tries in all; six of them wait about 3 s for a service that restarts."""
+    first_delay_s: float = 0.1
+    """Doubled after each try, and scattered by up to a quarter so that callers spread out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallOptions:
+    """How the calls of one client are made."""
+
+    quick_deadline_s: float = 30.0
+    """Of calls that only look something up or record it."""
+    work_deadline_s: float = 900.0
+    """Of calls that build, measure or ask a model."""
+    retry: RetryPolicy = RetryPolicy()
+
+
+class Connection:
+    """A channel to the service at `target`; belongs to the event loop it is made in.
+
+    Args:
+        target: `unix:/path` or `host:port`.
+        options: Deadlines and retries.
+    """
+
+    def __init__(self, target: str, options: CallOptions) -> None:
+        self.channel = grpc.aio.insecure_channel(target, options=_CLIENT_OPTIONS)
+        self._target = target
+        self._options = options
+
+    async def quick(self, method: _Method[Request, Response], request: Request) -> Response:
+        """Return the answer of a method that takes no work and may be repeated."""
+        return await self._repeat(method, request, self._options.quick_deadline_s)
+
+    async def work(
+        self, method: _Method[Request, Response], request: Request, *, repeatable: bool
+    ) -> Response:
+        """Return the answer of a method that takes long.
+
+        Args:
+            method: The stub's method.
+            request: Its request.
+            repeatable: Whether it may be tried again, because this request is idempotent.
+        """
+        call = self._repeat if repeatable else self._once
+        return await call(method, request, self._options.work_deadline_s)
+
+    async def close(self) -> None:
+        """Close the channel; calls in flight are cancelled."""
+        await self.channel.close()
+
+    async def _repeat(
+        self, method: _Method[Request, Response], request: Request, deadline_s: float
+    ) -> Response:
+        clock = asyncio.get_running_loop().time
+        end_s = clock() + deadline_s
+        delay_s = self._options.retry.first_delay_s
+        for _ in range(self._options.retry.attempts - 1):
+            try:
+                return await self._once(method, request, end_s - clock())
+            except KernelFoundryError as error:
+                if error.code is not StatusCode.UNAVAILABLE or clock() + delay_s > end_s:
+                    raise
+            await asyncio.sleep(delay_s * random.uniform(0.75, 1.25))
+            delay_s *= 2
+        return await self._once(method, request, end_s - clock())
+
+    async def _once(
+        self, method: _Method[Request, Response], request: Request, timeout_s: float
+    ) -> Response:
+        try:
+            return await method(request, timeout=timeout_s)
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc_error(error, self._target) from error

@@ -1,0 +1,58 @@
+"""`Evaluator` over gRPC: the same port, another process."""
+
+from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.device import Capabilities
+from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.domain.task import Task
+from kernel_foundry.evaluator.v1 import evaluator_service_pb2 as pb2
+from kernel_foundry.evaluator.v1.evaluator_service_pb2_grpc import EvaluatorServiceStub
+from kernel_foundry.rpc.connection import CallOptions, Connection
+from kernel_foundry.wire.message import build, read_field
+
+
+class RemoteEvaluator:
+    """The evaluator at an address; implements `kernel_foundry.ports.Evaluator`.
+
+    Every method may also raise `ServiceUnavailableError`, which names the target, and
+    `DeadlineExceededError`. Made and used in one event loop.
+
+    Args:
+        target: `unix:/path` or `host:port`.
+        options: Deadlines and retries.
+    """
+
+    def __init__(self, target: str, options: CallOptions = CallOptions()) -> None:
+        self._connection = Connection(target, options)
+        self._stub = EvaluatorServiceStub(self._connection.channel)
+
+    async def capabilities(self) -> Capabilities:
+        """Return devices, what is missing and why, and what isolates candidates."""
+        request = pb2.GetCapabilitiesRequest()
+        # Work: the first call may measure the devices' peaks.
+        response = await self._connection.work(
+            self._stub.GetCapabilities, request, repeatable=True
+        )
+        return read_field(Capabilities, response, "capabilities")
+
+    async def admit(self, task: Task, device: str = "") -> Admission:
+        """Run the reference, time baselines, derive the tolerance."""
+        request = build(pb2.AdmitTaskRequest, task=task, device=device)
+        response = await self._connection.work(self._stub.AdmitTask, request, repeatable=True)
+        return read_field(Admission, response, "admission")
+
+    async def evaluate(self, request: EvaluationRequest) -> Evaluation:
+        """Judge one candidate. Never raises for a bad candidate.
+
+        Tried again only when the request has a `request_id`.
+        """
+        response = await self._connection.work(
+            self._stub.EvaluateKernel,
+            build(pb2.EvaluateKernelRequest, request=request),
+            repeatable=bool(request.request_id),
+        )
+        return read_field(Evaluation, response, "evaluation")
+
+    async def close(self) -> None:
+        """Close the connection; the service goes on."""
+        await self._connection.close()

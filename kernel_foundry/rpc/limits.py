@@ -1,0 +1,18 @@
+"""Transport options that both sides of a connection must agree on. Knows no service."""
+
+MESSAGE_LIMIT_BYTES = 64 * 1024 * 1024
+"""Of one request or response: 64 elites with 64 KiB logs and all samples stay well below."""
+
+ERROR_TEXT_LIMIT = 4096
+"""Characters of an error's message, and of each of its metadata values, on the wire."""
+
+_METADATA_LIMIT_BYTES = 128 * 1024
+# Errors travel in HTTP/2 trailers, which gRPC cuts the connection for above 8 to 16 KiB.
+
+CHANNEL_OPTIONS: tuple[tuple[str, int], ...] = (
+    ("grpc.max_send_message_length", MESSAGE_LIMIT_BYTES),
+    ("grpc.max_receive_message_length", MESSAGE_LIMIT_BYTES),
+    ("grpc.max_metadata_size", _METADATA_LIMIT_BYTES),
+    ("grpc.absolute_max_metadata_size", _METADATA_LIMIT_BYTES),
+)
+"""Options of servers and channels alike."""

@@ -1,0 +1,127 @@
+"""Serves implementations of the ports: health, reflection, readiness and graceful stop.
+
+Knows no service: each brings a `Service`.
+"""
+
+import asyncio
+import logging
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from kernel_foundry.errors import ServiceUnavailableError
+from kernel_foundry.rpc.interceptor import ErrorInterceptor
+from kernel_foundry.rpc.limits import CHANNEL_OPTIONS
+
+_log = logging.getLogger(__name__)
+
+_SERVING = health_pb2.HealthCheckResponse.SERVING
+_NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
+_UNIX_PREFIX = "unix:"
+
+GRACE_S = 10.0
+"""How long calls in flight may take to finish once a service is told to stop."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """One gRPC service and the life of what it serves."""
+
+    name: str
+    """Full name, such as "kernel_foundry.archive.v1.ArchiveService"."""
+    register: Callable[[grpc.aio.Server], None]
+    """Adds the servicer to a server."""
+    prepare: Callable[[], Awaitable[object]]
+    """What has to be done before the service reports SERVING."""
+    close: Callable[[], Awaitable[None]]
+    """Releases what is served, once no call is left."""
+
+
+async def serve(services: Sequence[Service], listen: str, *, grace_s: float = GRACE_S) -> None:
+    """Serve `services` at `listen` until SIGTERM or SIGINT, then stop gracefully.
+
+    Raises as `running`.
+    """
+    stop = asyncio.Event()
+    task = asyncio.current_task()
+    assert task is not None  # a coroutine runs in one
+
+    def on_signal() -> None:
+        if not stop.is_set():
+            stop.set()
+            task.cancel()  # also ends a `prepare` that takes long
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_signal)
+    try:
+        async with running(services, listen, grace_s=grace_s) as target:
+            _log.info("serving %s at %s", ", ".join(s.name for s in services), target)
+            await stop.wait()
+    except asyncio.CancelledError:
+        if not stop.is_set():
+            raise
+        _log.info("stopped")
+
+
+@asynccontextmanager
+async def running(
+    services: Sequence[Service], listen: str, *, grace_s: float = GRACE_S
+) -> AsyncIterator[str]:
+    """Run a server for `services`; yield its target once they are SERVING.
+
+    Args:
+        services: What to serve, all on one address.
+        listen: `unix:/path` or `host:port`; port 0 takes a free one.
+        grace_s: How long calls in flight may take to finish at the end.
+
+    Raises:
+        ServiceUnavailableError: the address cannot be bound.
+    """
+    server = grpc.aio.server(
+        interceptors=(ErrorInterceptor(),),
+        # Without the second option two servers share a port and each gets half of the calls.
+        options=(*CHANNEL_OPTIONS, ("grpc.so_reuseport", 0)),
+    )
+    checks = health.aio.HealthServicer()
+    health_pb2_grpc.add_HealthServicer_to_server(checks, server)
+    names = [service.name for service in services]
+    for service in services:
+        service.register(server)
+    reflection.enable_server_reflection(
+        (*names, health.SERVICE_NAME, reflection.SERVICE_NAME), server
+    )
+    all_names = (*names, health.OVERALL_HEALTH)
+    for name in all_names:
+        await checks.set(name, _NOT_SERVING)
+    try:
+        target = _bind(server, listen)
+        await server.start()
+        for service in services:
+            await service.prepare()
+        for name in all_names:
+            await checks.set(name, _SERVING)
+        yield target
+    finally:
+        await checks.enter_graceful_shutdown()
+        await server.stop(grace_s)
+        for service in services:
+            await service.close()
+
+
+def _bind(server: grpc.aio.Server, listen: str) -> str:
+    try:
+        port = server.add_insecure_port(listen)
+    except RuntimeError as error:
+        raise ServiceUnavailableError(f"cannot listen on {listen}: {error}", target=listen) from error
+    if listen.startswith(_UNIX_PREFIX):
+        # A task's reference is run as Python: whoever may connect may run code as this user.
+        Path(listen.removeprefix(_UNIX_PREFIX)).chmod(0o600)
+        return listen
+    return f"{listen.rpartition(':')[0]}:{port}"

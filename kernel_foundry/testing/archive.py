@@ -1,0 +1,182 @@
+"""An archive in memory: one grid for each run, nothing durable, the best elite as parent."""
+
+import itertools
+from dataclasses import dataclass, field
+
+from kernel_foundry.domain.archive import (
+    AddResult,
+    AddStatus,
+    ArchiveStats,
+    Elite,
+    OutcomeCount,
+    Run,
+    RunSpec,
+    RunState,
+    Selection,
+    ToldEvaluation,
+)
+from kernel_foundry.domain.candidate import Candidate, Operator
+from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
+from kernel_foundry.domain.measures import DIMENSIONS, LEVELS, Measures
+from kernel_foundry.errors import AlreadyExistsError, InvalidArgumentError, RunNotFoundError
+
+
+@dataclass(slots=True, kw_only=True)
+class _RunState:
+    spec: RunSpec
+    number: int
+    """Position among the archive's runs; also its time of creation."""
+    state: RunState = RunState.RUNNING
+    told: list[ToldEvaluation] = field(default_factory=list)
+    requests: dict[str, str] = field(default_factory=dict)
+    """Candidate digest by request_id."""
+    elites: dict[Measures, Elite] = field(default_factory=dict)
+    selections: "itertools.count[int]" = field(default_factory=itertools.count)
+
+
+class FakeArchive:
+    """Implements `kernel_foundry.ports.Archive`."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, _RunState] = {}
+
+    async def create_run(self, spec: RunSpec) -> Run:
+        """Create a run, or return it when it exists with an equal spec."""
+        run = self._runs.setdefault(spec.name, _RunState(spec=spec, number=len(self._runs)))
+        if run.spec != spec:
+            raise AlreadyExistsError(f"run {spec.name} exists with another spec", run=spec.name)
+        return _describe(run)
+
+    async def get_run(self, name: str) -> Run:
+        """Return a run; "" names the newest."""
+        if not name and self._runs:
+            name = next(reversed(self._runs))
+        return _describe(self._run(name))
+
+    async def list_runs(self) -> tuple[Run, ...]:
+        """Return all runs, newest first."""
+        return tuple(_describe(run) for run in reversed(self._runs.values()))
+
+    async def finish_run(self, name: str, state: RunState) -> Run:
+        """Record where the run stands."""
+        run = self._run(name)
+        run.state = state
+        return _describe(run)
+
+    async def select(self, run: str) -> Selection:
+        """Seed an empty archive, else mutate the best elite."""
+        state = self._run(run)
+        sequence = next(state.selections)
+        if not state.elites:
+            return Selection(operator=Operator.SEED, sequence=sequence)
+        return Selection(operator=Operator.MUTATE, parent=_ranked(state)[0], sequence=sequence)
+
+    async def tell(
+        self,
+        run: str,
+        candidate: Candidate,
+        evaluation: Evaluation,
+        *,
+        request_id: str,
+        cost_usd: float = 0.0,
+    ) -> AddResult:
+        """Record a verdict. The same request_id tells once."""
+        state = self._run(run)
+        if not request_id:
+            raise InvalidArgumentError("tell needs a request_id", field="request_id")
+        cell = evaluation.measures.cell if evaluation.passed and evaluation.measures else None
+        if request_id in state.requests:
+            if state.requests[request_id] != candidate.digest:
+                raise AlreadyExistsError(
+                    f"request {request_id} told another candidate", request_id=request_id
+                )
+            return AddResult(
+                status=AddStatus.NOT_ADDED, improvement=0.0, cell=cell, is_best=False
+            )
+        state.requests[request_id] = candidate.digest
+        state.told.append(
+            ToldEvaluation(
+                sequence=len(state.told) + 1,
+                candidate=candidate,
+                evaluation=evaluation,
+                told_unix_s=float(len(state.told)),
+                cost_usd=cost_usd,
+            )
+        )
+        status, improvement = _add(state, candidate, evaluation)
+        is_best = status is not AddStatus.NOT_ADDED and _ranked(state)[0].candidate == candidate
+        return AddResult(status=status, improvement=improvement, cell=cell, is_best=is_best)
+
+    async def elites(self, run: str) -> tuple[Elite, ...]:
+        """Return the elites, best first."""
+        return tuple(_ranked(self._run(run)))
+
+    async def evaluations(
+        self, run: str, *, after: int = 0, limit: int = 100
+    ) -> tuple[ToldEvaluation, ...]:
+        """Return up to `limit` told evaluations with a sequence above `after`, in order."""
+        if after < 0 or limit < 1:
+            raise InvalidArgumentError("expected after >= 0 and limit >= 1", field="limit")
+        return tuple(self._run(run).told[after : after + limit])
+
+    async def stats(self, run: str) -> ArchiveStats:
+        """Return the archive's statistics."""
+        state = self._run(run)
+        scores = [elite.fitness for elite in state.elites.values()]
+        outcomes = [told.evaluation.outcome for told in state.told]
+        return ArchiveStats(
+            told_count=len(state.told),
+            elite_count=len(scores),
+            coverage=len(scores) / LEVELS ** len(DIMENSIONS),
+            qd_score=sum(scores),
+            objective_max=max(scores, default=None),
+            objective_mean=sum(scores) / len(scores) if scores else None,
+            outcomes=tuple(
+                OutcomeCount(outcome=outcome.value, count=outcomes.count(outcome))
+                for outcome in EvaluationOutcome
+                if outcome in outcomes
+            ),
+        )
+
+    async def close(self) -> None:
+        """Do nothing: nothing is held."""
+
+    def _run(self, name: str) -> _RunState:
+        if name not in self._runs:
+            raise RunNotFoundError(f"no run called {name!r}", run=name)
+        return self._runs[name]
+
+
+def _ranked(run: _RunState) -> list[Elite]:
+    return sorted(run.elites.values(), key=lambda elite: elite.fitness, reverse=True)
+
+
+def _add(
+    run: _RunState, candidate: Candidate, evaluation: Evaluation
+) -> tuple[AddStatus, float]:
+    if not evaluation.passed or evaluation.measures is None:
+        return AddStatus.NOT_ADDED, 0.0
+    old = run.elites.get(evaluation.measures)
+    if old is not None and evaluation.fitness <= old.fitness:
+        return AddStatus.NOT_ADDED, 0.0
+    run.elites[evaluation.measures] = Elite(
+        candidate=candidate,
+        evaluation=evaluation,
+        fitness=evaluation.fitness,
+        measures=evaluation.measures,
+    )
+    if old is None:
+        return AddStatus.NEW, evaluation.fitness
+    return AddStatus.IMPROVE_EXISTING, evaluation.fitness - old.fitness
+
+
+def _describe(run: _RunState) -> Run:
+    ranked = _ranked(run)
+    return Run(
+        spec=run.spec,
+        state=run.state,
+        created_unix_s=float(run.number),
+        told_count=len(run.told),
+        best_speedup=ranked[0].evaluation.speedup if ranked else None,
+        cost_usd=sum(told.cost_usd for told in run.told),
+    )

@@ -1,0 +1,190 @@
+"""An evaluator without devices: verdicts follow from the texts alone, at once.
+
+Runs nothing. A candidate passes when it has both fenced blocks; its time comes from its digest.
+"""
+
+import re
+from collections.abc import Awaitable, Callable
+
+from kernel_foundry.domain.admission import Admission, WorkloadAdmission
+from kernel_foundry.domain.candidate import KernelSource
+from kernel_foundry.domain.device import (
+    Availability,
+    Capabilities,
+    DeviceSpec,
+    IsolationReport,
+)
+from kernel_foundry.domain.digest import content_digest
+from kernel_foundry.domain.evaluation import (
+    Baseline,
+    CompileReport,
+    Correctness,
+    Evaluation,
+    EvaluationOutcome,
+    StopReason,
+    Timing,
+    WorkloadResult,
+)
+from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.measures import LEVELS, Measures
+from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.domain.task import Task, Tolerance, Workload
+from kernel_foundry.errors import BackendUnavailableError, TaskInvalidError
+
+_BLOCKS = re.compile(r"```(sycl|cuda)\n(.*?)```.*?```python\n(.*?)```", re.DOTALL)
+
+_DEVICE = DeviceSpec(
+    id="fake:0",
+    language=Language.SYCL,
+    name="fake device",
+    vendor="none",
+    architecture="none",
+    driver_version="0",
+    compute_units=1,
+    sub_group_size=16,
+    max_block=1024,
+    shared_bytes=65536,
+    memory_bytes=1 << 30,
+    cache_bytes=1 << 20,
+)
+_BASELINE_NS = 1e6
+_SOL_NS = 1e5
+
+
+async def _no_wait() -> None:
+    """Do nothing."""
+
+
+class FakeEvaluator:
+    """Implements `kernel_foundry.ports.Evaluator`.
+
+    Args:
+        before_evaluate: Awaited first in `evaluate`, so that a test can hold it there.
+    """
+
+    def __init__(self, before_evaluate: Callable[[], Awaitable[None]] = _no_wait) -> None:
+        self._before_evaluate = before_evaluate
+
+    async def capabilities(self) -> Capabilities:
+        """Return the one fake device."""
+        return Capabilities(
+            devices=(_DEVICE,),
+            availability=(Availability(kind="fake", available=True),),
+            isolation=IsolationReport(mechanisms=(), missing=("nothing is run",)),
+        )
+
+    async def admit(self, task: Task, device: str = "") -> Admission:
+        """Admit every task whose reference defines `Model`."""
+        _require_device(device)
+        if "class Model" not in task.reference:
+            raise TaskInvalidError(f"task {task.name}: no class Model", task=task.name)
+        return Admission(
+            task=task.digest,
+            device=_DEVICE,
+            workloads=tuple(_admitted(workload) for workload in task.workloads),
+            tolerance=task.tolerance or Tolerance(rtol=1e-4, atol=1e-5),
+        )
+
+    async def evaluate(self, request: EvaluationRequest) -> Evaluation:
+        """Judge by the text alone."""
+        await self._before_evaluate()
+        admission = await self.admit(request.task, request.device)
+        match = _BLOCKS.search(request.text)
+        if match is None:
+            return _not_extracted(request)
+        language, device_code, plan = match.groups()
+        source = KernelSource(language=Language(language), device_code=device_code, plan=plan)
+        number = int(source.digest[:8], 16)
+        return Evaluation(
+            candidate=source.digest,
+            task=request.task.digest,
+            device=admission.device.id,
+            outcome=EvaluationOutcome.PASSED,
+            configuration=request.configuration,
+            compile=CompileReport(log="", compile_ns=0.0, cached=True, object_bytes=1),
+            workloads=tuple(_result(w, number) for w in request.task.workloads),
+            measures=Measures(
+                memory=number % LEVELS,
+                algorithm=number // LEVELS % LEVELS,
+                synchronization=number // LEVELS**2 % LEVELS,
+            ),
+            fitness=0.2 + 0.8 * (number % 1000) / 1000,
+        )
+
+    async def close(self) -> None:
+        """Do nothing: nothing is held."""
+
+
+def _require_device(device: str) -> None:
+    if device not in ("", _DEVICE.id):
+        raise BackendUnavailableError(
+            f"no device {device!r} here, only {_DEVICE.id}", device=device
+        )
+
+
+def _admitted(workload: Workload) -> WorkloadAdmission:
+    return WorkloadAdmission(
+        workload=workload.name,
+        held_out=workload.held_out,
+        tensors=(),
+        scalars=(),
+        graph=(),
+        flops=1,
+        minimal_bytes=1,
+        sol_ns=_SOL_NS,
+        baselines=() if workload.held_out else (_baseline(),),
+    )
+
+
+def _not_extracted(request: EvaluationRequest) -> Evaluation:
+    finding = Finding(
+        kind=FindingKind.EXTRACTION,
+        severity=Severity.ERROR,
+        message="the text has no device code block followed by a python block",
+    )
+    return Evaluation(
+        candidate=content_digest(request.text),
+        task=request.task.digest,
+        device=_DEVICE.id,
+        outcome=EvaluationOutcome.EXTRACTION_FAILED,
+        findings=(finding,),
+    )
+
+
+def _result(workload: Workload, number: int) -> WorkloadResult:
+    correctness = Correctness(
+        max_abs_error=0.0,
+        max_rel_error=0.0,
+        mismatch_count=0,
+        element_count=1,
+        first_mismatch=None,
+        seed_count=1,
+        run_count=1,
+        bitwise_reproducible=True,
+    )
+    if workload.held_out:
+        return WorkloadResult(workload=workload.name, held_out=True, correctness=correctness)
+    return WorkloadResult(
+        workload=workload.name,
+        correctness=correctness,
+        timing=_timing(_SOL_NS + number % 1_000_000),
+        baselines=(_baseline(),),
+        sol_ns=_SOL_NS,
+    )
+
+
+def _baseline() -> Baseline:
+    return Baseline(name="eager", timing=_timing(_BASELINE_NS))
+
+
+def _timing(time_ns: float) -> Timing:
+    return Timing(
+        samples_ns=(time_ns,) * 3,
+        median_ns=time_ns,
+        ci95_ns=(time_ns, time_ns),
+        stop_reason=StopReason.CONVERGED,
+        is_cold=True,
+        warmup_count=0,
+        discarded_count=0,
+    )

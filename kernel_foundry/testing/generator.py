@@ -1,0 +1,61 @@
+"""A generator without models: each seed gives its own small candidate, at once."""
+
+from kernel_foundry.domain.candidate import Candidate, KernelSource
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.request import Proposal, ProposalRequest, TokenUsage
+from kernel_foundry.errors import LlmConfigurationError, LlmQuotaError
+
+MODEL = "fake"
+"""The only model."""
+
+
+class FakeGenerator:
+    """Implements `kernel_foundry.ports.Generator`."""
+
+    async def propose(self, request: ProposalRequest) -> Proposal:
+        """Propose the candidate of the request's seed."""
+        for model in request.models:
+            if model != MODEL:
+                raise LlmConfigurationError(f"unknown model {model!r}, only {MODEL}", model=model)
+        _require_budget(request)
+        parent = request.selection.parent
+        source = KernelSource(
+            language=Language.SYCL,
+            device_code=f"// proposal {request.seed}\n",
+            plan="def launch(out):\n    pass\n",
+        )
+        candidate = Candidate(
+            source=source,
+            parents=(parent.candidate.digest,) if parent else (),
+            operator=request.selection.operator,
+            generation=parent.candidate.generation + 1 if parent else 0,
+            model=MODEL,
+        )
+        usage = TokenUsage(
+            model=MODEL, input_tokens=1, output_tokens=1, cost_usd=0.0, latency_ms=0.0
+        )
+        text = f"```sycl\n{source.device_code}```\n```python\n{source.plan}```\n"
+        return Proposal(text=text, candidate=candidate, usage=(usage,))
+
+    async def list_models(self) -> tuple[str, ...]:
+        """Return the only model."""
+        return (MODEL,)
+
+    async def close(self) -> None:
+        """Do nothing: nothing is held."""
+
+
+def _require_budget(request: ProposalRequest) -> None:
+    caps = request.caps
+    if caps.cost_usd is not None and request.spent_usd >= caps.cost_usd:
+        raise LlmQuotaError(
+            f"the run has spent {request.spent_usd} of {caps.cost_usd} USD",
+            spent_usd=str(request.spent_usd),
+            cap_usd=str(caps.cost_usd),
+        )
+    if caps.tokens is not None and request.spent_tokens >= caps.tokens:
+        raise LlmQuotaError(
+            f"the run has spent {request.spent_tokens} of {caps.tokens} tokens",
+            spent_tokens=str(request.spent_tokens),
+            cap_tokens=str(caps.tokens),
+        )
