@@ -1,0 +1,1 @@
+"""Kernel Foundry: finds the fastest correct GPU kernel for a PyTorch operator."""

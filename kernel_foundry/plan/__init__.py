@@ -1,0 +1,86 @@
+"""The launch-plan language: parse, check, bind (reference: docs/launch-plan.md).
+
+A plan says which kernels run on which tensors, with which grid. Its text is hostile until checked:
+it is parsed with `ast`, interpreted here within bounds, and never executed by Python. Imports the
+standard library only; knows nothing of torch, gRPC or any device.
+"""
+
+from kernel_foundry.plan.bind import bind
+from kernel_foundry.plan.candidate_text import (
+    CandidateText,
+    ExtractionError,
+    ExtractionReason,
+    render,
+    split,
+)
+from kernel_foundry.plan.configuration import (
+    Configuration,
+    configurations,
+    constants,
+    default_configuration,
+    is_meant,
+    parse_overrides,
+    space_size,
+)
+from kernel_foundry.plan.errors import NotMeant, PlanError, PlanErrorKind
+from kernel_foundry.plan.macros import translation_unit
+from kernel_foundry.plan.names import NameTable, ScalarName, TensorName
+from kernel_foundry.plan.parse import parse
+from kernel_foundry.plan.prompt import short_reference
+from kernel_foundry.plan.sequence import (
+    Argument,
+    BufferArgument,
+    BufferSpec,
+    Clear,
+    Launch,
+    LaunchSequence,
+    LocalArgument,
+    ScalarArgument,
+    Step,
+)
+from kernel_foundry.plan.signature import KernelSignature, Parameter, kernels
+from kernel_foundry.plan.source_text import strip_comments
+from kernel_foundry.plan.tree import Literal, Plan, TuneParameter
+from kernel_foundry.plan.values import DeviceLimits
+
+__all__ = [
+    "Argument",
+    "BufferArgument",
+    "BufferSpec",
+    "CandidateText",
+    "Clear",
+    "Configuration",
+    "DeviceLimits",
+    "ExtractionError",
+    "ExtractionReason",
+    "KernelSignature",
+    "Launch",
+    "LaunchSequence",
+    "Literal",
+    "LocalArgument",
+    "NameTable",
+    "NotMeant",
+    "Parameter",
+    "Plan",
+    "PlanError",
+    "PlanErrorKind",
+    "ScalarArgument",
+    "ScalarName",
+    "Step",
+    "TensorName",
+    "TuneParameter",
+    "bind",
+    "configurations",
+    "constants",
+    "default_configuration",
+    "is_meant",
+    "kernels",
+    "parse",
+    "parse_overrides",
+    "render",
+    "short_reference",
+    "space_size",
+    "split",
+    "strip_comments",
+    "translation_unit",
+]

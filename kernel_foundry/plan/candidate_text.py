@@ -1,0 +1,199 @@
+"""A candidate's Markdown ↔ its device code and plan.
+
+The text is what a model replied, so it may be truncated, chatty, or hold several answers. Knows
+nothing of what is inside the blocks but which language they are in.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from dataclasses import dataclass
+from typing import Final
+
+_FENCE: Final = re.compile(r"^ {0,3}(?P<marks>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
+_CPP_WORDS: Final = frozenset({"cpp", "c++", "cxx", "cc", "c"})
+_DEVICE_WORDS: Final = {"cuda": "cuda", "cu": "cuda", "sycl": "sycl"}
+_PLAN_WORDS: Final = frozenset({"python", "py", "python3"})
+_WRAPPER_WORDS: Final = frozenset({"", "markdown", "md", "text"})
+_KERNEL_MARK: Final = re.compile(r'\bextern\s*"C"')
+_LAUNCH_MARK: Final = re.compile(r"^def[ \t]+launch\b", re.M)
+
+
+class ExtractionReason(enum.StrEnum):
+    """Why no candidate could be taken from a text."""
+
+    MISSING_DEVICE_CODE = "missing_device_code"
+    MISSING_PLAN = "missing_plan"
+    UNCLOSED_BLOCK = "unclosed_block"
+    CONFLICTING_BLOCKS = "conflicting_blocks"
+
+
+class ExtractionError(Exception):
+    """No candidate in the text.
+
+    Args:
+        reason: Which rule is broken.
+        message: What was found and what is expected.
+    """
+
+    def __init__(self, reason: ExtractionReason, message: str) -> None:
+        super().__init__(reason, message)
+        self.reason = reason
+        self.message = message
+
+    def __str__(self) -> str:
+        """Return the message."""
+        return self.message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateText:
+    """The two blocks of a candidate."""
+
+    language: str
+    """"sycl" or "cuda"."""
+    device_code: str
+    plan_text: str
+    device_code_line: int
+    """1-based line of the Markdown where the device code begins."""
+    plan_line: int
+    """1-based line of the Markdown where the plan begins."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Block:
+    word: str
+    """First word after the fence, lower case."""
+    text: str
+    line: int
+    is_closed: bool
+
+    @property
+    def language(self) -> str | None:
+        """Device language, or None when this is no device code."""
+        if self.word in _DEVICE_WORDS:
+            return _DEVICE_WORDS[self.word]
+        if self.word in _CPP_WORDS:
+            if "__global__" in self.text:
+                return "cuda"
+            if "nd_range_kernel" in self.text or "sycl" in self.text:
+                return "sycl"
+        return None
+
+    @property
+    def is_plan(self) -> bool:
+        return self.word in _PLAN_WORDS
+
+
+def split(text: str) -> CandidateText:
+    """Return the last complete pair of device code and plan in `text`.
+
+    Blocks without a kernel, and Python without `launch`, are taken for illustration when there is
+    a better one.
+
+    Raises:
+        ExtractionError: When there is none, it is cut off, or it is not clear which one is meant.
+    """
+    blocks = _blocks(text.replace("\r\n", "\n"), 1)
+    cut_off = next((b for b in blocks if not b.is_closed and (b.language or b.is_plan)), None)
+    if cut_off is not None:
+        raise ExtractionError(
+            ExtractionReason.UNCLOSED_BLOCK,
+            f"the `{cut_off.word}` block that starts at line {cut_off.line} is never closed: the "
+            "reply was cut off",
+        )
+    device = _preferred([b for b in blocks if b.language], _KERNEL_MARK)
+    plans = _preferred([b for b in blocks if b.is_plan], _LAUNCH_MARK)
+    if not device:
+        raise ExtractionError(
+            ExtractionReason.MISSING_DEVICE_CODE,
+            "there is no block of device code: write the kernels in a ```sycl or ```cuda block",
+        )
+    if not plans:
+        raise ExtractionError(
+            ExtractionReason.MISSING_PLAN,
+            "there is no launch plan: write it in a ```python block with def launch(...)",
+        )
+    kernel_block, plan_block = _last_pair(sorted([*device, *plans], key=lambda b: b.line))
+    assert kernel_block.language is not None
+    return CandidateText(
+        language=kernel_block.language,
+        device_code=kernel_block.text,
+        plan_text=plan_block.text,
+        device_code_line=kernel_block.line,
+        plan_line=plan_block.line,
+    )
+
+
+def render(language: str, device_code: str, plan_text: str) -> str:
+    """Return the Markdown that `split` takes apart again."""
+    runs = re.findall(r"^ {0,3}(`{3,})", f"{device_code}\n{plan_text}", re.M)
+    fence = "`" * max(3, *(len(run) + 1 for run in runs), 3)
+    return f"{fence}{language}\n{device_code}\n{fence}\n\n{fence}python\n{plan_text}\n{fence}\n"
+
+
+def _preferred(blocks: list[_Block], mark: re.Pattern[str]) -> list[_Block]:
+    marked = [block for block in blocks if mark.search(block.text)]
+    return marked or blocks[-1:]
+
+
+def _last_pair(blocks: list[_Block]) -> tuple[_Block, _Block]:
+    """Pair neighbours of the two kinds, in either order; return the last pair."""
+    pair: tuple[_Block, _Block] | None = None
+    waiting: list[_Block] = []
+    for block in blocks:
+        if waiting and waiting[-1].is_plan != block.is_plan:
+            other = waiting.pop()
+            _refuse_leftover(waiting)
+            pair = (block, other) if other.is_plan else (other, block)
+            waiting = []
+        else:
+            waiting.append(block)
+    if pair is None or waiting:
+        _refuse_leftover(waiting or blocks)
+    assert pair is not None  # without a pair something was left over
+    return pair
+
+
+def _refuse_leftover(blocks: list[_Block]) -> None:
+    if blocks:
+        lines = ", ".join(str(block.line) for block in blocks)
+        raise ExtractionError(
+            ExtractionReason.CONFLICTING_BLOCKS,
+            f"it is not clear which blocks belong together (line {lines} has no partner): write "
+            "all kernels in one block, followed by one ```python block",
+        )
+
+
+def _blocks(text: str, first_line: int) -> list[_Block]:
+    found: list[_Block] = []
+    lines = text.split("\n")
+    index = 0
+    while index < len(lines):
+        opening = _FENCE.match(lines[index])
+        if opening is None:
+            index += 1
+            continue
+        end = _closing(lines, index + 1, opening["marks"])
+        content = "\n".join(lines[index + 1 : end])
+        words = opening["info"].strip().lower().split()
+        block = _Block(
+            word=words[0] if words else "",
+            text=content,
+            line=first_line + index + 1,
+            is_closed=end < len(lines),
+        )
+        # A whole answer inside one outer fence: look inside.
+        inner = _blocks(content, block.line) if block.word in _WRAPPER_WORDS else []
+        found.extend(inner or [block])
+        index = end + 1
+    return found
+
+
+def _closing(lines: list[str], start: int, marks: str) -> int:
+    for index in range(start, len(lines)):
+        match = _FENCE.match(lines[index])
+        if match and not match["info"].strip() and match["marks"].startswith(marks):
+            return index
+    return len(lines)

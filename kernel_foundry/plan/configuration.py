@@ -1,0 +1,207 @@
+"""The search space of a plan: TUNE under WHERE, and CONST per workload.
+
+A configuration is a dict from TUNE name to value. Knows nothing of kernels.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
+
+from kernel_foundry.plan.errors import NotMeant, bind_error, short
+from kernel_foundry.plan.interpreter import Interpreter, constant_values
+from kernel_foundry.plan.names import NameTable
+from kernel_foundry.plan.parse import check_literal
+from kernel_foundry.plan.tree import Expression, Literal, Plan, TuneParameter
+from kernel_foundry.plan.values import DeviceLimits, Value
+
+Configuration: TypeAlias = Mapping[str, Literal]
+
+
+def default_configuration(plan: Plan) -> dict[str, Literal]:
+    """Return the first value of every TUNE name."""
+    return {parameter.name: parameter.values[0] for parameter in plan.tune}
+
+
+def space_size(plan: Plan) -> int:
+    """Return the number of configurations, before WHERE."""
+    return math.prod(len(parameter.values) for parameter in plan.tune)
+
+
+def configurations(
+    plan: Plan, names: NameTable | None = None, device: DeviceLimits | None = None
+) -> Iterator[dict[str, Literal]]:
+    """Yield the configurations that WHERE allows, lazily, the default first if it is allowed.
+
+    Args:
+        plan: The plan.
+        names: A workload's names. Without them a condition on shapes or CONST is left open, and
+            `bind` decides it.
+        device: Likewise for conditions on the device.
+
+    Raises:
+        PlanError: When a condition cannot be evaluated.
+    """
+    keys = [parameter.name for parameter in plan.tune]
+    for values in itertools.product(*(parameter.values for parameter in plan.tune)):
+        configuration = dict(zip(keys, values, strict=True))
+        if is_meant(plan, configuration, names, device):
+            yield configuration
+
+
+def is_meant(
+    plan: Plan,
+    configuration: Configuration,
+    names: NameTable | None = None,
+    device: DeviceLimits | None = None,
+) -> bool:
+    """Return whether WHERE allows `configuration`; see `configurations` for what is left open.
+
+    Raises:
+        PlanError: When a condition cannot be evaluated.
+    """
+    try:
+        evaluate_constants(plan, names, configuration, device, decide_all=False)
+    except NotMeant:
+        return False
+    return True
+
+
+def parse_overrides(plan: Plan, overrides: Iterable[str]) -> dict[str, Literal]:
+    """Return the default configuration with "NAME=value" texts applied.
+
+    Raises:
+        PlanError: `bind`, for an unknown name or a value that TUNE does not list.
+    """
+    configuration = default_configuration(plan)
+    by_name = {parameter.name: parameter for parameter in plan.tune}
+    for override in overrides:
+        name, separator, text = (part.strip() for part in override.partition("="))
+        if not separator:
+            raise bind_error(f"{short(override)!r} is no NAME=value")
+        if name not in by_name:
+            known = ", ".join(by_name) or "none"
+            raise bind_error(f"TUNE has no {short(name)!r}; it has {known}")
+        configuration[name] = _listed_value(by_name[name], text)
+    return configuration
+
+
+def constants(
+    plan: Plan,
+    names: NameTable,
+    configuration: Configuration,
+    device: DeviceLimits | None = None,
+) -> dict[str, Literal]:
+    """Return the values of CONST for one workload and configuration.
+
+    Raises:
+        NotMeant: When WHERE does not allow the configuration.
+        PlanError: When an expression cannot be evaluated.
+    """
+    return evaluate_constants(plan, names, configuration, device, decide_all=True)
+
+
+def evaluate_constants(
+    plan: Plan,
+    names: NameTable | None,
+    configuration: Configuration,
+    device: DeviceLimits | None,
+    *,
+    decide_all: bool,
+) -> dict[str, Literal]:
+    """Evaluate WHERE and CONST.
+
+    Args:
+        plan: The plan.
+        names: The workload's names, or None.
+        configuration: A value for every TUNE name.
+        device: The device, or None.
+        decide_all: Whether an expression that needs what is not given is an error; else it is
+            left out.
+
+    Raises:
+        NotMeant: When a condition of WHERE is false.
+        PlanError: When an expression cannot be evaluated.
+    """
+    check_configuration(plan, configuration)
+    shared: dict[str, Value] = {**constant_values(plan), **configuration}
+    interpreter = Interpreter(plan, shared=shared, names=names, device=device, recorder=None)
+    undecided = {"params"} if names is None else set()
+    if device is None:
+        undecided.add("device")
+    scope = interpreter.table_scope()
+    # Conditions on TUNE alone come first: they keep CONST from being evaluated where not meant.
+    const_names = {expression.name for expression in plan.const}
+    early = [c for c in plan.where if not _used_names(c) & const_names]
+    late = [c for c in plan.where if _used_names(c) & const_names]
+    found: dict[str, Literal] = {}
+    try:
+        for expression in (*early, *plan.const, *late):
+            used = _used_names(expression)
+            if not decide_all and (used & undecided or (names is None and not used <= {*shared})):
+                undecided.add(expression.name)
+                continue
+            if expression.name:
+                value = interpreter.evaluate(expression.node, scope)
+                literal = check_literal(value, f'CONST["{expression.name}"]', expression.line)
+                found[expression.name] = shared[expression.name] = literal
+            elif not interpreter.condition(expression.node, scope):
+                raise NotMeant(
+                    f"not meant: WHERE {short(expression.text, 200)} is false",
+                    line=expression.line,
+                )
+    except RecursionError:
+        raise bind_error("an expression of CONST or WHERE is nested too deeply") from None
+    return found
+
+
+def check_configuration(plan: Plan, configuration: Configuration) -> None:
+    """Refuse a configuration that is not one of this plan's.
+
+    Raises:
+        PlanError: `bind`.
+    """
+    expected = {parameter.name for parameter in plan.tune}
+    if set(configuration) != expected:
+        wrong = ", ".join(short(str(name)) for name in sorted(expected ^ set(configuration)))
+        raise bind_error(f"the configuration does not match TUNE: {wrong}")
+    for parameter in plan.tune:
+        value = configuration[parameter.name]
+        if not any(_same(value, listed) for listed in parameter.values):
+            raise bind_error(f'{value!r} is not listed in TUNE["{parameter.name}"]', parameter.line)
+
+
+def _listed_value(parameter: TuneParameter, text: str) -> Literal:
+    for value in parameter.values:
+        if text in (str(value), repr(value)):
+            return value
+        if isinstance(value, bool) and text.lower() == str(value).lower():
+            return value
+        if isinstance(value, float) and not isinstance(value, bool) and _as_float(text) == value:
+            return value
+    listed = ", ".join(map(str, parameter.values))
+    raise bind_error(f"TUNE[{parameter.name!r}] has no value {short(text)!r}; it lists {listed}")
+
+
+def _as_float(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _same(left: Literal, right: Literal) -> bool:
+    return type(left) is type(right) and left == right
+
+
+def _used_names(expression: Expression) -> set[str]:
+    """Return the names that an expression reads; names of functions it calls are not."""
+    called = {id(n.func) for n in ast.walk(expression.node) if isinstance(n, ast.Call)}
+    return {
+        node.id
+        for node in ast.walk(expression.node)
+        if isinstance(node, ast.Name) and id(node) not in called
+    }

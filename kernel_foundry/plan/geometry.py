@@ -1,0 +1,108 @@
+"""Checks grid, block and shared memory of a launch against the kernel and the device.
+
+Knows nothing of syntax; errors carry no line, the interpreter adds it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from kernel_foundry.plan.arithmetic import whole
+from kernel_foundry.plan.errors import bind_error
+from kernel_foundry.plan.signature import KernelSignature
+from kernel_foundry.plan.values import DeviceLimits, Value, describe
+
+Extent = tuple[int, int, int]
+
+_CUDA_MAX_GRID: Final[Extent] = (2**31 - 1, 65_535, 65_535)
+_CUDA_MAX_BLOCK: Final[Extent] = (1_024, 1_024, 64)
+_SYCL_MAX_ITEMS: Final = 2**31 - 1
+"""SYCL compilers assume by default that ids fit in int."""
+
+
+def check_extent(value: Value, what: str, kernel: KernelSignature) -> Extent:
+    """Return a grid or a block as three sizes in x, y, z.
+
+    Raises:
+        PlanError: `bind`, when it is no int or tuple of 1 to 3 positive ints, or has more
+            dimensions than the kernel.
+    """
+    items = value if isinstance(value, tuple) else (value,)
+    if not 1 <= len(items) <= 3:
+        raise bind_error(f"{what} of {kernel.name} has 1 to 3 sizes, not {len(items)}")
+    sizes = [whole(item, f"{what} of {kernel.name}") for item in items]
+    for size in sizes:
+        if size < 1:
+            raise bind_error(f"{what} of {kernel.name} must be at least 1, not {size}")
+    if any(size > 1 for size in sizes[kernel.dimensions :]):
+        raise bind_error(
+            f"{what} of {kernel.name} has {len(sizes)} dimensions {tuple(sizes)}, but the kernel "
+            f"is nd_range_kernel<{kernel.dimensions}>"
+        )
+    x, y, z = (*sizes, 1, 1)[:3]
+    return x, y, z
+
+
+def check_launch(
+    kernel: KernelSignature, grid: Extent, block: Extent, device: DeviceLimits, language: str
+) -> None:
+    """Refuse a grid or a block that the device cannot launch.
+
+    Raises:
+        PlanError: `bind`, naming the limit.
+    """
+    threads = math.prod(block)
+    if threads > device.max_block:
+        raise bind_error(
+            f"the block {block} of {kernel.name} has {threads} threads; the device takes at most "
+            f"{device.max_block}"
+        )
+    if language == "cuda":
+        _check_each("grid", kernel, grid, _CUDA_MAX_GRID)
+        _check_each("block", kernel, block, _CUDA_MAX_BLOCK)
+    elif math.prod(grid) * threads > _SYCL_MAX_ITEMS:
+        raise bind_error(
+            f"{kernel.name} is launched with {math.prod(grid) * threads} work-items; at most "
+            f"{_SYCL_MAX_ITEMS} are available: let each one handle several elements"
+        )
+
+
+def check_shared_bytes(value: Value, device: DeviceLimits, language: str) -> int:
+    """Return the dynamic shared memory of a launch in bytes.
+
+    Raises:
+        PlanError: `bind`, when it does not fit the device or the language has none.
+    """
+    size_bytes = whole(value, "shared_bytes")
+    if language == "sycl" and size_bytes != 0:
+        raise bind_error(
+            "shared_bytes is not available in SYCL: declare sycl::local_accessor<T, 1> and pass "
+            "local(n, dtype)"
+        )
+    if not 0 <= size_bytes <= device.shared_bytes:
+        raise bind_error(f"shared_bytes is {size_bytes}; the device has 0 to {device.shared_bytes}")
+    return size_bytes
+
+
+def check_cooperative(value: Value, language: str) -> bool:
+    """Return True for the fourth part of a cooperative launch.
+
+    Raises:
+        PlanError: `bind`, for any other word, and in SYCL.
+    """
+    if value != "cooperative":
+        raise bind_error(f'the fourth part of a launch is "cooperative", not {describe(value)}')
+    if language == "sycl":
+        raise bind_error(
+            "cooperative launches are not available in SYCL: split the work into two launches"
+        )
+    return True
+
+
+def _check_each(what: str, kernel: KernelSignature, extent: Extent, limits: Extent) -> None:
+    for axis, size, limit in zip("xyz", extent, limits, strict=True):
+        if size > limit:
+            raise bind_error(
+                f"{what} {axis} of {kernel.name} is {size}; CUDA takes at most {limit}"
+            )

@@ -1,0 +1,254 @@
+"""Records launches and scratch memory while a plan is interpreted: the flat sequence grows here.
+
+Knows nothing of syntax; errors carry no line, the interpreter adds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kernel_foundry.plan.arguments import bind_argument, match_parameters
+from kernel_foundry.plan.arithmetic import whole
+from kernel_foundry.plan.dtypes import canonical_dtype
+from kernel_foundry.plan.errors import bind_error, limit_error, short
+from kernel_foundry.plan.geometry import (
+    check_cooperative,
+    check_extent,
+    check_launch,
+    check_shared_bytes,
+)
+from kernel_foundry.plan.limits import (
+    ALIGNMENT_BYTES,
+    MAX_LAUNCHES,
+    MAX_SCRATCH_BUFFERS,
+    SCRATCH_SHARE,
+)
+from kernel_foundry.plan.sequence import (
+    BufferArgument,
+    BufferSpec,
+    Clear,
+    Launch,
+    LaunchSequence,
+    LocalArgument,
+    Step,
+)
+from kernel_foundry.plan.signature import KernelSignature
+from kernel_foundry.plan.values import DeviceLimits, LocalMemory, Tensor, Value, describe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchRequest:
+    """One launch statement with its values."""
+
+    kernel: str
+    setup: tuple[Value, ...]
+    """Grid, block and, when given, shared_bytes and "cooperative"."""
+    positional: tuple[Value, ...]
+    keywords: Mapping[str, Value]
+    line: int
+    """1-based line in the plan text."""
+
+
+class Recorder:
+    """Collects the buffers and steps of one bind.
+
+    Args:
+        kernels: The device code's kernels.
+        device: Bounds launches and scratch.
+        language: "sycl" or "cuda".
+    """
+
+    def __init__(
+        self, kernels: tuple[KernelSignature, ...], device: DeviceLimits, language: str
+    ) -> None:
+        self._kernels = {kernel.name: kernel for kernel in kernels}
+        self._device = device
+        self._language = language
+        self._buffers: list[BufferSpec] = []
+        self._positions: dict[tuple[str, str], int] = {}
+        self._steps: list[Step] = []
+        self._launch_count = 0
+        self._scratch_count = 0
+        self._scratch_bytes = 0
+
+    def finish(self) -> LaunchSequence:
+        """Return what was recorded."""
+        return LaunchSequence(buffers=tuple(self._buffers), steps=tuple(self._steps))
+
+    def launch(self, request: LaunchRequest) -> None:
+        """Record a launch.
+
+        Raises:
+            PlanError: `bind` or `limit`, when the device or the kernel cannot take it.
+        """
+        kernel = self._kernel(request.kernel)
+        self._launch_count += 1
+        if self._launch_count > MAX_LAUNCHES:
+            raise limit_error(f"a plan has at most {MAX_LAUNCHES} launches")
+        grid = check_extent(request.setup[0], "the grid", kernel)
+        block = check_extent(request.setup[1], "the block", kernel)
+        check_launch(kernel, grid, block, self._device, self._language)
+        shared = request.setup[2] if len(request.setup) > 2 else 0
+        shared_bytes = check_shared_bytes(shared, self._device, self._language)
+        is_cooperative = len(request.setup) > 3 and check_cooperative(
+            request.setup[3], self._language
+        )
+        arguments = tuple(
+            bind_argument(parameter, value, self._position)
+            for parameter, value in match_parameters(kernel, request.positional, request.keywords)
+        )
+        local_bytes = sum(
+            a.element_bytes * a.count for a in arguments if isinstance(a, LocalArgument)
+        )
+        if local_bytes > self._device.shared_bytes:
+            raise bind_error(
+                f"{kernel.name} asks for {local_bytes} bytes of local memory; the device has "
+                f"{self._device.shared_bytes}"
+            )
+        self._steps.append(
+            Launch(
+                kernel=kernel.name,
+                grid=grid,
+                block=block,
+                dimensions=kernel.dimensions,
+                shared_bytes=shared_bytes,
+                cooperative=is_cooperative,
+                arguments=arguments,
+                line=request.line,
+            )
+        )
+
+    def scratch(
+        self, name: str, arguments: tuple[Value, ...], keywords: Mapping[str, Value]
+    ) -> Tensor:
+        """Return new scratch memory for `empty` or `zeros`.
+
+        Raises:
+            PlanError: `bind` for a wrong shape or dtype, `limit` for too much memory.
+        """
+        given = _named_arguments(name, ("shape", "dtype"), arguments, keywords)
+        sizes = given[0] if isinstance(given[0], tuple) else (given[0],)
+        shape = tuple(whole(size, f"a size in {name}") for size in sizes)
+        if any(size < 1 for size in shape):
+            raise bind_error(f"a size in {name} must be at least 1: {shape}")
+        self._scratch_count += 1
+        tensor = Tensor(
+            kind="scratch",
+            name=f"scratch{self._scratch_count - 1}",
+            dtype=_dtype(given[1], name),
+            shape=shape,
+        )
+        self._account(tensor)
+        if name == "zeros":
+            position = self._position(tensor)
+            self._steps.append(Clear(buffer=position, size_bytes=tensor.size_bytes))
+        return tensor
+
+    def local(self, arguments: tuple[Value, ...], keywords: Mapping[str, Value]) -> LocalMemory:
+        """Return local memory for a SYCL local accessor.
+
+        Raises:
+            PlanError: `bind`, for a wrong size or dtype, and in CUDA.
+        """
+        if self._language != "sycl":
+            raise bind_error(
+                "local(...) is SYCL only: in CUDA declare extern __shared__ memory and give "
+                "shared_bytes as the third part of the launch"
+            )
+        given = _named_arguments("local", ("n", "dtype"), arguments, keywords)
+        count = whole(given[0], "the size in local")
+        if count < 1:
+            raise bind_error(f"the size in local must be at least 1, not {count}")
+        return LocalMemory(count=count, dtype=_dtype(given[1], "local"))
+
+    def check_outputs(self, outputs: tuple[str, ...]) -> None:
+        """Refuse a plan that leaves an output without a kernel.
+
+        Raises:
+            PlanError: `bind`.
+        """
+        if self._launch_count == 0:
+            raise bind_error("launch launches no kernel: write kernel[grid, block](arguments)")
+        used = {
+            self._buffers[argument.index].name
+            for step in self._steps
+            if isinstance(step, Launch)
+            for argument in step.arguments
+            if isinstance(argument, BufferArgument)
+        }
+        for name in outputs:
+            if name not in used:
+                raise bind_error(f"the output {name} is passed to no kernel: it would stay unset")
+
+    def _kernel(self, name: str) -> KernelSignature:
+        kernel = self._kernels.get(name)
+        if kernel is None:
+            found = ", ".join(self._kernels) or "none"
+            mark = (
+                "SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<N>)) void"
+                if self._language == "sycl"
+                else "__global__ void"
+            )
+            raise bind_error(
+                f"there is no kernel {short(name)!r} in the device code; found: "
+                f'{short(found, 300)}. A kernel is written extern "C" {mark} name(...)'
+            )
+        return kernel
+
+    def _position(self, tensor: Tensor) -> int:
+        key = (tensor.kind, tensor.name)
+        if key not in self._positions:
+            self._positions[key] = len(self._buffers)
+            self._buffers.append(
+                BufferSpec(
+                    kind=tensor.kind,
+                    name=tensor.name,
+                    dtype=tensor.dtype,
+                    shape=tensor.shape,
+                    size_bytes=tensor.size_bytes,
+                )
+            )
+        return self._positions[key]
+
+    def _account(self, tensor: Tensor) -> None:
+        if self._scratch_count > MAX_SCRATCH_BUFFERS:
+            raise limit_error(f"a plan has at most {MAX_SCRATCH_BUFFERS} scratch buffers")
+        blocks = -(-tensor.size_bytes // ALIGNMENT_BYTES)
+        self._scratch_bytes += blocks * ALIGNMENT_BYTES
+        allowed = self._device.memory_bytes // SCRATCH_SHARE
+        if self._scratch_bytes > allowed:
+            raise limit_error(
+                f"scratch of {_bytes_text(self._scratch_bytes)} is too large: at most "
+                f"{_bytes_text(allowed)} on this device"
+            )
+
+
+def _named_arguments(
+    function: str,
+    names: tuple[str, str],
+    positional: tuple[Value, ...],
+    keywords: Mapping[str, Value],
+) -> tuple[Value, Value]:
+    form = f"{function}({names[0]}, {names[1]})"
+    values = dict(zip(names, positional, strict=False))
+    if len(positional) > len(names) or set(keywords) & set(values):
+        raise bind_error(f"write {form}")
+    values.update(keywords)
+    if set(values) != set(names):
+        raise bind_error(f'write {form}, such as {function}(1024, "float32")')
+    return values[names[0]], values[names[1]]
+
+
+def _dtype(value: Value, function: str) -> str:
+    dtype = canonical_dtype(value) if isinstance(value, str) else None
+    if dtype is None:
+        raise bind_error(
+            f'the dtype of {function} must be one such as "float32" or x.dtype, not '
+            f"{describe(value)}"
+        )
+    return dtype
+
+
+def _bytes_text(size: int) -> str:
+    return f"{size / 2**30:.1f} GiB" if 2**30 <= size < 2**80 else f"{size} bytes"

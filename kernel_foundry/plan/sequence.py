@@ -1,0 +1,104 @@
+"""The flat launch sequence: what a bound plan is, and all that native code needs to replay it.
+
+Pure data. Knows nothing of how a plan is written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BufferSpec:
+    """One buffer of a sequence: a tensor of the name table, or scratch."""
+
+    kind: Literal["tensor", "scratch"]
+    name: str
+    """Name in the name table; `scratch0`… for scratch."""
+    dtype: str
+    """Canonical dtype name."""
+    shape: tuple[int, ...]
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BufferArgument:
+    """A pointer argument."""
+
+    index: int
+    """Position in `LaunchSequence.buffers`."""
+    offset_bytes: int = 0
+    """Added to the buffer's address; plans have no views, so 0 today."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalarArgument:
+    """A number argument, known to fit its type."""
+
+    ctype: str
+    """Canonical type of the declared parameter."""
+    value: int | float | bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalArgument:
+    """Work-group local memory behind a SYCL local accessor."""
+
+    element_bytes: int
+    count: int
+
+
+Argument: TypeAlias = BufferArgument | ScalarArgument | LocalArgument
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """One kernel launch."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    """Blocks (work-groups) in x, y, z."""
+    block: tuple[int, int, int]
+    """Threads (work-items) of a block in x, y, z."""
+    dimensions: int
+    """Dimensions of the kernel; the rest of grid and block is 1."""
+    shared_bytes: int
+    """Dynamic shared memory (CUDA); 0 in SYCL."""
+    cooperative: bool
+    arguments: tuple[Argument, ...]
+    """In the order of the kernel's parameters."""
+    line: int
+    """1-based line in the plan text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clear:
+    """Fill a buffer with zero bytes, at every run."""
+
+    buffer: int
+    """Position in `LaunchSequence.buffers`."""
+    size_bytes: int
+
+
+Step: TypeAlias = Launch | Clear
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchSequence:
+    """A plan bound to one workload, configuration and device."""
+
+    buffers: tuple[BufferSpec, ...]
+    steps: tuple[Step, ...]
+    """Run in order; each sees the results of those before it."""
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """Names of the kernels launched, in order of first use."""
+        launched = (step.kernel for step in self.steps if isinstance(step, Launch))
+        return tuple(dict.fromkeys(launched))
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Bytes of all scratch buffers."""
+        return sum(buffer.size_bytes for buffer in self.buffers if buffer.kind == "scratch")

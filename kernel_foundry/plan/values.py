@@ -1,0 +1,113 @@
+"""The values that a plan computes with.
+
+Numbers, strings, tuples are Python's own; a dtype is its canonical name as a string; tensors,
+local memory and the device are the types here. Knows nothing of syntax.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from kernel_foundry.plan.dtypes import DTYPE_BYTES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Tensor:
+    """A tensor of the name table, or scratch memory made by `empty` or `zeros`."""
+
+    kind: Literal["tensor", "scratch"]
+    name: str
+    dtype: str
+    """Canonical dtype name."""
+    shape: tuple[int, ...]
+
+    @property
+    def element_count(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all elements."""
+        return self.element_count * DTYPE_BYTES[self.dtype]
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Elements between neighbours, by dimension; contiguous."""
+        found = []
+        step = 1
+        for size in reversed(self.shape):
+            found.append(step)
+            step *= size
+        return tuple(reversed(found))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalMemory:
+    """Work-group local memory for a SYCL local accessor."""
+
+    count: int
+    """Number of elements."""
+    dtype: str
+    """Canonical dtype name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceLimits:
+    """What a plan may ask about the device, and what bounds its launches."""
+
+    compute_units: int
+    sub_group_size: int
+    """Lanes that run together."""
+    shared_bytes: int
+    """Shared (local) memory that one block may use, opt-in maximum."""
+    max_block: int
+    """Threads (work-items) in one block."""
+    memory_bytes: int
+    """All of the device's memory; scratch may hold a quarter."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterMap:
+    """The `params` mapping: reaches parameters and buffers by dotted name."""
+
+
+Value: TypeAlias = (
+    int
+    | float
+    | bool
+    | str
+    | tuple["Value", ...]
+    | Tensor
+    | LocalMemory
+    | DeviceLimits
+    | ParameterMap
+    | None
+)
+"""Any value of a plan; None is what a helper without `return` gives."""
+
+
+def describe(value: Value) -> str:
+    """Return the value's type and text for a message, short."""
+    match value:
+        case None:
+            return "nothing (the helper returns no value)"
+        case Tensor(name=name):
+            return f"the tensor {name}"
+        case LocalMemory():
+            return "local memory"
+        case DeviceLimits():
+            return "device"
+        case ParameterMap():
+            return "params"
+        case str():
+            text = repr(value[:40])
+            return f"the string {text}"
+        case tuple():
+            return "a tuple"
+        case bool():
+            return f"{value}"
+        case _:
+            return f"{value!r}"
