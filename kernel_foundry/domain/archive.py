@@ -89,7 +89,6 @@ class ToldEvaluation:
     evaluation: Evaluation
     told_unix_s: float
     cost_usd: float
-    status: AddStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

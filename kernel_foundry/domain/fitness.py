@@ -34,14 +34,23 @@ def fitness(evaluation: Evaluation) -> float:
     Correct candidates get 0.2 + 0.8 * mean over timed workloads of `sol_score`, with T the
     upper bound of the median's 95 % interval.
     """
+    return _fitness_at(evaluation, bound=1)
+
+
+def optimistic_fitness(evaluation: Evaluation) -> float:
+    """Return the same with T the lower bound: what the candidate may be worth at best."""
+    return _fitness_at(evaluation, bound=0)
+
+
+def _fitness_at(evaluation: Evaluation, *, bound: int) -> float:
     if not evaluation.passed:
         return _FAILED[evaluation.outcome]
-    scores = [_workload_score(w) for w in evaluation.workloads if not w.held_out]
+    scores = [_workload_score(w, bound) for w in evaluation.workloads if not w.held_out]
     return 0.2 + 0.8 * sum(scores) / len(scores)
 
 
-def _workload_score(result: WorkloadResult) -> float:
+def _workload_score(result: WorkloadResult, bound: int) -> float:
     if result.timing is None or not result.baselines:
         return 0.0
     baseline_ns = min(b.timing.median_ns for b in result.baselines)
-    return sol_score(result.timing.ci95_ns[1], baseline_ns, result.sol_ns or 0.0)
+    return sol_score(result.timing.ci95_ns[bound], baseline_ns, result.sol_ns or 0.0)

@@ -1,0 +1,1 @@
+"""The archive: remembers every verdict and says what to try next."""

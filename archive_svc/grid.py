@@ -1,0 +1,107 @@
+"""The grid archive: one elite for each cell of the three measures.
+
+Holds numbers and digests only; candidates and evaluations stay in the store. Knows nothing of
+SQL, of selection or of transport.
+Source: MAP-Elites (Mouret and Clune 2015), with an interval rule for noisy objectives.
+"""
+
+from dataclasses import dataclass
+
+from kernel_foundry.domain.archive import AddStatus
+from kernel_foundry.domain.measures import LEVELS
+
+Cell = tuple[int, int, int]
+
+CELL_COUNT = LEVELS**3
+
+NOISY_WIDTH = 0.01
+"""An entry is noisy when its two fitness bounds differ by more than this share."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A correct candidate as the grid sees it."""
+
+    digest: str
+    sequence: int
+    """Of the told evaluation that these numbers come from."""
+    cell: Cell
+    fitness: float
+    """At the upper bound of the time: what it is worth for certain."""
+    optimistic: float
+    """At the lower bound of the time: what it may be worth."""
+
+    @property
+    def is_noisy(self) -> bool:
+        """True when the measurement leaves its worth open by more than `NOISY_WIDTH`."""
+        return self.optimistic - self.fitness > NOISY_WIDTH * self.fitness
+
+
+def beats(challenger: Entry, incumbent: Entry) -> bool:
+    """Return whether `challenger` takes the cell from `incumbent`.
+
+    Between two noisy entries the challenger's certain worth must exceed what the incumbent may
+    be worth, so that a lucky measurement does not displace an equal kernel.
+    """
+    if challenger.is_noisy and incumbent.is_noisy:
+        return challenger.fitness > incumbent.optimistic
+    return challenger.fitness > incumbent.fitness
+
+
+class GridArchive:
+    """Cells, their elites and, for re-measurement, every other correct candidate's numbers."""
+
+    def __init__(self) -> None:
+        self._elites: dict[Cell, Entry] = {}
+        self._entries: dict[str, Entry] = {}
+
+    def add(self, entry: Entry) -> tuple[AddStatus, float]:
+        """Add a correct candidate, or replace its earlier measurement.
+
+        Returns:
+            What became of it, and the fitness its cell gained (0 when it was not added).
+        """
+        previous = self._entries.get(entry.digest)
+        self._entries[entry.digest] = entry
+        if previous is not None and self._elites.get(previous.cell) is previous:
+            self._refill(previous.cell)
+            now = self._elites.get(entry.cell)
+            if now is entry:
+                return AddStatus.IMPROVE_EXISTING, max(entry.fitness - previous.fitness, 0.0)
+        return self._challenge(entry)
+
+    def discard(self, digest: str) -> None:
+        """Forget a candidate that failed when it was measured again."""
+        entry = self._entries.pop(digest, None)
+        if entry is not None and self._elites.get(entry.cell) is entry:
+            self._refill(entry.cell)
+
+    def elites(self) -> list[Entry]:
+        """Return the elites, best first; ties by the order in which they were told."""
+        return sorted(self._elites.values(), key=lambda e: (-e.fitness, e.sequence))
+
+    def get(self, cell: Cell) -> Entry | None:
+        """Return the elite of `cell`, or None."""
+        return self._elites.get(cell)
+
+    @property
+    def best(self) -> Entry | None:
+        """The elite with the highest fitness, or None."""
+        return min(self._elites.values(), key=lambda e: (-e.fitness, e.sequence), default=None)
+
+    def _challenge(self, entry: Entry) -> tuple[AddStatus, float]:
+        incumbent = self._elites.get(entry.cell)
+        if incumbent is None:
+            self._elites[entry.cell] = entry
+            return AddStatus.NEW, entry.fitness
+        if incumbent is entry or not beats(entry, incumbent):
+            return AddStatus.NOT_ADDED, 0.0
+        self._elites[entry.cell] = entry
+        return AddStatus.IMPROVE_EXISTING, entry.fitness - incumbent.fitness
+
+    def _refill(self, cell: Cell) -> None:
+        """Choose the elite of `cell` anew: its incumbent was measured again."""
+        self._elites.pop(cell, None)
+        rivals = [e for e in self._entries.values() if e.cell == cell]
+        for rival in sorted(rivals, key=lambda e: e.sequence):
+            self._challenge(rival)

@@ -1,0 +1,1 @@
+"""The archive's store: SQLite in WAL mode by default, PostgreSQL by URL."""
