@@ -1,0 +1,73 @@
+"""Implementations under contract: as objects, and behind a server on a real UNIX socket."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import pytest
+
+from kernel_foundry.domain.task import Task, Workload
+from kernel_foundry.rpc.server import Service, running
+
+
+class Closable(Protocol):
+    """What all ports share."""
+
+    async def close(self) -> None:
+        """Release everything."""
+
+
+P = TypeVar("P", bound=Closable)
+Reach = Callable[
+    [P, Callable[[P], Service], Callable[[str], P]], AbstractAsyncContextManager[P]
+]
+"""From an implementation, its service and its client to what a test talks to."""
+
+
+@pytest.fixture(params=["direct", "unix"])
+def reach(request: pytest.FixtureRequest, tmp_path: Path) -> Reach[P]:
+    """Reach an implementation directly, or through a server."""
+
+    @asynccontextmanager
+    async def direct(
+        implementation: P, _service: Callable[[P], Service], _connect: Callable[[str], P]
+    ) -> AsyncIterator[P]:
+        try:
+            yield implementation
+        finally:
+            await implementation.close()
+
+    @asynccontextmanager
+    async def unix(
+        implementation: P, service: Callable[[P], Service], connect: Callable[[str], P]
+    ) -> AsyncIterator[P]:
+        async with running([service(implementation)], f"unix:{tmp_path}/s", grace_s=1.0) as target:
+            remote = connect(target)
+            try:
+                yield remote
+            finally:
+                await remote.close()
+
+    return direct if request.param == "direct" else unix
+
+
+@pytest.fixture
+def task() -> Task:
+    """A task every evaluator can admit."""
+    return Task(
+        name="double",
+        reference=(
+            "import torch\n"
+            "import torch.nn as nn\n\n\n"
+            "class Model(nn.Module):\n"
+            "    def forward(self, x):\n"
+            "        return x * 2.0 + 1.0\n\n\n"
+            "N = 64\n\n\n"
+            "def get_inputs():\n"
+            "    return [torch.rand(4, N)]\n\n\n"
+            "def get_init_inputs():\n"
+            "    return []\n"
+        ),
+        workloads=(Workload(name="default"),),
+    )
