@@ -1,0 +1,33 @@
+"""Model names: the built-in one, and the default of each provider that has a key.
+
+Knows nothing of LiteLLM; `environ` is passed in so that tests need no real keys.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+RECIPES: Final = "recipes"
+"""Offline model that composes kernels from recipes."""
+
+DEFAULT_MODEL_VARIABLE: Final = "KERNEL_FOUNDRY_MODEL"
+"""Environment variable that overrides the default model."""
+
+_PROVIDER_DEFAULTS: Final = {
+    "ANTHROPIC_API_KEY": "anthropic/claude-sonnet-4-5",
+    "OPENAI_API_KEY": "openai/gpt-5",
+    "GEMINI_API_KEY": "gemini/gemini-2.5-pro",
+    "DEEPSEEK_API_KEY": "deepseek/deepseek-chat",
+    "MISTRAL_API_KEY": "mistral/mistral-large-latest",
+}
+"""Key variable to the model taken when the user names none; the first that is set wins.
+
+All are in the cost table of the oldest LiteLLM that we accept, so that USD caps can hold.
+"""
+
+
+def default_models(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the models to offer without being asked, the default first; never empty."""
+    chosen = environ.get(DEFAULT_MODEL_VARIABLE, "")
+    configured = [model for key, model in _PROVIDER_DEFAULTS.items() if environ.get(key)]
+    names = [chosen] if chosen else []
+    return tuple(dict.fromkeys([*names, *configured, RECIPES]))

@@ -1,0 +1,104 @@
+"""What the generator asks of language models, and what they answer.
+
+Knows nothing of LiteLLM: a fake or a replay of stored exchanges is one more implementation.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from kernel_foundry.domain.digest import content_digest
+from kernel_foundry.domain.request import TokenUsage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatMessage:
+    """One message of a conversation."""
+
+    role: str
+    """"system", "user" or "assistant"."""
+    content: str
+
+
+def prompt_digest(messages: tuple[ChatMessage, ...]) -> str:
+    """Return the digest of a conversation, whichever model it goes to."""
+    return content_digest(*(part for m in messages for part in (m.role, m.content)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRequest:
+    """One call."""
+
+    models: tuple[str, ...]
+    """The model to ask, then those to fall back on when it does not answer."""
+    messages: tuple[ChatMessage, ...]
+    max_output_tokens: int
+    assignment: str = ""
+    """What is asked for, as JSON of `Assignment`; only structured models (recipes) see it."""
+
+
+class FinishReason(StrEnum):
+    """Why a reply ended."""
+
+    STOP = "stop"
+    LENGTH = "length"
+    """Cut at the output limit."""
+    REFUSED = "refused"
+    """The model, or a filter before it, declines; the reply's text says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelReply:
+    """One answer."""
+
+    text: str
+    finish: FinishReason
+    usage: TokenUsage
+    """Its `model` is the one that answered, which may be a fallback."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFacts:
+    """What is known of a model before it is asked."""
+
+    input_usd_per_token: float | None
+    """None: the cost table does not know the model."""
+    output_usd_per_token: float | None
+    max_output_tokens: int | None
+    """None: not known."""
+    counts_tokens: bool = True
+    """False for a model that is no language model and uses no tokens (recipes)."""
+
+
+class LanguageModels(Protocol):
+    """Every model that can be reached from here."""
+
+    async def check(self, models: tuple[str, ...]) -> None:
+        """Make sure that every model can be called.
+
+        Raises:
+            LlmConfigurationError: unknown provider, or a key that is not set.
+        """
+        ...
+
+    async def facts(self, model: str) -> ModelFacts:
+        """Return price and limits of `model`."""
+        ...
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """Answer one request, with retries and fallbacks.
+
+        Raises:
+            LlmQuotaError: the provider's quota is used up.
+            LlmUnavailableError: no model answers.
+            LlmConfigurationError: the provider refuses key, model or request.
+        """
+        ...
+
+    async def list_models(self) -> tuple[str, ...]:
+        """Return the models that can be used now, the default first."""
+        ...
+
+    async def close(self) -> None:
+        """Release connections."""
+        ...

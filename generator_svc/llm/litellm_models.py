@@ -1,0 +1,96 @@
+"""`LanguageModels` by LiteLLM, which is loaded by the first call that needs it.
+
+Loading takes seconds, so it happens in a thread; the event loop keeps serving.
+"""
+
+import asyncio
+import importlib
+import os
+from types import ModuleType
+from typing import TYPE_CHECKING, Final, cast
+
+from generator_svc.llm.catalogue import RECIPES, default_models
+from generator_svc.llm.interface import ModelFacts, ModelReply, ModelRequest
+
+if TYPE_CHECKING:
+    from generator_svc.llm.sdk import CallPolicy
+
+_ENVIRONMENT: Final = {
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it downloads its cost table at import
+    "LITELLM_MODE": "PRODUCTION",  # else it reads .env files around the working directory
+}
+
+
+class LiteLlmModels:
+    """Every model that LiteLLM reaches, and `recipes`.
+
+    Args:
+        timeout_seconds: Of one attempt; long, since reasoning models think for minutes.
+        retry_count: Further attempts after a provider's failure.
+        first_back_off_seconds: Shortest pause before a retry.
+    """
+
+    def __init__(
+        self,
+        *,
+        timeout_seconds: float = 600.0,
+        retry_count: int = 3,
+        first_back_off_seconds: int = 1,
+    ) -> None:
+        self._timeout_seconds = timeout_seconds
+        self._retry_count = retry_count
+        self._first_back_off_seconds = first_back_off_seconds
+        self._loading = asyncio.Lock()
+        self._loaded: ModuleType | None = None
+
+    async def check(self, models: tuple[str, ...]) -> None:
+        """See `LanguageModels.check`; recipes alone need no LiteLLM to be checked."""
+        named = [model for model in models if model != RECIPES]
+        if not named:
+            return
+        sdk = await self._sdk()
+        for model in named:
+            sdk.check(model)
+
+    async def facts(self, model: str) -> ModelFacts:
+        """See `LanguageModels.facts`."""
+        sdk = await self._sdk()
+        return cast("ModelFacts", sdk.facts(model))
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """See `LanguageModels.complete`."""
+        sdk = await self._sdk()
+        return cast("ModelReply", await sdk.complete(request, self._policy(sdk)))
+
+    async def list_models(self) -> tuple[str, ...]:
+        """See `LanguageModels.list_models`; needs no LiteLLM."""
+        return default_models(os.environ)
+
+    async def close(self) -> None:
+        """See `LanguageModels.close`; loads nothing."""
+        if self._loaded is not None:
+            await self._loaded.close()
+
+    def _policy(self, sdk: ModuleType) -> "CallPolicy":
+        return cast(
+            "CallPolicy",
+            sdk.CallPolicy(
+                timeout_seconds=self._timeout_seconds,
+                retry_count=self._retry_count,
+                first_back_off_seconds=self._first_back_off_seconds,
+            ),
+        )
+
+    async def _sdk(self) -> ModuleType:
+        async with self._loading:
+            if self._loaded is None:
+                self._loaded = await asyncio.to_thread(_load)
+        return self._loaded
+
+
+def _load() -> ModuleType:
+    for name, value in _ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    sdk = importlib.import_module("generator_svc.llm.sdk")
+    sdk.set_up()
+    return sdk

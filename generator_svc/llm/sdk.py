@@ -1,0 +1,181 @@
+"""LiteLLM, set up: the custom provider registered, routers made, one completion called.
+
+Imports LiteLLM, so it is itself imported only on first use (by `litellm_models`), after the
+environment that keeps LiteLLM off the network at import is set. Knows nothing of prompts.
+"""
+
+import functools
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import litellm
+from litellm.llms.custom_httpx.async_client_cleanup import close_litellm_async_clients
+from litellm.router import Router
+
+from generator_svc.llm.assignment import METADATA_KEY
+from generator_svc.llm.catalogue import RECIPES
+from generator_svc.llm.error_map import PROVIDER_ERRORS, translate
+from generator_svc.llm.interface import FinishReason, ModelFacts, ModelReply, ModelRequest
+from generator_svc.llm.recipes_provider import PROVIDER, RecipesProvider
+from kernel_foundry.domain.request import TokenUsage
+from kernel_foundry.errors import LlmConfigurationError, LlmUnavailableError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallPolicy:
+    """How long and how often a provider is asked."""
+
+    timeout_seconds: float
+    """Of one attempt."""
+    retry_count: int
+    """Further attempts after rate limits, time-outs and provider failures."""
+    first_back_off_seconds: int
+    """Shortest pause before a retry; grows exponentially, a provider's Retry-After wins."""
+
+
+def set_up() -> None:
+    """Silence LiteLLM and register our provider; doing it twice changes nothing."""
+    litellm.telemetry = False
+    litellm.suppress_debug_info = True
+    litellm.drop_params = True
+    if all(entry["provider"] != PROVIDER for entry in litellm.custom_provider_map):
+        litellm.custom_provider_map.append(
+            {"provider": PROVIDER, "custom_handler": RecipesProvider()}
+        )
+    litellm.utils.custom_llm_setup()  # type: ignore[no-untyped-call]
+
+
+def check(model: str) -> None:
+    """Raise `LlmConfigurationError` unless provider and keys of `model` are there."""
+    if model == RECIPES:
+        return
+    try:
+        litellm.get_llm_provider(model)
+    except PROVIDER_ERRORS as error:
+        raise LlmConfigurationError(
+            f"model {model!r} names no provider that LiteLLM knows: expected "
+            f"provider/model, such as openai/gpt-5, or {RECIPES!r}",
+            model=model,
+        ) from error
+    missing = litellm.validate_environment(model)["missing_keys"]
+    if missing:
+        names = ", ".join(missing)
+        raise LlmConfigurationError(
+            f"model {model!r} needs the environment variable {names}: set it, or take "
+            f"--model {RECIPES}",
+            model=model,
+            variable=names,
+        )
+
+
+def facts(model: str) -> ModelFacts:
+    """Return what LiteLLM's cost table says of `model`."""
+    if model == RECIPES:
+        return ModelFacts(
+            input_usd_per_token=0.0,
+            output_usd_per_token=0.0,
+            max_output_tokens=None,
+            counts_tokens=False,
+        )
+    try:
+        info = litellm.get_model_info(model)
+    except litellm.exceptions.ModelNotMappedError:
+        return ModelFacts(
+            input_usd_per_token=None, output_usd_per_token=None, max_output_tokens=None
+        )
+    # `get_model_info` gives 0 for a price that the table lacks; the table itself does not.
+    entry = litellm.model_cost.get(info["key"], {})
+    return ModelFacts(
+        input_usd_per_token=entry.get("input_cost_per_token"),
+        output_usd_per_token=entry.get("output_cost_per_token"),
+        max_output_tokens=info.get("max_output_tokens"),
+    )
+
+
+@functools.cache
+def router(models: tuple[str, ...], policy: CallPolicy) -> Router:
+    """Return the router that asks `models` in order.
+
+    No cool-downs: a deployment that failed is asked again by the next proposal, which has its
+    own back-off; a router without any deployment left would only blur the reason.
+    """
+    deployments = [
+        {
+            "model_name": model,
+            "litellm_params": {"model": f"{PROVIDER}/all" if model == RECIPES else model},
+            "model_info": {"id": model},
+        }
+        for model in models
+    ]
+    return Router(
+        model_list=deployments,
+        fallbacks=[{models[0]: list(models[1:])}] if len(models) > 1 else [],
+        num_retries=policy.retry_count,
+        retry_after=policy.first_back_off_seconds,
+        timeout=policy.timeout_seconds,
+        disable_cooldowns=True,
+    )
+
+
+async def complete(request: ModelRequest, policy: CallPolicy) -> ModelReply:
+    """Answer `request`; errors are ours."""
+    model = request.models[0]
+    messages: list[Any] = [{"role": m.role, "content": m.content} for m in request.messages]
+    started_s = time.monotonic()
+    try:
+        response = await router(request.models, policy).acompletion(
+            model=model,
+            messages=messages,
+            max_tokens=request.max_output_tokens,
+            metadata={METADATA_KEY: request.assignment} if request.assignment else {},
+        )
+    except litellm.exceptions.ContentPolicyViolationError as refused:
+        latency_ms = (time.monotonic() - started_s) * 1e3
+        return _refused_by_filter(str(refused), model, latency_ms)
+    except PROVIDER_ERRORS as error:
+        raise translate(error, model) from error
+    return _read(response, model, (time.monotonic() - started_s) * 1e3)
+
+
+async def close() -> None:
+    """Close LiteLLM's connections, which are shared by all routers, and forget the routers."""
+    router.cache_clear()
+    await close_litellm_async_clients()  # type: ignore[no-untyped-call]
+
+
+def _read(response: Any, asked: str, latency_ms: float) -> ModelReply:
+    """Return the reply in `response`, which came from a fallback when its id says so."""
+    if not response.choices:
+        raise LlmUnavailableError(f"model {asked!r} answered without a choice", model=asked)
+    choice = response.choices[0]
+    text, refusal = choice.message.content or "", _refusal(choice.message)
+    finish = FinishReason.LENGTH if choice.finish_reason == "length" else FinishReason.STOP
+    if refusal or choice.finish_reason == "content_filter":
+        finish = FinishReason.REFUSED
+        text = refusal or text or "the provider's content filter withheld the reply"
+    usage = getattr(response, "usage", None)
+    hidden = response._hidden_params  # noqa: SLF001  where LiteLLM documents cost and model id
+    return ModelReply(
+        text=text,
+        finish=finish,
+        usage=TokenUsage(
+            model=hidden.get("model_id") or asked,
+            input_tokens=usage.prompt_tokens if usage else 0,
+            output_tokens=usage.completion_tokens if usage else 0,
+            cost_usd=float(hidden.get("response_cost") or 0.0),
+            latency_ms=latency_ms,
+        ),
+    )
+
+
+def _refusal(message: Any) -> str:
+    fields = getattr(message, "provider_specific_fields", None) or {}
+    return fields.get("refusal") or getattr(message, "refusal", None) or ""
+
+
+def _refused_by_filter(reason: str, model: str, latency_ms: float) -> ModelReply:
+    usage = TokenUsage(
+        model=model, input_tokens=0, output_tokens=0, cost_usd=0.0, latency_ms=latency_ms
+    )
+    return ModelReply(text=reason, finish=FinishReason.REFUSED, usage=usage)
