@@ -1,0 +1,217 @@
+"""Task files: a KernelBench-format Python file and its optional sidecar, read into a `Task`.
+
+`<name>.py` holds the reference, `<name>.task.yaml` beside it the workloads and the rest. The
+Python file is parsed, never executed. Knows nothing of torch and of devices.
+"""
+
+import ast
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import yaml
+
+from kernel_foundry.domain.task import Precision, Size, Task, Tolerance, Workload
+from kernel_foundry.errors import TaskInvalidError
+from kernel_foundry.task_source import (
+    missing_names,
+    parse_reference,
+    size_constants,
+    unknown_size,
+)
+
+LIBRARY_OPS: Final = (
+    "linear",
+    "matmul",
+    "bmm",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "scaled_dot_product_attention",
+)
+"""Library calls that a sidecar may allow."""
+
+_MAX_FILE_BYTES: Final = 1 << 20
+_MAX_SIZE: Final = 1 << 40
+_KEYS: Final = (
+    "workloads",
+    "tolerance",
+    "precision",
+    "training",
+    "library_ops",
+    "instructions",
+)
+
+_T = TypeVar("_T")
+
+
+class _FieldError(Exception):
+    """A value of the sidecar that does not fit; the message lacks the file's name."""
+
+
+def sidecar_path(path: Path) -> Path:
+    """Return where the sidecar of the task file `path` lies."""
+    return path.with_name(f"{path.stem}.task.yaml")
+
+
+def read_task(path: Path) -> Task:
+    """Return the task in `path` and its sidecar.
+
+    Raises:
+        TaskInvalidError: a file is missing or unreadable, the reference is no Python or lacks
+            `Model` or `get_inputs`, or the sidecar has an unknown key or a value that does
+            not fit. The message names file, key and what is expected.
+    """
+    reference = _read_text(path)
+    tree = parse_reference(reference, file_name=path.name)
+    if missing := missing_names(tree):
+        raise TaskInvalidError(
+            f"{path.name}: no {' and no '.join(missing)}; a task is a Python file with"
+            " `class Model(nn.Module)`, `get_inputs()` and `get_init_inputs()`",
+            file=str(path),
+        )
+    sidecar = sidecar_path(path)
+    settings = _read_sidecar(sidecar) if sidecar.exists() else {}
+    try:
+        return _task(path.stem, reference, tree, settings)
+    except _FieldError as error:
+        raise TaskInvalidError(f"{sidecar.name}: {error}", file=str(sidecar)) from error
+
+
+def _read_text(path: Path) -> str:
+    try:
+        if path.stat().st_size > _MAX_FILE_BYTES:
+            raise TaskInvalidError(f"{path}: larger than {_MAX_FILE_BYTES} bytes", file=str(path))
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise TaskInvalidError(f"{path}: no UTF-8 text: {error}", file=str(path)) from error
+    except OSError as error:
+        raise TaskInvalidError(f"{path}: {error.strerror}", file=str(path)) from error
+
+
+def _read_sidecar(path: Path) -> Mapping[str, Any]:
+    try:
+        content = yaml.safe_load(_read_text(path))
+    except yaml.YAMLError as error:
+        raise TaskInvalidError(f"{path.name}: no YAML: {error}", file=str(path)) from error
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise TaskInvalidError(f"{path.name}: expected keys and values", file=str(path))
+    for key in content:
+        if key not in _KEYS:
+            raise TaskInvalidError(
+                f"{path.name}: unknown key {key!r}; known are {', '.join(_KEYS)}",
+                file=str(path),
+                key=str(key),
+            )
+    return content
+
+
+def _task(name: str, reference: str, tree: ast.Module, settings: Mapping[str, Any]) -> Task:
+    def setting(key: str, read: Callable[[Any], _T], default: _T) -> _T:
+        return read(settings[key]) if settings.get(key) is not None else default
+
+    known = size_constants(tree)
+    workloads = setting(
+        "workloads", lambda value: _workloads(value, known), (Workload(name="default"),)
+    )
+    return Task(
+        name=name,
+        reference=reference,
+        workloads=workloads,
+        tolerance=setting("tolerance", _tolerance, None),
+        precision=setting("precision", _precision, Precision.FP32),
+        training=setting("training", lambda value: _boolean("training", value), default=True),
+        library_ops=setting("library_ops", _library_ops, ()),
+        instructions=setting("instructions", _instructions, ""),
+    )
+
+
+def _workloads(value: Any, known: Mapping[str, int]) -> tuple[Workload, ...]:
+    if not isinstance(value, list) or not value:
+        raise _FieldError("workloads: expected a list such as [{batch: 16, dim: 1024}]")
+    workloads = tuple(_workload(i, item, known) for i, item in enumerate(value))
+    names = [workload.name for workload in workloads]
+    for name in names:
+        if names.count(name) > 1:
+            raise _FieldError(f"workloads: {name!r} stands there twice")
+    if all(workload.held_out for workload in workloads):
+        raise _FieldError(
+            "workloads: all are held out; add one that is timed ({} is the file as it stands)"
+        )
+    return workloads
+
+
+def _workload(index: int, item: Any, known: Mapping[str, int]) -> Workload:
+    where = f"workloads[{index}]"
+    if not isinstance(item, dict):
+        raise _FieldError(f"{where}: expected sizes such as {{batch: 16}}, got {item!r}")
+    sizes = []
+    for name, value in item.items():
+        if name == "held_out":
+            continue
+        if name not in known:
+            raise _FieldError(f"{where}: {unknown_size(str(name), known)}")
+        if type(value) is not int or not 0 < value <= _MAX_SIZE:
+            raise _FieldError(f"{where}.{name}: expected a positive integer, got {value!r}")
+        sizes.append(Size(name=name, value=value))
+    return Workload(
+        name=",".join(f"{size.name}={size.value}" for size in sizes) or "default",
+        sizes=tuple(sizes),
+        held_out=_boolean(f"{where}.held_out", item.get("held_out", False)),
+    )
+
+
+def _tolerance(value: Any) -> Tolerance | None:
+    if value == "auto":
+        return None
+    if not isinstance(value, dict) or set(value) != {"rtol", "atol"}:
+        raise _FieldError(f"tolerance: expected auto or {{rtol: …, atol: …}}, got {value!r}")
+    return Tolerance(
+        rtol=_bound("tolerance.rtol", value["rtol"]),
+        atol=_bound("tolerance.atol", value["atol"]),
+    )
+
+
+def _bound(where: str, value: Any) -> float:
+    # YAML 1.1 reads 1e-4, which has no point, as a string.
+    try:
+        number = float("nan") if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not 0.0 <= number < 1e30:
+        raise _FieldError(f"{where}: expected a number that is not negative, got {value!r}")
+    return number
+
+
+def _precision(value: Any) -> Precision:
+    try:
+        return Precision(value)
+    except ValueError:
+        choices = ", ".join(precision.value for precision in Precision)
+        raise _FieldError(f"precision: expected one of {choices}, got {value!r}") from None
+
+
+def _boolean(where: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise _FieldError(f"{where}: expected true or false, got {value!r}")
+    return value
+
+
+def _library_ops(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise _FieldError(f"library_ops: expected a list such as [linear], got {value!r}")
+    for name in value:
+        if name not in LIBRARY_OPS:
+            raise _FieldError(f"library_ops: unknown {name!r}; known are {', '.join(LIBRARY_OPS)}")
+    return tuple(value)
+
+
+def _instructions(value: Any) -> str:
+    if not isinstance(value, str):
+        raise _FieldError(f"instructions: expected text, got {value!r}")
+    return value

@@ -1,0 +1,123 @@
+"""The text of a reference: its names and its module-level sizes, read without running it.
+
+Shared by the reader of task files and by the judge. Knows nothing of files and of torch.
+"""
+
+import ast
+from collections.abc import Iterable
+from typing import Final
+
+from kernel_foundry.domain.task import Size
+from kernel_foundry.errors import TaskInvalidError
+
+REQUIRED_NAMES: Final = ("Model", "get_inputs")
+"""Names that every reference binds; `get_init_inputs` may be missing (no arguments)."""
+
+
+def parse_reference(text: str, *, file_name: str) -> ast.Module:
+    """Return the tree of a reference.
+
+    Raises:
+        TaskInvalidError: it is no Python; names the line.
+    """
+    try:
+        return ast.parse(text, filename=file_name)
+    except SyntaxError as error:
+        raise TaskInvalidError(
+            f"{file_name}, line {error.lineno}: {error.msg}: {(error.text or '').strip()}",
+            file=file_name,
+            line=str(error.lineno),
+        ) from error
+    except ValueError as error:  # source code with null bytes, on older 3.11
+        raise TaskInvalidError(f"{file_name}: {error}", file=file_name) from error
+
+
+def missing_names(tree: ast.Module) -> tuple[str, ...]:
+    """Return which of `REQUIRED_NAMES` are bound nowhere in the module."""
+    bound: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            bound.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            bound.add(node.id)
+        elif isinstance(node, ast.alias):
+            bound.add(node.asname or node.name)
+    return tuple(name for name in REQUIRED_NAMES if name not in bound)
+
+
+def size_constants(tree: ast.Module) -> dict[str, int]:
+    """Return the sizes that a workload may override, with the value in the file.
+
+    A size is a module-level name assigned exactly once, to an integer literal or to arithmetic
+    of integer literals ("16 * 1024").
+    """
+    counts: dict[str, int] = {}
+    values: dict[str, int] = {}
+    for statement in tree.body:
+        for name, value in _assignments(statement):
+            counts[name] = counts.get(name, 0) + 1
+            number = _integer(value)
+            if number is not None:
+                values[name] = number
+    return {name: value for name, value in values.items() if counts[name] == 1}
+
+
+def override_sizes(tree: ast.Module, sizes: Iterable[Size]) -> ast.Module:
+    """Replace the values of module-level sizes in place, so that what derives from them follows.
+
+    Raises:
+        TaskInvalidError: a size is no constant of the module.
+    """
+    known = size_constants(tree)
+    wanted = {size.name: size.value for size in sizes}
+    for name in wanted:
+        if name not in known:
+            raise TaskInvalidError(unknown_size(name, known), size=name)
+    for statement in tree.body:
+        for name, value in _assignments(statement):
+            if name in wanted and isinstance(statement, ast.Assign | ast.AnnAssign):
+                constant = ast.Constant(wanted[name])
+                statement.value = ast.copy_location(constant, value)
+    return ast.fix_missing_locations(tree)
+
+
+def unknown_size(name: str, known: Iterable[str]) -> str:
+    """Return the message for a size that the file does not have."""
+    names = ", ".join(sorted(known)) or "none"
+    return (
+        f"{name!r} is no size of the task file: a workload overrides module-level names that are"
+        f" assigned once, to an integer (the file has: {names})"
+    )
+
+
+def _assignments(statement: ast.stmt) -> list[tuple[str, ast.expr]]:
+    """Return (name, value) of a statement that binds single names."""
+    if isinstance(statement, ast.Assign):
+        names = [target.id for target in statement.targets if isinstance(target, ast.Name)]
+        return [(name, statement.value) for name in names]
+    if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+        return [(statement.target.id, statement.value)] if statement.value else []
+    return []
+
+
+def _integer(node: ast.expr) -> int | None:
+    """Return the value of an integer literal or of arithmetic of such, else None."""
+    if isinstance(node, ast.Constant):
+        return node.value if type(node.value) is int else None
+    if not isinstance(node, ast.BinOp):
+        return None
+    left, right = _integer(node.left), _integer(node.right)
+    if left is None or right is None:
+        return None
+    match node.op:
+        case ast.Add():
+            return left + right
+        case ast.Sub():
+            return left - right
+        case ast.Mult():
+            return left * right
+        case ast.FloorDiv():
+            return left // right if right else None
+        case ast.Pow():
+            return int(left**right) if 0 <= right <= 64 and abs(left) <= 1024 else None
+    return None
