@@ -45,6 +45,12 @@ class PlanError(Exception):
         """Return the message, led by its line when it has one."""
         return self.message if self.line is None else f"line {self.line}: {self.message}"
 
+    def at(self, line: int) -> PlanError:
+        """Return the same refusal with a line, unless it has one already."""
+        if self.line is not None:
+            return self
+        return type(self)(self.message, kind=self.kind, line=line)
+
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle by fields, so that the error crosses process borders whole."""
         return (_rebuild, (type(self), self.message, self.kind, self.line))

@@ -87,9 +87,7 @@ class ExpressionEvaluator(abc.ABC):
         try:
             return self._evaluate(node, scope)
         except PlanError as error:
-            if error.line is None:
-                raise type(error)(error.message, kind=error.kind, line=node.lineno) from None
-            raise
+            raise error.at(node.lineno) from None
 
     def _evaluate(self, node: ast.expr, scope: Scope) -> Value:
         match node:
@@ -131,7 +129,7 @@ class ExpressionEvaluator(abc.ABC):
         try:
             return arithmetic.truth(value)
         except PlanError as error:
-            raise bind_error(error.message, node.lineno) from None
+            raise error.at(node.lineno) from None
 
     def _name(self, name: str, scope: Scope) -> Value:
         if name in scope.local:

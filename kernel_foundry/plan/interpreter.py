@@ -101,7 +101,10 @@ class Interpreter(ExpressionEvaluator):
     def _block(self, statements: Iterable[ast.stmt], scope: Scope, *, in_launch: bool) -> None:
         for statement in statements:
             self.budget.spend(EXPRESSION_NODES_PER_STEP, statement.lineno)
-            self._statement(statement, scope, in_launch=in_launch)
+            try:
+                self._statement(statement, scope, in_launch=in_launch)
+            except PlanError as error:
+                raise error.at(statement.lineno) from None
 
     def _statement(self, node: ast.stmt, scope: Scope, *, in_launch: bool) -> None:
         match node:
@@ -153,10 +156,7 @@ class Interpreter(ExpressionEvaluator):
             keywords=self.keywords(node, scope),
             line=node.lineno,
         )
-        try:
-            self._recorder.launch(request)
-        except PlanError as error:
-            raise PlanError(error.message, kind=error.kind, line=node.lineno) from None
+        self._recorder.launch(request)
 
     def _for(self, node: ast.For, scope: Scope, *, in_launch: bool) -> None:
         items: Iterable[Value]

@@ -14,7 +14,11 @@ from typing import Final
 
 from kernel_foundry.plan.errors import bind_error
 from kernel_foundry.plan.signature import kernels
-from kernel_foundry.plan.source_text import strip_comments, strip_comments_and_literals
+from kernel_foundry.plan.source_text import (
+    lines_inside_lexeme,
+    strip_comments,
+    strip_comments_and_literals,
+)
 from kernel_foundry.plan.tree import Literal
 
 SOURCE_FILE_NAMES: Final[dict[str, str]] = {"sycl": "candidate.sycl", "cuda": "candidate.cu"}
@@ -121,8 +125,9 @@ def _line_after_includes(code: str) -> int:
     last = text.count("\n", 0, offsets[-1])
     end = _leave_conditionals(plain, last)
     # A comment or a continued line that starts on the include's line must end first.
+    inside = lines_inside_lexeme(code)
     raw = code.split("\n")
-    while end < len(raw) and (raw[end - 1].endswith("\\") or _inside_comment(raw, end)):
+    while end < len(raw) and (end in inside or raw[end - 1].endswith("\\")):
         end += 1
     return end
 
@@ -141,9 +146,3 @@ def _leave_conditionals(lines: list[str], last_include: int) -> int:
 def _conditional_depth(lines: list[str]) -> int:
     words = (match[1] for match in map(_CONDITIONAL.match, lines) if match)
     return sum(1 if word == "if" else -1 for word in words)
-
-
-def _inside_comment(lines: list[str], end: int) -> bool:
-    """Return whether the line break before `lines[end]` lies within a comment or a string."""
-    probe = "\n".join([*lines[:end], "#"])
-    return not strip_comments_and_literals(probe).endswith("#")

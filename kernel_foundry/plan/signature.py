@@ -33,7 +33,8 @@ _QUALIFIERS: Final = re.compile(
     r"\b(?:__restrict__|__restrict|restrict|volatile|__grid_constant__|register)\b"
 )
 _TYPE_WORDS: Final = frozenset(
-    ["void", "bool", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "half", "const"]
+    {"void", "bool", "char", "short", "int", "long", "float", "double", "signed", "unsigned"}
+    | {"half", "const"}
 )
 _MAX_CODE_CHARACTERS: Final = 262_144
 _MAX_KERNELS: Final = 256

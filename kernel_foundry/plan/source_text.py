@@ -52,6 +52,20 @@ def blank_directives(code: str) -> str:
     )
 
 
+def lines_inside_lexeme(code: str) -> frozenset[int]:
+    """Return how many lines stand before each line break that lies in a comment or a string."""
+    found: set[int] = set()
+    line = 1
+    position = 0
+    for match in _LEXEME.finditer(code):
+        line += code.count("\n", position, match.start())
+        breaks = match[0].count("\n")
+        found.update(range(line, line + breaks))
+        line += breaks
+        position = match.end()
+    return frozenset(found)
+
+
 def line_of(code: str, offset: int) -> int:
     """Return the 1-based line of a position."""
     return code.count("\n", 0, offset) + 1

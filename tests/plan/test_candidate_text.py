@@ -1,0 +1,96 @@
+"""A reply is taken apart into device code and plan, or refused with a reason."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernel_foundry.plan import ExtractionError, ExtractionReason, render, split
+
+KERNEL = 'extern "C" __global__ void k() {}'
+PLAN = "def launch(x, out):\n    k[1, 1]()"
+
+
+def test_text_around_the_blocks_is_ignored() -> None:
+    """Languages and line numbers come with the blocks."""
+    found = split(f"Sure!\n\n```cuda\n{KERNEL}\n```\nand\n```python\n{PLAN}\n```\nDone.")
+    assert (found.language, found.device_code, found.plan_text) == ("cuda", KERNEL, PLAN)
+    assert (found.device_code_line, found.plan_line) == (4, 8)
+
+
+@pytest.mark.parametrize(
+    ("word", "code", "language"),
+    [
+        ("SYCL", KERNEL, "sycl"),
+        ("cu", KERNEL, "cuda"),
+        ("cpp", KERNEL, "cuda"),
+        ("c++ title=x", 'extern "C" NP((nd_range_kernel<1>)) void k() {}', "sycl"),
+    ],
+)
+def test_language_of_the_block(word, code, language) -> None:
+    """The word after the fence, or for C++ the code, tells the language."""
+    assert split(f"```{word}\n{code}\n```\n~~~py\n{PLAN}\n~~~").language == language
+
+
+def test_last_complete_pair_wins() -> None:
+    """A model that revises itself means its last answer; CRLF and plan-first are fine."""
+    text = render("cuda", "first " + KERNEL, PLAN) + render("sycl", "last " + KERNEL, PLAN)
+    assert split(text).device_code == "last " + KERNEL
+    swapped = f"```python\r\n{PLAN}\r\n```\r\n```sycl\r\n{KERNEL}\r\n```"
+    assert split(swapped).device_code == KERNEL
+
+
+def test_illustrations_are_skipped() -> None:
+    """Snippets without a kernel or without launch are no candidate blocks."""
+    text = f"```python\nimport torch\n```\n```cuda\nx += 1;\n```\n{render('cuda', KERNEL, PLAN)}"
+    assert split(text).plan_text == PLAN
+
+
+def test_answer_inside_an_outer_fence() -> None:
+    """A whole reply wrapped as Markdown."""
+    found = split(f"````markdown\n{render('cuda', KERNEL, PLAN)}````\n")
+    assert (found.device_code, found.device_code_line) == (KERNEL, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", ExtractionReason.MISSING_DEVICE_CODE),
+        ("no blocks here", ExtractionReason.MISSING_DEVICE_CODE),
+        (f"```python\n{PLAN}\n```", ExtractionReason.MISSING_DEVICE_CODE),
+        (f"```cpp\nint x;\n```\n```python\n{PLAN}\n```", ExtractionReason.MISSING_DEVICE_CODE),
+        (f"```cuda\n{KERNEL}\n```", ExtractionReason.MISSING_PLAN),
+        (f"```cuda\n{KERNEL}", ExtractionReason.UNCLOSED_BLOCK),
+        (f"```cuda\n{KERNEL}\n```\n```python\ndef la", ExtractionReason.UNCLOSED_BLOCK),
+        (render("cuda", KERNEL, PLAN) + f"```cuda\n{KERNEL}", ExtractionReason.UNCLOSED_BLOCK),
+        (
+            f"```cuda\n{KERNEL}\n```\n```cuda\n{KERNEL}\n```\n```python\n{PLAN}\n```",
+            ExtractionReason.CONFLICTING_BLOCKS,
+        ),
+        (
+            render("cuda", KERNEL, PLAN) + f"```python\n{PLAN}\n```",
+            ExtractionReason.CONFLICTING_BLOCKS,
+        ),
+    ],
+)
+def test_unusable_reply_is_refused_with_a_reason(text, reason) -> None:
+    """Missing, cut off, or ambiguous."""
+    with pytest.raises(ExtractionError) as caught:
+        split(text)
+    assert caught.value.reason == reason
+    assert str(caught.value) == caught.value.message
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(
+    language=st.sampled_from(["sycl", "cuda"]),
+    device_code=st.text(alphabet=st.sampled_from("`~ab\n #{}é\f"), max_size=60),
+    plan_text=st.text(alphabet=st.sampled_from("`~ab\n #()\t"), max_size=60),
+)
+def test_split_undoes_render(language, device_code, plan_text) -> None:
+    """Whatever the contents, with fences and blank lines of their own."""
+    found = split(render(language, device_code, plan_text))
+    assert (found.language, found.device_code, found.plan_text) == (
+        language, device_code, plan_text,
+    )  # fmt: skip
