@@ -41,12 +41,11 @@ def parse(text: str) -> Plan:
         PlanError: `syntax`, `policy` or `limit`, with the line.
     """
     try:
-        module = _python_tree(text)
-        plan = _PlanBuilder(text, module).build()
+        plan = _PlanBuilder(text, _python_tree(text)).build()
         constant_values(plan)  # refused here, where no workload is needed
-        return plan
     except RecursionError:
         raise limit_error("nested too deeply") from None
+    return plan
 
 
 def check_literal(value: object, name: str, line: int | None) -> Literal:

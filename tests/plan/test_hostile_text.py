@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pathlib
 import random
+from collections.abc import Callable
+from functools import partial
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kernel_foundry.plan import (
+    CandidateText,
     ExtractionError,
     LaunchSequence,
     PlanError,
@@ -124,12 +127,19 @@ def test_nothing_is_executed(tmp_path: pathlib.Path, bind_text) -> None:
     assert not trace.exists()
 
 
-def _only_the_plan_error(text: str, bind_text) -> None:
+def _plan_error_or_result(call: Callable[[], object]) -> object:
+    """Return what `call` returns, or the plan error it raises; let all else out."""
     try:
-        result = bind_text(text)
-    except PlanError as error:
-        assert error.message
-        assert error.line is None or error.line >= 1
+        return call()
+    except (PlanError, ExtractionError) as error:
+        return error
+
+
+def _only_the_plan_error(text: str, bind_text) -> None:
+    result = _plan_error_or_result(lambda: bind_text(text))
+    if isinstance(result, PlanError):
+        assert result.message
+        assert result.line is None or result.line >= 1
     else:
         assert isinstance(result, LaunchSequence)
 
@@ -146,10 +156,7 @@ def test_random_text_raises_only_the_plan_error(text, bind_text) -> None:
 def test_mutated_plan_raises_only_the_plan_error(seed, edits, bind_text) -> None:
     """A valid plan with words cut, doubled, swapped or replaced."""
     chance = random.Random(seed)
-    words = (
-        "0|-1|()|x|out|[|]|**|9|(x,)|None|for|:|
-| |,|*|scale|'a'|1e400|zeros|return|not|BLOCK|."
-    ).split("|")
+    words = ["0", "-1", "()", "x", "out", "[", "]", "**", "9", "(x,)", "None", "for", ":", "\n", " ", ",", "*", "scale", "'a'", "1e400", "zeros", "return", "not", "BLOCK", "."]
     text = VALID
     for _ in range(edits):
         start = chance.randrange(len(text))
@@ -202,14 +209,14 @@ def test_random_tree_raises_only_the_plan_error(seed, depth, bind_text) -> None:
 @given(text=st.text(alphabet="extrn \"C_global(){}[]<>;,*&/\\\n'#define R0x", max_size=400))
 def test_odd_device_code_raises_only_the_plan_error(text) -> None:
     """The scan of device code and the assembly of a translation unit survive any text."""
+    code = f'extern "C" __global__ void k(int n, {text}'
+    assert strip_comments(code).count("\n") == code.count("\n")
     for language in ("sycl", "cuda"):
-        code = f'extern "C" __global__ void k(int n, {text}'
-        assert strip_comments(code).count("\n") == code.count("\n")
-        try:
-            kernels(code, language, {"BLOCK": 1})
-            translation_unit(code, {"BLOCK": 1}, "", language)
-        except PlanError as error:
-            assert error.message
+        found = _plan_error_or_result(partial(kernels, code, language, {"BLOCK": 1}))
+        assert isinstance(found, tuple | PlanError)
+        assemble = partial(translation_unit, code, {"BLOCK": 1}, "", language)
+        unit = _plan_error_or_result(assemble)
+        assert isinstance(unit, str | PlanError)
 
 
 @pytest.mark.parametrize(
@@ -237,10 +244,8 @@ def test_long_device_code_is_scanned_in_linear_time(code) -> None:
 @given(text=st.text(alphabet="`~pythonsyclcuda \n\r", max_size=200))
 def test_odd_reply_raises_only_the_extraction_error(text) -> None:
     """Any reply is a candidate or a typed refusal."""
-    try:
-        split(text)
-    except ExtractionError as error:
-        assert error.message
+    result = _plan_error_or_result(lambda: split(text))
+    assert isinstance(result, CandidateText | ExtractionError)
 
 
 def test_valid_plan_of_the_mutation_test_is_valid(bind_text) -> None:
