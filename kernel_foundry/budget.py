@@ -1,0 +1,66 @@
+"""Budgets of a run: evaluations, minutes, money, and the speed of light.
+
+Knows nothing of how proposals are made or judged.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class StopCause(StrEnum):
+    """Why a run ended."""
+
+    EVALUATIONS = "evaluations"
+    MINUTES = "minutes"
+    COST = "cost"
+    SPEED_OF_LIGHT = "speed_of_light"
+    EXHAUSTED = "exhausted"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What a run may use; None: unlimited."""
+
+    evaluations: int | None = None
+    """Told evaluations of the run in all, also those before a resume."""
+    minutes: float | None = None
+    """Of this call, from its start; the last word (re-measuring the winner) is included."""
+    cost_usd: float | None = None
+    """Of the run in all."""
+    tokens: int | None = None
+    """Of this call."""
+    light_share: float = 0.95
+    """Share of the roofline at which nothing worth having is left."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Spent:
+    """What a run has used so far."""
+
+    evaluations: int = 0
+    seconds: float = 0.0
+    cost_usd: float = 0.0
+    tokens: int = 0
+    best_light_share: float = 0.0
+
+
+def exceeded(budget: Budget, spent: Spent, *, reserve_seconds: float = 0.0) -> StopCause | None:
+    """Return why `spent` ends a run under `budget`, or None.
+
+    Args:
+        budget: The caps.
+        spent: What was used.
+        reserve_seconds: Time that has to be left for re-measuring the winner.
+    """
+    if budget.evaluations is not None and spent.evaluations >= budget.evaluations:
+        return StopCause.EVALUATIONS
+    if budget.minutes is not None and spent.seconds + reserve_seconds >= budget.minutes * 60:
+        return StopCause.MINUTES
+    if budget.cost_usd is not None and spent.cost_usd >= budget.cost_usd > 0:
+        return StopCause.COST
+    if budget.tokens is not None and spent.tokens >= budget.tokens:
+        return StopCause.COST
+    if spent.best_light_share >= budget.light_share:
+        return StopCause.SPEED_OF_LIGHT
+    return None

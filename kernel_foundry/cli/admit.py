@@ -1,0 +1,69 @@
+"""`kfoundry admit`: run the reference and say what is known of a task."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from kernel_foundry.cli.options import device_of, json_option, open_foundry, target_options
+from kernel_foundry.cli.view import duration
+from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.plain import to_plain
+
+
+@click.command()
+@click.argument("task", type=click.Path(path_type=Path))
+@click.option("--device", default="", help="Device id such as sycl:0, or an evaluator's address.")
+@json_option
+@target_options
+def command(task: Path, device: str, as_json: bool, **targets: Any) -> int:
+    """Check TASK: names a plan may use, baselines, tolerance, and reasons against it.
+
+    Exit code 0 when the task is admitted, 2 when it is refused.
+    """
+    device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
+    with open_foundry(**targets) as foundry:
+        admission = foundry.admit(task, device=device)
+    if as_json:
+        json.dump({"admitted": admission.admitted, **to_plain(admission)}, sys.stdout)
+        sys.stdout.write("\n")
+    else:
+        _show(Console(), admission)
+    return 0 if admission.admitted else 2
+
+
+def _show(console: Console, admission: Admission) -> None:
+    console.print(
+        "[bold green]admitted[/]" if admission.admitted else "[bold red]refused[/]",
+        f"on {admission.device.id} ({admission.device.name})",
+    )
+    for refusal in admission.refusals:
+        console.print(f"refused: {refusal}", style="red", markup=False)
+    for warning in admission.warnings:
+        console.print(f"warning: {warning}", style="yellow", markup=False)
+    console.print(
+        f"tolerance: rtol {admission.tolerance.rtol:.2e}, atol {admission.tolerance.atol:.2e} "
+        "of the row's scale"
+    )
+    table = Table("workload", "baselines", "speed of light", "flops", "bytes")
+    for workload in admission.workloads:
+        table.add_row(
+            workload.workload + (" (held out)" if workload.held_out else ""),
+            ", ".join(f"{b.name} {duration(b.timing.median_ns)}" for b in workload.baselines),
+            duration(workload.sol_ns),
+            f"{workload.flops:,}",
+            f"{workload.minimal_bytes:,}",
+        )
+    console.print(table)
+    names = Table("name", "role", "dtype", "shape or value")
+    if admission.workloads:
+        first = admission.workloads[0]
+        for tensor in first.tensors:
+            names.add_row(tensor.name, tensor.role.value, tensor.dtype, str(tensor.shape))
+        for scalar in first.scalars:
+            names.add_row(scalar.name, "scalar", "", scalar.literal)
+    console.print(names)

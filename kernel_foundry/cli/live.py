@@ -1,0 +1,145 @@
+"""Progress of a run on stderr: a live bar on a terminal, one plain line for each event else."""
+
+import sys
+import time
+from types import TracebackType
+from typing import Protocol, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as RichProgress
+from rich.text import Text
+
+from kernel_foundry.budget import Budget, Spent
+from kernel_foundry.cli.view import duration, speedup_text
+from kernel_foundry.domain.admission import Admission
+from kernel_foundry.progress import Admitted, Ended, Event, Judged
+
+
+class Progress(Protocol):
+    """Shows events while it is entered."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+    def on(self, event: Event) -> None:
+        """Show one event."""
+        ...
+
+
+class PlainProgress:
+    """One line for each event, for logs and pipes."""
+
+    def __enter__(self) -> Self:
+        _write("admitting the task: running the reference, timing eager and torch.compile …")
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        """Nothing is held."""
+
+    def on(self, event: Event) -> None:
+        """Print one event."""
+        if isinstance(event, Admitted):
+            _write(_admission_line(event.admission))
+        elif isinstance(event, Judged):
+            _write(f"[{event.spent.evaluations}] {_judged_line(event)}")
+
+
+class LiveProgress:
+    """A bar with evaluations done, best speed-up and time left; verdicts scroll above it."""
+
+    def __init__(self) -> None:
+        self._bar = RichProgress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            TextColumn("best [bold green]{task.fields[best]}[/]"),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=Console(stderr=True),
+        )
+        self._task = self._bar.add_task("admitting", total=None, best="–", left="")
+        self._budget = Budget()
+        self._started_s = time.monotonic()
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self._bar.stop()
+
+    def on(self, event: Event) -> None:
+        """Move the bar and print the verdict above it."""
+        if isinstance(event, Admitted):
+            self._budget = event.budget
+            self._started_s = time.monotonic()
+            self._bar.console.print(Text(_admission_line(event.admission)))
+            self._bar.update(
+                self._task,
+                description="searching",
+                total=event.budget.evaluations,
+                completed=event.run.told_count,
+            )
+        elif isinstance(event, Judged):
+            colour = "green" if event.evaluation.passed else "red"
+            self._bar.console.print(Text(_judged_line(event), style=colour))
+            self._bar.update(
+                self._task,
+                description="re-measuring" if event.is_promotion else "searching",
+                completed=event.spent.evaluations,
+                best=speedup_text(event.best_speedup),
+                left=time_left(self._budget, event.spent),
+            )
+        elif isinstance(event, Ended):
+            self._bar.update(self._task, description=f"ended: {event.cause.value}", left="")
+
+
+def time_left(budget: Budget, spent: Spent) -> str:
+    """Return the time left by whichever cap comes first, as "2:05 left"."""
+    remaining_s = []
+    if budget.minutes is not None:
+        remaining_s.append(budget.minutes * 60 - spent.seconds)
+    if budget.evaluations is not None and spent.evaluations:
+        per_evaluation_s = spent.seconds / spent.evaluations
+        remaining_s.append((budget.evaluations - spent.evaluations) * per_evaluation_s)
+    if not remaining_s:
+        return ""
+    left_s = max(0, round(min(remaining_s)))
+    return f"{left_s // 60}:{left_s % 60:02d} left"
+
+
+def _admission_line(admission: Admission) -> str:
+    timed = [w for w in admission.workloads if not w.held_out]
+    parts = [
+        f"{w.workload}: "
+        + ", ".join(f"{b.name} {duration(b.timing.median_ns)}" for b in w.baselines)
+        + f", speed of light {duration(w.sol_ns)}"
+        for w in timed
+    ]
+    return f"admitted on {admission.device.name}; " + "; ".join(parts)
+
+
+def _judged_line(event: Judged) -> str:
+    evaluation = event.evaluation
+    what = "re-measured" if event.is_promotion else event.candidate.operator.value
+    line = f"{what} {event.candidate.digest[:8]} {evaluation.outcome.name}"
+    if evaluation.passed:
+        medians = [w.timing.median_ns for w in evaluation.workloads if w.timing]
+        line += f" {', '.join(duration(m) for m in medians)} {speedup_text(evaluation.speedup)}"
+        line += f" cell {evaluation.measures.cell}" if evaluation.measures else ""
+        line += " ★ best" if event.result.is_best else ""
+    elif evaluation.findings:
+        line += f": {evaluation.findings[0].message.splitlines()[0][:120]}"
+    return line
+
+
+def _write(line: str) -> None:
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()

@@ -1,0 +1,95 @@
+"""The `kfoundry` command: its sub-commands, loaded when called, and its exit codes."""
+
+import importlib
+import sys
+
+import click
+
+from kernel_foundry.errors import (
+    BackendUnavailableError,
+    IsolationUnavailableError,
+    KernelFoundryError,
+    LlmConfigurationError,
+    StatusCode,
+)
+
+EXIT_NOTHING_CORRECT = 1
+EXIT_BAD_INPUT = 2
+EXIT_MISSING_PART = 3
+
+_COMMANDS = {
+    "optimize": "Search for the fastest correct kernel of a task.",
+    "admit": "Check a task before any money is spent on it.",
+    "evaluate": "Judge one candidate.",
+    "devices": "Show devices, what is missing and why.",
+    "serve": "Run services for other machines and tools.",
+    "runs": "List, show and report runs.",
+    "bench": "Measure the system itself.",
+}
+"""Command to its short help; the module of the same name is imported when it runs."""
+
+_BAD_INPUT = (
+    StatusCode.INVALID_ARGUMENT,
+    StatusCode.NOT_FOUND,
+    StatusCode.ALREADY_EXISTS,
+)
+_MISSING_PART = (BackendUnavailableError, IsolationUnavailableError, LlmConfigurationError)
+
+
+class _LazyGroup(click.Group):
+    """Imports a command's module when it is needed: `--help` stays instant."""
+
+    def list_commands(self, _context: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, _context: click.Context, name: str) -> click.Command | None:
+        if name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"kernel_foundry.cli.{name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="kernel-foundry", prog_name="kfoundry")
+def cli() -> None:
+    """Turn a slow PyTorch operator into the fastest correct kernel for your hardware.
+
+    \b
+    Start here:
+      kfoundry devices                                what this machine can do
+      kfoundry optimize examples/softmax.py           search with the built-in recipes
+      kfoundry runs best                              the winner of the newest run
+
+    Exit codes: 0 success, 1 nothing correct was found, 2 bad input, 3 a needed part is missing.
+    """
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    try:
+        code = cli.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        code = EXIT_BAD_INPUT
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted; `kfoundry optimize --resume` goes on", err=True)
+        code = 130
+    except KernelFoundryError as error:
+        click.echo(f"error: {error}", err=True)
+        code = exit_code(error)
+    sys.exit(code or 0)
+
+
+def exit_code(error: KernelFoundryError) -> int:
+    """Return 2 for bad input and 3 for a missing part or a service that failed."""
+    if isinstance(error, _MISSING_PART) or error.code not in (
+        *_BAD_INPUT,
+        StatusCode.FAILED_PRECONDITION,
+    ):
+        return EXIT_MISSING_PART
+    return EXIT_BAD_INPUT

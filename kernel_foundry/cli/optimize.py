@@ -1,0 +1,135 @@
+"""`kfoundry optimize`: search for the fastest correct kernel of a task."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kernel_foundry.budget import Budget
+from kernel_foundry.cli.live import LiveProgress, PlainProgress, Progress
+from kernel_foundry.cli.main import EXIT_NOTHING_CORRECT
+from kernel_foundry.cli.options import device_of, json_option, open_foundry, target_options
+from kernel_foundry.cli.runs import best_object
+from kernel_foundry.cli.summary import show_summary
+from kernel_foundry.client import Foundry
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.request import EvaluationLimits
+from kernel_foundry.progress import Ended
+from kernel_foundry.report.write import write_report
+
+DEFAULT_EVALUATIONS = 40
+
+
+@click.command()
+@click.argument("task", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--language",
+    type=click.Choice([language.value for language in Language]),
+    default=Language.SYCL.value,
+    show_default=True,
+    help="Language of the kernels.",
+)
+@click.option("--device", default="", help="Device id such as sycl:0, or an evaluator's address.")
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="MODEL",
+    envvar="KERNEL_FOUNDRY_MODEL",
+    help="A LiteLLM model name such as anthropic/claude-sonnet-4-5, or recipes (the built-in "
+    "offline generator, the default when no provider key is set); repeat for several.",
+)
+@click.option(
+    "--evaluations", type=int, help=f"Evaluations in all.  [default: {DEFAULT_EVALUATIONS}]"
+)
+@click.option("--minutes", type=float, help="Wall-clock minutes.")
+@click.option("--usd", type=float, help="Hard cap on what the models may cost.")
+@click.option("--tokens", type=int, help="Hard cap on tokens in and out.")
+@click.option("--run", "run_name", default="", help="Name of the run; made up when left out.")
+@click.option("--resume", is_flag=True, help="Go on with --run, or with the newest run.")
+@click.option(
+    "--strategy", default="fitness", show_default=True, help="Selection: fitness or uniform."
+)
+@click.option("--seed", default=0, show_default=True, help="Of every random choice.")
+@click.option(
+    "--in-flight", default=2, show_default=True, help="Proposals being made at the same time."
+)
+@click.option("--build-seconds", default=20.0, show_default=True, help="Deadline of a build.")
+@click.option("--run-seconds", default=10.0, show_default=True, help="Deadline of a checked run.")
+@json_option
+@target_options
+def command(
+    task: Path | None,
+    language: str,
+    device: str,
+    models: tuple[str, ...],
+    evaluations: int | None,
+    minutes: float | None,
+    usd: float | None,
+    tokens: int | None,
+    run_name: str,
+    resume: bool,
+    strategy: str,
+    seed: int,
+    in_flight: int,
+    build_seconds: float,
+    run_seconds: float,
+    as_json: bool,
+    **targets: Any,
+) -> int:
+    """Search for the fastest correct kernel of TASK, a KernelBench-format Python file.
+
+    \b
+    kfoundry optimize examples/softmax.py --evaluations 40
+    kfoundry optimize my_op.py --model openai/gpt-5 --usd 2 --minutes 30
+    kfoundry optimize --resume                       goes on with the newest run
+
+    Ctrl-C is safe: everything judged is stored. Exit code 1 when nothing correct was found.
+    """
+    if (task is None) == (not resume):
+        raise click.UsageError("give a TASK file, or --resume to go on with a run")
+    if evaluations is None and minutes is None and usd is None:
+        evaluations = DEFAULT_EVALUATIONS
+    budget = Budget(evaluations=evaluations, minutes=minutes, cost_usd=usd, tokens=tokens)
+    limits = EvaluationLimits(build_seconds=build_seconds, run_seconds=run_seconds)
+    device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
+    progress: Progress = LiveProgress() if _is_terminal() and not as_json else PlainProgress()
+    with open_foundry(**targets) as foundry:
+        with progress:
+            if resume:
+                ended = foundry.resume(
+                    run_name, budget=budget, limits=limits, in_flight=in_flight, listener=progress.on
+                )
+            else:
+                assert task is not None
+                ended = foundry.optimize(
+                    task,
+                    language=Language(language),
+                    device=device,
+                    models=models,
+                    budget=budget,
+                    limits=limits,
+                    run=run_name,
+                    strategy=strategy,
+                    seed=seed,
+                    in_flight=in_flight,
+                    listener=progress.on,
+                )
+        return _finish(foundry, ended, as_json=as_json)
+
+
+def _finish(foundry: Foundry, ended: Ended, *, as_json: bool) -> int:
+    report = write_report(foundry, ended.run.spec.name)
+    if as_json:
+        found = best_object(ended.run, ended.winner) if ended.winner else None
+        json.dump({"run": ended.run.spec.name, "report": str(report), "best": found}, sys.stdout)
+        sys.stdout.write("\n")
+    else:
+        show_summary(foundry, ended, report)
+    return 0 if ended.winner else EXIT_NOTHING_CORRECT
+
+
+def _is_terminal() -> bool:
+    return sys.stderr.isatty()

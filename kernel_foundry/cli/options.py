@@ -1,0 +1,99 @@
+"""Options that several commands share."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from kernel_foundry.client import Foundry, connect
+from kernel_foundry.local import LOCAL, Targets
+
+_WHERE = "local (in this process), spawn (a process of its own), unix:/PATH or HOST:PORT."
+
+
+def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add where the services are: --evaluator, --archive, --generator, --store, …"""
+    for option in (
+        click.option(
+            "--allow-unsandboxed",
+            is_flag=True,
+            envvar="KERNEL_FOUNDRY_ALLOW_UNSANDBOXED",
+            help="Run candidates even where no sandbox can lock them in.",
+        ),
+        click.option(
+            "--store",
+            default="",
+            envvar="KERNEL_FOUNDRY_STORE",
+            metavar="URL",
+            help="Store of the archive, such as sqlite:///runs.db.",
+        ),
+        click.option(
+            "--generator",
+            "generator_target",
+            default=LOCAL,
+            show_default=True,
+            envvar="KERNEL_FOUNDRY_GENERATOR",
+            metavar="TARGET",
+            help="Where the generator is; see --evaluator.",
+        ),
+        click.option(
+            "--archive",
+            "archive_target",
+            default=LOCAL,
+            show_default=True,
+            envvar="KERNEL_FOUNDRY_ARCHIVE",
+            metavar="TARGET",
+            help="Where the archive is; see --evaluator.",
+        ),
+        click.option(
+            "--evaluator",
+            "evaluator_target",
+            default=LOCAL,
+            show_default=True,
+            envvar="KERNEL_FOUNDRY_EVALUATOR",
+            metavar="TARGET",
+            help=_WHERE,
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --json: one JSON object on stdout."""
+    return click.option(
+        "--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else."
+    )(command)
+
+
+def open_foundry(
+    *,
+    evaluator_target: str,
+    archive_target: str,
+    generator_target: str,
+    store: str,
+    allow_unsandboxed: bool,
+) -> Foundry:
+    """Return a `Foundry` on the services that the target options name."""
+    return connect(
+        Targets(
+            evaluator=evaluator_target,
+            archive=archive_target,
+            generator=generator_target,
+            store=store,
+            allow_unsandboxed=allow_unsandboxed,
+        )
+    )
+
+
+def device_of(device: str, evaluator_target: str) -> tuple[str, str]:
+    """Return (device id, evaluator target): a --device that is an address names an evaluator.
+
+    "sycl:0" is a device of the evaluator; "gpuhost:50051" is another evaluator's address.
+    """
+    kind, _, number = device.partition(":")
+    if kind in ("sycl", "cuda", "null") and number.isdigit():
+        return device, evaluator_target
+    if device:
+        return "", device
+    return "", evaluator_target

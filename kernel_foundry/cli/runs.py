@@ -1,0 +1,157 @@
+"""`kfoundry runs`: list, show, best and report of what the store remembers."""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.table import Table
+
+from kernel_foundry.cli.options import json_option, open_foundry, target_options
+from kernel_foundry.cli.view import evaluation_object, speedup_text
+from kernel_foundry.cli.summary import show_archive_map, show_stats
+from kernel_foundry.domain.archive import Elite, Run
+from kernel_foundry.domain.plain import to_plain
+from kernel_foundry.plan.candidate_text import render
+from kernel_foundry.report.write import write_report
+
+
+@click.group()
+def command() -> None:
+    """List, show and report runs. RUN defaults to the newest."""
+
+
+@command.command("list")
+@json_option
+@target_options
+def list_runs(as_json: bool, **targets: Any) -> int:
+    """List all runs, newest first."""
+    with open_foundry(**targets) as foundry:
+        runs = foundry.runs()
+    if as_json:
+        _print_json([_run_object(run) for run in runs])
+        return 0
+    table = Table("run", "task", "device", "state", "told", "best", "USD", "created")
+    for run in runs:
+        created = time.strftime("%Y-%m-%d %H:%M", time.localtime(run.created_unix_s))
+        table.add_row(
+            run.spec.name,
+            run.spec.task.name,
+            run.spec.device,
+            run.state.value,
+            str(run.told_count),
+            speedup_text(run.best_speedup),
+            f"{run.cost_usd:.2f}",
+            created,
+        )
+    Console().print(table if runs else "no runs yet: `kfoundry optimize TASK` makes one")
+    return 0
+
+
+@command.command()
+@click.argument("run", default="")
+@json_option
+@target_options
+def show(run: str, as_json: bool, **targets: Any) -> int:
+    """Show a run: what it was asked, its archive map and how candidates ended."""
+    with open_foundry(**targets) as foundry:
+        found = foundry.ask_archive(lambda a: a.get_run(run))
+        stats = foundry.ask_archive(lambda a: a.stats(found.spec.name))
+        elites = foundry.ask_archive(lambda a: a.elites(found.spec.name))
+    if as_json:
+        elite_objects = [
+            {"candidate": e.candidate.digest, "cell": e.measures.cell, "fitness": e.fitness}
+            for e in elites
+        ]
+        _print_json({**_run_object(found), "stats": to_plain(stats), "elites": elite_objects})
+        return 0
+    console = Console()
+    console.print(
+        f"[bold]{found.spec.name}[/]: {found.spec.task.name} in {found.spec.language.value} on "
+        f"{found.spec.device}, {found.state.value}, models {', '.join(found.spec.models)}, "
+        f"best {speedup_text(found.best_speedup)}"
+    )
+    show_stats(console, stats)
+    show_archive_map(console, elites)
+    return 0
+
+
+@command.command()
+@click.argument("run", default="")
+@json_option
+@target_options
+def best(run: str, as_json: bool, **targets: Any) -> int:
+    """Show the winner: speed-up, candidate text and verdict."""
+    with open_foundry(**targets) as foundry:
+        found = foundry.ask_archive(lambda a: a.get_run(run))
+        elite = foundry.best(found.spec.name)
+    if as_json:
+        _print_json(best_object(found, elite))
+        return 0
+    from kernel_foundry.cli.evaluate import show as show_evaluation
+
+    console = Console()
+    show_evaluation(console, elite.evaluation)
+    console.print(Markdown(candidate_text(elite)))
+    return 0
+
+
+@command.command()
+@click.argument("run", default="")
+@click.option("--out", type=click.Path(path_type=Path), help="File to write.")
+@target_options
+def report(run: str, out: Path | None, **targets: Any) -> int:
+    """Write the HTML report of a run: one self-contained file."""
+    with open_foundry(**targets) as foundry:
+        found = foundry.ask_archive(lambda a: a.get_run(run))
+        path = write_report(foundry, found.spec.name, out)
+    click.echo(path)
+    return 0
+
+
+def best_object(run: Run, elite: Elite) -> dict[str, Any]:
+    """Return the `--json` object of a run's winner."""
+    return {
+        "run": run.spec.name,
+        "task": run.spec.task.name,
+        "speedup": elite.evaluation.speedup,
+        "speedup_eager": elite.evaluation.speedup_eager,
+        "candidate": candidate_text(elite),
+        "operator": elite.candidate.operator.value,
+        "model": elite.candidate.model,
+        "generation": elite.candidate.generation,
+        "parents": list(elite.candidate.parents),
+        "evaluation": evaluation_object(elite.evaluation, task_name=run.spec.task.name),
+    }
+
+
+def candidate_text(elite: Elite) -> str:
+    """Return an elite's candidate as Markdown."""
+    source = elite.candidate.source
+    return render(source.language.value, source.device_code, source.plan)
+
+
+def _run_object(run: Run) -> dict[str, Any]:
+    return {
+        "run": run.spec.name,
+        "task": run.spec.task.name,
+        "language": run.spec.language.value,
+        "device": run.spec.device,
+        "models": list(run.spec.models),
+        "strategy": run.spec.strategy,
+        "seed": run.spec.seed,
+        "state": run.state.value,
+        "told": run.told_count,
+        "speedup": run.best_speedup,
+        "cost_usd": run.cost_usd,
+        "created_unix_s": run.created_unix_s,
+    }
+
+
+def _print_json(value: Any) -> None:
+    json.dump(value, sys.stdout)
+    sys.stdout.write("\n")

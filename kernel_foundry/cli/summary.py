@@ -1,0 +1,85 @@
+"""The end of a run in the terminal: result table, archive map, how it was measured."""
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from kernel_foundry.cli.view import duration, speedup_text, timing_text
+from kernel_foundry.client import Foundry
+from kernel_foundry.domain.archive import ArchiveStats, Elite
+from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.measures import LEVELS
+from kernel_foundry.progress import Ended
+
+
+def show_summary(foundry: Foundry, ended: Ended, report: Path) -> None:
+    """Print how a run ended, its winner, the archive map and where the report lies."""
+    console = Console()
+    name = ended.run.spec.name
+    elites = foundry.ask_archive(lambda a: a.elites(name))
+    console.rule(f"{name}: ended by {ended.cause.value} after {ended.spent.evaluations} told")
+    if ended.winner is None:
+        console.print("nothing correct was found", style="bold red")
+    else:
+        _show_winner(console, ended.winner.evaluation)
+    show_stats(console, foundry.ask_archive(lambda a: a.stats(name)))
+    show_archive_map(console, elites)
+    if ended.winner is not None:
+        _show_method(console, ended.winner.evaluation)
+    console.print(f"report: {report}", soft_wrap=True, highlight=False)
+    console.print(f"winner: kfoundry runs best {name}", highlight=False)
+
+
+def show_stats(console: Console, stats: ArchiveStats) -> None:
+    """Print outcome counts and the archive's statistics."""
+    outcomes = ", ".join(f"{o.count} {o.outcome}" for o in stats.outcomes)
+    console.print(
+        f"{stats.told_count} evaluations: {outcomes or 'none'}; {stats.elite_count} elites, "
+        f"coverage {stats.coverage:.0%}, QD score {stats.qd_score:.2f}"
+    )
+
+
+def show_archive_map(console: Console, elites: tuple[Elite, ...]) -> None:
+    """Print the grid: one block for each synchronization level, the best speed-up in each cell."""
+    cells = {e.measures.cell: e for e in elites}
+    table = Table(title="archive map: speed-up of each cell's elite", show_lines=True)
+    table.add_column("memory ↓  algorithm →")
+    used = [s for s in range(LEVELS) if any(cell[2] == s for cell in cells)]
+    for synchronization in used:
+        for algorithm in range(LEVELS):
+            table.add_column(f"{algorithm}", justify="right", header_style="bold")
+        table.columns[-LEVELS].header = f"sync {synchronization}: 0"
+    best = elites[0] if elites else None
+    for memory in range(LEVELS):
+        row = [str(memory)]
+        for synchronization in used:
+            for algorithm in range(LEVELS):
+                elite = cells.get((memory, algorithm, synchronization))
+                text = speedup_text(elite.evaluation.speedup) if elite else "·"
+                row.append(f"[bold green]{text}[/]" if elite is not None and elite is best else text)
+        table.add_row(*row)
+    console.print(table)
+
+
+def _show_winner(console: Console, evaluation: Evaluation) -> None:
+    table = Table("workload", "winner", "baselines", "speed-up", "over eager", "of roofline")
+    for result in evaluation.workloads:
+        if result.timing is None:
+            continue
+        share = result.roofline_share
+        table.add_row(
+            result.workload,
+            timing_text(result.timing),
+            "\n".join(f"{b.name} {duration(b.timing.median_ns)}" for b in result.baselines),
+            f"[bold green]{speedup_text(result.speedup)}[/]",
+            speedup_text(result.speedup_eager),
+            "–" if share is None else f"{share:.0%}",
+        )
+    console.print(table)
+
+
+def _show_method(console: Console, evaluation: Evaluation) -> None:
+    console.print("how it was measured:")
+    for fact in evaluation.evidence:
+        console.print(f"  {fact.name}: {fact.value}", style="dim", markup=False, highlight=False)

@@ -1,0 +1,78 @@
+"""How verdicts are shown: the `--json` object of an evaluation, and words for people."""
+
+import math
+from typing import Any
+
+from kernel_foundry.domain.evaluation import Evaluation, Timing, WorkloadResult
+from kernel_foundry.domain.plain import to_plain
+
+
+def evaluation_object(evaluation: Evaluation, *, task_name: str) -> dict[str, Any]:
+    """Return the `--json` object of an evaluation (documented in docs/cli.md)."""
+    return {
+        "outcome": evaluation.outcome.name,
+        "task": task_name,
+        "candidate": evaluation.candidate,
+        "language": evaluation.device.partition(":")[0],
+        "device": evaluation.device,
+        "configuration": {s.name: s.value for s in evaluation.configuration},
+        "speedup": evaluation.speedup,
+        "speedup_eager": evaluation.speedup_eager,
+        "fitness": evaluation.fitness,
+        "measures": to_plain(evaluation.measures),
+        "workloads": [_workload_object(w) for w in evaluation.workloads],
+        "findings": [
+            {
+                "kind": f.kind.value,
+                "severity": f.severity.value,
+                "message": f.message,
+                "line": f.line,
+                "evidence": {e.name: to_plain(e.value) for e in f.evidence},
+                "hint": f.hint,
+            }
+            for f in evaluation.findings
+        ],
+        "compile": to_plain(evaluation.compile),
+        "stages_ms": {s.stage: round(s.wall_ms, 3) for s in evaluation.stages},
+        "evidence": {f.name: f.value for f in evaluation.evidence},
+    }
+
+
+def _workload_object(result: WorkloadResult) -> dict[str, Any]:
+    timing = result.timing
+    return {
+        "workload": result.workload,
+        "held_out": result.held_out,
+        "correctness": to_plain(result.correctness),
+        "median_ns": timing.median_ns if timing else None,
+        "ci95_ns": to_plain(timing.ci95_ns) if timing else None,
+        "samples": len(timing.samples_ns) if timing else 0,
+        "samples_ns": to_plain(timing.samples_ns) if timing else [],
+        "stop_reason": timing.stop_reason.value if timing else None,
+        "warm_median_ns": result.warm_timing.median_ns if result.warm_timing else None,
+        "baselines": {b.name: b.timing.median_ns for b in result.baselines},
+        "speedup": result.speedup,
+        "roofline_share": result.roofline_share,
+        "sol_ns": result.sol_ns,
+    }
+
+
+def duration(nanoseconds: float | None) -> str:
+    """Return a time for people: "1.72 ms"."""
+    if nanoseconds is None or not math.isfinite(nanoseconds):
+        return "–"
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if nanoseconds >= size:
+            return f"{nanoseconds / size:.3g} {unit}"
+    return f"{nanoseconds:.0f} ns"
+
+
+def speedup_text(value: float | None) -> str:
+    """Return a speed-up for people: "1.83×"."""
+    return "–" if value is None else f"{value:.2f}×"
+
+
+def timing_text(timing: Timing) -> str:
+    """Return a median with its interval: "1.72 ms (±0.8 %, 34 samples)"."""
+    half = (timing.ci95_ns[1] - timing.ci95_ns[0]) / 2 / timing.median_ns
+    return f"{duration(timing.median_ns)} (±{half:.1%}, {len(timing.samples_ns)} samples)"

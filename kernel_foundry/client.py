@@ -1,0 +1,242 @@
+"""The Python SDK: `connect()` gives a `Foundry` whose calls are plain and synchronous.
+
+A thin face over the asynchronous ports; services are opened at their first use and kept until
+`close`. Knows nothing of terminals.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from kernel_foundry.budget import Budget
+from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.archive import Elite, Run, RunSpec, RunState
+from kernel_foundry.domain.device import Capabilities
+from kernel_foundry.domain.evaluation import Evaluation, Setting
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
+from kernel_foundry.domain.task import Task
+from kernel_foundry.errors import EliteNotFoundError, RunNotFoundError
+from kernel_foundry.evolution import Evolution
+from kernel_foundry.local import Directory, Services, Targets
+from kernel_foundry.ports import Archive, Evaluator
+from kernel_foundry.progress import Ended, Event, Listener
+from kernel_foundry.task_file import load_task
+
+T = TypeVar("T")
+
+
+def _silent(_event: Event) -> None:
+    """Listen to nothing."""
+
+
+def connect(targets: Targets = Targets()) -> "Foundry":  # noqa: B008  frozen, a plain value
+    """Return a `Foundry` on services at `targets`; by default all run in this process."""
+    return Foundry(targets)
+
+
+class Foundry:
+    """The system as a Python object; a context manager.
+
+    Args:
+        targets: Where the services are.
+    """
+
+    def __init__(self, targets: Targets) -> None:
+        self._runner = asyncio.Runner()
+        self._directory = Directory(targets)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End every process that was started and close every connection."""
+        self._run(self._directory.close())
+        self._runner.close()
+
+    def capabilities(self) -> Capabilities:
+        """Return devices, what is missing and why, and what isolates candidates."""
+        return self._run(self._with_evaluator(lambda e: e.capabilities()))
+
+    def admit(self, task: Task | Path | str, *, device: str = "") -> Admission:
+        """Run the reference, time its baselines, derive the tolerance; see `ports.Evaluator`."""
+        loaded = _task(task)
+        return self._run(self._with_evaluator(lambda e: e.admit(loaded, device)))
+
+    def evaluate(
+        self,
+        task: Task | Path | str,
+        candidate: str | Path,
+        *,
+        device: str = "",
+        configuration: tuple[Setting, ...] = (),
+        limits: EvaluationLimits = EvaluationLimits(),  # noqa: B008  frozen, a plain value
+        fresh_baselines: bool = False,
+    ) -> Evaluation:
+        """Judge one candidate: its Markdown text, or the path of a file that holds it.
+
+        Never raises for a bad candidate; see `ports.Evaluator.evaluate`.
+        """
+        text = candidate.read_text() if isinstance(candidate, Path) else candidate
+        request = EvaluationRequest(
+            task=_task(task),
+            device=device,
+            text=text,
+            configuration=configuration,
+            limits=limits,
+            fresh_baselines=fresh_baselines,
+        )
+        return self._run(self._with_evaluator(lambda e: e.evaluate(request)))
+
+    def optimize(
+        self,
+        task: Task | Path | str,
+        *,
+        language: Language = Language.SYCL,
+        device: str = "",
+        models: tuple[str, ...] = (),
+        budget: Budget = Budget(evaluations=40),  # noqa: B008  frozen, a plain value
+        limits: EvaluationLimits = EvaluationLimits(),  # noqa: B008  frozen, a plain value
+        run: str = "",
+        strategy: str = "fitness",
+        seed: int = 0,
+        in_flight: int = 2,
+        listener: Listener = _silent,
+    ) -> Ended:
+        """Search for a fast correct kernel; return how the run ended, with its winner.
+
+        Args:
+            task: A task, or the path of a KernelBench-format file.
+            language: Of the kernels.
+            device: Device id, empty for the evaluator's first of that language.
+            models: LiteLLM model names or "recipes"; empty takes the generator's default.
+            budget: When to stop.
+            limits: Deadlines of each evaluation.
+            run: Name of the run; empty makes one from the task and the time.
+            strategy: Key of the archive's selection strategies.
+            seed: Of every random choice.
+            in_flight: Proposals being made at once.
+            listener: Told of every event.
+
+        Raises:
+            TaskRefusedError, TaskInvalidError, AlreadyExistsError, LlmConfigurationError and
+            the other errors of the three ports.
+        """
+
+        async def work() -> Ended:
+            services = await self._directory.services()
+            loaded = _task(task)
+            spec = RunSpec(
+                name=run or f"{loaded.name}-{time.strftime('%Y%m%d-%H%M%S')}",
+                task=loaded,
+                language=language,
+                device=device or f"{language.value}:0",
+                models=models or (await services.generator.list_models())[:1],
+                strategy=strategy,
+                seed=seed,
+            )
+            created = await services.archive.create_run(spec)
+            return await self._evolve(services, created, budget, limits, in_flight, listener)
+
+        return self._run(work())
+
+    def resume(
+        self,
+        run: str = "",
+        *,
+        budget: Budget,
+        limits: EvaluationLimits = EvaluationLimits(),  # noqa: B008  frozen, a plain value
+        in_flight: int = 2,
+        listener: Listener = _silent,
+    ) -> Ended:
+        """Go on with a run ("" for the newest) as it was started; nothing told is repeated.
+
+        Raises:
+            RunNotFoundError: there is no such run.
+        """
+
+        async def work() -> Ended:
+            services = await self._directory.services()
+            found = await services.archive.get_run(run)
+            found = await services.archive.finish_run(found.spec.name, RunState.RUNNING)
+            return await self._evolve(services, found, budget, limits, in_flight, listener)
+
+        return self._run(work())
+
+    def runs(self) -> tuple[Run, ...]:
+        """Return all runs, newest first."""
+        return self._run(self._with_archive(lambda a: a.list_runs()))
+
+    def ask_archive(self, question: Callable[[Archive], Coroutine[Any, Any, T]]) -> T:
+        """Return the answer of one call on the archive, such as `lambda a: a.elites(name)`."""
+        return self._run(self._with_archive(question))
+
+    def best(self, run: str = "") -> Elite:
+        """Return the winner of a run ("" for the newest).
+
+        Raises:
+            RunNotFoundError: no such run.
+            EliteNotFoundError: nothing correct was found.
+        """
+        found = self.ask_archive(lambda a: a.get_run(run))
+        elites = self.ask_archive(lambda a: a.elites(found.spec.name))
+        if not elites:
+            raise EliteNotFoundError(
+                f"run {found.spec.name} has no correct kernel yet: go on with "
+                f"`kfoundry optimize --resume --run {found.spec.name}`",
+                run=found.spec.name,
+            )
+        return elites[0]
+
+    def exists(self, run: str) -> bool:
+        """Return whether a run of that name is in the store."""
+        try:
+            self.ask_archive(lambda a: a.get_run(run))
+        except RunNotFoundError:
+            return False
+        return True
+
+    async def _evolve(
+        self,
+        services: Services,
+        run: Run,
+        budget: Budget,
+        limits: EvaluationLimits,
+        in_flight: int,
+        listener: Listener,
+    ) -> Ended:
+        evolution = Evolution(
+            evaluator=services.evaluator,
+            archive=services.archive,
+            generator=services.generator,
+            run=run,
+            budget=budget,
+            limits=limits,
+            in_flight=in_flight,
+            listener=listener,
+        )
+        return await evolution.run()
+
+    async def _with_evaluator(self, call: Callable[[Evaluator], Coroutine[Any, Any, T]]) -> T:
+        return await call(await self._directory.evaluator())
+
+    async def _with_archive(self, call: Callable[[Archive], Coroutine[Any, Any, T]]) -> T:
+        return await call(await self._directory.archive())
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self._runner.run(work)
+
+
+def _task(task: Task | Path | str) -> Task:
+    return task if isinstance(task, Task) else load_task(Path(task))

@@ -1,0 +1,287 @@
+"""The loop: select, propose, evaluate, tell, until a budget ends it.
+
+Steady-state and asynchronous: several proposals are in flight, and an evaluation never waits
+for the slowest reply. Everything told is durable, so a killed loop resumes where it was. Knows
+the three services only as ports.
+Source: asynchronous steady-state MAP-Elites (design: loop).
+"""
+
+import asyncio
+import time
+import uuid
+from dataclasses import dataclass
+
+from kernel_foundry.budget import Budget, Spent, StopCause, exceeded
+from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.archive import Elite, Run, RunState
+from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
+from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.request import (
+    BudgetCaps,
+    EvaluationLimits,
+    EvaluationRequest,
+    Proposal,
+    ProposalRequest,
+)
+from kernel_foundry.errors import LlmQuotaError, TaskRefusedError
+from kernel_foundry.ports import Archive, Evaluator, Generator
+from kernel_foundry.progress import Admitted, Ended, Judged, Listener
+
+REPEATS_BEFORE_EXHAUSTED = 40
+"""Proposals in a row that were judged before; then the search space counts as used up."""
+
+PROMOTIONS = 4
+"""Most elites measured again at the end; against the winner's curse two or three suffice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """A proposal on its way to the evaluator."""
+
+    proposal: Proposal
+    candidate: Candidate
+
+
+class Evolution:
+    """One run of the loop.
+
+    Args:
+        evaluator: Judges.
+        archive: Remembers; the run exists there.
+        generator: Proposes.
+        run: As the archive describes it.
+        budget: When to stop.
+        limits: Deadlines of each evaluation.
+        in_flight: Proposals being made or waiting at once.
+        listener: Told of every event, in the loop's thread.
+    """
+
+    def __init__(
+        self,
+        *,
+        evaluator: Evaluator,
+        archive: Archive,
+        generator: Generator,
+        run: Run,
+        budget: Budget,
+        limits: EvaluationLimits,
+        in_flight: int,
+        listener: Listener,
+    ) -> None:
+        self._evaluator = evaluator
+        self._archive = archive
+        self._generator = generator
+        self._run = run
+        self._budget = budget
+        self._limits = limits
+        self._in_flight = in_flight
+        self._listener = listener
+        self._spent = Spent(evaluations=run.told_count, cost_usd=run.cost_usd)
+        self._started_s = time.monotonic()
+        self._seen: set[str] = set()
+        self._repeats = 0
+        self._untold_usd = 0.0
+        self._cause: StopCause | None = None
+        self._slowest_evaluation_s = 0.0
+        self._best: Elite | None = None
+
+    async def run(self) -> Ended:
+        """Run until a budget ends it; return how it ended.
+
+        Raises:
+            TaskRefusedError: the task is not admitted; the message says why.
+            KernelFoundryError: a service failed for good; the run can be resumed.
+        """
+        spec = self._run.spec
+        admission = await self._evaluator.admit(spec.task, spec.device)
+        if not admission.admitted:
+            raise TaskRefusedError(
+                f"task {spec.task.name} is refused: {'; '.join(admission.refusals)}",
+                task=spec.task.name,
+            )
+        await self._recall()
+        self._listener(Admitted(run=self._run, admission=admission, budget=self._budget))
+        try:
+            await self._search(admission)
+            await self._promote()
+        except asyncio.CancelledError:
+            await asyncio.shield(self._archive.finish_run(spec.name, RunState.INTERRUPTED))
+            raise
+        return await self._end()
+
+    async def _recall(self) -> None:
+        """Take up what was told before, so that nothing is judged twice."""
+        name, after = self._run.spec.name, 0
+        while told := await self._archive.evaluations(name, after=after, limit=20):
+            self._seen.update(t.candidate.digest for t in told)
+            after = told[-1].sequence
+        await self._refresh_best()
+
+    async def _search(self, admission: Admission) -> None:
+        """Propose and judge side by side; whichever meets the end of the budget stops both."""
+        queue: asyncio.Queue[Assignment | None] = asyncio.Queue(maxsize=1)
+        async with asyncio.TaskGroup() as group:
+            makers = [
+                group.create_task(self._keep_proposing(admission, queue))
+                for _ in range(self._in_flight)
+            ]
+            await self._keep_judging(queue)
+            for maker in makers:
+                maker.cancel()
+
+    async def _keep_proposing(
+        self, admission: Admission, queue: asyncio.Queue[Assignment | None]
+    ) -> None:
+        """Make proposals that were not judged before until the search stops; end with None."""
+        while self._stop_cause() is None:
+            try:
+                assignment = await self._propose(admission)
+            except LlmQuotaError:
+                self._cause = StopCause.COST
+                break
+            if assignment.candidate.digest in self._seen:
+                self._repeats += 1
+                if self._repeats >= REPEATS_BEFORE_EXHAUSTED:
+                    self._cause = StopCause.EXHAUSTED
+                continue
+            self._repeats = 0
+            self._seen.add(assignment.candidate.digest)
+            await queue.put(assignment)
+        await queue.put(None)
+
+    async def _propose(self, admission: Admission) -> Assignment:
+        spec = self._run.spec
+        selection = await self._archive.select(spec.name)
+        proposal = await self._generator.propose(
+            ProposalRequest(
+                run=spec.name,
+                task=spec.task,
+                admission=admission,
+                selection=selection,
+                models=spec.models,
+                seed=spec.seed,
+                caps=BudgetCaps(cost_usd=self._budget.cost_usd, tokens=self._budget.tokens),
+                spent_usd=self._spent.cost_usd,
+                spent_tokens=self._spent.tokens,
+            )
+        )
+        for usage in proposal.usage:
+            self._spent.cost_usd += usage.cost_usd
+            self._untold_usd += usage.cost_usd
+            self._spent.tokens += usage.input_tokens + usage.output_tokens
+        # A reply without a candidate is told too: its raw text stands in for the source.
+        candidate = proposal.candidate or Candidate(
+            source=KernelSource(language=spec.language, device_code=proposal.text, plan=""),
+            operator=selection.operator,
+            parents=(selection.parent.candidate.digest,) if selection.parent else (),
+            model=proposal.usage[-1].model if proposal.usage else "",
+        )
+        return Assignment(proposal=proposal, candidate=candidate)
+
+    async def _keep_judging(self, queue: asyncio.Queue[Assignment | None]) -> None:
+        """Judge until the budget is used up or every maker has ended."""
+        ended_makers = 0
+        while self._stop_cause() is None:
+            assignment = await queue.get()
+            if assignment is None:
+                ended_makers += 1
+                if ended_makers == self._in_flight:
+                    return
+            else:
+                await self._judge(
+                    assignment.candidate, assignment.proposal.text, is_promotion=False
+                )
+
+    async def _judge(self, candidate: Candidate, text: str, *, is_promotion: bool) -> Evaluation:
+        """Evaluate and tell one candidate."""
+        spec = self._run.spec
+        started_s = time.monotonic()
+        evaluation = await self._evaluator.evaluate(
+            EvaluationRequest(
+                task=spec.task,
+                device=spec.device,
+                text=text,
+                limits=self._limits,
+                fresh_baselines=is_promotion,
+                stop_above_ns=() if is_promotion else self._incumbent_ns(),
+                request_id=uuid.uuid4().hex,
+            )
+        )
+        self._slowest_evaluation_s = max(
+            self._slowest_evaluation_s, time.monotonic() - started_s
+        )
+        cost_usd, self._untold_usd = self._untold_usd, 0.0
+        result = await self._archive.tell(
+            spec.name, candidate, evaluation, request_id=uuid.uuid4().hex, cost_usd=cost_usd
+        )
+        await self._refresh_best()
+        self._spent.evaluations += 1
+        self._spent.seconds = self._elapsed_s()
+        self._listener(
+            Judged(
+                candidate=candidate,
+                evaluation=evaluation,
+                result=result,
+                spent=self._spent,
+                best_speedup=self._best.evaluation.speedup if self._best else None,
+                is_promotion=is_promotion,
+            )
+        )
+        return evaluation
+
+    async def _promote(self) -> None:
+        """Measure the best elite again until the best one is one that was.
+
+        Its baselines are timed in alternation with it, so that the speed-up that is reported
+        does not come from a lucky sample or a quieter minute.
+        """
+        promoted: set[str] = set()
+        for _ in range(PROMOTIONS):
+            best = self._best
+            if best is None or best.candidate.digest in promoted:
+                return
+            promoted.add(best.candidate.digest)
+            text = _markdown(best.candidate.source)
+            await self._judge(best.candidate, text, is_promotion=True)
+
+    async def _end(self) -> Ended:
+        name = self._run.spec.name
+        run = await self._archive.finish_run(name, RunState.FINISHED)
+        self._spent.seconds = self._elapsed_s()
+        ended = Ended(
+            run=run,
+            cause=self._stop_cause() or StopCause.EXHAUSTED,
+            winner=self._best,
+            spent=self._spent,
+        )
+        self._listener(ended)
+        return ended
+
+    async def _refresh_best(self) -> None:
+        elites = await self._archive.elites(self._run.spec.name)
+        self._best = elites[0] if elites else None
+        if self._best is not None:
+            shares = [w.roofline_share or 0.0 for w in self._best.evaluation.workloads if w.timing]
+            self._spent.best_light_share = min(shares, default=0.0)
+
+    def _incumbent_ns(self) -> tuple[float, ...]:
+        if self._best is None:
+            return ()
+        return tuple(w.timing.median_ns for w in self._best.evaluation.workloads if w.timing)
+
+    def _stop_cause(self) -> StopCause | None:
+        if self._cause is None:
+            self._spent.seconds = self._elapsed_s()
+            # Two promotions at the end take about twice an evaluation each.
+            reserve_s = 4 * self._slowest_evaluation_s
+            self._cause = exceeded(self._budget, self._spent, reserve_seconds=reserve_s)
+        return self._cause
+
+    def _elapsed_s(self) -> float:
+        return time.monotonic() - self._started_s
+
+
+def _markdown(source: KernelSource) -> str:
+    from kernel_foundry.plan.candidate_text import render
+
+    return render(source.language.value, source.device_code, source.plan)

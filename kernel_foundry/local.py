@@ -1,0 +1,195 @@
+"""Finds the three services: in this process, in child processes, or at an address.
+
+The only file that imports the services themselves; nothing else knows which kind it has.
+"""
+
+import asyncio
+import contextlib
+import signal
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernel_foundry.errors import ServiceUnavailableError
+from kernel_foundry.paths import exchanges_dir, store_url
+from kernel_foundry.ports import Archive, Evaluator, Generator
+
+LOCAL = "local"
+"""Target of a service that runs in this process."""
+
+SPAWN = "spawn"
+"""Target of a service that runs in a process of its own, started and ended with this one."""
+
+_START_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Targets:
+    """Where each service is: `local`, `spawn`, `unix:/path` or `host:port`."""
+
+    evaluator: str = LOCAL
+    archive: str = LOCAL
+    generator: str = LOCAL
+    store: str = ""
+    """Store URL of a local or spawned archive; empty: the default one."""
+    allow_unsandboxed: bool = False
+    """Of a local or spawned evaluator."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """The three ports."""
+
+    evaluator: Evaluator
+    archive: Archive
+    generator: Generator
+
+
+class Directory:
+    """Opens each service once, at its first use, and closes all of them at the end.
+
+    Args:
+        targets: Where the services are.
+    """
+
+    def __init__(self, targets: Targets) -> None:
+        self._targets = targets
+        self._stack = contextlib.AsyncExitStack()
+        self._evaluator: Evaluator | None = None
+        self._archive: Archive | None = None
+        self._generator: Generator | None = None
+
+    async def close(self) -> None:
+        """Close what was opened and end what was spawned."""
+        await self._stack.aclose()
+
+    async def services(self) -> Services:
+        """Open all three."""
+        return Services(
+            evaluator=await self.evaluator(),
+            archive=await self.archive(),
+            generator=await self.generator(),
+        )
+
+    async def evaluator(self) -> Evaluator:
+        """Return the evaluator.
+
+        Raises:
+            IsolationUnavailableError: nothing isolates candidates here and no flag allows that.
+            ServiceUnavailableError: a spawned one did not start.
+        """
+        if self._evaluator is None:
+            target = self._targets.evaluator
+            if target == LOCAL:
+                self._evaluator = _local_evaluator(self._targets.allow_unsandboxed)
+            else:
+                from kernel_foundry.rpc.evaluator import RemoteEvaluator
+
+                self._evaluator = RemoteEvaluator(await self._address("evaluator", target))
+            self._stack.push_async_callback(self._evaluator.close)
+        return self._evaluator
+
+    async def archive(self) -> Archive:
+        """Return the archive; raises StoreUnavailableError or CorruptArchiveError as it does."""
+        if self._archive is None:
+            target = self._targets.archive
+            if target == LOCAL:
+                from archive_svc.archive import Archive as LocalArchive
+
+                self._archive = LocalArchive(self._targets.store or store_url())
+            else:
+                from kernel_foundry.rpc.archive import RemoteArchive
+
+                self._archive = RemoteArchive(await self._address("archive", target))
+            self._stack.push_async_callback(self._archive.close)
+        return self._archive
+
+    async def generator(self) -> Generator:
+        """Return the generator."""
+        if self._generator is None:
+            target = self._targets.generator
+            if target == LOCAL:
+                from generator_svc.generator import Generator as LocalGenerator
+
+                self._generator = LocalGenerator(exchanges=exchanges_dir())
+            else:
+                from kernel_foundry.rpc.generator import RemoteGenerator
+
+                self._generator = RemoteGenerator(await self._address("generator", target))
+            self._stack.push_async_callback(self._generator.close)
+        return self._generator
+
+    async def _address(self, service: str, target: str) -> str:
+        if target != SPAWN:
+            return target
+        folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="kernel-foundry-"))
+        return await self._stack.enter_async_context(
+            _spawned(service, Path(folder), self._arguments(service))
+        )
+
+    def _arguments(self, service: str) -> list[str]:
+        if service == "archive" and self._targets.store:
+            return ["--store", self._targets.store]
+        if service == "evaluator" and self._targets.allow_unsandboxed:
+            return ["--allow-unsandboxed"]
+        return []
+
+
+def _local_evaluator(allow_unsandboxed: bool) -> Evaluator:
+    import os
+    from dataclasses import replace
+
+    from evaluator_svc.evaluator import Evaluator as LocalEvaluator
+    from evaluator_svc.settings import EvaluatorSettings
+
+    settings = EvaluatorSettings.from_environment(os.environ)
+    if allow_unsandboxed:
+        settings = replace(settings, allow_unsandboxed=True)
+    return LocalEvaluator(settings)
+
+
+@contextlib.asynccontextmanager
+async def _spawned(service: str, folder: Path, arguments: list[str]) -> AsyncIterator[str]:
+    """Run a service as a child on a UNIX socket in `folder`; stop it gracefully at the end."""
+    address = folder / f"{service}.sock"
+    log = folder / f"{service}.log"
+    with log.open("wb") as output:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            f"{service}_svc",
+            "--listen",
+            f"unix:{address}",
+            *arguments,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,  # Ctrl-C reaches the loop first, which ends it in order
+        )
+    try:
+        await _until_listening(service, process, address, log)
+        yield f"unix:{address}"
+    finally:
+        if process.returncode is None:
+            process.send_signal(signal.SIGTERM)
+            try:
+                await asyncio.wait_for(process.wait(), timeout=20)
+            except TimeoutError:
+                process.kill()
+                await process.wait()
+
+
+async def _until_listening(
+    service: str, process: asyncio.subprocess.Process, address: Path, log: Path
+) -> None:
+    deadline = asyncio.get_running_loop().time() + _START_SECONDS
+    while not address.exists():
+        is_late = asyncio.get_running_loop().time() > deadline
+        if process.returncode is not None or is_late:
+            tail = log.read_text(errors="replace")[-2000:].strip()
+            raise ServiceUnavailableError(
+                f"the {service} service did not start: {tail or 'no output'}", service=service
+            )
+        await asyncio.sleep(0.02)

@@ -1,0 +1,46 @@
+"""What a run says while it goes on; every face (terminal, plain lines, SDK) listens to these."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kernel_foundry.budget import Budget, Spent, StopCause
+from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.archive import AddResult, Elite, Run
+from kernel_foundry.domain.candidate import Candidate
+from kernel_foundry.domain.evaluation import Evaluation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admitted:
+    """The task was admitted; candidates follow."""
+
+    run: Run
+    admission: Admission
+    budget: Budget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A candidate was judged and told."""
+
+    candidate: Candidate
+    evaluation: Evaluation
+    result: AddResult
+    spent: Spent
+    best_speedup: float | None
+    is_promotion: bool
+    """True when an elite was measured again, its baseline in alternation with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """The run ended; its winner is in the archive."""
+
+    run: Run
+    cause: StopCause
+    winner: Elite | None
+    spent: Spent
+
+
+Event = Admitted | Judged | Ended
+Listener = Callable[[Event], None]
