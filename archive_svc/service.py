@@ -1,5 +1,9 @@
 """The archive as a gRPC service: messages in, the port's calls, messages out."""
 
+# ruff: noqa: D102, N802 - the proto names and documents the methods
+
+from typing import Any
+
 from grpc.aio import ServicerContext
 
 from kernel_foundry.archive.v1 import archive_service_pb2 as pb2
@@ -12,6 +16,8 @@ from kernel_foundry.ports import Archive
 from kernel_foundry.rpc.server import Service
 from kernel_foundry.wire.message import build, read_field
 
+_Context = ServicerContext[Any, Any]
+
 _PAGE_SIZE = 100
 """The most runs or told evaluations of one answer; keeps it below the message limit."""
 
@@ -23,18 +29,16 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
         self._archive = archive
 
     async def CreateRun(
-        self, request: pb2.CreateRunRequest, context: ServicerContext
+        self, request: pb2.CreateRunRequest, context: _Context
     ) -> pb2.CreateRunResponse:
         run = await self._archive.create_run(read_field(RunSpec, request, "spec"))
         return build(pb2.CreateRunResponse, run=run)
 
-    async def GetRun(
-        self, request: pb2.GetRunRequest, context: ServicerContext
-    ) -> pb2.GetRunResponse:
+    async def GetRun(self, request: pb2.GetRunRequest, context: _Context) -> pb2.GetRunResponse:
         return build(pb2.GetRunResponse, run=await self._archive.get_run(request.name))
 
     async def ListRuns(
-        self, request: pb2.ListRunsRequest, context: ServicerContext
+        self, request: pb2.ListRunsRequest, context: _Context
     ) -> pb2.ListRunsResponse:
         runs = await self._archive.list_runs()
         start = _page_start(runs, request.page_token)
@@ -46,20 +50,20 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
         )
 
     async def FinishRun(
-        self, request: pb2.FinishRunRequest, context: ServicerContext
+        self, request: pb2.FinishRunRequest, context: _Context
     ) -> pb2.FinishRunResponse:
         state = read_field(RunState, request, "state")
         run = await self._archive.finish_run(request.name, state)
         return build(pb2.FinishRunResponse, run=run)
 
     async def SelectParents(
-        self, request: pb2.SelectParentsRequest, context: ServicerContext
+        self, request: pb2.SelectParentsRequest, context: _Context
     ) -> pb2.SelectParentsResponse:
         selection = await self._archive.select(request.run)
         return build(pb2.SelectParentsResponse, selection=selection)
 
     async def TellEvaluation(
-        self, request: pb2.TellEvaluationRequest, context: ServicerContext
+        self, request: pb2.TellEvaluationRequest, context: _Context
     ) -> pb2.TellEvaluationResponse:
         result = await self._archive.tell(
             request.run,
@@ -71,12 +75,12 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
         return build(pb2.TellEvaluationResponse, result=result)
 
     async def ListElites(
-        self, request: pb2.ListElitesRequest, context: ServicerContext
+        self, request: pb2.ListElitesRequest, context: _Context
     ) -> pb2.ListElitesResponse:
         return build(pb2.ListElitesResponse, elites=await self._archive.elites(request.run))
 
     async def ListEvaluations(
-        self, request: pb2.ListEvaluationsRequest, context: ServicerContext
+        self, request: pb2.ListEvaluationsRequest, context: _Context
     ) -> pb2.ListEvaluationsResponse:
         told = await self._archive.evaluations(
             request.run, after=request.after, limit=min(request.limit, _PAGE_SIZE)
@@ -84,7 +88,7 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
         return build(pb2.ListEvaluationsResponse, evaluations=told)
 
     async def GetStats(
-        self, request: pb2.GetStatsRequest, context: ServicerContext
+        self, request: pb2.GetStatsRequest, context: _Context
     ) -> pb2.GetStatsResponse:
         return build(pb2.GetStatsResponse, stats=await self._archive.stats(request.run))
 

@@ -1,5 +1,9 @@
 """The evaluator as a gRPC service: messages in, the port's calls, messages out."""
 
+# ruff: noqa: D102, N802 - the proto names and documents the methods
+
+from typing import Any
+
 from grpc.aio import ServicerContext
 
 from kernel_foundry.domain.request import EvaluationRequest
@@ -10,6 +14,8 @@ from kernel_foundry.ports import Evaluator
 from kernel_foundry.rpc.server import Service
 from kernel_foundry.wire.message import build, read_field
 
+_Context = ServicerContext[Any, Any]
+
 
 class EvaluatorServicer(pb2_grpc.EvaluatorServiceServicer):
     """Adapts any `Evaluator` to gRPC; errors are mapped by the server's interceptor."""
@@ -18,20 +24,20 @@ class EvaluatorServicer(pb2_grpc.EvaluatorServiceServicer):
         self._evaluator = evaluator
 
     async def GetCapabilities(
-        self, request: pb2.GetCapabilitiesRequest, context: ServicerContext
+        self, request: pb2.GetCapabilitiesRequest, context: _Context
     ) -> pb2.GetCapabilitiesResponse:
         capabilities = await self._evaluator.capabilities()
         return build(pb2.GetCapabilitiesResponse, capabilities=capabilities)
 
     async def AdmitTask(
-        self, request: pb2.AdmitTaskRequest, context: ServicerContext
+        self, request: pb2.AdmitTaskRequest, context: _Context
     ) -> pb2.AdmitTaskResponse:
         task = read_field(Task, request, "task")
         admission = await self._evaluator.admit(task, request.device)
         return build(pb2.AdmitTaskResponse, admission=admission)
 
     async def EvaluateKernel(
-        self, request: pb2.EvaluateKernelRequest, context: ServicerContext
+        self, request: pb2.EvaluateKernelRequest, context: _Context
     ) -> pb2.EvaluateKernelResponse:
         asked = read_field(EvaluationRequest, request, "request")
         evaluation = await self._evaluator.evaluate(asked)

@@ -1,5 +1,9 @@
 """The generator as a gRPC service: messages in, the port's calls, messages out."""
 
+# ruff: noqa: D102, N802 - the proto names and documents the methods
+
+from typing import Any
+
 from grpc.aio import ServicerContext
 
 from kernel_foundry.domain.request import ProposalRequest
@@ -9,6 +13,8 @@ from kernel_foundry.ports import Generator
 from kernel_foundry.rpc.server import Service
 from kernel_foundry.wire.message import build, read_field
 
+_Context = ServicerContext[Any, Any]
+
 
 class GeneratorServicer(pb2_grpc.GeneratorServiceServicer):
     """Adapts any `Generator` to gRPC; errors are mapped by the server's interceptor."""
@@ -17,14 +23,14 @@ class GeneratorServicer(pb2_grpc.GeneratorServiceServicer):
         self._generator = generator
 
     async def ProposeCandidate(
-        self, request: pb2.ProposeCandidateRequest, context: ServicerContext
+        self, request: pb2.ProposeCandidateRequest, context: _Context
     ) -> pb2.ProposeCandidateResponse:
         asked = read_field(ProposalRequest, request, "request")
         proposal = await self._generator.propose(asked)
         return build(pb2.ProposeCandidateResponse, proposal=proposal)
 
     async def ListModels(
-        self, request: pb2.ListModelsRequest, context: ServicerContext
+        self, request: pb2.ListModelsRequest, context: _Context
     ) -> pb2.ListModelsResponse:
         return pb2.ListModelsResponse(models=await self._generator.list_models())
 

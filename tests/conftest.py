@@ -13,6 +13,7 @@ _DEVICE_KIND = {"sycl": "sycl", "gpu": "cuda"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add one `--require-…` for each marker."""
     for marker in _DEVICE_KIND:
         parser.addoption(
             f"--require-{marker}",
@@ -22,6 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Declare the markers."""
     config.addinivalue_line("markers", "sycl: needs the native SYCL module and a SYCL device")
     config.addinivalue_line("markers", "gpu: needs the native CUDA module and a CUDA device")
 
@@ -30,7 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _absence(kind: str) -> str:
     """Return why the device kind cannot be used; empty when it can."""
     try:
-        import kernel_foundry_native
+        import kernel_foundry_native  # noqa: PLC0415 - its absence is what is probed
     except ImportError as error:
         return str(error)
     try:

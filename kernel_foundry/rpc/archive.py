@@ -14,7 +14,7 @@ from kernel_foundry.domain.archive import (
 )
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
-from kernel_foundry.rpc.connection import CallOptions, Connection
+from kernel_foundry.rpc.connection import DEFAULT_OPTIONS, CallOptions, Connection
 from kernel_foundry.wire.message import build, read_field
 
 
@@ -29,7 +29,7 @@ class RemoteArchive:
         options: Deadlines and retries.
     """
 
-    def __init__(self, target: str, options: CallOptions = CallOptions()) -> None:
+    def __init__(self, target: str, options: CallOptions = DEFAULT_OPTIONS) -> None:
         self._connection = Connection(target, options)
         self._stub = ArchiveServiceStub(self._connection.channel)
 

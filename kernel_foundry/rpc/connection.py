@@ -15,7 +15,7 @@ Request = TypeVar("Request")
 Response = TypeVar("Response")
 _Method = grpc.aio.UnaryUnaryMultiCallable[Request, Response]
 
-_CLIENT_OPTIONS = (
+CLIENT_OPTIONS = (
     *CHANNEL_OPTIONS,
     ("grpc.enable_http_proxy", 0),
     # A restarted service is found again at once, not after gRPC's default of up to 120 s.
@@ -46,6 +46,9 @@ class CallOptions:
     retry: RetryPolicy = RetryPolicy()
 
 
+DEFAULT_OPTIONS = CallOptions()
+
+
 class Connection:
     """A channel to the service at `target`; belongs to the event loop it is made in.
 
@@ -55,7 +58,7 @@ class Connection:
     """
 
     def __init__(self, target: str, options: CallOptions) -> None:
-        self.channel = grpc.aio.insecure_channel(target, options=_CLIENT_OPTIONS)
+        self.channel = grpc.aio.insecure_channel(target, options=CLIENT_OPTIONS)
         self._target = target
         self._options = options
 

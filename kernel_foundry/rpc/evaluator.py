@@ -7,7 +7,7 @@ from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.task import Task
 from kernel_foundry.evaluator.v1 import evaluator_service_pb2 as pb2
 from kernel_foundry.evaluator.v1.evaluator_service_pb2_grpc import EvaluatorServiceStub
-from kernel_foundry.rpc.connection import CallOptions, Connection
+from kernel_foundry.rpc.connection import DEFAULT_OPTIONS, CallOptions, Connection
 from kernel_foundry.wire.message import build, read_field
 
 
@@ -22,7 +22,7 @@ class RemoteEvaluator:
         options: Deadlines and retries.
     """
 
-    def __init__(self, target: str, options: CallOptions = CallOptions()) -> None:
+    def __init__(self, target: str, options: CallOptions = DEFAULT_OPTIONS) -> None:
         self._connection = Connection(target, options)
         self._stub = EvaluatorServiceStub(self._connection.channel)
 
@@ -30,9 +30,7 @@ class RemoteEvaluator:
         """Return devices, what is missing and why, and what isolates candidates."""
         request = pb2.GetCapabilitiesRequest()
         # Work: the first call may measure the devices' peaks.
-        response = await self._connection.work(
-            self._stub.GetCapabilities, request, repeatable=True
-        )
+        response = await self._connection.work(self._stub.GetCapabilities, request, repeatable=True)
         return read_field(Capabilities, response, "capabilities")
 
     async def admit(self, task: Task, device: str = "") -> Admission:

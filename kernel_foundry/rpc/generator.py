@@ -3,7 +3,7 @@
 from kernel_foundry.domain.request import Proposal, ProposalRequest
 from kernel_foundry.generator.v1 import generator_service_pb2 as pb2
 from kernel_foundry.generator.v1.generator_service_pb2_grpc import GeneratorServiceStub
-from kernel_foundry.rpc.connection import CallOptions, Connection
+from kernel_foundry.rpc.connection import DEFAULT_OPTIONS, CallOptions, Connection
 from kernel_foundry.wire.message import build, read_field
 
 
@@ -18,7 +18,7 @@ class RemoteGenerator:
         options: Deadlines and retries.
     """
 
-    def __init__(self, target: str, options: CallOptions = CallOptions()) -> None:
+    def __init__(self, target: str, options: CallOptions = DEFAULT_OPTIONS) -> None:
         self._connection = Connection(target, options)
         self._stub = GeneratorServiceStub(self._connection.channel)
 

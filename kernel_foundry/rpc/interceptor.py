@@ -3,7 +3,7 @@
 import logging
 import secrets
 from collections.abc import Awaitable, Callable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import grpc
 
@@ -13,6 +13,7 @@ from kernel_foundry.rpc.status import DETAILS_KEY, to_status
 _log = logging.getLogger(__name__)
 _GRPC_CODE = {code.value[0]: code for code in grpc.StatusCode}
 
+_Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 _Method = Callable[[Any, Any], Awaitable[Any]]
 
 
@@ -21,9 +22,9 @@ class ErrorInterceptor(grpc.aio.ServerInterceptor):
 
     async def intercept_service(
         self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler]],
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable["_Handler | None"]],
         handler_call_details: grpc.HandlerCallDetails,
-    ) -> grpc.RpcMethodHandler:
+    ) -> "_Handler | None":
         """Return the method's handler with its errors mapped."""
         handler = await continuation(handler_call_details)
         if handler is None or handler.unary_unary is None:

@@ -119,7 +119,9 @@ def _bind(server: grpc.aio.Server, listen: str) -> str:
     try:
         port = server.add_insecure_port(listen)
     except RuntimeError as error:
-        raise ServiceUnavailableError(f"cannot listen on {listen}: {error}", target=listen) from error
+        raise ServiceUnavailableError(
+            f"cannot listen on {listen}: {error}", target=listen
+        ) from error
     if listen.startswith(_UNIX_PREFIX):
         # A task's reference is run as Python: whoever may connect may run code as this user.
         Path(listen.removeprefix(_UNIX_PREFIX)).chmod(0o600)

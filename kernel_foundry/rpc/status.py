@@ -98,30 +98,30 @@ def _add_detail(status: Status, detail: Message) -> None:
     status.details.append(packed)
 
 
-def _bad_request(error: KernelFoundryError, message: str) -> Message:
+def _bad_request(error: KernelFoundryError, message: str) -> Any:
     violation = details_pb2.BadRequest.FieldViolation(
         field=error.metadata.get("field", ""), description=message
     )
     return details_pb2.BadRequest(field_violations=[violation])
 
 
-def _resource_info(error: KernelFoundryError, message: str) -> Message:
+def _resource_info(error: KernelFoundryError, message: str) -> Any:
     name = next(iter(error.metadata.values()), "")
     return details_pb2.ResourceInfo(resource_name=_bounded(name), description=message)
 
 
-def _precondition_failure(error: KernelFoundryError, message: str) -> Message:
+def _precondition_failure(error: KernelFoundryError, message: str) -> Any:
     violation = details_pb2.PreconditionFailure.Violation(type=error.reason, description=message)
     return details_pb2.PreconditionFailure(violations=[violation])
 
 
-def _quota_failure(_: KernelFoundryError, message: str) -> Message:
+def _quota_failure(_: KernelFoundryError, message: str) -> Any:
     return details_pb2.QuotaFailure(
         violations=[details_pb2.QuotaFailure.Violation(description=message)]
     )
 
 
-def _retry_info(_error: KernelFoundryError, _message: str) -> Message:
+def _retry_info(_error: KernelFoundryError, _message: str) -> Any:
     return details_pb2.RetryInfo(retry_delay=_RETRY_DELAY)
 
 

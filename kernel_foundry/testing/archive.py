@@ -22,7 +22,7 @@ from kernel_foundry.errors import AlreadyExistsError, InvalidArgumentError, RunN
 
 
 @dataclass(slots=True, kw_only=True)
-class _RunState:
+class _FakeRun:
     spec: RunSpec
     number: int
     """Position among the archive's runs; also its time of creation."""
@@ -38,11 +38,11 @@ class FakeArchive:
     """Implements `kernel_foundry.ports.Archive`."""
 
     def __init__(self) -> None:
-        self._runs: dict[str, _RunState] = {}
+        self._runs: dict[str, _FakeRun] = {}
 
     async def create_run(self, spec: RunSpec) -> Run:
         """Create a run, or return it when it exists with an equal spec."""
-        run = self._runs.setdefault(spec.name, _RunState(spec=spec, number=len(self._runs)))
+        run = self._runs.setdefault(spec.name, _FakeRun(spec=spec, number=len(self._runs)))
         if run.spec != spec:
             raise AlreadyExistsError(f"run {spec.name} exists with another spec", run=spec.name)
         return _describe(run)
@@ -90,9 +90,7 @@ class FakeArchive:
                 raise AlreadyExistsError(
                     f"request {request_id} told another candidate", request_id=request_id
                 )
-            return AddResult(
-                status=AddStatus.NOT_ADDED, improvement=0.0, cell=cell, is_best=False
-            )
+            return AddResult(status=AddStatus.NOT_ADDED, improvement=0.0, cell=cell, is_best=False)
         state.requests[request_id] = candidate.digest
         state.told.append(
             ToldEvaluation(
@@ -141,19 +139,17 @@ class FakeArchive:
     async def close(self) -> None:
         """Do nothing: nothing is held."""
 
-    def _run(self, name: str) -> _RunState:
+    def _run(self, name: str) -> _FakeRun:
         if name not in self._runs:
             raise RunNotFoundError(f"no run called {name!r}", run=name)
         return self._runs[name]
 
 
-def _ranked(run: _RunState) -> list[Elite]:
+def _ranked(run: _FakeRun) -> list[Elite]:
     return sorted(run.elites.values(), key=lambda elite: elite.fitness, reverse=True)
 
 
-def _add(
-    run: _RunState, candidate: Candidate, evaluation: Evaluation
-) -> tuple[AddStatus, float]:
+def _add(run: _FakeRun, candidate: Candidate, evaluation: Evaluation) -> tuple[AddStatus, float]:
     if not evaluation.passed or evaluation.measures is None:
         return AddStatus.NOT_ADDED, 0.0
     old = run.elites.get(evaluation.measures)
@@ -170,7 +166,7 @@ def _add(
     return AddStatus.IMPROVE_EXISTING, evaluation.fitness - old.fitness
 
 
-def _describe(run: _RunState) -> Run:
+def _describe(run: _FakeRun) -> Run:
     ranked = _ranked(run)
     return Run(
         spec=run.spec,

@@ -54,7 +54,7 @@ def from_message(kind: type[T], message: Message, path: str = "") -> T:
             `metadata["field"]` is the path of the field.
     """
     prefix = f"{path}." if path else ""
-    hints = _field_types(kind)
+    hints = _field_types(typing.cast("Any", kind))
     values = {name: _read(hint, message, name, prefix + name) for name, hint in hints.items()}
     try:
         return kind(**values)
@@ -96,14 +96,19 @@ def _number_by_enum(kind: type[Enum], descriptor: EnumDescriptor) -> dict[Enum |
     return {member: number for number, member in enum_members(kind, descriptor).items()}
 
 
+def _descriptor(message: Message, name: str) -> FieldDescriptor:
+    # The stubs do not know that upb's descriptors have the same attributes.
+    return typing.cast("FieldDescriptor", message.DESCRIPTOR.fields_by_name[name])
+
+
 def _write_dataclass(message: Message, value: Any, path: str) -> None:
     prefix = f"{path}." if path else ""
-    for name in _field_types(type(value)):
+    for name in _field_types(value.__class__):
         _write_field(message, name, getattr(value, name), prefix + name)
 
 
 def _write_field(message: Message, name: str, value: Any, path: str) -> None:
-    field = message.DESCRIPTOR.fields_by_name[name]
+    field = _descriptor(message, name)
     if value is None:
         return
     if field.message_type is not None and field.is_repeated:
@@ -129,11 +134,11 @@ def _write_scalars(message: Message, field: FieldDescriptor, value: Any, path: s
 def _scalar(field: FieldDescriptor, value: Any) -> Any:
     if field.enum_type is None:
         return value
-    return _number_by_enum(type(value), field.enum_type)[value]
+    return _number_by_enum(value.__class__, field.enum_type)[value]
 
 
 def _read(kind: Any, message: Message, name: str, path: str) -> Any:
-    field = message.DESCRIPTOR.fields_by_name[name]
+    field = _descriptor(message, name)
     value = getattr(message, name)
     is_optional = typing.get_origin(kind) in (types.UnionType, typing.Union)
     if is_optional:

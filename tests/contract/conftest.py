@@ -19,9 +19,7 @@ class Closable(Protocol):
 
 
 P = TypeVar("P", bound=Closable)
-Reach = Callable[
-    [P, Callable[[P], Service], Callable[[str], P]], AbstractAsyncContextManager[P]
-]
+Reach = Callable[[P, Callable[[P], Service], Callable[[str], P]], AbstractAsyncContextManager[P]]
 """From an implementation, its service and its client to what a test talks to."""
 
 

@@ -23,9 +23,7 @@ from kernel_foundry.testing.evaluator import FakeEvaluator
 
 
 @pytest.fixture(params=["fake", "local"])
-async def archive(
-    request: pytest.FixtureRequest, reach, tmp_path: Path
-) -> AsyncIterator[Archive]:
+async def archive(request: pytest.FixtureRequest, reach, tmp_path: Path) -> AsyncIterator[Archive]:
     """Each implementation, reached each way."""
     implementation = (
         FakeArchive() if request.param == "fake" else LocalArchive(f"sqlite:///{tmp_path}/a.sqlite")
@@ -57,9 +55,7 @@ async def _verdict(task: Task, candidate: Candidate, *, fitness: float = 0.5) ->
     """Return a PASSED evaluation; the fake's verdicts are as whole as real ones."""
     source = candidate.source
     text = f"```sycl\n{source.device_code}```\n```python\n{source.plan}```\n"
-    evaluation = await FakeEvaluator().evaluate(
-        EvaluationRequest(task=task, device="", text=text)
-    )
+    evaluation = await FakeEvaluator().evaluate(EvaluationRequest(task=task, device="", text=text))
     return dataclasses.replace(evaluation, fitness=fitness)
 
 
@@ -143,13 +139,13 @@ async def test_told_verdict_is_remembered(archive: Archive, spec: RunSpec) -> No
     run = await archive.get_run("first")
     assert (1, 0.25, verdict.speedup) == (run.told_count, run.cost_usd, run.best_speedup)
     stats = await archive.stats("first")
-    assert (1, 1, 1 / 64, 0.5) == (
+    assert (
         stats.told_count,
         stats.elite_count,
         stats.coverage,
         stats.objective_max,
-    )
-    assert [("passed", 1)] == [(o.outcome, o.count) for o in stats.outcomes]
+    ) == (1, 1, 1 / 64, 0.5)
+    assert [(o.outcome, o.count) for o in stats.outcomes] == [("passed", 1)]
 
 
 async def test_failure_is_kept_but_is_no_elite(archive: Archive, spec: RunSpec) -> None:
@@ -158,7 +154,7 @@ async def test_failure_is_kept_but_is_no_elite(archive: Archive, spec: RunSpec) 
     candidate = _candidate("a")
     failure = _failure(spec.task, candidate)
     result = await archive.tell("first", candidate, failure, request_id="1")
-    assert (AddStatus.NOT_ADDED, None) == (result.status, result.cell)
+    assert (result.status, result.cell) == (AddStatus.NOT_ADDED, None)
     assert await archive.elites("first") == ()
     (told,) = await archive.evaluations("first")
     assert (1, failure) == (told.sequence, told.evaluation)
@@ -191,7 +187,7 @@ async def test_told_evaluations_come_in_order(archive: Archive, spec: RunSpec) -
     told = await archive.evaluations("first", limit=1000)
     assert list(range(1, 106)) == [t.sequence for t in told]
     part = await archive.evaluations("first", after=1, limit=2)
-    assert [2, 3] == [t.sequence for t in part]
+    assert [t.sequence for t in part] == [2, 3]
     assert await archive.evaluations("first", after=105) == ()
     with pytest.raises(InvalidArgumentError):
         await archive.evaluations("first", limit=-1)

@@ -53,6 +53,11 @@ async def serving(
             await remote.close()
 
 
+async def _call_until_refused(evaluator: RemoteEvaluator) -> None:
+    while True:
+        await evaluator.capabilities()
+
+
 class Gate:
     """Holds evaluations until opened, and notes what became of them."""
 
@@ -92,7 +97,7 @@ async def test_unix_socket_is_its_owners_alone(tmp_path: Path, listen: str) -> N
 
 async def test_address_that_cannot_be_bound_is_named(tmp_path: Path) -> None:
     """The error says which address, and what was made is closed."""
-    with pytest.raises(ServiceUnavailableError, match="cannot listen on unix:.*missing/s"):
+    with pytest.raises(ServiceUnavailableError, match=r"cannot listen on unix:.*missing/s"):
         async with serving(FakeEvaluator(), f"unix:{tmp_path}/missing/s"):
             pass
 
@@ -167,8 +172,7 @@ async def test_call_in_flight_finishes_when_the_server_stops(listen: str) -> Non
     stop.set()
     late = RemoteEvaluator(listen, ONCE)
     with pytest.raises(ServiceUnavailableError, match=listen):
-        while True:  # until the server has begun to stop
-            await late.capabilities()
+        await _call_until_refused(late)
     gate.opened.set()
     assert isinstance(await in_flight, Evaluation)
     await server

@@ -32,10 +32,10 @@ def test_error_round_trips(kind: type[KernelFoundryError]) -> None:
     assert _info(status).domain == "archive.kernel_foundry"
     rebuilt = from_status(status)
     assert type(rebuilt) is kind
-    assert ("what happened", {"field": "task.name", "run": "r"}) == (
+    assert (
         rebuilt.message,
         rebuilt.metadata,
-    )
+    ) == ("what happened", {"field": "task.name", "run": "r"})
     assert status.code == kind.code
 
 

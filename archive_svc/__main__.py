@@ -1,0 +1,25 @@
+"""`python -m archive_svc`: the archive as a process of its own."""
+
+import click
+
+from archive_svc.app import serve
+from kernel_foundry import paths
+from kernel_foundry.rpc.process import run
+from kernel_foundry.rpc.server import GRACE_S
+
+
+@click.command()
+@click.option("--listen", required=True, help="unix:/path or host:port; port 0 takes a free one.")
+@click.option(
+    "--store", default=paths.store_url, show_default="runs.db in the data folder", help="URL."
+)
+@click.option(
+    "--grace", default=GRACE_S, show_default=True, help="Seconds for calls in flight at the end."
+)
+def main(listen: str, store: str, grace: float) -> None:
+    """Serve the archive until SIGTERM or SIGINT."""
+    run(serve(listen=listen, store_url=store, grace_s=grace))
+
+
+if __name__ == "__main__":
+    main()

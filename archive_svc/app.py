@@ -1,0 +1,15 @@
+"""Puts the archive service together."""
+
+from archive_svc.archive import Archive
+from archive_svc.service import archive_service
+from kernel_foundry.rpc import server
+
+
+async def serve(*, listen: str, store_url: str, grace_s: float = server.GRACE_S) -> None:
+    """Serve the archive on the store at `store_url` until SIGTERM or SIGINT.
+
+    Raises:
+        StoreUnavailableError, CorruptArchiveError: the store cannot be used.
+        ServiceUnavailableError: the address cannot be bound.
+    """
+    await server.serve([archive_service(Archive(store_url))], listen, grace_s=grace_s)

@@ -1,0 +1,46 @@
+"""`python -m evaluator_svc`: the evaluator as a process of its own.
+
+Every setting can also come from the environment, see `evaluator_svc.settings`.
+"""
+
+import dataclasses
+import os
+
+import click
+
+from evaluator_svc.app import serve
+from evaluator_svc.settings import EvaluatorSettings
+from kernel_foundry.rpc.process import run
+from kernel_foundry.rpc.server import GRACE_S
+
+
+@click.command()
+@click.option("--listen", required=True, help="unix:/path or host:port; port 0 takes a free one.")
+@click.option("--device", "device_kinds", multiple=True, help='Device kind: "sycl", "null".')
+@click.option("--threads", type=int, help="Threads of the CPU device; 0: all usable cores.")
+@click.option(
+    "--allow-unsandboxed", is_flag=True, help="Run candidates even where nothing locks them in."
+)
+@click.option(
+    "--grace", default=GRACE_S, show_default=True, help="Seconds for calls in flight at the end."
+)
+def main(
+    listen: str,
+    device_kinds: tuple[str, ...],
+    threads: int | None,
+    allow_unsandboxed: bool,
+    grace: float,
+) -> None:
+    """Serve an evaluator until SIGTERM or SIGINT."""
+    settings = EvaluatorSettings.from_environment(os.environ)
+    settings = dataclasses.replace(
+        settings,
+        device_kinds=device_kinds or settings.device_kinds,
+        threads=settings.threads if threads is None else threads,
+        allow_unsandboxed=allow_unsandboxed or settings.allow_unsandboxed,
+    )
+    run(serve(listen=listen, settings=settings, grace_s=grace))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,18 @@
+"""Puts the evaluator service together."""
+
+from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.service import evaluator_service
+from evaluator_svc.settings import EvaluatorSettings
+from kernel_foundry.rpc import server
+
+
+async def serve(
+    *, listen: str, settings: EvaluatorSettings, grace_s: float = server.GRACE_S
+) -> None:
+    """Serve an evaluator until SIGTERM or SIGINT.
+
+    Raises:
+        IsolationUnavailableError: nothing locks candidates in here, and `settings` insist.
+        ServiceUnavailableError: the address cannot be bound.
+    """
+    await server.serve([evaluator_service(Evaluator(settings))], listen, grace_s=grace_s)

@@ -1,0 +1,31 @@
+"""`python -m generator_svc`: the generator as a process of its own."""
+
+from pathlib import Path
+
+import click
+
+from generator_svc.app import serve
+from kernel_foundry import paths
+from kernel_foundry.rpc.process import run
+from kernel_foundry.rpc.server import GRACE_S
+
+
+@click.command()
+@click.option("--listen", required=True, help="unix:/path or host:port; port 0 takes a free one.")
+@click.option(
+    "--exchanges",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=paths.exchanges_dir,
+    show_default="exchanges in the data folder",
+    help="Folder that keeps every exchange with a model.",
+)
+@click.option(
+    "--grace", default=GRACE_S, show_default=True, help="Seconds for calls in flight at the end."
+)
+def main(listen: str, exchanges: Path, grace: float) -> None:
+    """Serve the generator until SIGTERM or SIGINT."""
+    run(serve(listen=listen, exchanges=exchanges, grace_s=grace))
+
+
+if __name__ == "__main__":
+    main()

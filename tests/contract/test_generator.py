@@ -1,0 +1,159 @@
+"""What every generator promises: the fake, the real one with recipes, each behind a socket."""
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from generator_svc.exchange_log import ExchangeLog
+from generator_svc.generator import Generator as LocalGenerator
+from generator_svc.llm.litellm_models import LiteLlmModels
+from generator_svc.service import generator_service
+from kernel_foundry.domain.admission import (
+    Admission,
+    GraphNode,
+    NamedTensor,
+    TensorRole,
+    WorkloadAdmission,
+)
+from kernel_foundry.domain.archive import Selection
+from kernel_foundry.domain.candidate import Operator
+from kernel_foundry.domain.device import DeviceSpec
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.request import BudgetCaps, ProposalRequest
+from kernel_foundry.domain.task import Task, Tolerance
+from kernel_foundry.errors import LlmConfigurationError, LlmQuotaError
+from kernel_foundry.ports import Generator
+from kernel_foundry.rpc.generator import RemoteGenerator
+from kernel_foundry.testing.generator import FakeGenerator
+
+
+@pytest.fixture(params=["fake", "local"])
+async def generator(
+    request: pytest.FixtureRequest, reach, tmp_path: Path
+) -> AsyncIterator[Generator]:
+    """Each implementation, reached each way."""
+    implementation: Generator = (
+        FakeGenerator()
+        if request.param == "fake"
+        else LocalGenerator(models=LiteLlmModels(), exchanges=ExchangeLog(tmp_path / "exchanges"))
+    )
+    async with reach(implementation, generator_service, RemoteGenerator) as reached:
+        yield reached
+
+
+@pytest.fixture
+def proposal_request(task: Task) -> ProposalRequest:
+    """A first proposal for a pointwise task."""
+    x = NamedTensor(name="x", role=TensorRole.INPUT, dtype="float32", shape=(4, 64))
+    out = NamedTensor(name="out", role=TensorRole.OUTPUT, dtype="float32", shape=(4, 64))
+    nodes = (
+        ("x", "placeholder", ()),
+        ("mul", "aten.mul.Tensor", ("%x", "2.0")),
+        ("add", "aten.add.Tensor", ("%mul", "1.0")),
+        ("output", "output", ("%add",)),
+    )
+    graph = tuple(
+        GraphNode(
+            name=name, op=op, arguments=arguments, keywords=(), dtype="float32", shape=(4, 64)
+        )
+        for name, op, arguments in nodes
+    )
+    workload = WorkloadAdmission(
+        workload="default",
+        held_out=False,
+        tensors=(x, out),
+        scalars=(),
+        graph=graph,
+        flops=512,
+        minimal_bytes=2048,
+        sol_ns=100.0,
+        baselines=(),
+    )
+    device = DeviceSpec(
+        id="sycl:0",
+        language=Language.SYCL,
+        name="a CPU",
+        vendor="a vendor",
+        architecture="x86_64",
+        driver_version="1",
+        compute_units=2,
+        sub_group_size=16,
+        max_block=8192,
+        shared_bytes=1 << 18,
+        memory_bytes=1 << 33,
+        cache_bytes=1 << 25,
+    )
+    return ProposalRequest(
+        run="first",
+        task=task,
+        admission=Admission(
+            task=task.digest,
+            device=device,
+            workloads=(workload,),
+            tolerance=Tolerance(rtol=1e-4, atol=1e-5),
+        ),
+        selection=Selection(operator=Operator.SEED),
+        models=(),
+        seed=1,
+    )
+
+
+async def test_proposal_has_a_candidate(
+    generator: Generator, proposal_request: ProposalRequest
+) -> None:
+    """The default model answers with a whole candidate and says what it cost."""
+    (default, *_) = await generator.list_models()
+    proposal = await generator.propose(dataclasses.replace(proposal_request, models=(default,)))
+    assert proposal.failure == ""
+    assert proposal.candidate is not None
+    assert proposal.candidate.source.language is Language.SYCL
+    assert proposal.candidate.operator is Operator.SEED
+    assert proposal.candidate.parents == ()
+    assert proposal.candidate.source.plan in proposal.text
+    assert [default] == [usage.model for usage in proposal.usage]
+
+
+async def test_empty_model_list_takes_the_default(
+    generator: Generator, proposal_request: ProposalRequest
+) -> None:
+    """A request that names no model is served by the first one listed."""
+    (default, *_) = await generator.list_models()
+    proposal = await generator.propose(proposal_request)
+    assert [default] == [usage.model for usage in proposal.usage]
+
+
+async def test_unknown_model_is_a_configuration_error(
+    generator: Generator, proposal_request: ProposalRequest
+) -> None:
+    """The error names the model."""
+    request = dataclasses.replace(proposal_request, models=("no-such-model",))
+    with pytest.raises(LlmConfigurationError, match="no-such-model"):
+        await generator.propose(request)
+
+
+@pytest.mark.parametrize(
+    "spent",
+    [
+        {"caps": BudgetCaps(cost_usd=1.0), "spent_usd": 1.0},
+        {"caps": BudgetCaps(tokens=10), "spent_tokens": 10},
+    ],
+    ids=["usd", "tokens"],
+)
+async def test_used_up_budget_is_refused(
+    generator: Generator, proposal_request: ProposalRequest, spent: dict[str, object]
+) -> None:
+    """No model is asked once the run's budget is gone."""
+    with pytest.raises(LlmQuotaError):
+        await generator.propose(dataclasses.replace(proposal_request, **spent))
+
+
+async def test_proposals_run_at_once(
+    generator: Generator, proposal_request: ProposalRequest
+) -> None:
+    """Sixteen proposals of sixteen seeds are all answered."""
+    requests = [dataclasses.replace(proposal_request, seed=seed) for seed in range(16)]
+    proposals = await asyncio.gather(*map(generator.propose, requests))
+    assert all(proposal.candidate for proposal in proposals)
