@@ -3,6 +3,7 @@
 Runs nothing. A candidate passes when it has both fenced blocks; its time comes from its digest.
 """
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable
 
@@ -52,8 +53,9 @@ _BASELINE_NS = 1e6
 _SOL_NS = 1e5
 
 
-async def _no_wait() -> None:
-    """Do nothing."""
+async def _one_turn() -> None:
+    """Let other tasks run, as every real evaluation does; it can be cancelled here."""
+    await asyncio.sleep(0)
 
 
 class FakeEvaluator:
@@ -63,7 +65,7 @@ class FakeEvaluator:
         before_evaluate: Awaited first in `evaluate`, so that a test can hold it there.
     """
 
-    def __init__(self, before_evaluate: Callable[[], Awaitable[None]] = _no_wait) -> None:
+    def __init__(self, before_evaluate: Callable[[], Awaitable[None]] = _one_turn) -> None:
         self._before_evaluate = before_evaluate
 
     async def capabilities(self) -> Capabilities:
