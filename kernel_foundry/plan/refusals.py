@@ -75,6 +75,12 @@ def refuse_attribute(node: ast.Attribute) -> NoReturn:
         PlanError: `policy`, always.
     """
     views = ("view", "reshape", "T", "transpose", "permute", "flatten", "narrow", "data_ptr")
+    if isinstance(node.value, ast.Name) and node.value.id == "torch":
+        raise policy_error(
+            f"torch.{short(node.attr)}(...) is not available: scratch memory is "
+            "empty(shape, dtype) or zeros(shape, dtype), all else is a kernel's work",
+            node.lineno,
+        )
     if node.attr in views:
         raise policy_error(f".{node.attr} is not available; {NO_VIEWS}", node.lineno)
     raise policy_error(

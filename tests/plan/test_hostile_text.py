@@ -156,7 +156,24 @@ def test_random_text_raises_only_the_plan_error(text, bind_text) -> None:
 def test_mutated_plan_raises_only_the_plan_error(seed, edits, bind_text) -> None:
     """A valid plan with words cut, doubled, swapped or replaced."""
     chance = random.Random(seed)
-    words = ["0", "-1", "()", "x", "out", "[", "]", "**", "9", "(x,)", "None", "for", ":", "\n", " ", ",", "*", "scale", "'a'", "1e400", "zeros", "return", "not", "BLOCK", "."]
+    words = [
+        "0",
+        "-1",
+        "()",
+        "x",
+        "out",
+        "[",
+        "]",
+        "**",
+        "9",
+        "(x,)",
+        "None",
+        "for",
+        ":",
+        "\n",
+        " ",
+    ]
+    words += [",", "*", "scale", "'a'", "1e400", "zeros", "return", "not", "BLOCK", "."]
     text = VALID
     for _ in range(edits):
         start = chance.randrange(len(text))
