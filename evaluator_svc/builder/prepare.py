@@ -1,0 +1,136 @@
+"""A candidate's text to translation units: split, parse, policy, configuration, macros.
+
+Pure: text and name tables in, texts out. Knows nothing of compilers and devices.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from evaluator_svc import policy
+from evaluator_svc.messages import (
+    CandidateSource,
+    Prepared,
+    PrepareRequest,
+    TranslationUnit,
+)
+from evaluator_svc.plan_inputs import device_limits, name_table, plan_finding
+from kernel_foundry.domain.evaluation import EvaluationOutcome, Setting
+from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+from kernel_foundry.domain.language import Language
+from kernel_foundry.plan.candidate_text import CandidateText, ExtractionError, split
+from kernel_foundry.plan.configuration import constants, parse_overrides
+from kernel_foundry.plan.errors import PlanError
+from kernel_foundry.plan.macros import translation_unit
+from kernel_foundry.plan.parse import parse
+from kernel_foundry.plan.signature import kernels
+from kernel_foundry.plan.tree import Literal, Plan
+
+T = TypeVar("T")
+
+
+class CandidateRefusedError(Exception):
+    """The candidate goes no further.
+
+    Args:
+        outcome: What becomes of it.
+        findings: Why.
+    """
+
+    def __init__(self, outcome: EvaluationOutcome, findings: tuple[Finding, ...]) -> None:
+        super().__init__(outcome.value)
+        self.outcome = outcome
+        self.findings = findings
+
+
+def prepare(request: PrepareRequest, prelude: str) -> Prepared:
+    """Return what has to be built for every workload, equal units once.
+
+    Raises:
+        CandidateRefusedError: the text holds no candidate, breaks the policy, or its plan does
+            not fit.
+    """
+    started = time.perf_counter()
+    text = _extract(request)
+    plan = _planned(lambda: parse(text.plan_text))
+    parsed = time.perf_counter()
+    _check_policy(text)
+    checked = time.perf_counter()
+    configuration = _planned(lambda: _configuration(plan, request))
+    units, unit_of_workload = _planned(
+        lambda: _units(request, text, plan, configuration, prelude)
+    )
+    source = CandidateSource(
+        language=Language(text.language),
+        device_code=text.device_code,
+        plan=text.plan_text,
+        configuration=tuple(
+            Setting(name=name, value=str(value)) for name, value in configuration.items()
+        ),
+    )
+    return Prepared(
+        source=source,
+        units=units,
+        unit_of_workload=unit_of_workload,
+        parse_ms=1e3 * (parsed - started + time.perf_counter() - checked),
+        policy_ms=1e3 * (checked - parsed),
+    )
+
+
+def _extract(request: PrepareRequest) -> CandidateText:
+    try:
+        text = split(request.text)
+    except ExtractionError as error:
+        raise _refused(EvaluationOutcome.EXTRACTION_FAILED, error.message) from error
+    if text.language != request.device.language.value:
+        raise _refused(
+            EvaluationOutcome.EXTRACTION_FAILED,
+            f"the device code is {text.language}, the device {request.device.id} takes "
+            f"{request.device.language.value}",
+        )
+    return text
+
+
+def _refused(outcome: EvaluationOutcome, message: str) -> CandidateRefusedError:
+    finding = Finding(kind=FindingKind.EXTRACTION, severity=Severity.ERROR, message=message)
+    return CandidateRefusedError(outcome, (finding,))
+
+
+def _check_policy(text: CandidateText) -> None:
+    findings = policy.check_source(text.device_code, text.language)
+    if any(finding.severity is Severity.ERROR for finding in findings):
+        raise CandidateRefusedError(EvaluationOutcome.REJECTED, findings)
+
+
+def _planned(step: Callable[[], T]) -> T:
+    try:
+        return step()
+    except PlanError as error:
+        finding = plan_finding(error)
+        raise CandidateRefusedError(EvaluationOutcome.PLAN_ERROR, (finding,)) from error
+
+
+def _configuration(plan: Plan, request: PrepareRequest) -> dict[str, Literal]:
+    return parse_overrides(plan, (f"{s.name}={s.value}" for s in request.configuration))
+
+
+def _units(
+    request: PrepareRequest,
+    text: CandidateText,
+    plan: Plan,
+    configuration: Mapping[str, Literal],
+    prelude: str,
+) -> tuple[tuple[TranslationUnit, ...], tuple[int, ...]]:
+    units: dict[TranslationUnit, int] = {}
+    unit_of_workload = []
+    limits = device_limits(request.device)
+    for workload in request.workloads:
+        table = name_table(workload)
+        macros = {**configuration, **constants(plan, table, configuration, limits)}
+        unit = TranslationUnit(
+            source=translation_unit(text.device_code, macros, prelude, text.language),
+            options=(),
+            kernels=tuple(k.name for k in kernels(text.device_code, text.language, macros)),
+        )
+        unit_of_workload.append(units.setdefault(unit, len(units)))
+    return tuple(units), tuple(unit_of_workload)

@@ -1,0 +1,103 @@
+"""The judge's process: `Judge` behind a channel, one for each device, for as long as it takes.
+
+It never runs a candidate's code, so no candidate can end it. Knows nothing of runners.
+"""
+
+import os
+import socket
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from evaluator_svc.channel import Channel, ChannelClosedError
+from evaluator_svc.conversation import Conversation
+from evaluator_svc.judge.judge import Judge
+from evaluator_svc.messages import (
+    AdmitRequest,
+    BaselinesRequest,
+    BaselinesTimed,
+    Done,
+    DrawRequest,
+    Failed,
+    JudgeConfigure,
+    PoisonRequest,
+    ReleaseRequest,
+    VerifyKeptRequest,
+    VerifyRequest,
+)
+from kernel_foundry.errors import KernelFoundryError
+
+_REQUESTS = (
+    AdmitRequest,
+    DrawRequest,
+    VerifyRequest,
+    PoisonRequest,
+    VerifyKeptRequest,
+    BaselinesRequest,
+    ReleaseRequest,
+)
+
+
+def serve(conversation: Conversation) -> None:
+    """Make the judge, say what it is, then answer until the supervisor is gone."""
+    configure: JudgeConfigure = conversation.receive(JudgeConfigure).message
+    judge = Judge(configure.device, configure.threads)
+    conversation.send(judge.facts())
+    while True:
+        request = conversation.receive(*_REQUESTS).message
+        _answer(conversation, lambda: _handle(judge, request))  # noqa: B023
+
+
+def _answer(conversation: Conversation, step: Callable[[], tuple[Any, tuple[int, ...]]]) -> None:
+    try:
+        message, descriptors = step()
+    except KernelFoundryError as error:
+        message, descriptors = Failed.of(error), ()
+    except Exception as error:  # The process boundary: a bug must not end the judge.
+        traceback.print_exc()
+        message, descriptors = Failed(reason="", message=f"{type(error).__name__}: {error}"), ()
+    conversation.send(message, descriptors=descriptors)
+
+
+def _handle(judge: Judge, request: Any) -> tuple[Any, tuple[int, ...]]:
+    """Return the answer and the descriptors that travel beside it (the judge keeps its own)."""
+    match request:
+        case AdmitRequest():
+            return judge.admit(request.task, request.peaks), ()
+        case DrawRequest():
+            draw, descriptors = judge.draw(
+                request.task, request.workload, request.tolerance, request.seeds
+            )
+            return draw, tuple(descriptors)
+        case VerifyRequest():
+            return judge.verify(request.draw), ()
+        case VerifyKeptRequest():
+            return judge.verify_kept(request.draw, request.kept), ()
+        case BaselinesRequest():
+            baselines = judge.time_baselines(request.draw, request.plan, request.names)
+            return BaselinesTimed(baselines=baselines), ()
+        case PoisonRequest():
+            judge.poison(request.draw)
+        case _:
+            judge.release(request.draw)
+    return Done(), ()
+
+
+def main() -> None:
+    """Serve the channel whose descriptor is the only argument; ends the process."""
+    connection = socket.socket(fileno=int(sys.argv[1]))
+    code = 0
+    try:
+        serve(Conversation(Channel(connection, accepts_descriptors=False)))
+    except ChannelClosedError:
+        pass  # The supervisor is gone.
+    except BaseException:  # The process boundary: stderr is kept by the supervisor.
+        traceback.print_exc()
+        code = 1
+    sys.stderr.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    main()

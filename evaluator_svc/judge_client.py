@@ -1,0 +1,150 @@
+"""The judge's methods as the supervisor calls them: one question at a time, with deadlines.
+
+Knows nothing of torch; `evaluator_svc.judge` does the work in its own process.
+"""
+
+import threading
+from typing import Any, Final
+
+from evaluator_svc.channel import ChannelError, ChannelTimeoutError
+from evaluator_svc.exchange import Draw, JudgeFacts, KeptOutput, MeasurePlan, Verdict
+from evaluator_svc.messages import (
+    AdmitRequest,
+    BaselinesRequest,
+    BaselinesTimed,
+    Done,
+    DrawRequest,
+    Failed,
+    JudgeConfigure,
+    PoisonRequest,
+    ReleaseRequest,
+    VerifyKeptRequest,
+    VerifyRequest,
+)
+from evaluator_svc.process import ChildProcess
+from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.device import DeviceSpec, Peaks
+from kernel_foundry.domain.evaluation import Baseline
+from kernel_foundry.domain.task import Task, Tolerance
+from kernel_foundry.errors import DeadlineExceededError, ProcessLostError
+
+_START_SECONDS: Final = 120.0
+"""Importing torch on a cold disk."""
+_END_SECONDS: Final = 1.0
+"""From the channel's end to the process's own."""
+
+
+class JudgeClient:
+    """The one judge of a device.
+
+    Args:
+        process: As started.
+        device: The device it judges on.
+        threads: Threads torch gets.
+        answer_seconds: Deadline of everything but admission.
+        admission_seconds: Deadline of admission.
+    """
+
+    def __init__(
+        self,
+        process: ChildProcess,
+        *,
+        device: DeviceSpec,
+        threads: int,
+        answer_seconds: float,
+        admission_seconds: float,
+    ) -> None:
+        self._process = process
+        self._lock = threading.Lock()
+        self._answer_seconds = answer_seconds
+        self._admission_seconds = admission_seconds
+        self._configure = JudgeConfigure(device=device, threads=threads)
+        self._facts: JudgeFacts | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """True until its process has ended."""
+        return self._process.is_running
+
+    def facts(self) -> JudgeFacts:
+        """Return what the judge is; waits for its start."""
+        with self._lock:
+            return self._ready()
+
+    def admit(self, task: Task, peaks: Peaks) -> Admission:
+        """Admit `task`; raises as `Evaluator.admit` does."""
+        request = AdmitRequest(task=task, peaks=peaks)
+        answer, _ = self._ask(request, Admission, seconds=self._admission_seconds)
+        return answer  # type: ignore[no-any-return]
+
+    def draw(
+        self, task: Task, workload: str, tolerance: Tolerance, seeds: tuple[int, ...]
+    ) -> tuple[Draw, tuple[int, ...]]:
+        """Draw inputs; returns their description and the shared buffers' descriptors."""
+        request = DrawRequest(task=task, workload=workload, tolerance=tolerance, seeds=seeds)
+        return self._ask(request, Draw)
+
+    def verify(self, draw: int) -> Verdict:
+        """Compare every output slot of every seed with the reference."""
+        return self._ask(VerifyRequest(draw=draw), Verdict)[0]  # type: ignore[no-any-return]
+
+    def poison(self, draw: int) -> None:
+        """Poison every output slot again."""
+        self._ask(PoisonRequest(draw=draw), Done)
+
+    def verify_kept(self, draw: int, kept: tuple[KeptOutput, ...]) -> Verdict:
+        """Compare the kept outputs of timed calls with the reference."""
+        request = VerifyKeptRequest(draw=draw, kept=kept)
+        return self._ask(request, Verdict)[0]  # type: ignore[no-any-return]
+
+    def time_baselines(
+        self, draw: int, plan: MeasurePlan, names: tuple[str, ...]
+    ) -> tuple[Baseline, ...]:
+        """Time baselines on a draw's inputs."""
+        request = BaselinesRequest(draw=draw, plan=plan, names=names)
+        return self._ask(request, BaselinesTimed)[0].baselines  # type: ignore[no-any-return]
+
+    def release(self, draw: int) -> None:
+        """Forget a draw."""
+        self._ask(ReleaseRequest(draw=draw), Done)
+
+    def close(self) -> None:
+        """End the judge."""
+        self._process.kill()
+
+    def _ask(
+        self, request: Any, expected: type, *, seconds: float | None = None
+    ) -> tuple[Any, tuple[int, ...]]:
+        with self._lock:
+            self._ready()
+            try:
+                received = self._process.ask(
+                    request, expected, Failed, timeout_seconds=seconds or self._answer_seconds
+                )
+            except ChannelError as error:
+                raise self._lost(error) from error
+        if isinstance(received.message, Failed):
+            raise received.message.error()
+        return received.message, received.descriptors
+
+    def _ready(self) -> JudgeFacts:
+        """Configure on first use, so that the judge starts while other things go on."""
+        if self._facts is None:
+            try:
+                received = self._process.ask(
+                    self._configure, JudgeFacts, timeout_seconds=_START_SECONDS
+                )
+            except ChannelError as error:
+                raise self._lost(error) from error
+            self._facts = received.message
+        return self._facts
+
+    def _lost(self, error: ChannelError) -> ProcessLostError | DeadlineExceededError:
+        # Whatever it would still say belongs to a question that nobody waits for any more.
+        if not isinstance(error, ChannelTimeoutError):
+            self._process.wait(_END_SECONDS)
+        end = self._process.kill()
+        if isinstance(error, ChannelTimeoutError):
+            return DeadlineExceededError("the judge gave no answer in time and was ended")
+        how = f"{end.describe()}: {end.last_words[-500:]}" if end is not None else str(error)
+        return ProcessLostError(f"the judge is gone: {how}", cause=how)

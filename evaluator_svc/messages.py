@@ -1,0 +1,333 @@
+"""The messages between supervisor, builder, runner and judge.
+
+What the judge's own methods take and give stands in `exchange`. Knows nothing of sockets.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+from evaluator_svc.exchange import Draw, KeptOutput, MeasurePlan
+from evaluator_svc.sandbox.confinement import Confinement
+from kernel_foundry import errors
+from kernel_foundry.domain.admission import NamedScalar, NamedTensor
+from kernel_foundry.domain.device import DeviceSpec, IsolationReport, Peaks
+from kernel_foundry.domain.evaluation import Baseline, EvaluationOutcome, Setting, StopReason
+from kernel_foundry.domain.finding import Finding
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.task import Task, Tolerance
+
+# To every process.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configure:
+    """First message to a builder or runner: lock yourself in, then open the device."""
+
+    kind: str
+    """Device kind: "sycl" or "null"."""
+    index: int
+    confinement: Confinement
+    outer: tuple[str, ...]
+    """Mechanisms that were in force before the process began ("bubblewrap")."""
+    unsandboxed: bool
+    """Whether to go on when nothing locks the process in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """Answer to `Configure`."""
+
+    process_id: int
+    isolation: IsolationReport
+    device: DeviceSpec | None
+    """None when the device kind cannot be used here."""
+    compiler_version: str = ""
+    unavailable: str = ""
+    """Why there is no device, in the loader's or driver's own words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateFailed:
+    """The candidate is at fault: an outcome, with its findings."""
+
+    outcome: EvaluationOutcome
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detail:
+    """One dynamic value of an error's message."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """One of our own errors, on its way to be raised again in the supervisor."""
+
+    reason: str
+    """`KernelFoundryError.reason`; empty for a bug."""
+    message: str
+    details: tuple[Detail, ...] = ()
+
+    @classmethod
+    def of(cls, error: errors.KernelFoundryError) -> Self:
+        """Return the message that carries `error`."""
+        details = tuple(Detail(name=k, value=v) for k, v in error.metadata.items())
+        return cls(reason=error.reason, message=error.message, details=details)
+
+    def error(self) -> errors.KernelFoundryError:
+        """Return the error as it was raised."""
+        kinds = {k.reason: k for k in errors.KernelFoundryError.__subclasses__()}
+        kind = kinds.get(self.reason, errors.KernelFoundryError)
+        return kind(self.message, **{d.name: d.value for d in self.details})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """It is done; there is nothing to tell."""
+
+
+# Names and texts.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadNames:
+    """What a plan may name in one workload."""
+
+    workload: str
+    tensors: tuple[NamedTensor, ...]
+    scalars: tuple[NamedScalar, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateSource:
+    """A candidate after it was split and its configuration was filled in."""
+
+    language: Language
+    device_code: str
+    plan: str
+    configuration: tuple[Setting, ...]
+    """A value for every TUNE name."""
+
+
+# Supervisor to builder, and back.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrepareRequest:
+    """Split, parse and check a candidate's text."""
+
+    text: str
+    configuration: tuple[Setting, ...]
+    device: DeviceSpec
+    workloads: tuple[WorkloadNames, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranslationUnit:
+    """One source to be built: the device code with its macros."""
+
+    source: str
+    options: tuple[str, ...]
+    kernels: tuple[str, ...]
+    """Names of its kernels."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A candidate that can be built."""
+
+    source: CandidateSource
+    units: tuple[TranslationUnit, ...]
+    unit_of_workload: tuple[int, ...]
+    """For each requested workload, in order, the index of its unit."""
+    parse_ms: float
+    policy_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompileRequest:
+    """Build one of the prepared units; the builder still has its source."""
+
+    unit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """A built unit; its object code is the message's blob, absent when the build failed."""
+
+    succeeded: bool
+    log: str
+    build_ns: float
+
+
+# Supervisor to runner, and back.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadRequest:
+    """Load object code (one blob for each unit) and bind the plan to every workload."""
+
+    source: CandidateSource
+    device: DeviceSpec
+    workloads: tuple[WorkloadNames, ...]
+    kernels: tuple[tuple[str, ...], ...]
+    """Names of each unit's kernels."""
+    unit_of_workload: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundWorkload:
+    """What a plan became for one workload."""
+
+    workload: str
+    launch_count: int
+    scratch_bytes: int
+    kernels: tuple[str, ...]
+    """Names of the kernels it launches, without repetition, in order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """Answer to `LoadRequest`."""
+
+    workloads: tuple[BoundWorkload, ...]
+    load_ms: float
+    bind_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """Run a workload on every seed's inputs, once into each output slot.
+
+    The shared buffers' descriptors, in order of the seeds, travel beside it; the runner keeps
+    them for `PoolRequest`.
+    """
+
+    draw: Draw
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolRequest:
+    """Make private sets of inputs and outputs for timing, from the shared ones."""
+
+    workload: str
+    wanted_bytes: int
+    """The pool should hold at least this much data."""
+    limit_bytes: int
+    """It may not hold more than this, except that there is always one set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolReady:
+    """The pool is filled."""
+
+    set_count: int
+    pool_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeRequest:
+    """Take one measurement on the pool."""
+
+    workload: str
+    plan: MeasurePlan
+    poison: bool
+    """Whether outputs are poisoned before each call."""
+    keep_count: int
+    """Timed calls, chosen at random, whose outputs go back into the shared buffers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timed:
+    """Raw samples, as the runner claims them."""
+
+    samples_ns: tuple[float, ...]
+    device_ns: tuple[float, ...]
+    stop_reason: StopReason
+    warmup_count: int
+    discarded_count: int
+    kept: tuple[KeptOutput, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropRequest:
+    """Forget a workload's pool and shared buffers."""
+
+    workload: str
+
+
+# Supervisor to judge; the answers are `exchange` and domain types.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeConfigure:
+    """First message to a judge."""
+
+    device: DeviceSpec
+    threads: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmitRequest:
+    """Admit a task."""
+
+    task: Task
+    peaks: Peaks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawRequest:
+    """Draw inputs for one workload; the answer is a `Draw` with its descriptors."""
+
+    task: Task
+    workload: str
+    tolerance: Tolerance
+    seeds: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyRequest:
+    """Compare every output slot with the reference; the answer is a `Verdict`."""
+
+    draw: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoisonRequest:
+    """Poison every output slot again."""
+
+    draw: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyKeptRequest:
+    """Compare the outputs of timed calls that were kept; the answer is a `Verdict`."""
+
+    draw: int
+    kept: tuple[KeptOutput, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselinesRequest:
+    """Time baselines on a draw's inputs."""
+
+    draw: int
+    plan: MeasurePlan
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselinesTimed:
+    """Answer to `BaselinesRequest`."""
+
+    baselines: tuple[Baseline, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseRequest:
+    """Forget a draw."""
+
+    draw: int

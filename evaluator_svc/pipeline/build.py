@@ -1,0 +1,162 @@
+"""Stages parse, policy and build: a candidate's text to object code, in a builder.
+
+Knows nothing of buffers and of results.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from evaluator_svc import diagnosis, policy
+from evaluator_svc.messages import (
+    CandidateFailed,
+    Compiled,
+    CompileRequest,
+    Prepared,
+    PrepareRequest,
+)
+from evaluator_svc.object_cache import BuiltUnit, ObjectCache, object_key
+from evaluator_svc.process import ChildProcess, ProcessEnd
+from evaluator_svc.process_answers import ask_candidate
+from kernel_foundry.domain.device import DeviceSpec
+from kernel_foundry.domain.evaluation import CompileReport, EvaluationOutcome
+from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+
+_PREPARE_SECONDS: Final = 10.0
+"""Reading a text takes milliseconds; the language's own limits end odd ones."""
+_LOG_CHARACTERS: Final = 64 << 10
+_MEMORY_SHARE: Final = 0.6
+"""A compiler that died after it had used this share of its memory died of its limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildSettings:
+    """What a build needs to know."""
+
+    device: DeviceSpec
+    compiler_version: str
+    seconds: float
+    """Deadline of all units together."""
+    memory_bytes: int
+    """What the builder may use."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """Every unit's object code."""
+
+    codes: tuple[bytes, ...]
+    report: CompileReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildFailed:
+    """A unit that did not build."""
+
+    failure: CandidateFailed
+    report: CompileReport
+
+
+def prepare(process: ChildProcess, request: PrepareRequest) -> Prepared | CandidateFailed:
+    """Read the candidate's text in a builder."""
+    answer = ask_candidate(
+        process, request, Prepared, seconds=_PREPARE_SECONDS, doing="reading the candidate"
+    )
+    if isinstance(answer, CandidateFailed):
+        return answer
+    prepared: Prepared = answer.message
+    return prepared
+
+
+def build(
+    process: ChildProcess,
+    prepared: Prepared,
+    cache: ObjectCache,
+    settings: BuildSettings,
+) -> Built | BuildFailed:
+    """Build the units that the cache lacks; remember what came out, failures too."""
+    deadline = time.monotonic() + settings.seconds
+    units = []
+    cached = True
+    spent_ns = 0.0
+    for index, unit in enumerate(prepared.units):
+        key = object_key(unit, settings.device, settings.compiler_version)
+        found = cache.get(key)
+        if found is None:
+            cached = False
+            built = _compile(process, index, max(deadline - time.monotonic(), 0.01), settings)
+            if isinstance(built, CandidateFailed):
+                return BuildFailed(failure=built, report=_report("", spent_ns, False, 0))
+            spent_ns += built.build_ns
+            cache.put(key, built)
+            found = built
+        units.append(found)
+        if not found.succeeded:
+            log = found.log[-_LOG_CHARACTERS:]
+            findings = diagnosis.compile_findings(log, prepared.source.device_code)
+            return BuildFailed(
+                failure=CandidateFailed(
+                    outcome=EvaluationOutcome.COMPILE_ERROR, findings=findings
+                ),
+                report=_report(log, spent_ns, cached, 0),
+            )
+    log = "\n".join(u.log for u in units if u.log)[-_LOG_CHARACTERS:]
+    size = sum(len(u.code) for u in units)
+    return Built(
+        codes=tuple(u.code for u in units), report=_report(log, spent_ns, cached, size)
+    )
+
+
+def check_objects(built: Built, prepared: Prepared) -> CandidateFailed | None:
+    """Refuse object code that imports what is no built-in; nothing of it has run yet."""
+    findings: tuple[Finding, ...] = ()
+    for code, unit in zip(built.codes, prepared.units, strict=True):
+        findings += policy.check_object(code, unit.kernels)
+    if any(f.severity is Severity.ERROR for f in findings):
+        return CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=findings)
+    return None
+
+
+def _compile(
+    process: ChildProcess, unit: int, seconds: float, settings: BuildSettings
+) -> BuiltUnit | CandidateFailed:
+    answer = ask_candidate(
+        process,
+        CompileRequest(unit=unit),
+        Compiled,
+        seconds=seconds,
+        doing="building the device code",
+    )
+    if isinstance(answer, CandidateFailed):
+        if answer.outcome is EvaluationOutcome.CRASHED:
+            return _compiler_died(process.wait(0.0), settings.memory_bytes)
+        return answer
+    compiled: Compiled = answer.message
+    code = answer.blobs[0] if answer.blobs and compiled.succeeded else b""
+    return BuiltUnit(code=code, log=compiled.log, build_ns=compiled.build_ns)
+
+
+def _compiler_died(end: ProcessEnd | None, memory_bytes: int) -> CandidateFailed:
+    """A compiler that dies has met odd code: the candidate's doing, and not a crash of its."""
+    how = "it ended" if end is None else end.describe()
+    if end is not None and end.peak_memory_bytes > _MEMORY_SHARE * memory_bytes:
+        finding = Finding(
+            kind=FindingKind.MEMORY_LIMIT,
+            severity=Severity.ERROR,
+            message=f"the compiler needed more than {memory_bytes >> 20} MiB",
+            evidence=(Evidence(name="peak_memory_bytes", value=float(end.peak_memory_bytes)),),
+            hint="fewer template instantiations, smaller constant tables",
+        )
+    else:
+        finding = Finding(
+            kind=FindingKind.COMPILE_ERROR,
+            severity=Severity.ERROR,
+            message=f"the compiler died on this code: {how}",
+        )
+    return CandidateFailed(outcome=EvaluationOutcome.COMPILE_ERROR, findings=(finding,))
+
+
+def _report(log: str, spent_ns: float, cached: bool, size: int) -> CompileReport:
+    return CompileReport(
+        log=log, compile_ns=0.0 if cached else spent_ns, cached=cached, object_bytes=size
+    )

@@ -1,0 +1,119 @@
+"""What is known of a candidate while it is judged; becomes one `Evaluation` at the end.
+
+Knows nothing of processes.
+"""
+
+import dataclasses
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from evaluator_svc.messages import CandidateFailed, CandidateSource
+from kernel_foundry.domain.candidate import KernelSource
+from kernel_foundry.domain.digest import content_digest
+from kernel_foundry.domain.evaluation import (
+    CompileReport,
+    Evaluation,
+    EvaluationOutcome,
+    Fact,
+    Setting,
+    StageTime,
+    WorkloadResult,
+)
+from kernel_foundry.domain.finding import Finding
+from kernel_foundry.domain.fitness import fitness
+from kernel_foundry.domain.measures import Measures
+from kernel_foundry.domain.request import EvaluationRequest
+
+_MAY_HAVE_TIMING = (
+    EvaluationOutcome.PASSED,
+    EvaluationOutcome.REJECTED,
+    EvaluationOutcome.WRONG_RESULT,
+)
+
+
+class EvaluationRecord:
+    """The evaluation in progress.
+
+    Args:
+        request: What is asked.
+        device: Id of the device it runs on.
+    """
+
+    def __init__(self, request: EvaluationRequest, device: str) -> None:
+        self._task = request.task.digest
+        self._device = device
+        self._candidate = content_digest(request.text)
+        self._configuration: tuple[Setting, ...] = request.configuration
+        self._stages: dict[str, float] = {}
+        self._workloads: dict[str, WorkloadResult] = {}
+        self._findings: list[Finding] = []
+        self._facts: list[Fact] = []
+        self.compile: CompileReport | None = None
+        self.measures: Measures | None = None
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add the wall time of the block to a stage."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.add_stage_time(name, 1e3 * (time.perf_counter() - started))
+
+    def add_stage_time(self, name: str, wall_ms: float) -> None:
+        """Add wall time to a stage."""
+        self._stages[name] = self._stages.get(name, 0.0) + wall_ms
+
+    def set_source(self, source: CandidateSource) -> None:
+        """The candidate has been read: from now on its digest is that of its source."""
+        self._candidate = KernelSource(
+            language=source.language, device_code=source.device_code, plan=source.plan
+        ).digest
+        self._configuration = source.configuration
+
+    def workload(self, name: str) -> WorkloadResult:
+        """Return what is known of a workload so far."""
+        return self._workloads[name]
+
+    def set_workload(self, result: WorkloadResult) -> None:
+        """Replace what is known of a workload."""
+        self._workloads[result.workload] = result
+
+    def add_findings(self, findings: tuple[Finding, ...]) -> None:
+        """Add findings; an equal one is kept once."""
+        self._findings += [f for f in findings if f not in self._findings]
+
+    def add_fact(self, name: str, value: str) -> None:
+        """Add a line of evidence."""
+        self._facts.append(Fact(name=name, value=value))
+
+    def failed(self, failure: CandidateFailed) -> Evaluation:
+        """Return the evaluation of a candidate that failed."""
+        self.add_findings(failure.findings)
+        return self._evaluation(failure.outcome)
+
+    def passed(self) -> Evaluation:
+        """Return the evaluation of a candidate that passed every stage."""
+        return self._evaluation(EvaluationOutcome.PASSED)
+
+    def _evaluation(self, outcome: EvaluationOutcome) -> Evaluation:
+        results = tuple(self._workloads.values())
+        if outcome not in _MAY_HAVE_TIMING:
+            results = tuple(
+                dataclasses.replace(r, timing=None, warm_timing=None) for r in results
+            )
+        evaluation = Evaluation(
+            candidate=self._candidate,
+            task=self._task,
+            device=self._device,
+            outcome=outcome,
+            configuration=self._configuration,
+            compile=self.compile,
+            workloads=results,
+            measures=self.measures,
+            findings=tuple(self._findings),
+            stages=tuple(StageTime(stage=n, wall_ms=ms) for n, ms in self._stages.items()),
+            evidence=tuple(self._facts),
+        )
+        return dataclasses.replace(evaluation, fitness=fitness(evaluation))

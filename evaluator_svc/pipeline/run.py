@@ -1,0 +1,87 @@
+"""Stages bind and correctness: the candidate runs in a runner, the judge compares.
+
+Knows nothing of times.
+"""
+
+import os
+from dataclasses import dataclass
+from typing import Final
+
+from evaluator_svc.exchange import Draw, Verdict
+from evaluator_svc.messages import CandidateFailed, Done, Loaded, LoadRequest, RunRequest
+from evaluator_svc.process import ChildProcess
+from evaluator_svc.process_answers import ask_candidate
+from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+
+_LOAD_SECONDS: Final = 30.0
+"""The CPU device turns SPIR-V into machine code here: 0.1 s for most, more for long kernels."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnInputs:
+    """A draw and its shared buffers."""
+
+    draw: Draw
+    descriptors: tuple[int, ...]
+
+    def close(self) -> None:
+        """Give the supervisor's descriptors back; judge and runner hold their own."""
+        for descriptor in self.descriptors:
+            os.close(descriptor)
+
+
+def load(
+    process: ChildProcess, request: LoadRequest, codes: tuple[bytes, ...]
+) -> Loaded | CandidateFailed:
+    """Load the object code and bind the plan."""
+    answer = ask_candidate(
+        process,
+        request,
+        Loaded,
+        seconds=_LOAD_SECONDS,
+        doing="loading the kernels",
+        blobs=codes,
+    )
+    if isinstance(answer, CandidateFailed):
+        return answer
+    loaded: Loaded = answer.message
+    return loaded
+
+
+def run(
+    process: ChildProcess, drawn: DrawnInputs, *, seconds: float
+) -> CandidateFailed | None:
+    """Run the candidate on every seed of one workload."""
+    answer = ask_candidate(
+        process,
+        RunRequest(draw=drawn.draw),
+        Done,
+        seconds=seconds,
+        doing=f"running the kernels on workload {drawn.draw.workload}",
+        descriptors=drawn.descriptors,
+    )
+    return answer if isinstance(answer, CandidateFailed) else None
+
+
+def failure_of(verdict: Verdict, workload: str) -> CandidateFailed | None:
+    """Return what a verdict means for the candidate; None when it is right."""
+    if verdict.inputs_modified:
+        names = ", ".join(verdict.inputs_modified)
+        finding = Finding(
+            kind=FindingKind.INPUT_MODIFIED,
+            severity=Severity.ERROR,
+            message=f"the kernels changed their inputs on workload {workload}: {names}",
+            hint="write only to outputs and scratch",
+        )
+        findings = verdict.findings
+        if not any(f.kind is FindingKind.INPUT_MODIFIED for f in findings):
+            findings = (finding, *findings)
+        return CandidateFailed(outcome=EvaluationOutcome.WRONG_RESULT, findings=findings)
+    if verdict.is_wrong:
+        return CandidateFailed(outcome=EvaluationOutcome.WRONG_RESULT, findings=verdict.findings)
+    if verdict.is_nondeterministic:
+        return CandidateFailed(
+            outcome=EvaluationOutcome.NONDETERMINISTIC, findings=verdict.findings
+        )
+    return None

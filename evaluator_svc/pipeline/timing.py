@@ -1,0 +1,263 @@
+"""Stage timing: cold samples, a short warm run, kept outputs, and whether it can be true.
+
+Runs while the device's gate is held alone. Knows nothing of building.
+"""
+
+import dataclasses
+import math
+import secrets
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from evaluator_svc.exchange import Draw, MeasurePlan
+from evaluator_svc.judge_client import JudgeClient
+from evaluator_svc.median import median_interval
+from evaluator_svc.messages import (
+    CandidateFailed,
+    PoolReady,
+    PoolRequest,
+    Timed,
+    TimeRequest,
+)
+from evaluator_svc.pipeline.honesty import Claim, adds_up, floor_ns, impossible
+from evaluator_svc.pipeline.run import failure_of
+from evaluator_svc.process import ChildProcess
+from evaluator_svc.process_answers import ask_candidate
+from kernel_foundry.domain.admission import WorkloadAdmission
+from kernel_foundry.domain.device import DeviceSpec, Peaks
+from kernel_foundry.domain.evaluation import Baseline, EvaluationOutcome, Timing
+
+KEPT_CALLS: Final = 2
+"""Timed calls whose outputs are verified afterwards."""
+_BLOCKS: Final = 3
+"""Alternating blocks of candidate and baselines at a promotion."""
+_POOL_SECONDS: Final = 60.0
+_WARM_TRIES: Final = 3
+"""A pause by the scheduler looks like a forged clock; it does not come three times."""
+_WARM_SAMPLES: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimingSettings:
+    """How one workload is timed."""
+
+    device: DeviceSpec
+    peaks: Peaks
+    seconds: float
+    """Budget of the cold samples."""
+    warm_seconds: float
+    run_seconds: float
+    """What a run may take beyond the budget before it is ended."""
+    pool_limit_bytes: int
+    stop_above_ns: float
+    fresh_baselines: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadTimed:
+    """One workload's times."""
+
+    timing: Timing
+    warm_timing: Timing
+    baselines: tuple[Baseline, ...]
+    pool: PoolReady
+    flush_bytes: int
+    failure: CandidateFailed | None
+    """The times are impossible, or a timed call's outputs are wrong."""
+
+
+class WorkloadTimer:
+    """Times one workload of one candidate.
+
+    Args:
+        process: The runner, which has run the workload before.
+        judge: Poisons, verifies, times baselines.
+        draw: The workload's inputs.
+        admission: What is known of the workload.
+        settings: How to time.
+    """
+
+    def __init__(
+        self,
+        process: ChildProcess,
+        judge: JudgeClient,
+        *,
+        draw: Draw,
+        admission: WorkloadAdmission,
+        settings: TimingSettings,
+    ) -> None:
+        self._process = process
+        self._judge = judge
+        self._draw = draw
+        self._admission = admission
+        self._settings = settings
+        self._flush_bytes = 2 * settings.device.cache_bytes
+
+    def time(self) -> WorkloadTimed | CandidateFailed:
+        """Take all measurements of the workload."""
+        pool = self._fill_pool()
+        if isinstance(pool, CandidateFailed):
+            return pool
+        self._judge.poison(self._draw.draw)
+        blocks = self._cold_blocks()
+        if isinstance(blocks, CandidateFailed):
+            return blocks
+        cold, claim, baselines = blocks
+        kept = self._judge.verify_kept(self._draw.draw, cold.kept)
+        warm = self._warm()
+        if isinstance(warm, CandidateFailed):
+            return warm
+        warm_timed, warm_claim = warm
+        timing = _timing(cold, is_cold=True)
+        failure = failure_of(kept, self._draw.workload) or self._impossible(
+            claim, warm_claim, timing, pool
+        )
+        return WorkloadTimed(
+            timing=timing,
+            warm_timing=_timing(warm_timed, is_cold=False),
+            baselines=baselines,
+            pool=pool,
+            flush_bytes=self._flush_bytes,
+            failure=failure,
+        )
+
+    def _fill_pool(self) -> PoolReady | CandidateFailed:
+        request = PoolRequest(
+            workload=self._draw.workload,
+            wanted_bytes=2 * self._settings.device.cache_bytes,
+            limit_bytes=self._settings.pool_limit_bytes,
+        )
+        answer = ask_candidate(
+            self._process, request, PoolReady, seconds=_POOL_SECONDS, doing="filling the pool"
+        )
+        if isinstance(answer, CandidateFailed):
+            return answer
+        pool: PoolReady = answer.message
+        return pool
+
+    def _cold_blocks(
+        self,
+    ) -> tuple[Timed, Claim, tuple[Baseline, ...]] | CandidateFailed:
+        """Return one measurement, or the alternating blocks of a promotion as one."""
+        settings = self._settings
+        count = _BLOCKS if settings.fresh_baselines else 1
+        names = tuple(b.name for b in self._admission.baselines)
+        measured: list[tuple[Timed, Claim]] = []
+        baselines: list[tuple[Baseline, ...]] = []
+        for _ in range(count):
+            plan = MeasurePlan(
+                seconds=settings.seconds / count,
+                flush_bytes=self._flush_bytes,
+                stop_above_ns=settings.stop_above_ns,
+                order_seed=secrets.randbits(63),
+            )
+            block = self._measure(plan, poison=True, keep_count=KEPT_CALLS)
+            if isinstance(block, CandidateFailed):
+                return block
+            measured.append(block)
+            if settings.fresh_baselines:
+                baselines.append(self._judge.time_baselines(self._draw.draw, plan, names))
+        merged = _merged_baselines(baselines) if baselines else self._admission.baselines
+        return (*_merged(measured), merged)
+
+    def _warm(self) -> tuple[Timed, Claim] | CandidateFailed:
+        for _ in range(_WARM_TRIES):
+            plan = MeasurePlan(
+                seconds=self._settings.warm_seconds,
+                min_samples=5,
+                max_samples=_WARM_SAMPLES,
+                order_seed=secrets.randbits(63),
+            )
+            block = self._measure(plan, poison=False, keep_count=0)
+            if isinstance(block, CandidateFailed) or adds_up(block[1]):
+                return block
+        return block
+
+    def _measure(
+        self, plan: MeasurePlan, *, poison: bool, keep_count: int
+    ) -> tuple[Timed, Claim] | CandidateFailed:
+        request = TimeRequest(
+            workload=self._draw.workload, plan=plan, poison=poison, keep_count=keep_count
+        )
+        started = time.perf_counter_ns()
+        answer = ask_candidate(
+            self._process,
+            request,
+            Timed,
+            seconds=2.0 * plan.seconds + self._settings.run_seconds,
+            doing="timing the kernels",
+        )
+        wall_ns = float(time.perf_counter_ns() - started)
+        if isinstance(answer, CandidateFailed):
+            return answer
+        timed: Timed = answer.message
+        if not timed.samples_ns or not all(map(math.isfinite, timed.samples_ns)):
+            return CandidateFailed(outcome=EvaluationOutcome.CRASHED, findings=())
+        claim = Claim(
+            samples_ns=timed.samples_ns, warmup_count=timed.warmup_count, wall_ns=wall_ns
+        )
+        return timed, claim
+
+    def _impossible(
+        self, cold: Claim, warm: Claim, timing: Timing, pool: PoolReady
+    ) -> CandidateFailed | None:
+        settings = self._settings
+        in_cache = pool.pool_bytes <= settings.device.cache_bytes
+        floor = floor_ns(self._admission.minimal_bytes, settings.peaks, in_cache=in_cache)
+        finding = impossible(cold, warm, median_ns=timing.median_ns, floor=floor)
+        if finding is None:
+            return None
+        return CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=(finding,))
+
+
+def _timing(timed: Timed, *, is_cold: bool) -> Timing:
+    median_ns, interval = median_interval(timed.samples_ns)
+    return Timing(
+        samples_ns=timed.samples_ns,
+        device_ns=timed.device_ns,
+        median_ns=median_ns,
+        ci95_ns=interval,
+        stop_reason=timed.stop_reason,
+        is_cold=is_cold,
+        warmup_count=timed.warmup_count,
+        discarded_count=timed.discarded_count,
+    )
+
+
+def _merged(blocks: list[tuple[Timed, Claim]]) -> tuple[Timed, Claim]:
+    """Return blocks of one measurement as one; the last block's outputs were kept."""
+    timed = [block[0] for block in blocks]
+    claims = [block[1] for block in blocks]
+    samples = tuple(s for t in timed for s in t.samples_ns)
+    warmup_count = sum(t.warmup_count for t in timed)
+    merged = dataclasses.replace(
+        timed[-1],
+        samples_ns=samples,
+        device_ns=tuple(s for t in timed for s in t.device_ns),
+        warmup_count=warmup_count,
+        discarded_count=sum(t.discarded_count for t in timed),
+    )
+    wall_ns = sum(c.wall_ns for c in claims)
+    return merged, Claim(samples_ns=samples, warmup_count=warmup_count, wall_ns=wall_ns)
+
+
+def _merged_baselines(blocks: list[tuple[Baseline, ...]]) -> tuple[Baseline, ...]:
+    return tuple(
+        Baseline(name=same[0].name, timing=_merged_timing([b.timing for b in same]))
+        for same in zip(*blocks, strict=True)
+    )
+
+
+def _merged_timing(timings: list[Timing]) -> Timing:
+    samples = tuple(s for t in timings for s in t.samples_ns)
+    median_ns, interval = median_interval(samples)
+    return dataclasses.replace(
+        timings[-1],
+        samples_ns=samples,
+        device_ns=tuple(s for t in timings for s in t.device_ns),
+        median_ns=median_ns,
+        ci95_ns=interval,
+        warmup_count=sum(t.warmup_count for t in timings),
+        discarded_count=sum(t.discarded_count for t in timings),
+    )

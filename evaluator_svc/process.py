@@ -1,0 +1,213 @@
+"""Child processes of the supervisor: start, talk, kill, see how they ended.
+
+Knows nothing of builders, runners and judges beyond their module's name.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import IO, Final
+
+from evaluator_svc.channel import Channel
+from evaluator_svc.conversation import Conversation, Received
+from evaluator_svc.sandbox import bubblewrap
+
+_REAP_SECONDS: Final = 5.0
+"""A killed process is gone in milliseconds; a driver may hold it in the kernel a little."""
+_STDERR_TAIL_BYTES: Final = 4096
+_SHELL_SIGNAL_BASE: Final = 128
+"""bubblewrap reports its child's signal as exit code 128 + signal, as a shell does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessCommand:
+    """What to start."""
+
+    module: str
+    """Run as `python -m`; it gets the number of its channel's descriptor."""
+    environment: tuple[tuple[str, str], ...]
+    """All of the environment."""
+    wrapping: bubblewrap.Wrapping | None
+    """None: no bubblewrap."""
+    accepts_descriptors: bool
+    """Whether the supervisor takes descriptors from it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessEnd:
+    """How a process ended."""
+
+    exit_code: int | None
+    """None when a signal ended it."""
+    signal: int | None
+    peak_memory_bytes: int
+    """Largest resident set."""
+    last_words: str
+    """Tail of its stderr."""
+
+    def describe(self) -> str:
+        """Return the end in words."""
+        if self.signal is None:
+            return f"it ended with exit code {self.exit_code}"
+        try:
+            name = signal.Signals(self.signal).name
+        except ValueError:
+            name = f"signal {self.signal}"
+        return f"it was ended by {name}"
+
+
+class ChildProcess:
+    """A running child and the conversation with it.
+
+    Args:
+        process: As started, leader of its own process group.
+        conversation: With the child.
+        stderr: File that the child's stdout and stderr go to.
+    """
+
+    def __init__(
+        self, process: "subprocess.Popen[bytes]", conversation: Conversation, stderr: IO[bytes]
+    ) -> None:
+        self._process = process
+        self._stderr = stderr
+        self._end: ProcessEnd | None = None
+        self.conversation = conversation
+        self.scratch: tempfile.TemporaryDirectory[str] | None = None
+        """Folder on the host that goes with the process."""
+
+    @property
+    def process_id(self) -> int:
+        """Id of the process, or of the bubblewrap around it."""
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """True until its end has been seen."""
+        return self._end is None and self._reap() is None
+
+    def ask(
+        self,
+        message: object,
+        *expected: type,
+        timeout_seconds: float,
+        blobs: tuple[bytes, ...] = (),
+        descriptors: tuple[int, ...] = (),
+    ) -> Received:
+        """Send `message` and return the answer; raises `ChannelError`s."""
+        started = time.monotonic()
+        self.conversation.send(
+            message, blobs=blobs, descriptors=descriptors, timeout_seconds=timeout_seconds
+        )
+        left = timeout_seconds - (time.monotonic() - started)
+        return self.conversation.receive(*expected, timeout_seconds=max(left, 0.001))
+
+    def wait(self, timeout_seconds: float) -> ProcessEnd | None:
+        """Return how it ended, or None when it still runs after that time."""
+        deadline = time.monotonic() + timeout_seconds
+        while self._end is None and self._reap() is None and time.monotonic() < deadline:
+            time.sleep(0.002)
+        return self._end
+
+    def kill(self) -> ProcessEnd | None:
+        """End it and all it started, at once; return how it ended."""
+        if self.is_running:
+            try:
+                os.killpg(self._process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        end = self.wait(_REAP_SECONDS)
+        self.conversation.close()
+        self._stderr.close()
+        if self.scratch is not None:
+            self.scratch.cleanup()
+        return end
+
+    def _reap(self) -> ProcessEnd | None:
+        # wait4 and not Popen.wait: only it tells the peak memory of this very child.
+        try:
+            pid, status, usage = os.wait4(self._process.pid, os.WNOHANG)
+        except ChildProcessError:
+            return self._end
+        if pid == 0:
+            return None
+        code = os.waitstatus_to_exitcode(status)
+        self._process.returncode = code
+        number = -code if code < 0 else None
+        if code > _SHELL_SIGNAL_BASE:
+            number = code - _SHELL_SIGNAL_BASE
+        self._end = ProcessEnd(
+            exit_code=code if number is None else None,
+            signal=number,
+            peak_memory_bytes=usage.ru_maxrss * 1024,
+            last_words=self._tail(),
+        )
+        return self._end
+
+    def _tail(self) -> str:
+        try:
+            size = os.fstat(self._stderr.fileno()).st_size
+            data = os.pread(
+                self._stderr.fileno(), _STDERR_TAIL_BYTES, max(0, size - _STDERR_TAIL_BYTES)
+            )
+        except (OSError, ValueError):
+            return ""
+        return data.decode(errors="replace")
+
+
+class ProcessLauncher:
+    """Starts children from one thread that lives as long as the launcher.
+
+    Children die with the thread that started them (`PR_SET_PDEATHSIG` means the thread), so a
+    killed service leaves nothing behind; a short-lived thread would kill its children by ending.
+    """
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="launcher")
+
+    def start(self, command: ProcessCommand) -> ChildProcess:
+        """Start `command`.
+
+        Raises:
+            MechanismUnavailableError: bubblewrap is wanted and missing.
+            OSError: the system refuses a process.
+        """
+        return self._thread.submit(_start, command).result()
+
+    def close(self) -> None:
+        """End the thread, and with it whatever still runs."""
+        self._thread.shutdown()
+
+
+def _start(command: ProcessCommand) -> ChildProcess:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    stderr = tempfile.TemporaryFile()
+    try:
+        line: tuple[str, ...] = (
+            sys.executable, "-P", "-s", "-m", command.module, str(theirs.fileno()),
+        )  # fmt: skip
+        if command.wrapping is not None:
+            line = bubblewrap.command(command.wrapping, line)
+        process = subprocess.Popen(
+            line,
+            env=dict(command.environment),
+            pass_fds=(theirs.fileno(),),
+            stdin=subprocess.DEVNULL,
+            stdout=stderr,
+            stderr=stderr,
+            start_new_session=True,
+            cwd="/",
+        )
+    except BaseException:
+        ours.close()
+        stderr.close()
+        raise
+    finally:
+        theirs.close()
+    channel = Channel(ours, accepts_descriptors=command.accepts_descriptors)
+    return ChildProcess(process, Conversation(channel), stderr)

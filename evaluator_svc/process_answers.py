@@ -1,0 +1,87 @@
+"""Questions to a process that holds a candidate: its end, silence or nonsense is an outcome.
+
+Knows nothing of what is asked.
+"""
+
+import signal
+from typing import Final
+
+from evaluator_svc.channel import ChannelClosedError, ChannelFormatError, ChannelTimeoutError
+from evaluator_svc.conversation import Received
+from evaluator_svc.messages import CandidateFailed
+from evaluator_svc.process import ChildProcess, ProcessEnd
+from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+
+_END_SECONDS: Final = 1.0
+"""From the channel's end to the process's own."""
+_ILLEGAL_ACCESS: Final = (signal.SIGSEGV, signal.SIGBUS)
+
+
+def ask_candidate(
+    process: ChildProcess,
+    message: object,
+    expected: type,
+    *,
+    seconds: float,
+    doing: str,
+    blobs: tuple[bytes, ...] = (),
+    descriptors: tuple[int, ...] = (),
+) -> Received | CandidateFailed:
+    """Return the answer, or what became of the candidate instead. Ends a silent process."""
+    try:
+        received = process.ask(
+            message,
+            expected,
+            CandidateFailed,
+            timeout_seconds=seconds,
+            blobs=blobs,
+            descriptors=descriptors,
+        )
+    except ChannelTimeoutError:
+        process.kill()
+        return _timed_out(doing, seconds)
+    except ChannelClosedError:
+        end = process.wait(_END_SECONDS) or process.kill()
+        return _crashed(doing, end)
+    except ChannelFormatError as error:
+        process.kill()
+        text = f"while {doing}, the process said what no runner says: {error}"
+        return _failed(EvaluationOutcome.CRASHED, FindingKind.ILLEGAL_ACCESS, text)
+    if isinstance(received.message, CandidateFailed):
+        return received.message
+    return received
+
+
+def _timed_out(doing: str, seconds: float) -> CandidateFailed:
+    finding = Finding(
+        kind=FindingKind.TIME_LIMIT,
+        severity=Severity.ERROR,
+        message=f"{doing} did not end within {seconds:g} s",
+        evidence=(Evidence(name="limit_seconds", value=seconds),),
+        hint="look for a loop that never ends or a barrier that not every work-item reaches",
+    )
+    return CandidateFailed(outcome=EvaluationOutcome.TIMEOUT, findings=(finding,))
+
+
+def _crashed(doing: str, end: ProcessEnd | None) -> CandidateFailed:
+    how = "it ended" if end is None else end.describe()
+    if end is not None and end.signal in _ILLEGAL_ACCESS:
+        return _failed(
+            EvaluationOutcome.CRASHED,
+            FindingKind.ILLEGAL_ACCESS,
+            f"the process died while {doing}: {how}",
+            hint="check every index against the tensor's size, above all in the last work-group",
+        )
+    return _failed(
+        EvaluationOutcome.CRASHED,
+        FindingKind.LAUNCH_RESOURCE,
+        f"the process died while {doing}: {how}",
+    )
+
+
+def _failed(
+    outcome: EvaluationOutcome, kind: FindingKind, message: str, hint: str = ""
+) -> CandidateFailed:
+    finding = Finding(kind=kind, severity=Severity.ERROR, message=message, hint=hint)
+    return CandidateFailed(outcome=outcome, findings=(finding,))

@@ -1,0 +1,73 @@
+"""bubblewrap: fresh namespaces around a process, where the host has it and lets it work.
+
+Knows nothing of what runs inside; `confinement` locks that from within as well.
+"""
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from evaluator_svc.sandbox.mechanism import MechanismUnavailableError
+
+_PROBE_SECONDS: Final = 10.0
+_SCRATCH_BYTES: Final = 256 << 20
+"""Size of the in-memory scratch folder."""
+
+SCRATCH: Final = "/tmp"
+"""Where the scratch folder lies inside."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wrapping:
+    """What the wrapped process sees of the host."""
+
+    readable: tuple[str, ...]
+    """Mounted read-only at the same place."""
+    devices: tuple[str, ...]
+    """Device nodes beyond the basic ones."""
+    environment: tuple[tuple[str, str], ...]
+    """All of the environment."""
+
+
+def command(wrapping: Wrapping, inner: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the command that runs `inner` wrapped; no network, own processes only.
+
+    Raises:
+        MechanismUnavailableError: bubblewrap is missing.
+    """
+    program = shutil.which("bwrap")
+    if program is None:
+        raise MechanismUnavailableError("no bwrap on PATH")
+    line = [program, "--unshare-all", "--die-with-parent", "--clearenv"]
+    for path in wrapping.readable:
+        if path not in ("/proc",):
+            line += ["--ro-bind-try", path, path]
+    line += ["--proc", "/proc", "--dev", "/dev"]
+    for path in wrapping.devices:
+        line += ["--dev-bind-try", path, path]
+    line += ["--size", str(_SCRATCH_BYTES), "--tmpfs", SCRATCH, "--chdir", "/"]
+    for name, value in wrapping.environment:
+        line += ["--setenv", name, value]
+    return (*line, "--", *inner)
+
+
+@cache
+def probe(wrapping: Wrapping, python: str) -> str:
+    """Return why bubblewrap cannot be used here, or "" when a trial works."""
+    try:
+        line = command(wrapping, (python, "-c", "pass"))
+        ended = subprocess.run(
+            line,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=_PROBE_SECONDS,
+            check=False,
+        )
+    except (MechanismUnavailableError, OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    if ended.returncode != 0:
+        return ended.stderr.decode(errors="replace").strip()[-300:] or "a trial failed"
+    return ""

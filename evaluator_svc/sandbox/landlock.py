@@ -1,0 +1,93 @@
+"""Landlock: the process may read some files, write to one folder, and nothing else.
+
+Source: https://docs.kernel.org/userspace-api/landlock.html. Knows nothing of which files.
+"""
+
+import ctypes
+import os
+from typing import Final
+
+from evaluator_svc.sandbox.mechanism import MechanismUnavailableError, last_error
+
+_CREATE_RULESET: Final = 444
+_ADD_RULE: Final = 445
+_RESTRICT_SELF: Final = 446
+_VERSION_FLAG: Final = 1
+_RULE_PATH_BENEATH: Final = 1
+
+_READ_FILE: Final = 1 << 2
+_READ_DIR: Final = 1 << 3
+_WRITE_FILE: Final = 1 << 1
+_TRUNCATE: Final = 1 << 14
+_IOCTL_DEVICE: Final = 1 << 15
+_FILE_RIGHTS: Final = 1 | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEVICE
+
+_RIGHTS_OF_VERSION: Final = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
+"""Count of file-system rights each ABI version knows; later ones as 5."""
+_TCP_RIGHTS: Final = 0b11
+"""Bind and connect, from version 4 on."""
+_SCOPES: Final = 0b11
+"""Abstract UNIX sockets and signals, from version 6 on."""
+
+
+class _RulesetAttributes(ctypes.Structure):
+    _fields_ = (
+        ("handled_access_fs", ctypes.c_uint64),
+        ("handled_access_net", ctypes.c_uint64),
+        ("scoped", ctypes.c_uint64),
+    )
+
+
+class _PathBeneath(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = (("allowed_access", ctypes.c_uint64), ("parent_fd", ctypes.c_int32))
+
+
+def restrict(
+    *, readable: tuple[str, ...], writable: tuple[str, ...], devices: tuple[str, ...]
+) -> None:
+    """Restrict the calling thread and all it starts; paths that do not exist are left out.
+
+    Raises:
+        MechanismUnavailableError: the kernel has no Landlock, or it is switched off.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    version = libc.syscall(_CREATE_RULESET, None, 0, _VERSION_FLAG)
+    if version < 1:
+        raise last_error("landlock_create_ruleset")
+    handled = (1 << _RIGHTS_OF_VERSION.get(version, 16)) - 1
+    attributes = _RulesetAttributes(
+        handled_access_fs=handled,
+        handled_access_net=_TCP_RIGHTS if version >= 4 else 0,
+        scoped=_SCOPES if version >= 6 else 0,
+    )
+    size = 24 if version >= 6 else 16 if version >= 4 else 8
+    ruleset = libc.syscall(_CREATE_RULESET, ctypes.byref(attributes), size, 0)
+    if ruleset < 0:
+        raise last_error("landlock_create_ruleset")
+    try:
+        for path in readable:
+            _allow(libc, ruleset, path, (_READ_FILE | _READ_DIR) & handled)
+        for path in writable:
+            _allow(libc, ruleset, path, handled & ~1)
+        for path in devices:
+            _allow(libc, ruleset, path, (_FILE_RIGHTS | _READ_DIR) & handled & ~1)
+        if libc.syscall(_RESTRICT_SELF, ruleset, 0) != 0:
+            raise last_error("landlock_restrict_self")
+    finally:
+        os.close(ruleset)
+
+
+def _allow(libc: ctypes.CDLL, ruleset: int, path: str, rights: int) -> None:
+    try:
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        if not os.path.isdir(path):
+            rights &= _FILE_RIGHTS
+        rule = _PathBeneath(allowed_access=rights, parent_fd=descriptor)
+        if libc.syscall(_ADD_RULE, ruleset, _RULE_PATH_BENEATH, ctypes.byref(rule), 0) != 0:
+            raise MechanismUnavailableError(f"{last_error('landlock_add_rule')} for {path}")
+    finally:
+        os.close(descriptor)

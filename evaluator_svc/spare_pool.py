@@ -1,0 +1,79 @@
+"""Single-use processes kept ready: locked in, device open, waiting for their only candidate.
+
+Knows nothing of what they are used for.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from evaluator_svc.device_gate import DeviceGate
+from evaluator_svc.process import ChildProcess
+
+
+class SparePool:
+    """Ready processes of one sort; a used one is ended and replaced.
+
+    Args:
+        start: Starts a process and returns it once it is ready.
+        gate: Replacements are started only while nobody takes times.
+        size: Ready processes to keep.
+    """
+
+    def __init__(
+        self, start: Callable[[], ChildProcess], *, gate: DeviceGate, size: int
+    ) -> None:
+        self._start = start
+        self._gate = gate
+        self._size = size
+        self._ready: deque[ChildProcess] = deque()
+        self._changed = threading.Condition()
+        self._wanted = False
+        self._closed = False
+        self._keeper = threading.Thread(target=self._keep, name="spare-pool", daemon=True)
+        self._keeper.start()
+
+    def take(self) -> ChildProcess:
+        """Return a ready process, which now belongs to the caller; raises as `start` does."""
+        with self._changed:
+            while self._ready:
+                process = self._ready.popleft()
+                if process.is_running:
+                    return process
+                process.kill()
+        return self._start()
+
+    def refill(self) -> None:
+        """Bring the pool back to its size, in the background."""
+        with self._changed:
+            self._wanted = True
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """End every ready process and the keeper."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self._keeper.join()
+        while self._ready:
+            self._ready.popleft().kill()
+
+    def _keep(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closed or self._wanted)
+                if self._closed:
+                    return
+                if len(self._ready) >= self._size:
+                    self._wanted = False
+                    continue
+            try:
+                with self._gate.shared():
+                    process = self._start()
+            except Exception:
+                # A spare is a convenience: the next `take` meets the same failure and raises it.
+                with self._changed:
+                    self._wanted = False
+                continue
+            with self._changed:
+                self._ready.append(process)

@@ -1,0 +1,125 @@
+"""What a locked process can no longer do, with bubblewrap around it and without."""
+
+import json
+import subprocess
+import sys
+from dataclasses import asdict
+
+import pytest
+
+from evaluator_svc.sandbox import bubblewrap
+from evaluator_svc.sandbox.confinement import Confinement, is_sufficient
+from evaluator_svc.sandbox.host_paths import DEVICE_NODES, package_root, readable_paths
+from kernel_foundry.domain.device import IsolationReport
+
+_PROBE = """
+import ctypes, json, os, resource, signal, socket, sys, threading
+from evaluator_svc.sandbox.confinement import Confinement, confine
+given = json.loads(sys.argv[1])
+confinement = Confinement(**{k: tuple(v) if isinstance(v, list) else v
+                             for k, v in given["confinement"].items()})
+report = confine(confinement, outer=tuple(given["outer"]))
+
+def attempt(action):
+    try:
+        action()
+    except (OSError, MemoryError) as error:
+        return type(error).__name__
+    return "done"
+
+def thread():
+    worker = threading.Thread(target=lambda: None)
+    worker.start()
+    worker.join()
+
+def write(path):
+    with open(path, "w") as file:
+        file.write("x")
+
+print(json.dumps({
+    "mechanisms": report.mechanisms,
+    "missing": report.missing,
+    "fork": attempt(os.fork),
+    "exec": attempt(lambda: os.execv("/usr/bin/true", ["true"])),
+    "system": ctypes.CDLL(None).system(b"true"),
+    "socket": attempt(lambda: socket.socket()),
+    "passwd": attempt(lambda: open("/etc/passwd").read()),
+    "secret": attempt(lambda: open(given["secret"]).read()),
+    "write_outside": attempt(lambda: write(given["outside"])),
+    "write_scratch": attempt(lambda: write(confinement.scratch + "/file")),
+    "kill_other": attempt(lambda: os.kill(given["other"], 0)),
+    "thread": attempt(thread),
+    "memory": attempt(lambda: bytearray(given["confinement"]["memory_bytes"])),
+}))
+"""
+
+
+@pytest.fixture(params=["bubblewrap", "landlock"])
+def locked(request, tmp_path):
+    """What a locked process answers about what it can do."""
+    wrapped = request.param == "bubblewrap"
+    readable = readable_paths()
+    if wrapped:
+        wrapping = bubblewrap.Wrapping(
+            readable=readable, devices=(), environment=(("PYTHONPATH", package_root()),)
+        )
+        reason = bubblewrap.probe(wrapping, sys.executable)
+        if reason:
+            pytest.skip(f"bubblewrap: {reason}")
+    secret = tmp_path / "secret"
+    secret.write_text("key")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    confinement = Confinement(
+        readable=readable,
+        devices=DEVICE_NODES,
+        scratch=bubblewrap.SCRATCH if wrapped else str(scratch),
+        memory_bytes=1 << 30,
+        cpu_seconds=60,
+        file_bytes=1 << 20,
+    )
+    sleeper = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    given = {
+        "confinement": asdict(confinement),
+        "outer": ["bubblewrap"] if wrapped else [],
+        "secret": str(secret),
+        "outside": str(tmp_path / "outside"),
+        "other": sleeper.pid,
+    }
+    line = (sys.executable, "-P", "-s", "-c", _PROBE, json.dumps(given))
+    if wrapped:
+        line = bubblewrap.command(wrapping, line)
+    ended = subprocess.run(
+        line,
+        env={"PYTHONPATH": package_root()},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
+    )
+    sleeper.communicate(b"\n")
+    return json.loads(ended.stdout)
+
+
+def test_a_locked_process_can_only_compute(locked):
+    """No processes, network, foreign files, foreign signals, or memory beyond the limit."""
+    report = IsolationReport(
+        mechanisms=tuple(locked["mechanisms"]), missing=tuple(locked["missing"])
+    )
+    assert is_sufficient(report), report
+    assert locked["system"] != 0
+    refused = (
+        "fork", "exec", "socket", "passwd", "secret", "write_outside", "kill_other", "memory",
+    )  # fmt: skip
+    assert {name: locked[name] for name in refused if locked[name] == "done"} == {}
+
+
+def test_a_locked_process_keeps_threads_and_scratch(locked):
+    """What a device runtime needs still works."""
+    assert (locked["thread"], locked["write_scratch"]) == ("done", "done")
+
+
+def test_no_lock_is_not_sufficient():
+    """Limits alone do not keep a candidate in."""
+    assert not is_sufficient(IsolationReport(mechanisms=("rlimits", "landlock")))
+    assert not is_sufficient(IsolationReport(mechanisms=("rlimits", "seccomp")))
