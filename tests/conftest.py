@@ -4,9 +4,23 @@
 have it.
 """
 
+import subprocess
+import sys
 from functools import cache
 
 import pytest
+
+_PROBE = """
+import sys
+import kernel_foundry_native as native
+try:
+    count = native.device_kind(sys.argv[1]).device_count()
+except native.DriverUnavailableError as error:
+    print(error)
+else:
+    print("" if count else f"{sys.argv[1]}: no device")
+"""
+# In a process of its own: drivers start threads and are not to be loaded where pytest forks.
 
 _DEVICE_KIND = {"sycl": "sycl", "gpu": "cuda"}
 """Native device kind that each marker needs."""
@@ -31,15 +45,11 @@ def pytest_configure(config: pytest.Config) -> None:
 @cache
 def _absence(kind: str) -> str:
     """Return why the device kind cannot be used; empty when it can."""
-    try:
-        import kernel_foundry_native  # noqa: PLC0415 - its absence is what is probed
-    except ImportError as error:
-        return str(error)
-    try:
-        count = kernel_foundry_native.device_kind(kind).device_count()
-    except kernel_foundry_native.DriverUnavailableError as error:
-        return str(error)
-    return "" if count else f"{kind}: no device"
+    result = subprocess.run(
+        [sys.executable, "-c", _PROBE, kind], capture_output=True, text=True, check=False
+    )
+    lines = (result.stdout if result.returncode == 0 else result.stderr).strip().splitlines()
+    return lines[-1] if lines else ""
 
 
 @pytest.fixture(autouse=True)

@@ -2,11 +2,13 @@
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
+from evaluator_svc.evaluator import Evaluator as LocalEvaluator
 from evaluator_svc.service import evaluator_service
+from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.evaluation import EvaluationOutcome
@@ -19,11 +21,66 @@ from kernel_foundry.testing.evaluator import FakeEvaluator
 
 LOG_LIMIT_CHARS = 64 * 1024
 
+# Fits `task`: out = 2 x + 1.
+CANDIDATE = """\
+```sycl
+extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
+void twice(const float* x, float* out, int count) {
+  const int i = syclext::this_work_item::get_nd_item<1>().get_global_id(0);
+  if (i < count) out[i] = 2.0f * x[i] + 1.0f;
+}
+```
+```python
+def launch(x, out):
+    twice[cdiv(x.numel(), 64), 64](x, out, x.numel())
+```
+"""
 
-@pytest.fixture(params=["fake"])
-async def evaluator(request: pytest.FixtureRequest, reach) -> AsyncIterator[Evaluator]:
+
+class Shared:
+    """An evaluator that outlives a test: judges take seconds to start."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.capabilities = evaluator.capabilities
+        self.admit = evaluator.admit
+        self.evaluate = evaluator.evaluate
+
+    async def close(self) -> None:
+        """Leave it open."""
+
+
+@pytest.fixture(scope="session")
+def local_evaluator(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Callable[[str], Evaluator]]:
+    """Return the real evaluator of a device kind, made once."""
+    evaluators: dict[str, LocalEvaluator] = {}
+
+    def of(kind: str) -> Evaluator:
+        if kind not in evaluators:
+            evaluators[kind] = LocalEvaluator(
+                EvaluatorSettings(
+                    device_kinds=(kind,),
+                    cache_dir=tmp_path_factory.mktemp("cache"),
+                    allow_unsandboxed=True,  # what is under test here needs no cage
+                )
+            )
+        return evaluators[kind]
+
+    yield of
+    for evaluator in evaluators.values():
+        asyncio.run(evaluator.close())
+
+
+@pytest.fixture(params=["fake", "null", pytest.param("sycl", marks=pytest.mark.sycl)])
+async def evaluator(
+    request: pytest.FixtureRequest, reach, local_evaluator: Callable[[str], Evaluator]
+) -> AsyncIterator[Evaluator]:
     """Each implementation, reached each way."""
-    async with reach(FakeEvaluator(), evaluator_service, RemoteEvaluator) as reached:
+    implementation: Evaluator = (
+        FakeEvaluator() if request.param == "fake" else Shared(local_evaluator(request.param))
+    )
+    async with reach(implementation, evaluator_service, RemoteEvaluator) as reached:
         yield reached
 
 
@@ -110,3 +167,34 @@ async def test_cancelled_evaluation_leaves_the_evaluator_usable(
     with pytest.raises(asyncio.CancelledError):
         await call
     assert (await evaluator.evaluate(request)).outcome is EvaluationOutcome.EXTRACTION_FAILED
+
+
+async def test_candidate_verdict_is_whole(evaluator: Evaluator, task: Task) -> None:
+    """A verdict names what was judged and says how it went on every workload."""
+    device = await _device(evaluator)
+    request = EvaluationRequest(task=task, device="", text=CANDIDATE, request_id="whole")
+    evaluation = await evaluator.evaluate(request)
+    if device.id.startswith("null:"):  # kernels leave its buffers as they are
+        assert evaluation.outcome is EvaluationOutcome.WRONG_RESULT
+    else:
+        assert evaluation.outcome is EvaluationOutcome.PASSED, evaluation.findings
+        assert evaluation.speedup is not None
+        assert evaluation.fitness > 0.2
+    assert (evaluation.task, evaluation.device) == (task.digest, device.id)
+    assert evaluation.compile is not None
+    assert [w.workload for w in evaluation.workloads] == [w.name for w in task.workloads]
+    assert await evaluator.evaluate(request) == evaluation
+
+
+@pytest.mark.sycl
+async def test_compiler_log_is_bounded(
+    reach, local_evaluator: Callable[[str], Evaluator], task: Task
+) -> None:
+    """A candidate that makes the compiler talk for ever costs 64 KiB of log."""
+    noise = "\n".join(f'#pragma message "{number} {"x" * 200}"' for number in range(2000))
+    text = CANDIDATE.replace("```sycl\n", f"```sycl\n{noise}\n")
+    shared = Shared(local_evaluator("sycl"))
+    async with reach(shared, evaluator_service, RemoteEvaluator) as evaluator:
+        evaluation = await evaluator.evaluate(EvaluationRequest(task=task, device="", text=text))
+    assert evaluation.compile is not None
+    assert 0 < len(evaluation.compile.log) <= LOG_LIMIT_CHARS
