@@ -40,7 +40,7 @@ from kernel_foundry.plan.sequence import (
 )
 from kernel_foundry.plan.signature import KernelSignature, Parameter, kernels
 from kernel_foundry.plan.source_text import strip_comments
-from kernel_foundry.plan.tree import Literal, Plan, TuneParameter
+from kernel_foundry.plan.tree import Plan, TuneParameter, TuneValue
 from kernel_foundry.plan.values import DeviceLimits
 
 __all__ = [
@@ -56,7 +56,6 @@ __all__ = [
     "KernelSignature",
     "Launch",
     "LaunchSequence",
-    "Literal",
     "LocalArgument",
     "NameTable",
     "NotMeant",
@@ -69,6 +68,7 @@ __all__ = [
     "Step",
     "TensorName",
     "TuneParameter",
+    "TuneValue",
     "bind",
     "configurations",
     "constants",

@@ -95,7 +95,7 @@ def split(text: str) -> CandidateText:
     Raises:
         ExtractionError: When there is none, it is cut off, or it is not clear which one is meant.
     """
-    blocks = _blocks(text.replace("\r\n", "\n"), 1)
+    blocks = _blocks(text.replace("\r\n", "\n"), 1, look_inside=True)
     cut_off = next((b for b in blocks if not b.is_closed and (b.language or b.is_plan)), None)
     if cut_off is not None:
         raise ExtractionError(
@@ -166,7 +166,7 @@ def _refuse_leftover(blocks: list[_Block]) -> None:
         )
 
 
-def _blocks(text: str, first_line: int) -> list[_Block]:
+def _blocks(text: str, first_line: int, *, look_inside: bool) -> list[_Block]:
     found: list[_Block] = []
     lines = text.split("\n")
     index = 0
@@ -184,8 +184,9 @@ def _blocks(text: str, first_line: int) -> list[_Block]:
             line=first_line + index + 1,
             is_closed=end < len(lines),
         )
-        # A whole answer inside one outer fence: look inside.
-        inner = _blocks(content, block.line) if block.word in _WRAPPER_WORDS else []
+        # A whole answer inside one outer fence: look inside, one level deep.
+        is_wrapper = look_inside and block.word in _WRAPPER_WORDS
+        inner = _blocks(content, block.line, look_inside=False) if is_wrapper else []
         found.extend(inner or [block])
         index = end + 1
     return found

@@ -15,13 +15,13 @@ from kernel_foundry.plan.errors import NotMeant, bind_error, short
 from kernel_foundry.plan.interpreter import Interpreter, constant_values
 from kernel_foundry.plan.names import NameTable
 from kernel_foundry.plan.parse import check_literal
-from kernel_foundry.plan.tree import Expression, Literal, Plan, TuneParameter
+from kernel_foundry.plan.tree import Expression, Plan, TuneParameter, TuneValue
 from kernel_foundry.plan.values import DeviceLimits, Value
 
-Configuration: TypeAlias = Mapping[str, Literal]
+Configuration: TypeAlias = Mapping[str, TuneValue]
 
 
-def default_configuration(plan: Plan) -> dict[str, Literal]:
+def default_configuration(plan: Plan) -> dict[str, TuneValue]:
     """Return the first value of every TUNE name."""
     return {parameter.name: parameter.values[0] for parameter in plan.tune}
 
@@ -33,7 +33,7 @@ def space_size(plan: Plan) -> int:
 
 def configurations(
     plan: Plan, names: NameTable | None = None, device: DeviceLimits | None = None
-) -> Iterator[dict[str, Literal]]:
+) -> Iterator[dict[str, TuneValue]]:
     """Yield the configurations that WHERE allows, lazily, the default first if it is allowed.
 
     Args:
@@ -70,7 +70,7 @@ def is_meant(
     return True
 
 
-def parse_overrides(plan: Plan, overrides: Iterable[str]) -> dict[str, Literal]:
+def parse_overrides(plan: Plan, overrides: Iterable[str]) -> dict[str, TuneValue]:
     """Return the default configuration with "NAME=value" texts applied.
 
     Raises:
@@ -94,7 +94,7 @@ def constants(
     names: NameTable,
     configuration: Configuration,
     device: DeviceLimits | None = None,
-) -> dict[str, Literal]:
+) -> dict[str, TuneValue]:
     """Return the values of CONST for one workload and configuration.
 
     Raises:
@@ -111,7 +111,7 @@ def evaluate_constants(
     device: DeviceLimits | None,
     *,
     decide_all: bool,
-) -> dict[str, Literal]:
+) -> dict[str, TuneValue]:
     """Evaluate WHERE and CONST.
 
     Args:
@@ -133,29 +133,31 @@ def evaluate_constants(
     if device is None:
         undecided.add("device")
     scope = interpreter.table_scope()
-    # Conditions on TUNE alone come first: they keep CONST from being evaluated where not meant.
-    const_names = {expression.name for expression in plan.const}
-    early = [c for c in plan.where if not _used_names(c) & const_names]
-    late = [c for c in plan.where if _used_names(c) & const_names]
-    found: dict[str, Literal] = {}
-    try:
-        for expression in (*early, *plan.const, *late):
-            used = _used_names(expression)
-            if not decide_all and (used & undecided or (names is None and not used <= {*shared})):
-                undecided.add(expression.name)
-                continue
-            if expression.name:
-                value = interpreter.evaluate(expression.node, scope)
-                literal = check_literal(value, f'CONST["{expression.name}"]', expression.line)
-                found[expression.name] = shared[expression.name] = literal
-            elif not interpreter.condition(expression.node, scope):
-                raise NotMeant(
-                    f"not meant: WHERE {short(expression.text, 200)} is false",
-                    line=expression.line,
-                )
-    except RecursionError:
-        raise bind_error("an expression of CONST or WHERE is nested too deeply") from None
+    found: dict[str, TuneValue] = {}
+    for expression in _in_order(plan):
+        used = _used_names(expression)
+        is_open = bool(used & undecided) or (names is None and not used <= set(shared))
+        if is_open and not decide_all:
+            undecided.add(expression.name)
+        elif expression.name:
+            value = interpreter.evaluate(expression.node, scope)
+            literal = check_literal(value, f'CONST["{expression.name}"]', expression.line)
+            found[expression.name] = shared[expression.name] = literal
+        elif not interpreter.condition(expression.node, scope):
+            text = short(expression.text, 200)
+            raise NotMeant(f"not meant: WHERE {text} is false", line=expression.line)
     return found
+
+
+def _in_order(plan: Plan) -> tuple[Expression, ...]:
+    """Return WHERE and CONST in order of evaluation.
+
+    Conditions on TUNE alone come first: they keep CONST from being evaluated where not meant.
+    """
+    const_names = {expression.name for expression in plan.const}
+    late = tuple(condition for condition in plan.where if _used_names(condition) & const_names)
+    early = tuple(condition for condition in plan.where if condition not in late)
+    return (*early, *plan.const, *late)
 
 
 def check_configuration(plan: Plan, configuration: Configuration) -> None:
@@ -174,7 +176,7 @@ def check_configuration(plan: Plan, configuration: Configuration) -> None:
             raise bind_error(f'{value!r} is not listed in TUNE["{parameter.name}"]', parameter.line)
 
 
-def _listed_value(parameter: TuneParameter, text: str) -> Literal:
+def _listed_value(parameter: TuneParameter, text: str) -> TuneValue:
     for value in parameter.values:
         if text in (str(value), repr(value)):
             return value
@@ -193,7 +195,7 @@ def _as_float(text: str) -> float | None:
         return None
 
 
-def _same(left: Literal, right: Literal) -> bool:
+def _same(left: TuneValue, right: TuneValue) -> bool:
     return type(left) is type(right) and left == right
 
 

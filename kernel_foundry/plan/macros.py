@@ -19,7 +19,7 @@ from kernel_foundry.plan.source_text import (
     strip_comments,
     strip_comments_and_literals,
 )
-from kernel_foundry.plan.tree import Literal
+from kernel_foundry.plan.tree import TuneValue
 
 SOURCE_FILE_NAMES: Final[dict[str, str]] = {"sycl": "candidate.sycl", "cuda": "candidate.cu"}
 """The file name in diagnostics, by language."""
@@ -31,7 +31,7 @@ _DEFINITION: Final = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)")
 
 
 def translation_unit(
-    device_code: str, macros: Mapping[str, Literal], prelude: str, language: str
+    device_code: str, macros: Mapping[str, TuneValue], prelude: str, language: str
 ) -> str:
     """Return the text to compile.
 
@@ -68,7 +68,7 @@ def translation_unit(
     )
 
 
-def macro_text(value: Literal) -> str:
+def macro_text(value: TuneValue) -> str:
     """Return a value as C text: 1, (-1), 1/0 for a bool, 0.5f, a bare token."""
     if isinstance(value, bool):
         return "1" if value else "0"
@@ -93,7 +93,7 @@ def _float_text(value: float) -> str:
     return f"(-{text})" if math.copysign(1.0, value) < 0 else text
 
 
-def _check_names(device_code: str, macros: Mapping[str, Literal], language: str) -> None:
+def _check_names(device_code: str, macros: Mapping[str, TuneValue], language: str) -> None:
     for kernel in kernels(device_code, language, macros):
         for parameter in kernel.parameters:
             if parameter.name in macros:

@@ -20,7 +20,7 @@ from kernel_foundry.plan.limits import (
     MAX_TUNE_VALUES,
 )
 from kernel_foundry.plan.syntax import SyntaxChecker, check_size
-from kernel_foundry.plan.tree import Constant, Expression, Function, Literal, Plan, TuneParameter
+from kernel_foundry.plan.tree import Constant, Expression, Function, Plan, TuneParameter, TuneValue
 from kernel_foundry.plan.vocabulary import FUNCTIONS, MACRO_NAME_PATTERN, NO_PREPARE
 
 _TOKEN_PATTERN: Final = r"[A-Za-z_]\w*(?:(?:::| )[A-Za-z_]\w*)*"
@@ -48,7 +48,7 @@ def parse(text: str) -> Plan:
     return plan
 
 
-def check_literal(value: object, name: str, line: int | None) -> Literal:
+def check_literal(value: object, name: str, line: int | None) -> TuneValue:
     """Return `value` if it can become a macro of the device code.
 
     Args:
@@ -299,7 +299,7 @@ def _dictionary(node: ast.expr, name: str, example: str) -> list[tuple[str, ast.
     return entries
 
 
-def _tune_value(node: ast.expr, name: str) -> Literal:
+def _tune_value(node: ast.expr, name: str) -> TuneValue:
     """Return a literal of TUNE; a sign is part of the literal."""
     is_negative = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
     inner = node.operand if isinstance(node, ast.UnaryOp) and is_negative else node

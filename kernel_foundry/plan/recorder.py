@@ -25,6 +25,7 @@ from kernel_foundry.plan.limits import (
     SCRATCH_SHARE,
 )
 from kernel_foundry.plan.sequence import (
+    Argument,
     BufferArgument,
     BufferSpec,
     Clear,
@@ -98,14 +99,7 @@ class Recorder:
             bind_argument(parameter, value, self._position)
             for parameter, value in match_parameters(kernel, request.positional, request.keywords)
         )
-        local_bytes = sum(
-            a.element_bytes * a.count for a in arguments if isinstance(a, LocalArgument)
-        )
-        if local_bytes > self._device.shared_bytes:
-            raise bind_error(
-                f"{kernel.name} asks for {local_bytes} bytes of local memory; the device has "
-                f"{self._device.shared_bytes}"
-            )
+        self._check_local_memory(kernel.name, arguments)
         self._steps.append(
             Launch(
                 kernel=kernel.name,
@@ -180,6 +174,18 @@ class Recorder:
         for name in outputs:
             if name not in used:
                 raise bind_error(f"the output {name} is passed to no kernel: it would stay unset")
+
+    def _check_local_memory(self, kernel: str, arguments: tuple[Argument, ...]) -> None:
+        local_bytes = sum(
+            argument.element_bytes * argument.count
+            for argument in arguments
+            if isinstance(argument, LocalArgument)
+        )
+        if local_bytes > self._device.shared_bytes:
+            raise bind_error(
+                f"{kernel} asks for {local_bytes} bytes of local memory; the device has "
+                f"{self._device.shared_bytes}"
+            )
 
     def _kernel(self, name: str) -> KernelSignature:
         kernel = self._kernels.get(name)

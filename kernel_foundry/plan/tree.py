@@ -9,7 +9,7 @@ import ast
 from dataclasses import dataclass
 from typing import TypeAlias
 
-Literal: TypeAlias = int | float | bool | str
+TuneValue: TypeAlias = int | float | bool | str
 """A value of TUNE and of CONST: what can become a macro of the device code."""
 
 
@@ -18,7 +18,7 @@ class TuneParameter:
     """One entry of TUNE."""
 
     name: str
-    values: tuple[Literal, ...]
+    values: tuple[TuneValue, ...]
     """The search space; the first value is the default."""
     line: int
 

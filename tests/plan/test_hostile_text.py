@@ -269,3 +269,10 @@ def test_valid_plan_of_the_mutation_test_is_valid(bind_text) -> None:
     """The mutations start from something that binds."""
     assert len(bind_text(VALID).steps) == 2
     assert len(list(configurations(parse(VALID)))) == 4
+
+
+def test_deeply_nested_fences_are_no_trouble() -> None:
+    """Fences within fences end in a refusal, not in a recursion error."""
+    text = "\n".join("`" * count for count in range(1_500, 2, -1))
+    with pytest.raises(ExtractionError):
+        split(text)
