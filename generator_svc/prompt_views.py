@@ -12,7 +12,7 @@ from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import Evaluation, WorkloadResult
 from kernel_foundry.domain.finding import Finding
 from kernel_foundry.domain.measures import DIMENSIONS, Measures
-from kernel_foundry.domain.task import Task
+from kernel_foundry.domain.task import Task, Tolerance
 from kernel_foundry.plan import NameTable, ScalarName, TensorName, render
 
 MAX_REFERENCE_CHARS = 24_000
@@ -82,6 +82,11 @@ def clip(text: str, max_chars: int) -> str:
     return f"{head}\n[... {len(text) - max_chars} characters left out ...]\n{tail}"
 
 
+def tolerance_text(tolerance: Tolerance) -> str:
+    """Return the bound of an element's error; the scale is that of the element's row."""
+    return f"{tolerance.atol:g} * scale + {tolerance.rtol:g} * |expected|"
+
+
 def workload_views(admission: Admission) -> tuple[WorkloadView, ...]:
     """Return the first few workloads that are not held out."""
     shown = [w for w in admission.workloads if not w.held_out]
@@ -113,9 +118,10 @@ def candidate_view(elite: Elite, task: Task, *, max_chars: int) -> CandidateView
     source, evaluation = elite.candidate.source, elite.evaluation
     hidden = tuple(w.name for w in task.workloads if w.held_out)
     findings = evaluation.findings[:MAX_FINDINGS]
+    text = render(source.language.value, source.device_code, source.plan)
     log = evaluation.compile.log if evaluation.compile and not evaluation.passed else ""
     return CandidateView(
-        text=clip(render(source.language.value, source.device_code, source.plan), max_chars),
+        text=clip(text.strip(), max_chars),
         verdict=_verdict(evaluation),
         lines=_result_lines(evaluation),
         findings=tuple(_finding_text(f, hidden) for f in findings),

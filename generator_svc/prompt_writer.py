@@ -81,7 +81,11 @@ class PromptWriter:
             self._templates, f"examples/{language}.md"
         )
         return {
-            "task": {"name": task.name, "precision_text": _PRECISION_TEXTS[task.precision]},
+            "task": {
+                "name": task.name,
+                "precision_text": _PRECISION_TEXTS[task.precision],
+                "tolerance_text": views.tolerance_text(request.admission.tolerance),
+            },
             "instructions": views.clip(task.instructions.strip(), views.MAX_INSTRUCTIONS_CHARS),
             "reference": views.clip(task.reference.strip(), views.MAX_REFERENCE_CHARS),
             "workloads": views.workload_views(request.admission),

@@ -1,4 +1,4 @@
-"""LiteLLM's and OpenAI's exceptions to ours, by class alone.
+"""LiteLLM's and OpenAI's exceptions to ours, by class and HTTP status, never by message.
 
 Imports LiteLLM, so it is itself imported only on first use.
 """
@@ -37,18 +37,27 @@ _CLASSES: Final[tuple[tuple[type[Exception], type[KernelFoundryError], str], ...
 )
 """First match wins, so a subclass stands before its base."""
 
+_UNCLASSED: Final[dict[int, tuple[type[KernelFoundryError], str]]] = {
+    402: (LlmQuotaError, "wants to be paid first"),
+    403: (LlmConfigurationError, "is not allowed with this key"),
+}
+"""Statuses that LiteLLM leaves as a bare `APIError` for some providers."""
+
 _MAX_DETAIL_CHARS: Final = 500
 """Providers put whole HTML pages into messages."""
 
 
 def translate(error: Exception, model: str) -> KernelFoundryError:
     """Return our error for what calling `model` raised; the provider's words are kept."""
-    for kind, ours, phrase in _CLASSES:
-        if isinstance(error, kind):
-            detail = str(error)[:_MAX_DETAIL_CHARS]
-            return ours(
-                f"model {model!r} {phrase}: {detail}",
-                model=model,
-                provider_error=type(error).__name__,
-            )
-    raise AssertionError("the last entry matches every exception")
+    ours, phrase = _classify(error)
+    return ours(
+        f"model {model!r} {phrase}: {str(error)[:_MAX_DETAIL_CHARS]}",
+        model=model,
+        provider_error=type(error).__name__,
+    )
+
+
+def _classify(error: Exception) -> tuple[type[KernelFoundryError], str]:
+    if type(error) is exceptions.APIError and error.status_code in _UNCLASSED:
+        return _UNCLASSED[error.status_code]
+    return next((ours, phrase) for kind, ours, phrase in _CLASSES if isinstance(error, kind))

@@ -1,0 +1,272 @@
+"""A small task, its admission, elites and scripted models that the generator tests share."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from generator_svc.exchange_log import ExchangeLog
+from generator_svc.generator import Generator
+from generator_svc.llm.interface import FinishReason, ModelFacts, ModelReply, ModelRequest
+from kernel_foundry.domain.admission import (
+    Admission,
+    NamedScalar,
+    NamedTensor,
+    TensorRole,
+    WorkloadAdmission,
+)
+from kernel_foundry.domain.archive import Elite, Selection
+from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
+from kernel_foundry.domain.device import DeviceSpec, Peaks
+from kernel_foundry.domain.evaluation import (
+    Baseline,
+    CompileReport,
+    Evaluation,
+    EvaluationOutcome,
+    StopReason,
+    Timing,
+    WorkloadResult,
+)
+from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.measures import Measures
+from kernel_foundry.domain.request import ProposalRequest, TokenUsage
+from kernel_foundry.domain.task import Task, Tolerance, Workload
+
+REFERENCE = """\
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, dim=-1)
+"""
+DEVICE_CODE = """\
+extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
+void copy_all(const float* x, float* out, int count) {}"""
+PLAN = """\
+def launch(x, out):
+    copy_all[1, 1](x, out, x.numel())"""
+REPLY = f"Here it is.\n```sycl\n{DEVICE_CODE}\n```\n```python\n{PLAN}\n```\n"
+HELD_OUT = "rows=3,cols=1001"
+
+
+def timing(median_ns: float) -> Timing:
+    """Return a timing with that median."""
+    return Timing(
+        samples_ns=(median_ns,),
+        median_ns=median_ns,
+        ci95_ns=(median_ns, median_ns),
+        stop_reason=StopReason.CONVERGED,
+        is_cold=True,
+        warmup_count=1,
+        discarded_count=0,
+    )
+
+
+def workload(name: str, shape: tuple[int, ...], *, held_out: bool = False) -> WorkloadAdmission:
+    """Return the admission of a softmax over `shape`."""
+    baselines = () if held_out else (Baseline(name="eager", timing=timing(2.6e6)),)
+    return WorkloadAdmission(
+        workload=name,
+        held_out=held_out,
+        tensors=(
+            NamedTensor(name="x", role=TensorRole.INPUT, dtype="float32", shape=shape),
+            NamedTensor(name="out", role=TensorRole.OUTPUT, dtype="float32", shape=shape),
+        ),
+        scalars=(NamedScalar(name="temperature", literal="0.5"),),
+        graph=(),
+        flops=1_000_000,
+        minimal_bytes=1 << 20,
+        sol_ns=1e6,
+        baselines=baselines,
+    )
+
+
+def source(mark: str) -> KernelSource:
+    """Return a source that `mark` tells from others."""
+    return KernelSource(language=Language.SYCL, device_code=f"// {mark}\n{DEVICE_CODE}", plan=PLAN)
+
+
+def passed_elite(mark: str, generation: int = 0) -> Elite:
+    """Return a correct candidate, twice as fast as eager."""
+    candidate = Candidate(source=source(mark), generation=generation)
+    measures = Measures(memory=1, algorithm=0, synchronization=0)
+    evaluation = Evaluation(
+        candidate=candidate.digest,
+        task="t",
+        device="sycl:0",
+        outcome=EvaluationOutcome.PASSED,
+        compile=CompileReport(log="", compile_ns=1.0, cached=False, object_bytes=1),
+        workloads=(
+            WorkloadResult(
+                workload="default",
+                timing=timing(1.3e6),
+                baselines=(Baseline(name="eager", timing=timing(2.6e6)),),
+                sol_ns=1e6,
+            ),
+            WorkloadResult(workload=HELD_OUT, held_out=True),
+        ),
+        measures=measures,
+        findings=(
+            Finding(
+                kind=FindingKind.MEMORY_BOUND,
+                severity=Severity.INFO,
+                message="bandwidth limits it",
+                evidence=(Evidence(name="bandwidth_share", value=0.77),),
+                hint="read less",
+            ),
+        ),
+    )
+    return Elite(candidate=candidate, evaluation=evaluation, fitness=0.6, measures=measures)
+
+
+def failed_elite(mark: str, log: str = "kernel.cpp:7:3: error: unknown type") -> Elite:
+    """Return a candidate that did not compile."""
+    candidate = Candidate(source=source(mark), generation=4)
+    measures = Measures(memory=0, algorithm=0, synchronization=0)
+    evaluation = Evaluation(
+        candidate=candidate.digest,
+        task="t",
+        device="sycl:0",
+        outcome=EvaluationOutcome.COMPILE_ERROR,
+        compile=CompileReport(log=log, compile_ns=1.0, cached=False, object_bytes=0),
+        findings=(
+            Finding(
+                kind=FindingKind.COMPILE_ERROR,
+                severity=Severity.ERROR,
+                message=f"unknown type, seen on {HELD_OUT}",
+                line=7,
+            ),
+        ),
+    )
+    return Elite(candidate=candidate, evaluation=evaluation, fitness=0.0, measures=measures)
+
+
+class Samples:
+    """Everything of this file that tests build their cases from."""
+
+    DEVICE_CODE, PLAN, REPLY, HELD_OUT = DEVICE_CODE, PLAN, REPLY, HELD_OUT
+    passed_elite = staticmethod(passed_elite)
+    failed_elite = staticmethod(failed_elite)
+    workload = staticmethod(workload)
+
+
+@pytest.fixture
+def samples() -> Samples:
+    """Return the builders of this file."""
+    return Samples()
+
+
+@pytest.fixture
+def request_() -> ProposalRequest:
+    """Return the request of a first proposal."""
+    task = Task(
+        name="softmax",
+        reference=REFERENCE,
+        workloads=(
+            Workload(name="default"),
+            Workload(name=HELD_OUT, held_out=True),
+        ),
+        instructions="Prefer few kernels.",
+    )
+    device = DeviceSpec(
+        id="sycl:0",
+        language=Language.SYCL,
+        name="Test CPU",
+        vendor="ACME",
+        architecture="x86-64",
+        driver_version="1",
+        compute_units=2,
+        sub_group_size=16,
+        max_block=8192,
+        shared_bytes=1 << 18,
+        memory_bytes=8 << 30,
+        cache_bytes=32 << 20,
+        peaks=Peaks(
+            bandwidth_bytes_per_second=21.5e9,
+            cache_bandwidth_bytes_per_second=80e9,
+            flops_per_second=150e9,
+            launch_ns=13_000.0,
+        ),
+    )
+    admission = Admission(
+        task=task.digest,
+        device=device,
+        workloads=(
+            workload("default", (2048, 4096)),
+            workload(HELD_OUT, (3, 1001), held_out=True),
+        ),
+        tolerance=Tolerance(rtol=1e-4, atol=1e-5),
+    )
+    return ProposalRequest(
+        run="r",
+        task=task,
+        admission=admission,
+        selection=Selection(operator=Operator.SEED),
+        models=("scripted",),
+        seed=1,
+    )
+
+
+@dataclass(kw_only=True)
+class ScriptedModels:
+    """`LanguageModels` that answer with prepared replies or raise prepared errors, in order."""
+
+    script: list[str | ModelReply | Exception]
+    facts_of_all: ModelFacts = ModelFacts(
+        input_usd_per_token=1e-6, output_usd_per_token=1e-5, max_output_tokens=1000
+    )
+    asked: list[ModelRequest] = field(default_factory=list)
+    is_closed: bool = False
+
+    async def check(self, models: tuple[str, ...]) -> None:
+        """Accept every model."""
+
+    async def facts(self, model: str) -> ModelFacts:
+        """Return the same facts for every model."""
+        return self.facts_of_all
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """Play the next entry of the script."""
+        self.asked.append(request)
+        entry = self.script.pop(0)
+        if isinstance(entry, Exception):
+            raise entry
+        return reply(entry) if isinstance(entry, str) else entry
+
+    async def list_models(self) -> tuple[str, ...]:
+        """Return one name."""
+        return ("scripted",)
+
+    async def close(self) -> None:
+        """Remember the call."""
+        self.is_closed = True
+
+
+def reply(text: str, finish: FinishReason = FinishReason.STOP) -> ModelReply:
+    """Return a reply that used 100 + 50 tokens and cost 0.01 USD."""
+    usage = TokenUsage(
+        model="scripted", input_tokens=100, output_tokens=50, cost_usd=0.01, latency_ms=1.0
+    )
+    return ModelReply(text=text, finish=finish, usage=usage)
+
+
+MakeGenerator = Callable[..., tuple[Generator, ScriptedModels]]
+
+
+@pytest.fixture
+def exchanges(tmp_path: Path) -> ExchangeLog:
+    """Return an empty log."""
+    return ExchangeLog(tmp_path / "exchanges")
+
+
+@pytest.fixture
+def make_generator(exchanges: ExchangeLog) -> MakeGenerator:
+    """Return a maker of generators whose model plays a script."""
+
+    def make(
+        script: Iterable[str | ModelReply | Exception], **options: object
+    ) -> tuple[Generator, ScriptedModels]:
+        models = ScriptedModels(script=list(script), **options)  # type: ignore[arg-type]
+        return Generator(models=models, exchanges=exchanges, clock=lambda: 5.0), models
+
+    return make

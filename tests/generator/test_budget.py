@@ -1,0 +1,130 @@
+"""Hard caps: a call that could exceed a cap is not made."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from generator_svc.budget import Budget, Spending, expected_spending
+from generator_svc.llm.interface import ChatMessage, ModelFacts
+from kernel_foundry.domain.request import BudgetCaps, ProposalRequest
+from kernel_foundry.errors import LlmConfigurationError, LlmQuotaError
+
+_NOTHING = Spending(cost_usd=0.0, tokens=0)
+_FREE = ModelFacts(
+    input_usd_per_token=0.0,
+    output_usd_per_token=0.0,
+    max_output_tokens=None,
+    counts_tokens=False,
+)
+_UNPRICED = ModelFacts(input_usd_per_token=None, output_usd_per_token=None, max_output_tokens=None)
+
+
+@pytest.mark.parametrize(
+    "caps", [BudgetCaps(cost_usd=0.011), BudgetCaps(tokens=900)], ids=["usd", "tokens"]
+)
+async def test_a_call_that_could_exceed_a_cap_is_not_made(
+    request_: ProposalRequest, samples: Any, make_generator: Any, caps: BudgetCaps
+) -> None:
+    """The upper estimate counts before the call: 1000 output tokens at most, 0.01 USD."""
+    generator, models = make_generator([samples.REPLY])
+    with pytest.raises(LlmQuotaError):
+        await generator.propose(replace(request_, caps=caps))
+    assert models.asked == []
+
+
+async def test_a_call_within_the_caps_is_made(
+    request_: ProposalRequest, samples: Any, make_generator: Any
+) -> None:
+    """Caps that leave room for the estimate refuse nothing."""
+    generator, _ = make_generator([samples.REPLY])
+    roomy = replace(request_, caps=BudgetCaps(cost_usd=1.0, tokens=100_000))
+    assert (await generator.propose(roomy)).candidate is not None
+
+
+async def test_what_was_spent_before_counts(
+    request_: ProposalRequest, samples: Any, make_generator: Any
+) -> None:
+    """The same caps refuse a run that has spent them."""
+    generator, _ = make_generator([samples.REPLY])
+    spent = replace(request_, caps=BudgetCaps(cost_usd=1.0), spent_usd=0.995)
+    with pytest.raises(LlmQuotaError, match="USD cap of 1"):
+        await generator.propose(spent)
+
+
+async def test_the_retry_counts_what_the_first_call_cost(
+    request_: ProposalRequest, make_generator: Any
+) -> None:
+    """A cap with room for one call only: the reply is reported, the retry is not made."""
+    generator, models = make_generator(["nothing"])
+    (messages, limit) = (generator._prompts.write(request_), 1000)  # noqa: SLF001
+    one_call = expected_spending((("m", _UNPRICED),), messages, limit, BudgetCaps())
+    proposal = await generator.propose(
+        replace(request_, caps=BudgetCaps(tokens=one_call.tokens + 100))
+    )
+    assert (proposal.candidate, len(models.asked), len(proposal.usage)) == (None, 1, 1)
+    assert "token cap" in proposal.failure
+
+
+def test_calls_in_flight_count() -> None:
+    """Two calls that fit one by one do not fit together; a finished one frees its part."""
+    budget, caps = Budget(), BudgetCaps(tokens=100)
+    expected = Spending(cost_usd=0.0, tokens=60)
+    with (
+        budget.reserve("r", caps, _NOTHING, expected),
+        pytest.raises(LlmQuotaError),
+        budget.reserve("r", caps, _NOTHING, expected),
+    ):
+        pass
+    with budget.reserve("r", caps, _NOTHING, expected):
+        pass
+
+
+def test_runs_do_not_share_a_budget() -> None:
+    """What one run has in flight is nothing to another."""
+    budget, caps = Budget(), BudgetCaps(tokens=100)
+    expected = Spending(cost_usd=0.0, tokens=60)
+    with (
+        budget.reserve("r", caps, _NOTHING, expected),
+        budget.reserve("s", caps, _NOTHING, expected),
+    ):
+        pass
+
+
+def test_a_reached_cap_refuses_even_what_is_free() -> None:
+    """A run that is over stays over, whichever model is asked."""
+    spent = Spending(cost_usd=1.0, tokens=0)
+    with (
+        pytest.raises(LlmQuotaError),
+        Budget().reserve("r", BudgetCaps(cost_usd=1.0), spent, _NOTHING),
+    ):
+        pass
+
+
+def test_a_cap_of_zero_allows_what_is_free() -> None:
+    """Spending nothing is within a cap of nothing."""
+    message = (ChatMessage(role="user", content="x" * 300),)
+    caps = BudgetCaps(cost_usd=0.0, tokens=0)
+    expected = expected_spending((("recipes", _FREE),), message, 1000, caps)
+    assert expected == _NOTHING
+    with Budget().reserve("r", caps, _NOTHING, expected):
+        pass
+
+
+def test_the_dearest_fallback_is_expected() -> None:
+    """Any of the models may answer, so the estimate is that of the dearest."""
+    cheap = replace(_FREE, counts_tokens=True, output_usd_per_token=1e-6)
+    dear = replace(cheap, output_usd_per_token=1e-3)
+    message = (ChatMessage(role="user", content="x"),)
+    models = (("cheap", cheap), ("dear", dear), ("recipes", _FREE))
+    expected = expected_spending(models, message, 100, BudgetCaps(cost_usd=1.0))
+    assert expected.cost_usd == pytest.approx(0.1)
+
+
+def test_a_usd_cap_needs_a_price() -> None:
+    """A cap that cannot be held is refused instead of ignored."""
+    message = (ChatMessage(role="user", content="x"),)
+    models = (("mystery", _UNPRICED),)
+    with pytest.raises(LlmConfigurationError, match="mystery"):
+        expected_spending(models, message, 100, BudgetCaps(cost_usd=1.0))
+    assert expected_spending(models, message, 100, BudgetCaps(tokens=9)).tokens > 100
