@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from kernel_foundry.plan.errors import NotMeant, bind_error, short
+from kernel_foundry.plan.errors import NotMeant, bind_error, limit_error, short
 from kernel_foundry.plan.interpreter import Interpreter, constant_values
 from kernel_foundry.plan.names import NameTable
 from kernel_foundry.plan.parse import check_literal
@@ -126,6 +126,20 @@ def evaluate_constants(
         NotMeant: When a condition of WHERE is false.
         PlanError: When an expression cannot be evaluated.
     """
+    try:
+        return _evaluate(plan, names, configuration, device, decide_all=decide_all)
+    except RecursionError:
+        raise limit_error("helpers and expressions are nested too deeply") from None
+
+
+def _evaluate(
+    plan: Plan,
+    names: NameTable | None,
+    configuration: Configuration,
+    device: DeviceLimits | None,
+    *,
+    decide_all: bool,
+) -> dict[str, TuneValue]:
     check_configuration(plan, configuration)
     shared: dict[str, Value] = {**constant_values(plan), **configuration}
     interpreter = Interpreter(plan, shared=shared, names=names, device=device, recorder=None)

@@ -276,3 +276,30 @@ def test_deeply_nested_fences_are_no_trouble() -> None:
     text = "\n".join("`" * count for count in range(1_500, 2, -1))
     with pytest.raises(ExtractionError):
         split(text)
+
+
+def _deep_plan(use: str) -> str:
+    """Return a plan whose helpers call each other, each from deep within an expression."""
+    depth = 90
+    wrapped = "-" * depth
+    helpers = "".join(f"def f{i}(n):\n    return {wrapped}f{i + 1}(n)\n" for i in range(30))
+    return f"{helpers}def f30(n):\n    return n\n{use}\n"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        'CONST = {"AB": "f0(1)"}\ndef launch(x, out):\n    scale[1, 1](x, out, 1, 1)',
+        "WHERE = [f0(1)]\ndef launch(x, out):\n    scale[1, 1](x, out, 1, 1)",
+        "def launch(x, out):\n    scale[f0(1), 1](x, out, 1, 1)",
+    ],
+    ids=["const", "where", "launch"],
+)
+def test_deep_call_chain_raises_the_plan_error(use, bind_text, names) -> None:
+    """Python's own recursion limit is met as a limit of the plan."""
+    with pytest.raises(PlanError, match="nested too deeply"):
+        bind_text(_deep_plan(use))
+    plan = parse(_deep_plan(use))
+    if plan.const or plan.where:
+        with pytest.raises(PlanError, match="nested too deeply"):
+            list(configurations(plan, names))

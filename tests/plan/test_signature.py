@@ -19,7 +19,7 @@ def _parameter(declaration: str, language: str = "cuda", **macros: object):
 
 
 @pytest.mark.parametrize(
-    ("declaration", "name", "ctype", "lanes", "is_pointer", "is_const"),
+    "row",
     [
         ("float x", "x", "float32", 1, False, False),
         ("const float* __restrict__ x", "x", "float32", 1, True, True),
@@ -53,12 +53,11 @@ def _parameter(declaration: str, language: str = "cuda", **macros: object):
         ("[[maybe_unused]] const __grid_constant__ int n", "n", "int32", 1, False, False),
     ],
 )
-def test_parameter_is_read(declaration, name, ctype, lanes, is_pointer, is_const) -> None:
-    """Type, name, pointer and const of one parameter."""
+def test_parameter_is_read(row) -> None:
+    """A row is the declaration, then name, type, lanes, pointer, const."""
+    declaration, *expected = row
     p = _parameter(declaration)
-    assert (name, ctype, lanes, is_pointer, is_const) == (
-        p.name, p.ctype, p.lanes, p.is_pointer, p.is_const,
-    )  # fmt: skip
+    assert expected == [p.name, p.ctype, p.lanes, p.is_pointer, p.is_const]
 
 
 @pytest.mark.parametrize(
