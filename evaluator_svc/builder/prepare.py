@@ -24,7 +24,7 @@ from kernel_foundry.plan.errors import PlanError
 from kernel_foundry.plan.macros import translation_unit
 from kernel_foundry.plan.parse import parse
 from kernel_foundry.plan.signature import kernels
-from kernel_foundry.plan.tree import Literal, Plan
+from kernel_foundry.plan.tree import Plan, TuneValue
 
 T = TypeVar("T")
 
@@ -110,7 +110,7 @@ def _planned(step: Callable[[], T]) -> T:
         raise CandidateRefusedError(EvaluationOutcome.PLAN_ERROR, (finding,)) from error
 
 
-def _configuration(plan: Plan, request: PrepareRequest) -> dict[str, Literal]:
+def _configuration(plan: Plan, request: PrepareRequest) -> dict[str, TuneValue]:
     return parse_overrides(plan, (f"{s.name}={s.value}" for s in request.configuration))
 
 
@@ -118,7 +118,7 @@ def _units(
     request: PrepareRequest,
     text: CandidateText,
     plan: Plan,
-    configuration: Mapping[str, Literal],
+    configuration: Mapping[str, TuneValue],
     prelude: str,
 ) -> tuple[tuple[TranslationUnit, ...], tuple[int, ...]]:
     units: dict[TranslationUnit, int] = {}
