@@ -4,7 +4,6 @@ An entry that is cut short or altered is as good as absent. Knows nothing of wha
 """
 
 import hashlib
-import os
 import tempfile
 from pathlib import Path
 from typing import Final
@@ -42,7 +41,7 @@ class DiskCache:
             path.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
                 file.write(_MAGIC + hashlib.sha256(content).digest() + content)
-            os.replace(file.name, path)
+            Path(file.name).replace(path)
         except OSError:
             return
 

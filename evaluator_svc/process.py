@@ -3,6 +3,7 @@
 Knows nothing of builders, runners and judges beyond their module's name.
 """
 
+import contextlib
 import os
 import signal
 import socket
@@ -117,10 +118,8 @@ class ChildProcess:
     def kill(self) -> ProcessEnd | None:
         """End it and all it started, at once; return how it ended."""
         if self.is_running:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
         end = self.wait(_REAP_SECONDS)
         self.conversation.close()
         self._stderr.close()
@@ -186,7 +185,7 @@ class ProcessLauncher:
 
 def _start(command: ProcessCommand) -> ChildProcess:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-    stderr = tempfile.TemporaryFile()
+    stderr = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
     try:
         line: tuple[str, ...] = (
             sys.executable, "-P", "-s", "-m", command.module, str(theirs.fileno()),

@@ -93,9 +93,8 @@ def _read(name: str, text: str, kind: type) -> Any:
         return tuple(part.strip() for part in text.split(",") if part.strip())
     if issubclass(kind, Path):
         return Path(text)
+    number = float if kind is float else int
     try:
-        return kind(text)
+        return number(text)
     except ValueError as error:
-        raise InvalidArgumentError(
-            f"{name}={text!r}: expected {kind.__name__}", field=name
-        ) from error
+        raise InvalidArgumentError(f"{name}={text!r}: expected a number", field=name) from error

@@ -70,7 +70,7 @@ class SparePool:
             try:
                 with self._gate.shared():
                     process = self._start()
-            except Exception:
+            except Exception:  # noqa: BLE001
                 # A spare is a convenience: the next `take` meets the same failure and raises it.
                 with self._changed:
                     self._wanted = False

@@ -54,7 +54,7 @@ def _answer(conversation: Conversation, step: Callable[[], tuple[Any, tuple[int,
         message, descriptors = step()
     except KernelFoundryError as error:
         message, descriptors = Failed.of(error), ()
-    except Exception as error:  # The process boundary: a bug must not end the judge.
+    except Exception as error:  # noqa: BLE001  The process boundary: a bug must not end the judge.
         traceback.print_exc()
         message, descriptors = Failed(reason="", message=f"{type(error).__name__}: {error}"), ()
     conversation.send(message, descriptors=descriptors)
@@ -92,7 +92,7 @@ def main() -> None:
         serve(Conversation(Channel(connection, accepts_descriptors=False)))
     except ChannelClosedError:
         pass  # The supervisor is gone.
-    except BaseException:  # The process boundary: stderr is kept by the supervisor.
+    except BaseException:  # noqa: BLE001  The process boundary: stderr is kept by the supervisor.
         traceback.print_exc()
         code = 1
     sys.stderr.flush()

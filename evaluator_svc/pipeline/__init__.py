@@ -1,4 +1,4 @@
-"""The stages of an evaluation: parse, policy, build, bind, correctness, timing, behaviour, diagnosis.
+"""The stages of an evaluation, from parse and policy to behaviour and diagnosis.
 
 Each stage is a function with typed input and output; the first that fails ends the evaluation.
 """

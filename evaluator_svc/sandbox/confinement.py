@@ -11,6 +11,7 @@ Knows nothing of device code.
 
 import ctypes
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from evaluator_svc.sandbox import landlock, limits, seccomp
@@ -54,7 +55,7 @@ def confine(confinement: Confinement, *, outer: tuple[str, ...]) -> IsolationRep
     # A runner whose kernel never ends would outlive a supervisor that was killed.
     libc.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
     libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    steps = {
+    steps: dict[str, Callable[[], None]] = {
         "landlock": lambda: landlock.restrict(
             readable=confinement.readable,
             writable=(confinement.scratch,),

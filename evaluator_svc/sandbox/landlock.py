@@ -5,6 +5,7 @@ Source: https://docs.kernel.org/userspace-api/landlock.html. Knows nothing of wh
 
 import ctypes
 import os
+from pathlib import Path
 from typing import Final
 
 from evaluator_svc.sandbox.mechanism import MechanismUnavailableError, last_error
@@ -25,9 +26,11 @@ _FILE_RIGHTS: Final = 1 | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEVICE
 _RIGHTS_OF_VERSION: Final = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 """Count of file-system rights each ABI version knows; later ones as 5."""
 _TCP_RIGHTS: Final = 0b11
-"""Bind and connect, from version 4 on."""
+"""Bind and connect."""
+_TCP_SINCE: Final = 4
 _SCOPES: Final = 0b11
-"""Abstract UNIX sockets and signals, from version 6 on."""
+"""Abstract UNIX sockets and signals."""
+_SCOPES_SINCE: Final = 6
 
 
 class _RulesetAttributes(ctypes.Structure):
@@ -58,10 +61,11 @@ def restrict(
     handled = (1 << _RIGHTS_OF_VERSION.get(version, 16)) - 1
     attributes = _RulesetAttributes(
         handled_access_fs=handled,
-        handled_access_net=_TCP_RIGHTS if version >= 4 else 0,
-        scoped=_SCOPES if version >= 6 else 0,
+        handled_access_net=_TCP_RIGHTS if version >= _TCP_SINCE else 0,
+        scoped=_SCOPES if version >= _SCOPES_SINCE else 0,
     )
-    size = 24 if version >= 6 else 16 if version >= 4 else 8
+    # Older kernels refuse a structure that is longer than theirs.
+    size = 24 if version >= _SCOPES_SINCE else 16 if version >= _TCP_SINCE else 8
     ruleset = libc.syscall(_CREATE_RULESET, ctypes.byref(attributes), size, 0)
     if ruleset < 0:
         raise last_error("landlock_create_ruleset")
@@ -84,7 +88,7 @@ def _allow(libc: ctypes.CDLL, ruleset: int, path: str, rights: int) -> None:
     except OSError:
         return
     try:
-        if not os.path.isdir(path):
+        if not Path(path).is_dir():
             rights &= _FILE_RIGHTS
         rule = _PathBeneath(allowed_access=rights, parent_fd=descriptor)
         if libc.syscall(_ADD_RULE, ruleset, _RULE_PATH_BENEATH, ctypes.byref(rule), 0) != 0:

@@ -1,0 +1,181 @@
+"""Every kind of bad candidate has its own clear outcome, and costs nothing but itself."""
+
+import time
+
+import pytest
+
+from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.finding import FindingKind
+from kernel_foundry.domain.request import EvaluationLimits
+
+pytestmark = [pytest.mark.sycl, pytest.mark.timeout(120)]
+
+HEAD = """extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
+void scaled_relu(const float* __restrict__ x, const float* __restrict__ weight,
+                 float* __restrict__ out, int count, int cols) {
+  const int i = syclext::this_work_item::get_nd_item<1>().get_global_id(0);
+"""
+
+BODY = "  if (i < count) out[i] = sycl::fmax(x[i], 0.0f) * weight[i % cols];"
+
+PLAN = """def launch(x, weight, out):
+    rows, cols = x.shape
+    scaled_relu[cdiv(rows * cols, 64), 64](x, weight, out, rows * cols, cols)
+"""
+
+
+def candidate(*, body: str = BODY, plan: str = PLAN, head: str = HEAD) -> str:
+    """Return a candidate's text; what is left out is right."""
+    return f"```sycl\n{head}{body}\n}}\n```\n\n```python\n{plan}```\n"
+
+
+_TEMPLATES = """
+template <int N, int M> struct Grow {
+  static constexpr long value = Grow<N - 1, 2 * M>::value + Grow<N - 1, 2 * M + 1>::value;
+};
+template <int M> struct Grow<0, M> { static constexpr long value = M; };
+"""
+
+CASES = {
+    "no code": ("nothing here", EvaluationOutcome.EXTRACTION_FAILED, FindingKind.EXTRACTION, None),
+    "plan syntax error": (
+        candidate(plan="def launch(x, weight, out)\n    pass\n"),
+        EvaluationOutcome.PLAN_ERROR,
+        FindingKind.PLAN,
+        1,
+    ),
+    "unknown kernel": (
+        candidate(plan=PLAN.replace("scaled_relu[", "other[")),
+        EvaluationOutcome.PLAN_ERROR,
+        FindingKind.PLAN,
+        3,
+    ),
+    "argument count": (
+        candidate(plan=PLAN.replace(", cols)", ")")),
+        EvaluationOutcome.PLAN_ERROR,
+        FindingKind.PLAN,
+        3,
+    ),
+    "scalar does not fit": (
+        candidate(plan=PLAN.replace(", cols)", ", 2 ** 40)")),
+        EvaluationOutcome.PLAN_ERROR,
+        FindingKind.PLAN,
+        3,
+    ),
+    "30 GB scratch": (
+        candidate(plan=PLAN.replace("(x, weight", "(empty((30 * 10**9,), uint8), weight")),
+        EvaluationOutcome.PLAN_ERROR,
+        FindingKind.PLAN,
+        None,
+    ),
+    "C++ syntax error": (
+        candidate(body="  if (i < count) out[i] = x[i] +;"),
+        EvaluationOutcome.COMPILE_ERROR,
+        FindingKind.COMPILE_ERROR,
+        5,
+    ),
+    "out of bounds": (
+        candidate(body="  out[(long)i * 1000000000L + 1000000000000L] = 1.0f;"),
+        EvaluationOutcome.CRASHED,
+        FindingKind.ILLEGAL_ACCESS,
+        None,
+    ),
+    "system in device code": (
+        candidate(
+            head='extern "C" SYCL_EXTERNAL int system(const char*);\n' + HEAD,
+            body='  if (i == 0) out[i] = system("touch /tmp/kernel-foundry-was-here");',
+        ),
+        EvaluationOutcome.REJECTED,
+        FindingKind.POLICY,
+        None,
+    ),
+    "output never written": (
+        candidate(body="  if (count < 0) out[i] = x[i];"),
+        EvaluationOutcome.WRONG_RESULT,
+        FindingKind.OUTPUT_NOT_WRITTEN,
+        None,
+    ),
+    "tail never written": (
+        candidate(plan=PLAN.replace("cdiv(rows * cols, 64)", "rows * cols // 64 - 1")),
+        EvaluationOutcome.WRONG_RESULT,
+        None,
+        None,
+    ),
+    "NaN output": (
+        candidate(body="  if (i < count) out[i] = NAN;"),
+        EvaluationOutcome.WRONG_RESULT,
+        FindingKind.NOT_A_NUMBER,
+        None,
+    ),
+    "wrong on another shape": (
+        candidate(body="  if (i < count) out[i] = sycl::fmax(x[i], 0.0f) * weight[i % 96];"),
+        EvaluationOutcome.WRONG_RESULT,
+        None,
+        None,
+    ),
+    "input modified": (
+        candidate(
+            body="  if (i < count) { out[i] = sycl::fmax(x[i], 0.0f) * weight[i % cols];\n"
+            "    const_cast<float*>(x)[i] = 0.0f; }"
+        ),
+        EvaluationOutcome.WRONG_RESULT,
+        FindingKind.INPUT_MODIFIED,
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_bad_candidate_has_its_outcome(judged, case):
+    """Outcome, finding and line are as expected; the judge stays."""
+    text, outcome, kind, line = CASES[case]
+    judge = judged.judge_process
+    evaluation = judged(text)
+    assert evaluation.outcome is outcome, evaluation.findings
+    if kind is not None:
+        found = [f for f in evaluation.findings if f.kind is kind]
+        assert found, evaluation.findings
+        assert line is None or line in [f.line for f in found]
+    assert judged.judge_process == judge
+
+
+def test_a_hung_kernel_costs_its_deadline_only(judged):
+    """An endless loop ends at its limit, and the next candidate is judged at once."""
+    judge = judged.judge_process
+    body = "  volatile int go = 1;\n  while (go) {}\n  out[i] = x[i];"
+    judged(candidate(body=body), limits=EvaluationLimits(run_seconds=0.2))  # now it is built
+    started = time.monotonic()
+    evaluation = judged(candidate(body=body), limits=EvaluationLimits(run_seconds=2.0))
+    took = time.monotonic() - started
+    assert evaluation.outcome is EvaluationOutcome.TIMEOUT
+    assert [f.kind for f in evaluation.findings] == [FindingKind.TIME_LIMIT]
+    assert took < 2.0 + 1.0
+    assert judged(judged.right).passed
+    assert judged.judge_process == judge
+
+
+def test_an_endless_compile_ends_at_its_deadline(judged):
+    """Template recursion is ended as a time-out, and the next candidate is judged."""
+    text = candidate(head=_TEMPLATES + HEAD, body="  out[i] = Grow<26, 1>::value;")
+    started = time.monotonic()
+    evaluation = judged(text, limits=EvaluationLimits(build_seconds=2.0))
+    assert evaluation.outcome is EvaluationOutcome.TIMEOUT, evaluation.findings
+    assert evaluation.findings[0].kind is FindingKind.TIME_LIMIT
+    assert time.monotonic() - started < 2.0 + 1.0
+    assert judged(judged.right).passed
+
+
+def test_a_file_of_the_host_is_neither_included_nor_shown(judged):
+    """No line of the file is found anywhere in the verdict."""
+    evaluation = judged(candidate(head='#include "/etc/passwd"\n' + HEAD))
+    assert evaluation.outcome is EvaluationOutcome.REJECTED
+    assert "root:" not in repr(evaluation)
+
+
+def test_nothing_of_a_rejected_candidate_ran(judged, tmp_path):
+    """A rejected candidate has not left the file that it wanted to write."""
+    mark = tmp_path / "was-here"
+    head = 'extern "C" SYCL_EXTERNAL int system(const char*);\n' + HEAD
+    evaluation = judged(candidate(head=head, body=f'  out[i] = system("touch {mark}");'))
+    assert evaluation.outcome is EvaluationOutcome.REJECTED
+    assert not mark.exists()

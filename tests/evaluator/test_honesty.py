@@ -1,0 +1,52 @@
+"""Claims that cannot be true are found out; honest ones are let through."""
+
+import dataclasses
+
+import pytest
+
+from evaluator_svc.pipeline.honesty import Claim, adds_up, floor_ns, impossible
+from kernel_foundry.domain.device import Peaks
+
+_PEAKS = Peaks(
+    bandwidth_bytes_per_second=1e10,
+    cache_bandwidth_bytes_per_second=4e10,
+    flops_per_second=1e11,
+    launch_ns=1e4,
+)
+_COLD = Claim(samples_ns=(2e6,) * 20, warmup_count=3, wall_ns=300e6)
+_WARM = Claim(samples_ns=(1.5e6,) * 60, warmup_count=3, wall_ns=96e6)
+
+
+def test_honest_times_are_possible():
+    """Cold a little above warm, warm samples filling the wall time, above the floor."""
+    assert impossible(_COLD, _WARM, median_ns=2e6, floor=1e6) is None
+
+
+@pytest.mark.parametrize(
+    ("cold", "warm", "median_ns", "floor", "words"),
+    [
+        (dataclasses.replace(_COLD, wall_ns=1e6), _WARM, 2e6, 0.0, "longer"),
+        (_COLD, dataclasses.replace(_WARM, samples_ns=(1e5,) * 60), 2e6, 0.0, "add up"),
+        (_COLD, _WARM, 5e5, 0.0, "emptied caches"),
+        (_COLD, _WARM, 2e6, 3e6, "bandwidth"),
+        (dataclasses.replace(_COLD, samples_ns=(-1.0,) * 20), _WARM, 2e6, 0.0, "longer"),
+    ],
+)
+def test_impossible_times_are_found_out(cold, warm, median_ns, floor, words):
+    """Each way to claim too little has its own words."""
+    finding = impossible(cold, warm, median_ns=median_ns, floor=floor)
+    assert finding is not None
+    assert words in finding.message
+
+
+def test_a_clock_that_runs_ten_times_slow_leaves_a_gap():
+    """Warm samples must account for the time that the supervisor saw pass."""
+    assert adds_up(_WARM)
+    slow = dataclasses.replace(_WARM, samples_ns=tuple(s / 10 for s in _WARM.samples_ns))
+    assert not adds_up(slow)
+
+
+def test_the_floor_knows_of_the_cache():
+    """Data that stays in the cache may move at the cache's speed."""
+    assert floor_ns(10**7, _PEAKS, in_cache=False) == pytest.approx(5e5)
+    assert floor_ns(10**7, _PEAKS, in_cache=True) == pytest.approx(1.25e5)

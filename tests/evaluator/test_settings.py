@@ -1,0 +1,37 @@
+"""Settings come from the environment, and a wrong value names its variable."""
+
+from pathlib import Path
+
+import pytest
+
+from evaluator_svc.settings import EvaluatorSettings
+from kernel_foundry.errors import InvalidArgumentError
+
+
+def test_each_sort_of_value_is_read():
+    """Numbers, flags, lists and paths."""
+    settings = EvaluatorSettings.from_environment(
+        {
+            "KERNEL_FOUNDRY_THREADS": "3",
+            "KERNEL_FOUNDRY_ALLOW_UNSANDBOXED": "yes",
+            "KERNEL_FOUNDRY_DEVICE_KINDS": "null, sycl",
+            "KERNEL_FOUNDRY_CACHE_DIR": "/var/cache/kf",
+            "KERNEL_FOUNDRY_WARM_SECONDS": "0.5",
+            "UNRELATED": "1",
+        }
+    )
+    assert settings.thread_count == 3
+    assert settings.allow_unsandboxed
+    assert settings.device_kinds == ("null", "sycl")
+    assert settings.cache_dir == Path("/var/cache/kf")
+    assert settings.warm_seconds == 0.5
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("KERNEL_FOUNDRY_THREADS", "two"), ("KERNEL_FOUNDRY_USE_BUBBLEWRAP", "maybe")],
+)
+def test_a_wrong_value_names_its_variable(name, value):
+    """The message says which variable to mend."""
+    with pytest.raises(InvalidArgumentError, match=name):
+        EvaluatorSettings.from_environment({name: value})

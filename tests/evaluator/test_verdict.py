@@ -1,0 +1,90 @@
+"""A right candidate passes, with evidence, and quickly when it was built before."""
+
+import asyncio
+import statistics
+import time
+
+import pytest
+
+from kernel_foundry.domain.task import Task, Workload
+from kernel_foundry.errors import BackendUnavailableError, TaskInvalidError
+
+pytestmark = [pytest.mark.sycl, pytest.mark.timeout(180)]
+
+
+def test_a_right_candidate_passes_with_all_that_a_verdict_has(judged):
+    """Timing, baselines, measures, stages and evidence are there."""
+    evaluation = judged(judged.right)
+    assert evaluation.passed, evaluation.findings
+    timed, held_out = evaluation.workloads
+    assert timed.timing.is_cold
+    assert not timed.warm_timing.is_cold
+    assert len(timed.timing.samples_ns) >= 10
+    low, high = timed.timing.ci95_ns
+    assert low <= timed.timing.median_ns <= high
+    assert evaluation.speedup > 0
+    assert held_out.timing is None
+    assert held_out.correctness.mismatch_count == 0
+    assert evaluation.fitness > 0.2
+    stages = [stage.stage for stage in evaluation.stages]
+    assert {"parse", "policy", "build", "bind", "correctness", "timing", "behaviour",
+            "diagnosis"} == set(stages)  # fmt: skip
+    assert "isolation" in [fact.name for fact in evaluation.evidence]
+
+
+def test_a_verdict_is_quick_when_the_object_is_cached(judged):
+    """With a warm judge a known candidate takes at most 1.5 s in the median."""
+    judged(judged.right)
+    walls = []
+    for _ in range(5):
+        started = time.monotonic()
+        evaluation = judged(judged.right)
+        walls.append(time.monotonic() - started)
+        assert evaluation.compile.cached
+    assert statistics.median(walls) <= 1.5, walls
+
+
+def test_a_retried_request_is_judged_once(judged):
+    """Two calls with one request id get the same verdict, timings included."""
+
+    async def twice() -> tuple[object, object]:
+        request = judged.request(judged.right, request_id="once")
+        return await asyncio.gather(
+            judged.evaluator.evaluate(request), judged.evaluator.evaluate(request)
+        )
+
+    first, second = asyncio.run(twice())
+    assert first is second
+
+
+def test_fresh_baselines_are_measured_with_the_candidate(judged):
+    """At a promotion the baselines' samples are new, not those of admission."""
+    known = judged(judged.right).workloads[0].baselines
+    fresh = judged(judged.right, fresh_baselines=True).workloads[0].baselines
+    assert [b.name for b in fresh] == [b.name for b in known]
+    assert all(f.timing.samples_ns != k.timing.samples_ns for f, k in zip(fresh, known))
+
+
+def test_an_unknown_device_is_our_own_error(judged):
+    """The error names the devices that there are."""
+    with pytest.raises(BackendUnavailableError, match="sycl:0"):
+        asyncio.run(judged.evaluator.admit(judged.task, "sycl:9"))
+
+
+@pytest.mark.parametrize(
+    ("there", "instead"),
+    [
+        ("class Model", "class Other"),
+        ("return torch.relu(x) * self.weight", "raise RuntimeError('no')"),
+        ("def forward", "def ("),
+    ],
+    ids=["no Model", "reference raises", "no Python"],
+)
+def test_a_task_that_is_none_is_said_so(judged, there, instead):
+    """The error is typed and the judge stays."""
+    reference = judged.task.reference.replace(there, instead)
+    judge = judged.judge_process
+    task = Task(name="bad", reference=reference, workloads=(Workload(name="default"),))
+    with pytest.raises(TaskInvalidError):
+        asyncio.run(judged.evaluator.admit(task))
+    assert judged.judge_process == judge
