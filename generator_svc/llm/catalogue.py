@@ -12,7 +12,7 @@ RECIPES: Final = "recipes"
 DEFAULT_MODEL_VARIABLE: Final = "KERNEL_FOUNDRY_MODEL"
 """Environment variable that overrides the default model."""
 
-_PROVIDER_DEFAULTS: Final = {
+PROVIDER_DEFAULTS: Final = {
     "ANTHROPIC_API_KEY": "anthropic/claude-sonnet-4-5",
     "OPENAI_API_KEY": "openai/gpt-5",
     "GEMINI_API_KEY": "gemini/gemini-2.5-pro",
@@ -28,6 +28,6 @@ All are in the cost table of the oldest LiteLLM that we accept, so that USD caps
 def default_models(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the models to offer without being asked, the default first; never empty."""
     chosen = environ.get(DEFAULT_MODEL_VARIABLE, "")
-    configured = [model for key, model in _PROVIDER_DEFAULTS.items() if environ.get(key)]
+    configured = [model for key, model in PROVIDER_DEFAULTS.items() if environ.get(key)]
     names = [chosen] if chosen else []
     return tuple(dict.fromkeys([*names, *configured, RECIPES]))

@@ -212,9 +212,6 @@ class ScriptedModels:
     """`LanguageModels` that answer with prepared replies or raise prepared errors, in order."""
 
     script: list[str | ModelReply | Exception]
-    facts_of_all: ModelFacts = ModelFacts(
-        input_usd_per_token=1e-6, output_usd_per_token=1e-5, max_output_tokens=1000
-    )
     asked: list[ModelRequest] = field(default_factory=list)
     is_closed: bool = False
 
@@ -223,7 +220,9 @@ class ScriptedModels:
 
     async def facts(self, model: str) -> ModelFacts:
         """Return the same facts for every model."""
-        return self.facts_of_all
+        return ModelFacts(
+            input_usd_per_token=1e-6, output_usd_per_token=1e-5, max_output_tokens=1000
+        )
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """Play the next entry of the script."""
@@ -250,7 +249,7 @@ def reply(text: str, finish: FinishReason = FinishReason.STOP) -> ModelReply:
     return ModelReply(text=text, finish=finish, usage=usage)
 
 
-MakeGenerator = Callable[..., tuple[Generator, ScriptedModels]]
+MakeGenerator = Callable[[Iterable[str | ModelReply | Exception]], tuple[Generator, ScriptedModels]]
 
 
 @pytest.fixture
@@ -264,9 +263,9 @@ def make_generator(exchanges: ExchangeLog) -> MakeGenerator:
     """Return a maker of generators whose model plays a script."""
 
     def make(
-        script: Iterable[str | ModelReply | Exception], **options: object
+        script: Iterable[str | ModelReply | Exception],
     ) -> tuple[Generator, ScriptedModels]:
-        models = ScriptedModels(script=list(script), **options)  # type: ignore[arg-type]
+        models = ScriptedModels(script=list(script))
         return Generator(models=models, exchanges=exchanges, clock=lambda: 5.0), models
 
     return make

@@ -7,6 +7,7 @@ import pytest
 
 from generator_svc.budget import Budget, Spending, expected_spending
 from generator_svc.llm.interface import ChatMessage, ModelFacts
+from generator_svc.prompt_writer import PromptWriter
 from kernel_foundry.domain.request import BudgetCaps, ProposalRequest
 from kernel_foundry.errors import LlmConfigurationError, LlmQuotaError
 
@@ -57,8 +58,8 @@ async def test_the_retry_counts_what_the_first_call_cost(
 ) -> None:
     """A cap with room for one call only: the reply is reported, the retry is not made."""
     generator, models = make_generator(["nothing"])
-    (messages, limit) = (generator._prompts.write(request_), 1000)  # noqa: SLF001
-    one_call = expected_spending((("m", _UNPRICED),), messages, limit, BudgetCaps())
+    messages = PromptWriter().write(request_)
+    one_call = expected_spending((("m", _UNPRICED),), messages, 1000, BudgetCaps())
     proposal = await generator.propose(
         replace(request_, caps=BudgetCaps(tokens=one_call.tokens + 100))
     )

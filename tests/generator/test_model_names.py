@@ -1,0 +1,86 @@
+"""Which models there are, and that asking costs no import and no network."""
+
+import subprocess
+import sys
+
+from generator_svc.llm.catalogue import PROVIDER_DEFAULTS, RECIPES, default_models
+from generator_svc.llm.litellm_models import LiteLlmModels
+
+_LOADS_NOTHING = """
+import asyncio, sys
+from pathlib import Path
+from generator_svc.exchange_log import ExchangeLog
+from generator_svc.generator import Generator
+from generator_svc.llm.litellm_models import LiteLlmModels
+
+async def main():
+    models = LiteLlmModels()
+    generator = Generator(models=models, exchanges=ExchangeLog(Path("nowhere")))
+    await models.check(("recipes",))
+    await generator.list_models()
+    await generator.close()
+
+asyncio.run(main())
+print("litellm" in sys.modules)
+"""
+_CALLS_NO_NETWORK = """
+import asyncio, sys
+
+def refuse(event, arguments):
+    if event in ("socket.connect", "socket.getaddrinfo"):
+        raise RuntimeError(f"{event} {arguments}")
+
+sys.addaudithook(refuse)
+from generator_svc.llm.litellm_models import LiteLlmModels
+
+async def main():
+    facts = await LiteLlmModels().facts("openai/gpt-5")
+    print(facts.output_usd_per_token > 0)
+
+asyncio.run(main())
+"""
+
+
+def _run(program: str) -> str:
+    done = subprocess.run(  # noqa: S603  our own text
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=50
+    )
+    return done.stdout.strip()
+
+
+def test_without_a_key_recipes_is_the_default() -> None:
+    """A machine with no key still has a model."""
+    assert default_models({}) == (RECIPES,)
+
+
+def test_with_a_key_its_provider_comes_first() -> None:
+    """Recipes stay available; an empty variable is no key."""
+    models = default_models({"OPENAI_API_KEY": "sk", "ANTHROPIC_API_KEY": ""})
+    assert [model.split("/")[0] for model in models] == ["openai", RECIPES]
+
+
+def test_the_default_can_be_named() -> None:
+    """The user's own choice wins over keys, and is listed once."""
+    environment = {"OPENAI_API_KEY": "sk", "KERNEL_FOUNDRY_MODEL": RECIPES}
+    assert default_models(environment)[0] == RECIPES
+    assert len(default_models(environment)) == 2
+
+
+def test_nothing_loads_litellm_before_a_call_needs_it() -> None:
+    """Making, listing, checking recipes and closing work without the slow import."""
+    assert _run(_LOADS_NOTHING) == "False"
+
+
+def test_loading_litellm_makes_no_connection() -> None:
+    """The cost table is the one in the package."""
+    assert _run(_CALLS_NO_NETWORK) == "True"
+
+
+async def test_every_default_has_a_price() -> None:
+    """USD caps hold for the models that are taken without being named."""
+    models = LiteLlmModels()
+    for name in default_models(dict.fromkeys(PROVIDER_DEFAULTS, "key")):
+        facts = await models.facts(name)
+        assert facts.input_usd_per_token is not None
+        assert facts.output_usd_per_token is not None
+    await models.close()

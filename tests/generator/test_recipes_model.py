@@ -1,0 +1,93 @@
+"""The recipes model walks the same path as any other: router, provider, completion, candidate."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from generator_svc.exchange_log import ExchangeLog
+from generator_svc.generator import Generator
+from generator_svc.llm.litellm_models import LiteLlmModels
+from kernel_foundry.domain.admission import GraphNode
+from kernel_foundry.domain.archive import Selection
+from kernel_foundry.domain.candidate import Operator
+from kernel_foundry.domain.request import BudgetCaps, ProposalRequest
+
+_PROVIDER_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "DEEPSEEK_API_KEY")
+
+
+def _node(name: str, op: str, *arguments: str) -> GraphNode:
+    dtype = "" if op == "output" else "float32"
+    return GraphNode(
+        name=name, op=op, arguments=arguments, keywords=(), dtype=dtype, shape=(2048, 4096)
+    )
+
+
+_SOFTMAX = (
+    _node("x", "placeholder"),
+    _node("softmax", "aten.softmax.int", "%x", "-1"),
+    _node("output", "output", "%softmax"),
+)
+
+
+@pytest.fixture
+def generator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator:
+    """Return a generator on a machine without keys."""
+    for key in (*_PROVIDER_KEYS, "MISTRAL_API_KEY", "KERNEL_FOUNDRY_MODEL"):
+        monkeypatch.delenv(key, raising=False)
+    return Generator(models=LiteLlmModels(), exchanges=ExchangeLog(tmp_path))
+
+
+@pytest.fixture
+def softmax(request_: ProposalRequest) -> ProposalRequest:
+    """Return a request with the operator graph of a softmax and no model named."""
+    admission = request_.admission
+    workloads = tuple(replace(w, graph=_SOFTMAX) for w in admission.workloads)
+    return replace(request_, models=(), admission=replace(admission, workloads=workloads))
+
+
+async def test_recipes_answer_by_default_and_for_nothing(
+    generator: Generator, softmax: ProposalRequest
+) -> None:
+    """No key, no named model, no money: a candidate of the recipes."""
+    proposal = await generator.propose(replace(softmax, caps=BudgetCaps(cost_usd=0.0, tokens=0)))
+    assert proposal.failure == ""
+    assert proposal.candidate is not None
+    assert proposal.candidate.model == "recipes"
+    (usage,) = proposal.usage
+    assert (usage.cost_usd, usage.input_tokens, usage.output_tokens) == (0.0, 0, 0)
+    await generator.close()
+
+
+async def test_recipes_follow_the_seed(generator: Generator, softmax: ProposalRequest) -> None:
+    """The same request has the same candidate."""
+    first, second = [(await generator.propose(softmax)).candidate for _ in range(2)]
+    assert first == second
+    await generator.close()
+
+
+async def test_recipes_get_parent_and_operator(
+    generator: Generator, softmax: ProposalRequest, samples: Any
+) -> None:
+    """A child of recipes is a candidate with its provenance."""
+    parent = samples.passed_elite("a")
+    seed = (await generator.propose(softmax)).candidate
+    assert seed is not None
+    parent = replace(parent, candidate=seed)
+    selection = Selection(operator=Operator.MUTATE, parent=parent, sequence=1)
+    child = (await generator.propose(replace(softmax, selection=selection))).candidate
+    assert child is not None
+    assert child.parents == (seed.digest,)
+    await generator.close()
+
+
+async def test_what_no_recipe_covers_is_said(
+    generator: Generator, request_: ProposalRequest
+) -> None:
+    """Without an operator graph there is no recipe, and the proposal says so at once."""
+    proposal = await generator.propose(replace(request_, models=("recipes",)))
+    assert proposal.candidate is None
+    assert proposal.failure.startswith("recipes cannot do this task: ")
+    assert len(proposal.usage) == 1
+    await generator.close()
