@@ -17,9 +17,8 @@ def run(serving: Coroutine[Any, Any, None]) -> None:
 
     The exit status is 2 for a wrong argument and 3 for something that is missing here.
     """
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("kernel_foundry").setLevel(logging.INFO)
     try:
         asyncio.run(serving)
     except KernelFoundryError as error:

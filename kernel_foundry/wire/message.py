@@ -11,7 +11,7 @@ from enum import Enum
 from functools import cache
 from typing import Any, TypeVar
 
-from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
+from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
 from kernel_foundry.errors import InvalidArgumentError
@@ -54,8 +54,8 @@ def from_message(kind: type[T], message: Message, path: str = "") -> T:
             `metadata["field"]` is the path of the field.
     """
     prefix = f"{path}." if path else ""
-    hints = _field_types(typing.cast("Any", kind))
-    values = {name: _read(hint, message, name, prefix + name) for name, hint in hints.items()}
+    fields = _fields(typing.cast("Any", kind), message.DESCRIPTOR)
+    values = {field.name: _read(field, message, prefix + field.name) for field in fields}
     try:
         return kind(**values)
     except ValueError as error:
@@ -64,7 +64,8 @@ def from_message(kind: type[T], message: Message, path: str = "") -> T:
 
 def read_field(kind: type[T], message: Message, name: str) -> T:
     """Return field `name` of a request or response as `kind`; raises as `from_message`."""
-    return typing.cast("T", _read(kind, message, name, name))
+    field = _field(typing.cast("Any", kind), message.DESCRIPTOR.fields_by_name[name])
+    return typing.cast("T", _read(field, message, name))
 
 
 @cache
@@ -85,10 +86,52 @@ def _invalid(path: str, what: str) -> InvalidArgumentError:
     return InvalidArgumentError(f"{path}: {what}", field=path)
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Field:
+    """A field's type hint and descriptor, taken apart once."""
+
+    name: str
+    kind: Any
+    """Type of the value, or of one item."""
+    is_optional: bool
+    length: int | None
+    """Of a tuple of fixed length."""
+    is_repeated: bool
+    is_message: bool
+    has_presence: bool
+    members: dict[int, Enum | None] | None
+    """Of an enum."""
+
+
 @cache
-def _field_types(kind: type) -> dict[str, Any]:
+def _fields(kind: Any, descriptor: Descriptor) -> tuple[_Field, ...]:
     hints = typing.get_type_hints(kind)
-    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+    return tuple(
+        _field(hints[field.name], descriptor.fields_by_name[field.name])
+        for field in dataclasses.fields(kind)
+    )
+
+
+@cache
+def _field(hint: Any, descriptor: FieldDescriptor) -> _Field:
+    is_optional = isinstance(hint, types.UnionType)
+    if is_optional:
+        (hint,) = (a for a in typing.get_args(hint) if a is not types.NoneType)
+    length = None
+    if typing.get_origin(hint) is tuple:
+        arguments = typing.get_args(hint)
+        hint = arguments[0]
+        length = None if arguments[-1] is Ellipsis else len(arguments)
+    return _Field(
+        name=descriptor.name,
+        kind=hint,
+        is_optional=is_optional,
+        length=length,
+        is_repeated=descriptor.is_repeated,
+        is_message=descriptor.message_type is not None,
+        has_presence=descriptor.has_presence,
+        members=enum_members(hint, descriptor.enum_type) if descriptor.enum_type else None,
+    )
 
 
 @cache
@@ -96,19 +139,14 @@ def _number_by_enum(kind: type[Enum], descriptor: EnumDescriptor) -> dict[Enum |
     return {member: number for number, member in enum_members(kind, descriptor).items()}
 
 
-def _descriptor(message: Message, name: str) -> FieldDescriptor:
-    # The stubs do not know that upb's descriptors have the same attributes.
-    return typing.cast("FieldDescriptor", message.DESCRIPTOR.fields_by_name[name])
-
-
 def _write_dataclass(message: Message, value: Any, path: str) -> None:
     prefix = f"{path}." if path else ""
-    for name in _field_types(value.__class__):
-        _write_field(message, name, getattr(value, name), prefix + name)
+    for field in _fields(value.__class__, message.DESCRIPTOR):
+        _write_field(message, field.name, getattr(value, field.name), prefix + field.name)
 
 
 def _write_field(message: Message, name: str, value: Any, path: str) -> None:
-    field = _descriptor(message, name)
+    field = message.DESCRIPTOR.fields_by_name[name]
     if value is None:
         return
     if field.message_type is not None and field.is_repeated:
@@ -118,58 +156,52 @@ def _write_field(message: Message, name: str, value: Any, path: str) -> None:
         getattr(message, name).SetInParent()
         _write_dataclass(getattr(message, name), value, path)
     else:
-        _write_scalars(message, field, value, path)
+        _write_scalars(message, name, value, path)
 
 
-def _write_scalars(message: Message, field: FieldDescriptor, value: Any, path: str) -> None:
+def _write_scalars(message: Message, name: str, value: Any, path: str) -> None:
+    field = message.DESCRIPTOR.fields_by_name[name]
     try:
         if field.is_repeated:
-            getattr(message, field.name).extend(_scalar(field, item) for item in value)
+            getattr(message, name).extend(_scalar(field.enum_type, item) for item in value)
         else:
-            setattr(message, field.name, _scalar(field, value))
+            setattr(message, name, _scalar(field.enum_type, value))
     except (TypeError, ValueError) as error:
         raise _invalid(path, str(error)) from error
 
 
-def _scalar(field: FieldDescriptor, value: Any) -> Any:
-    if field.enum_type is None:
-        return value
-    return _number_by_enum(value.__class__, field.enum_type)[value]
+def _scalar(enum_type: Any, value: Any) -> Any:
+    return value if enum_type is None else _number_by_enum(value.__class__, enum_type)[value]
 
 
-def _read(kind: Any, message: Message, name: str, path: str) -> Any:
-    field = _descriptor(message, name)
-    value = getattr(message, name)
-    is_optional = typing.get_origin(kind) in (types.UnionType, typing.Union)
-    if is_optional:
-        (kind,) = (a for a in typing.get_args(kind) if a is not types.NoneType)
+def _read(field: _Field, message: Message, path: str) -> Any:
+    value = getattr(message, field.name)
     if field.is_repeated:
         # A sequence has no presence; only tuples of fixed length are optional, never empty.
-        return None if is_optional and not value else _read_tuple(kind, field, value, path)
-    if field.has_presence and not message.HasField(name):
-        if is_optional:
+        return None if field.is_optional and not value else _read_tuple(field, value, path)
+    if field.has_presence and not message.HasField(field.name):
+        if field.is_optional:
             return None
         raise _invalid(path, "is missing")
-    return _read_value(kind, field, value, path)
+    return _read_value(field, value, path)
 
 
-def _read_tuple(kind: Any, field: FieldDescriptor, values: Any, path: str) -> tuple[Any, ...]:
-    item, *rest = typing.get_args(kind)
-    if rest != [Ellipsis] and len(values) != 1 + len(rest):
-        raise _invalid(path, f"expected {1 + len(rest)} values, got {len(values)}")
-    if field.message_type is None and field.enum_type is None:
+def _read_tuple(field: _Field, values: Any, path: str) -> tuple[Any, ...]:
+    if field.length not in (None, len(values)):
+        raise _invalid(path, f"expected {field.length} values, got {len(values)}")
+    if not field.is_message and field.members is None:
         return tuple(values)
     return tuple(
-        _read_value(item, field, value, f"{path}[{index}]") for index, value in enumerate(values)
+        _read_value(field, value, f"{path}[{index}]") for index, value in enumerate(values)
     )
 
 
-def _read_value(kind: Any, field: FieldDescriptor, value: Any, path: str) -> Any:
-    if field.message_type is not None:
-        return from_message(kind, value, path)
-    if field.enum_type is None:
+def _read_value(field: _Field, value: Any, path: str) -> Any:
+    if field.is_message:
+        return from_message(field.kind, value, path)
+    if field.members is None:
         return value
-    member = enum_members(kind, field.enum_type).get(value)
+    member = field.members.get(value)
     if member is None:
-        raise _invalid(path, f"{value} is no {kind.__name__}")
+        raise _invalid(path, f"{value} is no {field.kind.__name__}")
     return member
