@@ -128,10 +128,11 @@ class DeviceSite:
         """End every process of the device."""
         self.builders.close()
         self.runners.close()
+        # Calls to the judge first: one that finds it gone would start another.
+        self.helpers.shutdown()
         with self._judge_lock:
             if self._judge is not None:
                 self._judge.close()
-        self.helpers.shutdown()
 
     def _pool(self, module: str) -> SparePool:
         kind, _, index = self.spec.id.partition(":")

@@ -176,9 +176,7 @@ class Evaluator:
         process.kill()
         self._isolation = ready.isolation
         self._availability.append(
-            Availability(
-                kind=kind, available=ready.device is not None, reason=ready.unavailable
-            )
+            Availability(kind=kind, available=ready.device is not None, reason=ready.unavailable)
         )
         return [self._open(ready)] if ready.device is not None else []
 

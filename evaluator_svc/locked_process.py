@@ -53,7 +53,7 @@ def serve(work: Callable[[Conversation, OpenDevice], None]) -> None:
             opened.device.release()
     except ChannelClosedError:
         pass  # The supervisor is gone, or has no use for this process.
-    except BaseException:  # noqa: BLE001  The process boundary: stderr is kept by the supervisor.
+    except BaseException:  # noqa: BLE001
         sys.excepthook(*sys.exc_info())
         code = 1
     sys.stderr.flush()
@@ -73,7 +73,7 @@ def _open(conversation: Conversation) -> OpenDevice | None:
         conversation.send(Failed.of(error))
         return None
     # Only now, and only here: what it loads must already be locked in.
-    import kernel_foundry_native as native  # noqa: PLC0415
+    import kernel_foundry_native as native  # noqa: PLC0415  loaded only once locked in
 
     process_id = os.getpid()
     try:

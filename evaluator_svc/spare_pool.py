@@ -20,9 +20,7 @@ class SparePool:
         size: Ready processes to keep.
     """
 
-    def __init__(
-        self, start: Callable[[], ChildProcess], *, gate: DeviceGate, size: int
-    ) -> None:
+    def __init__(self, start: Callable[[], ChildProcess], *, gate: DeviceGate, size: int) -> None:
         self._start = start
         self._gate = gate
         self._size = size

@@ -31,9 +31,7 @@ def build(conversation: Conversation, opened: OpenDevice) -> None:
     _serve_compiles(conversation, opened, prepared)
 
 
-def _serve_compiles(
-    conversation: Conversation, opened: OpenDevice, prepared: Prepared
-) -> None:
+def _serve_compiles(conversation: Conversation, opened: OpenDevice, prepared: Prepared) -> None:
     while True:
         request: CompileRequest = conversation.receive(CompileRequest).message
         compiled, code = _compile(opened, prepared.units[request.unit])

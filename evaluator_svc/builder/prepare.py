@@ -57,9 +57,7 @@ def prepare(request: PrepareRequest, prelude: str) -> Prepared:
     _check_policy(text)
     checked = time.perf_counter()
     configuration = _planned(lambda: _configuration(plan, request))
-    units, unit_of_workload = _planned(
-        lambda: _units(request, text, plan, configuration, prelude)
-    )
+    units, unit_of_workload = _planned(lambda: _units(request, text, plan, configuration, prelude))
     source = CandidateSource(
         language=Language(text.language),
         device_code=text.device_code,

@@ -10,9 +10,10 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from evaluator_svc.judge.judge import Judge
+
 from evaluator_svc.channel import Channel, ChannelClosedError
 from evaluator_svc.conversation import Conversation
-from evaluator_svc.judge.judge import Judge
 from evaluator_svc.messages import (
     AdmitRequest,
     BaselinesRequest,
@@ -54,7 +55,7 @@ def _answer(conversation: Conversation, step: Callable[[], tuple[Any, tuple[int,
         message, descriptors = step()
     except KernelFoundryError as error:
         message, descriptors = Failed.of(error), ()
-    except Exception as error:  # noqa: BLE001  The process boundary: a bug must not end the judge.
+    except Exception as error:  # noqa: BLE001
         traceback.print_exc()
         message, descriptors = Failed(reason="", message=f"{type(error).__name__}: {error}"), ()
     conversation.send(message, descriptors=descriptors)
@@ -92,7 +93,7 @@ def main() -> None:
         serve(Conversation(Channel(connection, accepts_descriptors=False)))
     except ChannelClosedError:
         pass  # The supervisor is gone.
-    except BaseException:  # noqa: BLE001  The process boundary: stderr is kept by the supervisor.
+    except BaseException:  # noqa: BLE001
         traceback.print_exc()
         code = 1
     sys.stderr.flush()

@@ -95,16 +95,12 @@ def build(
             log = found.log[-_LOG_CHARACTERS:]
             findings = diagnosis.compile_findings(log, prepared.source.device_code)
             return BuildFailed(
-                failure=CandidateFailed(
-                    outcome=EvaluationOutcome.COMPILE_ERROR, findings=findings
-                ),
+                failure=CandidateFailed(outcome=EvaluationOutcome.COMPILE_ERROR, findings=findings),
                 report=_report(log, spent_ns, cached, 0),
             )
     log = "\n".join(u.log for u in units if u.log)[-_LOG_CHARACTERS:]
     size = sum(len(u.code) for u in units)
-    return Built(
-        codes=tuple(u.code for u in units), report=_report(log, spent_ns, cached, size)
-    )
+    return Built(codes=tuple(u.code for u in units), report=_report(log, spent_ns, cached, size))
 
 
 def check_objects(built: Built, prepared: Prepared) -> CandidateFailed | None:

@@ -174,9 +174,7 @@ class CandidateEvaluation:
         )
         return DrawnInputs(draw=draw, descriptors=descriptors)
 
-    def _verify(
-        self, runner: ChildProcess, workload: WorkloadAdmission
-    ) -> CandidateFailed | None:
+    def _verify(self, runner: ChildProcess, workload: WorkloadAdmission) -> CandidateFailed | None:
         drawn = self._start_draw(workload).result()
         failure = run(runner, drawn, seconds=self._request.limits.run_seconds)
         if failure is not None:

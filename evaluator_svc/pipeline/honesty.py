@@ -61,16 +61,12 @@ def floor_ns(minimal_bytes: int, peaks: Peaks, *, in_cache: bool) -> float:
     return _FLOOR_SHARE * 1e9 * minimal_bytes / bandwidth if bandwidth > 0 else 0.0
 
 
-def impossible(
-    cold: Claim, warm: Claim, *, median_ns: float, floor: float
-) -> Finding | None:
+def impossible(cold: Claim, warm: Claim, *, median_ns: float, floor: float) -> Finding | None:
     """Return why the claims cannot be true, or None."""
     if cold.total_ns > cold.wall_ns or min(cold.best_ns, warm.best_ns) <= 0:
         return _finding("the samples take longer than the time that passed", median_ns, floor)
     if not adds_up(warm):
-        return _finding(
-            "the samples do not add up to the time that passed", median_ns, floor
-        )
+        return _finding("the samples do not add up to the time that passed", median_ns, floor)
     if median_ns < _COLD_SHARE * warm.best_ns:
         return _finding("times with emptied caches are far below warm ones", median_ns, floor)
     if median_ns < floor:

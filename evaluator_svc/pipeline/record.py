@@ -100,9 +100,7 @@ class EvaluationRecord:
     def _evaluation(self, outcome: EvaluationOutcome) -> Evaluation:
         results = tuple(self._workloads.values())
         if outcome not in _MAY_HAVE_TIMING:
-            results = tuple(
-                dataclasses.replace(r, timing=None, warm_timing=None) for r in results
-            )
+            results = tuple(dataclasses.replace(r, timing=None, warm_timing=None) for r in results)
         evaluation = Evaluation(
             candidate=self._candidate,
             task=self._task,

@@ -49,9 +49,7 @@ def load(
     return loaded
 
 
-def run(
-    process: ChildProcess, drawn: DrawnInputs, *, seconds: float
-) -> CandidateFailed | None:
+def run(process: ChildProcess, drawn: DrawnInputs, *, seconds: float) -> CandidateFailed | None:
     """Run the candidate on every seed of one workload."""
     answer = ask_candidate(
         process,

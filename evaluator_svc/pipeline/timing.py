@@ -194,9 +194,7 @@ class WorkloadTimer:
         timed: Timed = answer.message
         if not timed.samples_ns or not all(map(math.isfinite, timed.samples_ns)):
             return CandidateFailed(outcome=EvaluationOutcome.CRASHED, findings=())
-        claim = Claim(
-            samples_ns=timed.samples_ns, warmup_count=timed.warmup_count, wall_ns=wall_ns
-        )
+        claim = Claim(samples_ns=timed.samples_ns, warmup_count=timed.warmup_count, wall_ns=wall_ns)
         return timed, claim
 
     def _impossible(

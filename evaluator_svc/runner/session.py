@@ -82,8 +82,7 @@ class Session:
         """
         started = time.perf_counter()
         programs = [
-            self._program(code, names)
-            for code, names in zip(objects, request.kernels, strict=True)
+            self._program(code, names) for code, names in zip(objects, request.kernels, strict=True)
         ]
         loaded = time.perf_counter()
         try:
@@ -136,9 +135,7 @@ class Session:
         workload.pool_replay = self._replay(workload)
         for index in range(workload.pool.set_count):
             workload.pool_replay.bind(index, workload.pool.addresses(index))
-        return PoolReady(
-            set_count=workload.pool.set_count, pool_bytes=workload.pool.size_bytes
-        )
+        return PoolReady(set_count=workload.pool.set_count, pool_bytes=workload.pool.size_bytes)
 
     def time(self, request: TimeRequest) -> Timed:
         """Take one measurement.
@@ -229,5 +226,3 @@ def _summary(name: str, sequence: LaunchSequence) -> BoundWorkload:
         scratch_bytes=sequence.scratch_bytes,
         kernels=sequence.kernels,
     )
-
-

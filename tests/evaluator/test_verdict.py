@@ -62,7 +62,7 @@ def test_fresh_baselines_are_measured_with_the_candidate(judged):
     known = judged(judged.right).workloads[0].baselines
     fresh = judged(judged.right, fresh_baselines=True).workloads[0].baselines
     assert [b.name for b in fresh] == [b.name for b in known]
-    assert all(f.timing.samples_ns != k.timing.samples_ns for f, k in zip(fresh, known))
+    assert all(f.timing.samples_ns != k.timing.samples_ns for f, k in zip(fresh, known, strict=True))
 
 
 def test_an_unknown_device_is_our_own_error(judged):
