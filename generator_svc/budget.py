@@ -42,6 +42,10 @@ class Budget:
     def __init__(self) -> None:
         self._reserved: dict[str, dict[object, Spending]] = defaultdict(dict)
 
+    def allows(self, run: str, caps: BudgetCaps, spent: Spending, expected: Spending) -> bool:
+        """Tell whether `reserve` would succeed now."""
+        return self._refusal(run, caps, spent, expected) is None
+
     @contextmanager
     def reserve(
         self, run: str, caps: BudgetCaps, spent: Spending, expected: Spending
@@ -51,11 +55,9 @@ class Budget:
         Raises:
             LlmQuotaError: a cap is reached, or spent, reserved and expected together exceed it.
         """
-        total = sum(self._reserved.get(run, {}).values(), spent) + expected
-        if _is_over(caps.cost_usd, spent.cost_usd, total.cost_usd):
-            raise _over("USD", caps.cost_usd, spent.cost_usd, total.cost_usd)
-        if _is_over(caps.tokens, spent.tokens, total.tokens):
-            raise _over("token", caps.tokens, spent.tokens, total.tokens)
+        refusal = self._refusal(run, caps, spent, expected)
+        if refusal is not None:
+            raise refusal
         key = object()
         self._reserved[run][key] = expected
         try:
@@ -64,6 +66,16 @@ class Budget:
             del self._reserved[run][key]
             if not self._reserved[run]:
                 del self._reserved[run]
+
+    def _refusal(
+        self, run: str, caps: BudgetCaps, spent: Spending, expected: Spending
+    ) -> LlmQuotaError | None:
+        total = sum(self._reserved.get(run, {}).values(), spent) + expected
+        if _is_over(caps.cost_usd, spent.cost_usd, total.cost_usd):
+            return _over("USD", caps.cost_usd, spent.cost_usd, total.cost_usd)
+        if _is_over(caps.tokens, spent.tokens, total.tokens):
+            return _over("token", caps.tokens, spent.tokens, total.tokens)
+        return None
 
 
 def expected_spending(

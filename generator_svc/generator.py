@@ -27,7 +27,7 @@ from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.plain import to_json
 from kernel_foundry.domain.request import Proposal, ProposalRequest, TokenUsage
-from kernel_foundry.errors import LlmQuotaError, LlmUnavailableError
+from kernel_foundry.errors import LlmConfigurationError, LlmQuotaError, LlmUnavailableError
 from kernel_foundry.plan import ExtractionError, render, split
 
 _MAX_ATTEMPTS = 2
@@ -35,6 +35,9 @@ _MAX_ATTEMPTS = 2
 
 _DEFAULT_MAX_OUTPUT_TOKENS = 32_768
 """Room for a reasoning model to think and then write two blocks."""
+
+_LEAST_OUTPUT_TOKENS = 8_192
+"""A lower limit would mostly buy replies that are cut off."""
 
 _MAX_REPEATED_REPLY_CHARS = 6_000
 """How much of a useless reply is sent back with the request to do better."""
@@ -90,7 +93,7 @@ class Generator:
         for _ in range(_MAX_ATTEMPTS):
             try:
                 reply = await self._ask(call, messages, usage)
-            except (LlmQuotaError, LlmUnavailableError) as error:
+            except (LlmQuotaError, LlmUnavailableError, LlmConfigurationError) as error:
                 if not usage:
                     raise
                 # The first reply is paid for: its cost must reach the run's books.
@@ -138,14 +141,11 @@ class Generator:
     ) -> ModelReply:
         """Make one call within the caps and store the exchange."""
         request = call.request
-        facts = [(name, await self._models.facts(name)) for name in call.models]
-        limits = [f.max_output_tokens for _, f in facts if f.max_output_tokens is not None]
-        limit = min([self._max_output_tokens, *limits])
         spent = Spending(
             cost_usd=request.spent_usd + sum(u.cost_usd for u in usage),
             tokens=request.spent_tokens + sum(u.input_tokens + u.output_tokens for u in usage),
         )
-        expected = expected_spending(tuple(facts), messages, limit, request.caps)
+        limit, expected = await self._affordable(call, messages, spent)
         with self._budget.reserve(request.run, request.caps, spent, expected):
             reply = await self._models.complete(
                 ModelRequest(
@@ -168,6 +168,25 @@ class Generator:
             )
         )
         return reply
+
+    async def _affordable(
+        self, call: _Call, messages: tuple[ChatMessage, ...], spent: Spending
+    ) -> tuple[int, Spending]:
+        """Return the output limit to ask with, and what the call then costs at most.
+
+        The limit is halved while the caps do not allow it, so that the last of a budget still
+        buys replies; below the least useful limit the budget refuses.
+        """
+        request = call.request
+        facts = tuple([(name, await self._models.facts(name)) for name in call.models])
+        own = [f.max_output_tokens for _, f in facts if f.max_output_tokens is not None]
+        limit = min([self._max_output_tokens, *own])
+        while True:
+            expected = expected_spending(facts, messages, limit, request.caps)
+            fits = self._budget.allows(request.run, request.caps, spent, expected)
+            if fits or limit // 2 < _LEAST_OUTPUT_TOKENS:
+                return limit, expected
+            limit //= 2
 
     def _ask_again(
         self, reply: ModelReply, language: Language, reason: str

@@ -8,6 +8,7 @@ from typing import Final
 import openai
 from litellm import exceptions
 
+from generator_svc.llm.recipes_provider import RecipesBugError
 from kernel_foundry.errors import (
     KernelFoundryError,
     LlmConfigurationError,
@@ -19,6 +20,7 @@ PROVIDER_ERRORS: Final = (openai.OpenAIError, exceptions.BudgetExceededError)
 """Bases of everything that a call may raise; LiteLLM's own classes derive from OpenAI's."""
 
 _CLASSES: Final[tuple[tuple[type[Exception], type[KernelFoundryError], str], ...]] = (
+    (RecipesBugError, KernelFoundryError, "has a bug"),
     (openai.RateLimitError, LlmQuotaError, "is over its rate limit or quota"),
     (exceptions.PaymentRequiredError, LlmQuotaError, "wants to be paid first"),
     (exceptions.BudgetExceededError, LlmQuotaError, "is over its budget"),

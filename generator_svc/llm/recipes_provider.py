@@ -8,6 +8,7 @@ import asyncio
 from typing import Any
 
 from litellm import Choices, Message, ModelResponse, Usage
+from litellm.exceptions import BadRequestError
 from litellm.llms.custom_llm import CustomLLM
 
 from generator_svc.llm.assignment import METADATA_KEY, Assignment
@@ -15,6 +16,10 @@ from kernel_foundry.domain.plain import from_json
 
 PROVIDER = "recipes"
 """LiteLLM's name of the provider; models are called `recipes/<anything>`."""
+
+
+class RecipesBugError(BadRequestError):
+    """A recipe raised what it should not; a bad request is what LiteLLM does not ask again."""
 
 
 class RecipesProvider(CustomLLM):
@@ -26,7 +31,11 @@ class RecipesProvider(CustomLLM):
         What no recipe can do is a refusal, not an error: it is the answer of a model that ran.
         """
         assignment = from_json(Assignment, call["litellm_params"]["metadata"][METADATA_KEY])
-        text, refusal = await asyncio.to_thread(_propose, assignment)
+        try:
+            text, refusal = await asyncio.to_thread(_propose, assignment)
+        except Exception as bug:  # LiteLLM would take it for a lost connection and retry it
+            message = f"{type(bug).__name__}: {bug}"
+            raise RecipesBugError(message, call["model"], PROVIDER) from bug
         return ModelResponse(
             model=f"{PROVIDER}/{call['model']}",
             choices=[

@@ -321,6 +321,18 @@ async def test_caps_hold_before_anything_is_sent(
     assert server.requests == []
 
 
+async def test_a_small_budget_buys_a_shorter_reply(
+    server: OpenAiServer, generator: Generator, request_: ProposalRequest, samples: Any
+) -> None:
+    """The output limit shrinks to what the cap allows, before the budget refuses."""
+    server.script = [completion(samples.REPLY)]
+    for cap_usd in (5.0, 0.2):
+        capped = replace(request_, models=(_MODEL,), caps=BudgetCaps(cost_usd=cap_usd))
+        assert (await generator.propose(capped)).candidate is not None
+    roomy, tight = [request["max_completion_tokens"] for request in server.requests]
+    assert (roomy, tight) == (32_768, 16_384)
+
+
 async def test_a_model_without_a_price_needs_a_token_cap(
     server: OpenAiServer, generator: Generator, request_: ProposalRequest, samples: Any
 ) -> None:
