@@ -55,7 +55,7 @@ def _answer(conversation: Conversation, step: Callable[[], tuple[Any, tuple[int,
         message, descriptors = step()
     except KernelFoundryError as error:
         message, descriptors = Failed.of(error), ()
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:  # noqa: BLE001  a bug must not end the judge
         traceback.print_exc()
         message, descriptors = Failed(reason="", message=f"{type(error).__name__}: {error}"), ()
     conversation.send(message, descriptors=descriptors)
@@ -93,7 +93,7 @@ def main() -> None:
         serve(Conversation(Channel(connection, accepts_descriptors=False)))
     except ChannelClosedError:
         pass  # The supervisor is gone.
-    except BaseException:  # noqa: BLE001
+    except BaseException:  # noqa: BLE001  the supervisor keeps stderr
         traceback.print_exc()
         code = 1
     sys.stderr.flush()

@@ -1,0 +1,210 @@
+"""Admission of a task: everything that is to be known before money is spent on it.
+
+Knows nothing of candidates and of shared buffers.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from evaluator_svc.exchange import MeasurePlan
+from evaluator_svc.judge.baselines import (
+    COMPILE,
+    EAGER,
+    CompileFailedError,
+    compile_seconds,
+    time_baseline,
+)
+from evaluator_svc.judge.cost import count_bytes, count_flops
+from evaluator_svc.judge.graph import export_graph
+from evaluator_svc.judge.input_set import InputSet
+from evaluator_svc.judge.memory import least_bytes, memory_refusal, needed_bytes
+from evaluator_svc.judge.prepared import PreparedWorkload
+from evaluator_svc.judge.screening import screen
+from evaluator_svc.judge.task_module import TaskModule
+from evaluator_svc.judge.tolerance import derive_tolerance
+from kernel_foundry.domain.admission import Admission, GraphNode, WorkloadAdmission
+from kernel_foundry.domain.device import DeviceSpec, Peaks
+from kernel_foundry.domain.evaluation import Baseline, Fact
+from kernel_foundry.domain.task import Task, Tolerance, Workload
+from kernel_foundry.errors import TaskInvalidError
+
+ADMISSION_SEEDS: Final = (101, 102, 103)
+"""Known seeds: admission judges the task, not a candidate."""
+
+_BASELINE_SECONDS: Final = 1.0
+_FLUSH_CACHES: Final = 2
+"""Bytes flushed between samples, in last-level caches."""
+
+
+@dataclass(slots=True)
+class _Findings:
+    refusals: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def admit_task(
+    task: Task,
+    *,
+    device: DeviceSpec,
+    peaks: Peaks,
+    prepare: Callable[[Workload], PreparedWorkload],
+    note: Callable[[Fact], None],
+) -> Admission:
+    """Return what the device's evaluator knows of `task`.
+
+    Args:
+        task: The task.
+        device: Where candidates will run.
+        peaks: Its measured limits.
+        prepare: Loads a workload, or returns it when it is loaded.
+        note: Takes facts about the admission itself, such as compile time.
+
+    Raises:
+        TaskInvalidError: the reference cannot be loaded or run.
+    """
+    found = _Findings()
+    fallback = task.tolerance or Tolerance(rtol=0.0, atol=0.0)
+    for workload in task.workloads:
+        refusal = memory_refusal(_least_bytes(task, workload), device.memory_bytes)
+        if refusal:
+            return _refused(task, device, fallback, f"{workload.name}: {refusal}")
+    prepared = [prepare(workload) for workload in task.workloads]
+    for item in prepared:
+        refusal = memory_refusal(needed_bytes(item.tensors), device.memory_bytes)
+        if refusal:
+            return _refused(task, device, fallback, f"{item.workload.name}: {refusal}")
+    found.refusals += _changed_kinds(prepared)
+    tolerance = _tolerance(task, prepared, found)
+    for item in prepared:
+        _screen(item, tolerance, found)
+    workloads = [
+        _workload_admission(item, device, peaks, found, note=note) for item in prepared
+    ]
+    return Admission(
+        task=task.digest,
+        device=device,
+        workloads=tuple(workloads),
+        tolerance=tolerance,
+        refusals=_unique(found.refusals),
+        warnings=_unique(found.warnings),
+    )
+
+
+def _refused(task: Task, device: DeviceSpec, tolerance: Tolerance, reason: str) -> Admission:
+    return Admission(
+        task=task.digest, device=device, workloads=(), tolerance=tolerance, refusals=(reason,)
+    )
+
+
+def _least_bytes(task: Task, workload: Workload) -> int:
+    """Return what inputs need, without making them; 0 when only real values tell."""
+    module = TaskModule(task, workload)
+    try:
+        return least_bytes(module.input_shapes())
+    except TaskInvalidError:
+        return 0
+    finally:
+        module.close()
+
+
+def _changed_kinds(prepared: Sequence[PreparedWorkload]) -> list[str]:
+    """Return refusals for tensors whose rank or dtype differs between workloads."""
+    first = [(t.name, t.dtype, len(t.shape)) for t in prepared[0].tensors]
+    return [
+        f"{item.workload.name}: ranks, dtypes and names must be those of"
+        f" {prepared[0].workload.name}"
+        for item in prepared[1:]
+        if [(t.name, t.dtype, len(t.shape)) for t in item.tensors] != first
+    ]
+
+
+def _tolerance(
+    task: Task, prepared: Sequence[PreparedWorkload], found: _Findings
+) -> Tolerance:
+    """Return the task's own tolerance, or the widest that its workloads need."""
+    if task.tolerance is not None:
+        return task.tolerance
+    derived = [derive_tolerance([p.input_set(ADMISSION_SEEDS[0])]) for p in prepared]
+    tolerance = max((tolerance for tolerance, _ in derived), key=lambda t: t.rtol)
+    noise = max(noise for _, noise in derived)
+    if noise > tolerance.rtol:
+        found.warnings.append(
+            f"the reference is ill-conditioned: reordering alone changes it by {noise:.1g} of its"
+            f" scale, the tolerance is {tolerance.rtol:g}"
+        )
+    return tolerance
+
+
+def _screen(item: PreparedWorkload, tolerance: Tolerance, found: _Findings) -> None:
+    screening = screen(
+        [item.input_set(seed) for seed in ADMISSION_SEEDS[:2]],
+        tolerance,
+        is_scaled=item.task.tolerance is None,
+        where=item.workload.name,
+    )
+    found.refusals += screening.refusals
+    found.warnings += screening.warnings
+
+
+def _workload_admission(
+    item: PreparedWorkload,
+    device: DeviceSpec,
+    peaks: Peaks,
+    found: _Findings,
+    *,
+    note: Callable[[Fact], None],
+) -> WorkloadAdmission:
+    sets = [item.input_set(seed) for seed in ADMISSION_SEEDS]
+    graph = _graph(item, sets[0], found)
+    flops = count_flops(sets[0], graph)
+    minimal_bytes = count_bytes(item.tensors, graph)
+    is_timed = not item.workload.held_out and not found.refusals
+    return WorkloadAdmission(
+        workload=item.workload.name,
+        held_out=item.workload.held_out,
+        tensors=item.tensors,
+        scalars=item.scalars,
+        graph=graph,
+        flops=flops,
+        minimal_bytes=minimal_bytes,
+        sol_ns=1e9
+        * max(minimal_bytes / peaks.bandwidth_bytes_per_second, flops / peaks.flops_per_second),
+        baselines=_baselines(item, sets, device, found, note) if is_timed else (),
+    )
+
+
+def _graph(
+    item: PreparedWorkload, input_set: InputSet, found: _Findings
+) -> tuple[GraphNode, ...]:
+    try:
+        return export_graph(*input_set.callable_model(), item.tensors)
+    except TaskInvalidError as error:
+        found.warnings.append(f"no operator graph: {error.message}")
+        return ()
+
+
+def _baselines(
+    item: PreparedWorkload,
+    sets: Sequence[InputSet],
+    device: DeviceSpec,
+    found: _Findings,
+    note: Callable[[Fact], None],
+) -> tuple[Baseline, ...]:
+    plan = MeasurePlan(
+        seconds=_BASELINE_SECONDS, flush_bytes=_FLUSH_CACHES * device.cache_bytes
+    )
+    baselines = [time_baseline(EAGER, sets, plan)]
+    try:
+        seconds = compile_seconds(sets)
+        baselines.append(time_baseline(COMPILE, sets, plan))
+    except CompileFailedError as error:
+        found.warnings.append(str(error))
+    else:
+        name = f"torch.compile of {item.task.name}, {item.workload.name}"
+        note(Fact(name=name, value=f"{seconds:.1f} s to compile"))
+    return tuple(baselines)
+
+
+def _unique(messages: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(messages))

@@ -1,0 +1,125 @@
+"""One seed's inputs, parameters and buffers, and the reference bound to them.
+
+The tensors here are the judge's private, pristine copies; no candidate can reach them. Expected
+outputs are computed when first asked for, which the judge does only after the candidate ran.
+"""
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+
+from evaluator_svc.judge.arguments import Arguments, read_arguments
+from evaluator_svc.judge.redraw import RedrawRule, redraw
+from evaluator_svc.judge.task_module import TaskModule, cast_floats, seed_all
+from kernel_foundry.errors import TaskInvalidError
+
+
+class InputSet:
+    """Everything that one seed decides.
+
+    Args:
+        module: The loaded reference.
+        rules: How its parameters are drawn.
+        seed: The same seed gives the same tensors.
+    """
+
+    def __init__(self, module: TaskModule, rules: tuple[RedrawRule, ...], seed: int) -> None:
+        self.module = module
+        self.seed = seed
+        self.arguments: Arguments = read_arguments(module.model, module.input_values(seed))
+        self.state = redraw(rules, seed)
+        self._expected: tuple[torch.Tensor, ...] | None = None
+
+    @property
+    def inputs(self) -> tuple[torch.Tensor, ...]:
+        """Input tensors, in order of forward's arguments."""
+        return self.arguments.tensors
+
+    @property
+    def pristine(self) -> tuple[torch.Tensor, ...]:
+        """Inputs, parameters, buffers: the order of the name table."""
+        return (*self.inputs, *self.state.values())
+
+    def expected(self) -> tuple[torch.Tensor, ...]:
+        """Return the reference's outputs, computed at the first call.
+
+        16-bit tasks are computed in float32 from the rounded inputs, so that a candidate that
+        accumulates more exactly than eager PyTorch is not marked down for it.
+        """
+        if self._expected is None:
+            if self.module.dtype is torch.float32:
+                self._expected = self.run()
+            else:
+                dtypes = [output.dtype for output in self.run()]
+                exact = self.run(dtype=torch.float32)
+                self._expected = tuple(o.to(d) for o, d in zip(exact, dtypes, strict=True))
+        return self._expected
+
+    def run(
+        self,
+        *,
+        dtype: torch.dtype | None = None,
+        inputs: Sequence[torch.Tensor] | None = None,
+        state: Mapping[str, torch.Tensor] | None = None,
+        random_seed: int | None = None,
+    ) -> tuple[torch.Tensor, ...]:
+        """Return contiguous outputs of the reference, with parts of it replaced where given.
+
+        Raises:
+            TaskInvalidError: the reference raises, changes its inputs, or gives something
+                other than tensors.
+        """
+        tensors = self.inputs if inputs is None else inputs
+        values = self.arguments.values(tensors)
+        model = bind_state(self.module.model, self.state if state is None else state)
+        if dtype is not None:
+            values, model = cast_floats(values, dtype), model.to(dtype)
+        seed_all(self.seed if random_seed is None else random_seed)
+        with self.module.user_code("forward()"), torch.no_grad(), self._unchanged(tensors):
+            outputs = list(_flatten(model(*values)))
+        return tuple(output.detach().contiguous() for output in outputs)
+
+    def callable_model(self) -> tuple[nn.Module, list[Any]]:
+        """Return the reference bound to this seed's parameters, and its arguments."""
+        return bind_state(self.module.model, self.state), self.arguments.values(self.inputs)
+
+    @contextmanager
+    def _unchanged(self, tensors: Sequence[torch.Tensor]) -> Iterator[None]:
+        versions = [tensor._version for tensor in tensors]
+        yield
+        for name, tensor, version in zip(self.arguments.names, tensors, versions, strict=True):
+            if tensor._version != version:
+                raise TaskInvalidError(
+                    f"{self.module.task.name}: forward() changes its input {name!r} in place;"
+                    " write it without in-place operations on inputs"
+                )
+
+
+def bind_state(model: nn.Module, state: Mapping[str, torch.Tensor]) -> nn.Module:
+    """Return a copy of `model` that uses the parameters of `state` without copying them.
+
+    Buffers are copied: forward in training mode changes running statistics.
+    """
+    memo: dict[int, Any] = {
+        id(parameter): nn.Parameter(state[path], requires_grad=False)
+        for path, parameter in model.named_parameters()
+    }
+    memo |= {id(buffer): state[path].clone() for path, buffer in model.named_buffers()}
+    return copy.deepcopy(model, memo)
+
+
+def _flatten(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, list | tuple) and value:
+        for item in value:
+            yield from _flatten(item)
+    else:
+        raise TaskInvalidError(
+            f"forward() gives a {type(value).__name__}; expected a tensor, or a tuple or list"
+            " of tensors"
+        )

@@ -1,0 +1,53 @@
+"""Where a draw's tensors lie in a shared buffer: inputs first, outputs in several slots last.
+
+Knows nothing of torch and of values.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from evaluator_svc.exchange import ALIGNMENT_BYTES, OUTPUT_SLOTS, TensorSlot
+from kernel_foundry.domain.admission import NamedTensor, TensorRole
+
+_ELEMENT_BYTES: Final = {
+    "float64": 8,
+    "int64": 8,
+    "float32": 4,
+    "int32": 4,
+    "float16": 2,
+    "bfloat16": 2,
+    "int16": 2,
+}
+"""Every other dtype of the name table takes one byte."""
+
+
+def tensor_bytes(tensor: NamedTensor) -> int:
+    """Return the size of a tensor's elements."""
+    return math.prod(tensor.shape) * _ELEMENT_BYTES.get(tensor.dtype, 1)
+
+
+def lay_out(tensors: Sequence[NamedTensor]) -> tuple[tuple[TensorSlot, ...], int]:
+    """Return a slot for each tensor, in order, and the size of the whole in bytes."""
+    slots: list[TensorSlot] = []
+    end = 0
+    for tensor in tensors:
+        size = tensor_bytes(tensor)
+        copies = OUTPUT_SLOTS if tensor.role is TensorRole.OUTPUT else 1
+        stride = _aligned(max(size, 1))
+        slots.append(
+            TensorSlot(
+                name=tensor.name,
+                role=tensor.role.value,
+                dtype=tensor.dtype,
+                shape=tensor.shape,
+                size_bytes=size,
+                offsets=tuple(end + i * stride for i in range(copies)),
+            )
+        )
+        end += copies * stride
+    return tuple(slots), end
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES

@@ -1,0 +1,45 @@
+"""A workload made ready once: loaded reference, name table, layout.
+
+What stays the same over all evaluations of a task. Knows nothing of seeds that candidates see.
+"""
+
+from evaluator_svc.judge.input_set import InputSet
+from evaluator_svc.judge.layout import lay_out
+from evaluator_svc.judge.name_table import named_scalars, named_tensors
+from evaluator_svc.judge.redraw import redraw_rules
+from evaluator_svc.judge.task_module import TaskModule
+from kernel_foundry.domain.task import Task, Workload
+
+PREPARATION_SEED = 7
+"""Any seed will do: the sets drawn from it decide shapes, never a verdict."""
+
+
+class PreparedWorkload:
+    """One workload of a task, loaded.
+
+    Args:
+        task: The task.
+        workload: One of its workloads.
+
+    Raises:
+        TaskInvalidError: the reference cannot be loaded or run.
+    """
+
+    def __init__(self, task: Task, workload: Workload) -> None:
+        self.task = task
+        self.workload = workload
+        self.module = TaskModule(task, workload)
+        self.rules = redraw_rules(self.module.model)
+        sample = self.input_set(PREPARATION_SEED)
+        outputs = sample.run()
+        self.tensors = named_tensors(self.module.model, sample.arguments, outputs)
+        self.scalars = named_scalars(self.module.model, sample.arguments, self.tensors)
+        self.slots, self.size_bytes = lay_out(self.tensors)
+
+    def input_set(self, seed: int) -> InputSet:
+        """Return inputs and parameters drawn from `seed`."""
+        return InputSet(self.module, self.rules, seed)
+
+    def close(self) -> None:
+        """Forget the loaded reference."""
+        self.module.close()

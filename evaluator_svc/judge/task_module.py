@@ -1,0 +1,163 @@
+"""A task's reference as a live module: its text executed with one workload's sizes.
+
+Whatever the reference raises becomes a `TaskInvalidError` that names the user's own line. The
+text is the user's own, not a candidate's, and runs in the judge. Knows nothing of candidates.
+"""
+
+import ast
+import itertools
+import linecache
+import random
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch import nn
+
+from kernel_foundry.domain.task import Precision, Task, Workload
+from kernel_foundry.errors import TaskInvalidError
+from kernel_foundry.task_source import missing_names, override_sizes, parse_reference
+
+TORCH_DTYPE: Final = {
+    Precision.FP32: torch.float32,
+    Precision.FP16: torch.float16,
+    Precision.BF16: torch.bfloat16,
+}
+"""What each precision casts inputs and weights to."""
+
+_CONSTRUCTION_SEED: Final = 20_260_101
+"""Weights are drawn anew for every evaluation; this one only makes loading reproducible."""
+
+_counter = itertools.count()
+
+
+class TaskModule:
+    """The reference of one task at the sizes of one workload.
+
+    Args:
+        task: The task; its reference is executed here.
+        workload: One of its workloads.
+
+    Raises:
+        TaskInvalidError: the text is no Python, lacks a name, or raises.
+    """
+
+    def __init__(self, task: Task, workload: Workload) -> None:
+        self.task = task
+        self.workload = workload
+        self.dtype = TORCH_DTYPE[task.precision]
+        self._file_name = f"{task.name}-{task.digest[:12]}-{next(_counter)}.py"
+        self._module = ModuleType(self._file_name.removesuffix(".py").replace(".", "_"))
+        self._execute(_sized_tree(task, workload))
+        self.model = self._construct()
+
+    def input_values(self, seed: int) -> list[Any]:
+        """Return what `get_inputs` gives under `seed`, floats cast to the task's precision."""
+        seed_all(seed)
+        with self.user_code("get_inputs()"), torch.no_grad():
+            values = self._module.get_inputs()
+        if not isinstance(values, list | tuple):
+            raise TaskInvalidError(
+                f"{self.task.name}: get_inputs() gives a {type(values).__name__}; expected a list"
+            )
+        return [cast_floats(value, self.dtype) for value in values]
+
+    def input_shapes(self) -> list[Any]:
+        """Return what `get_inputs` gives on the meta device: shapes without memory.
+
+        Raises:
+            TaskInvalidError: it needs real values.
+        """
+        with torch.device("meta"), self.user_code("get_inputs() on the meta device"):
+            return list(self._module.get_inputs())
+
+    @contextmanager
+    def user_code(self, what: str) -> Iterator[None]:
+        """Turn whatever the body raises into a `TaskInvalidError` naming the user's line."""
+        try:
+            yield
+        except TaskInvalidError:
+            raise
+        except (Exception, SystemExit) as error:  # the user's code may raise anything
+            raise TaskInvalidError(
+                f"{self.task.name}: {what} raises {type(error).__name__}: {error}"
+                f"{self._user_line(error)}",
+                task=self.task.name,
+            ) from error
+
+    def close(self) -> None:
+        """Forget the module, so that nothing keeps its tensors alive."""
+        sys.modules.pop(self._module.__name__, None)
+        linecache.cache.pop(self._file_name, None)
+
+    def _execute(self, tree: ast.Module) -> None:
+        text = self.task.reference
+        # Tracebacks and torch.compile look the source up by file name.
+        linecache.cache[self._file_name] = (
+            len(text),
+            None,
+            text.splitlines(keepends=True),
+            self._file_name,
+        )
+        # Dataclasses and torch.compile look the module up by name.
+        sys.modules[self._module.__name__] = self._module
+        seed_all(_CONSTRUCTION_SEED)
+        with self.user_code("the file"):
+            exec(compile(tree, self._file_name, "exec"), self._module.__dict__)
+
+    def _construct(self) -> nn.Module:
+        get_arguments: Callable[[], Any] = getattr(self._module, "get_init_inputs", list)
+        seed_all(_CONSTRUCTION_SEED)
+        with self.user_code("Model(*get_init_inputs())"):
+            model = self._module.Model(*get_arguments())
+        if not isinstance(model, nn.Module):
+            raise TaskInvalidError(f"{self.task.name}: Model is no torch.nn.Module")
+        adopt_plain_tensors(model)
+        model.to(dtype=self.dtype)
+        return model.train(self.task.training).requires_grad_(requires_grad=False)
+
+    def _user_line(self, error: BaseException) -> str:
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [frame for frame in frames if frame.filename == self._file_name]
+        if not own:
+            return ""
+        return f" (line {own[-1].lineno}: {(own[-1].line or '').strip()})"
+
+
+def seed_all(seed: int) -> None:
+    """Seed every global generator that a reference may draw from."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002  references draw from the global one
+
+
+def cast_floats(value: Any, dtype: torch.dtype) -> Any:
+    """Return `value` with the floating-point tensors in it cast to `dtype`."""
+    if isinstance(value, torch.Tensor):
+        return value.to(dtype) if value.is_floating_point() else value
+    if isinstance(value, list | tuple):
+        return [cast_floats(item, dtype) for item in value]
+    return value
+
+
+def adopt_plain_tensors(model: nn.Module) -> None:
+    """Make tensors that are plain attributes buffers, so that they are named, cast and copied."""
+    for module in model.modules():
+        plain = [name for name, value in vars(module).items() if type(value) is torch.Tensor]
+        for name in plain:
+            value = vars(module).pop(name)
+            module.register_buffer(name, value.detach(), persistent=False)
+
+
+def _sized_tree(task: Task, workload: Workload) -> ast.Module:
+    tree = parse_reference(task.reference, file_name=f"{task.name}.py")
+    if missing := missing_names(tree):
+        raise TaskInvalidError(
+            f"{task.name}: no {' and no '.join(missing)} in the reference", task=task.name
+        )
+    return override_sizes(tree, workload.sizes)

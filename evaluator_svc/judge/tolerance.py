@@ -1,0 +1,113 @@
+"""The automatic tolerance: a safe multiple of the rounding noise of a reordered evaluation.
+
+The reference is computed in float64, then in the task's precision, once as it stands and twice
+with every operator's result moved by up to one rounding error (Monte Carlo arithmetic), which is
+what another order of the same operations does. Knows nothing of candidates; `screening` checks
+that nothing trivial passes the result.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_any, tree_map
+
+from evaluator_svc.judge.compare import expect
+from evaluator_svc.judge.input_set import InputSet
+from kernel_foundry.domain.task import Tolerance
+
+_SAFETY: Final = 8.0
+"""Multiple of the noise: other algorithms round more often than a reordering does."""
+
+_FLOOR: Final = {torch.float32: 5e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
+"""Least tolerance: room for own exp and erf of float32 accuracy, and for rounding to 16 bits a
+few times; far less than what float16 or TF32 inside a float32 task costs (1e-3)."""
+
+_CEILING: Final = {torch.float32: 5e-3, torch.float16: 5e-2, torch.bfloat16: 1e-1}
+"""Most that is granted, in units of the row's scale: more would check nothing."""
+
+_NOISE_SEEDS: Final = (1, 2)
+
+_EXACT_RESULTS: Final = frozenset({"floor", "ceil", "round", "trunc", "sign", "one_hot"})
+"""Operators whose float results are whole numbers in any order of evaluation."""
+
+
+def derive_tolerance(sets: Sequence[InputSet]) -> tuple[Tolerance, float]:
+    """Return the tolerance for outputs like those of `sets`, and the noise it rests on.
+
+    The noise is the largest |error| / (scale + |expected|) seen, dimensionless; it is above the
+    tolerance when the reference is too ill-conditioned for its own precision.
+    """
+    noise = max(_rounding_noise(input_set) for input_set in sets)
+    dtype = sets[0].module.dtype
+    bound = min(max(_SAFETY * noise, _FLOOR[dtype]), _CEILING[dtype])
+    bound = float(f"{bound:.1e}")
+    return Tolerance(rtol=bound, atol=bound), noise
+
+
+def _rounding_noise(input_set: InputSet) -> float:
+    exact = input_set.run(dtype=torch.float64)
+    dtype = input_set.module.dtype
+    noise = _distance(input_set.expected(), exact)
+    for seed in _NOISE_SEEDS:
+        with RoundingNoise(relative=torch.finfo(dtype).eps / 2, seed=seed):
+            perturbed = input_set.run()
+        noise = max(noise, _distance(perturbed, exact))
+    return noise
+
+
+def _distance(actual: Sequence[torch.Tensor], exact: Sequence[torch.Tensor]) -> float:
+    worst = 0.0
+    for a, e in zip(actual, exact, strict=True):
+        if not a.is_floating_point() or not a.numel():
+            continue
+        expected = expect(e, is_scaled=True)
+        assert expected.scale is not None
+        shape = (expected.groups, expected.inner)
+        error = (a.double().reshape(shape) - e.double().reshape(shape)).abs_()
+        error /= e.double().reshape(shape).abs() + expected.scale[:, None].double()
+        worst = max(worst, float(error.nan_to_num_(nan=0.0, posinf=0.0).max()))
+    return worst
+
+
+class RoundingNoise(TorchDispatchMode):
+    """While active, moves every float result of an operator by up to one rounding error.
+
+    Args:
+        relative: Largest relative change: half a unit in the last place.
+        seed: Of the changes.
+    """
+
+    def __init__(self, *, relative: float, seed: int) -> None:
+        super().__init__()
+        self._relative = relative
+        self._generator = torch.Generator().manual_seed(seed)
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Run the operator, then perturb what it made anew."""
+        result = func(*args, **(kwargs or {}))
+        schema = func._schema
+        makes_new = not schema.is_mutable and all(r.alias_info is None for r in schema.returns)
+        name = schema.name.partition("::")[2]
+        if not makes_new or name in _EXACT_RESULTS or not tree_any(_is_float, args):
+            return result
+        return tree_map(self._perturb, result)
+
+    def _perturb(self, value: Any) -> Any:
+        if not _is_float(value):
+            return value
+        factor = torch.rand(value.shape, generator=self._generator, dtype=torch.float32)
+        factor = factor.mul_(2.0).sub_(1.0).mul_(self._relative)
+        # Rounding again would eat changes of less than one unit: add them in double.
+        return (value.double() * (1.0 + factor.double())).to(value.dtype)
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
