@@ -46,7 +46,9 @@ def _show(console: Console, capabilities: Capabilities) -> None:
     console.print(table)
     for kind in capabilities.availability:
         if not kind.available:
-            console.print(f"{kind.kind}: not available: {kind.reason}", style="yellow", markup=False)
+            console.print(
+                f"{kind.kind}: not available: {kind.reason}", style="yellow", markup=False
+            )
     isolation = capabilities.isolation
     console.print(f"isolation: {', '.join(isolation.mechanisms) or 'none'}")
     for missing in isolation.missing:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kernel_foundry.cli.options import device_of, json_option, open_foundry, target_options
-from kernel_foundry.cli.view import duration, evaluation_object, speedup_text, timing_text
+from kernel_foundry.view import duration, evaluation_object, speedup_text, timing_text
 from kernel_foundry.domain.evaluation import Evaluation, Setting
 from kernel_foundry.domain.finding import Severity
 from kernel_foundry.domain.request import EvaluationLimits

@@ -11,7 +11,7 @@ from rich.progress import Progress as RichProgress
 from rich.text import Text
 
 from kernel_foundry.budget import Budget, Spent
-from kernel_foundry.cli.view import duration, speedup_text
+from kernel_foundry.view import duration, speedup_text
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.progress import Admitted, Ended, Event, Judged
 

@@ -100,7 +100,11 @@ def command(
         with progress:
             if resume:
                 ended = foundry.resume(
-                    run_name, budget=budget, limits=limits, in_flight=in_flight, listener=progress.on
+                    run_name,
+                    budget=budget,
+                    limits=limits,
+                    in_flight=in_flight,
+                    listener=progress.on,
                 )
             else:
                 assert task is not None

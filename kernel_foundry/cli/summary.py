@@ -5,7 +5,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from kernel_foundry.cli.view import duration, speedup_text, timing_text
+from kernel_foundry.view import duration, speedup_text, timing_text
 from kernel_foundry.client import Foundry
 from kernel_foundry.domain.archive import ArchiveStats, Elite
 from kernel_foundry.domain.evaluation import Evaluation
@@ -57,7 +57,9 @@ def show_archive_map(console: Console, elites: tuple[Elite, ...]) -> None:
             for algorithm in range(LEVELS):
                 elite = cells.get((memory, algorithm, synchronization))
                 text = speedup_text(elite.evaluation.speedup) if elite else "·"
-                row.append(f"[bold green]{text}[/]" if elite is not None and elite is best else text)
+                row.append(
+                    f"[bold green]{text}[/]" if elite is not None and elite is best else text
+                )
         table.add_row(*row)
     console.print(table)
 

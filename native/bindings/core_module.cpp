@@ -1,0 +1,112 @@
+// What needs no device: shared buffers, comparison, and the measuring loop for Python callables.
+#include <pybind11/functional.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <functional>
+#include <limits>
+#include <memory>
+
+#include "compare.hpp"
+#include "errors.hpp"
+#include "host_device.hpp"
+#include "host_memory.hpp"
+#include "measure.hpp"
+#include "measurement.hpp"
+#include "null_device.hpp"
+#include "shared_buffer.hpp"
+
+namespace py = pybind11;
+
+namespace kernel_foundry {
+namespace {
+
+using Unlocked = py::call_guard<py::gil_scoped_release>;
+
+// A Python function as something to measure; it owns its outputs, so there is nothing to poison.
+class CallableTrial final : public Trial {
+ public:
+  CallableTrial(std::function<void(std::size_t)> call, std::size_t flush_bytes)
+      : call_(std::move(call)), flush_bytes_(flush_bytes), host_(open_null_device(0)) {}
+
+  void poison(std::size_t) override {}
+  void flush() override {
+    if (flush_bytes_ > 0) host_->flush(flush_bytes_);
+  }
+  void run(std::size_t set) override { call_(set); }  // pybind11's wrapper takes the GIL
+  [[nodiscard]] double device_ns() const override {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  void keep(std::size_t, std::size_t) override {}
+
+ private:
+  std::function<void(std::size_t)> call_;
+  std::size_t flush_bytes_;
+  std::shared_ptr<Device> host_;
+};
+
+Measurement measure_callable(std::function<void(std::size_t)> call, const MeasureOptions& options,
+                             std::size_t flush_bytes) {
+  CallableTrial trial(std::move(call), flush_bytes);
+  const py::gil_scoped_release unlocked;
+  return measure(trial, options, MedianCriterion(options.stopping));
+}
+
+void bind_shared_buffer(py::module_& m) {
+  py::classh<SharedBuffer>(m, "SharedBuffer", py::buffer_protocol(),
+                           "Memory shared with another process through a file descriptor.")
+      .def_static("create", &SharedBuffer::create, py::arg("size_bytes"))
+      .def_static("open", &SharedBuffer::open, py::arg("fd"), py::arg("size_bytes"),
+                  py::arg("read_only") = false)
+      .def("close", &SharedBuffer::close)
+      .def_property_readonly("fd", &SharedBuffer::fd)
+      .def_property_readonly("address", &SharedBuffer::address)
+      .def_property_readonly("size_bytes", &SharedBuffer::size_bytes)
+      .def_buffer([](SharedBuffer& buffer) {
+        return py::buffer_info(reinterpret_cast<std::uint8_t*>(buffer.address()),
+                               static_cast<py::ssize_t>(buffer.size_bytes()), buffer.read_only());
+      });
+}
+
+Comparison compare_outputs(std::uintptr_t actual, std::uintptr_t expected, std::string dtype,
+                           std::size_t count, double rtol, double atol, std::uintptr_t scale,
+                           std::size_t groups, std::size_t inner) {
+  return compare(actual, expected,
+                 {std::move(dtype), count, rtol, atol, scale, groups, inner});
+}
+
+void bind_compare(py::module_& m) {
+  py::classh<Comparison>(m, "Comparison", "What a comparison of two tensors found.")
+      .def_readonly("mismatch_count", &Comparison::mismatch_count)
+      .def_readonly("max_abs_error", &Comparison::max_abs_error)
+      .def_readonly("max_rel_error", &Comparison::max_rel_error)
+      .def_readonly("first_mismatch", &Comparison::first_mismatch)
+      .def_readonly("nan_count", &Comparison::nan_count)
+      .def_readonly("inf_count", &Comparison::inf_count)
+      .def_readonly("poisoned_count", &Comparison::poisoned_count)
+      .def_readonly("constant_factor", &Comparison::constant_factor);
+  m.def("compare", &compare_outputs, py::kw_only(), py::arg("actual"), py::arg("expected"),
+        py::arg("dtype"), py::arg("count"), py::arg("rtol"), py::arg("atol"), py::arg("scale") = 0,
+        py::arg("groups") = 1, py::arg("inner") = 1, Unlocked(),
+        "Compare every element; `scale` is the address of `groups` float32 values or 0.");
+}
+
+}  // namespace
+}  // namespace kernel_foundry
+
+PYBIND11_MODULE(_core, m) {
+  using namespace kernel_foundry;
+  m.doc() = "What needs no device.";
+  bind_errors();
+  bind_measurement(m);
+  bind_shared_buffer(m);
+  bind_compare(m);
+  m.attr("POISON_BYTE") = py::int_(poison_byte);
+  m.def("measure_callable", &measure_callable, py::arg("call"), py::arg("options"), py::kw_only(),
+        py::arg("flush_bytes"), "Measure `call(set)` with the loop that measures candidates.");
+  m.def("same_bytes", &same_bytes, py::arg("a"), py::arg("b"), py::arg("size_bytes"), Unlocked());
+  m.def("copy", &copy, py::arg("to"), py::arg("from_"), py::arg("size_bytes"), Unlocked());
+  m.def("fill", &fill, py::arg("address"), py::arg("size_bytes"), py::arg("byte"), Unlocked());
+  m.def("keep_memory", &keep_memory, "Make malloc keep freed memory, as caching allocators do.");
+  m.def("cache_bytes", &last_level_cache_bytes, "Size of the last-level cache.");
+}

@@ -1,0 +1,43 @@
+#include "measurement.hpp"
+
+#include <pybind11/stl.h>
+
+#include "measure.hpp"
+
+namespace py = pybind11;
+
+namespace kernel_foundry {
+
+void bind_measurement(py::module_& m) {
+  py::classh<MeasureOptions>(m, "MeasureOptions", py::module_local(), "How a measurement is taken.")
+      .def(py::init([](std::size_t warmup_calls, std::size_t min_samples, std::size_t max_samples,
+                       double max_seconds, double target_half_width, std::size_t set_count,
+                       std::uint64_t order_seed, bool is_cold, std::size_t keep_count,
+                       double stop_above_ns) {
+             MeasureOptions options;
+             options.warmup_calls = warmup_calls;
+             options.set_count = set_count;
+             options.order_seed = order_seed;
+             options.is_cold = is_cold;
+             options.keep_count = keep_count;
+             options.stopping = {min_samples, max_samples, max_seconds, target_half_width,
+                                 stop_above_ns};
+             return options;
+           }),
+           py::kw_only(), py::arg("warmup_calls"), py::arg("min_samples"), py::arg("max_samples"),
+           py::arg("max_seconds"), py::arg("target_half_width"), py::arg("set_count"),
+           py::arg("order_seed"), py::arg("is_cold"), py::arg("keep_count") = 0,
+           py::arg("stop_above_ns") = 0.0);
+
+  py::classh<Measurement>(m, "Measurement", py::module_local(), "Raw samples and why they ended.")
+      .def_readonly("samples_ns", &Measurement::samples_ns)
+      .def_readonly("device_ns", &Measurement::device_ns)
+      .def_readonly("stop_reason", &Measurement::stop_reason)
+      .def_readonly("discarded_count", &Measurement::discarded_count)
+      .def_readonly("warmup_count", &Measurement::warmup_count)
+      .def_readonly("elapsed_ns", &Measurement::elapsed_ns)
+      .def_readonly("half_width", &Measurement::half_width)
+      .def_readonly("kept", &Measurement::kept);
+}
+
+}  // namespace kernel_foundry

@@ -1,0 +1,56 @@
+// Element types of tensors and how their values are read.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <string>
+
+namespace kernel_foundry {
+
+struct Float16 {
+  std::uint16_t bits;
+};
+
+struct BFloat16 {
+  std::uint16_t bits;
+};
+
+// The value of an element as double: exact for every type but 64-bit integers beyond 2^53.
+template <typename T>
+double value_of(T element) {
+  return static_cast<double>(element);
+}
+
+inline double value_of(BFloat16 element) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(element.bits) << 16);
+}
+
+inline double value_of(Float16 element) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(element.bits & 0x8000u) << 16;
+  const std::uint32_t exponent = (element.bits >> 10) & 0x1Fu;
+  const std::uint32_t fraction = element.bits & 0x3FFu;
+  if (exponent == 0) {
+    const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
+    return sign != 0 ? -magnitude : magnitude;
+  }
+  const std::uint32_t wide = exponent == 31 ? 255u : exponent + 112u;
+  return std::bit_cast<float>(sign | (wide << 23) | (fraction << 13));
+}
+
+// Calls `visit` with a value of the element type that torch calls `dtype`; returns false when
+// there is no such type.
+template <typename Visitor>
+bool visit_element_type(const std::string& dtype, Visitor&& visit) {
+  if (dtype == "float32") return visit(float{}), true;
+  if (dtype == "float64") return visit(double{}), true;
+  if (dtype == "float16") return visit(Float16{}), true;
+  if (dtype == "bfloat16") return visit(BFloat16{}), true;
+  if (dtype == "int32") return visit(std::int32_t{}), true;
+  if (dtype == "int64") return visit(std::int64_t{}), true;
+  if (dtype == "int16") return visit(std::int16_t{}), true;
+  if (dtype == "int8") return visit(std::int8_t{}), true;
+  if (dtype == "uint8" || dtype == "bool") return visit(std::uint8_t{}), true;
+  return false;
+}
+
+}  // namespace kernel_foundry

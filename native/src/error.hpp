@@ -1,0 +1,46 @@
+// Errors of the native layer. The candidate's faults (compile, load, launch) have types of their
+// own, so that Python can turn them into outcomes without reading a message.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace kernel_foundry {
+
+class NativeError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// The driver, its library or a device is not there; the text is the loader's own.
+class DriverUnavailableError : public NativeError {
+ public:
+  using NativeError::NativeError;
+};
+
+// The driver or the operating system refused a call of ours.
+class DriverError : public NativeError {
+ public:
+  using NativeError::NativeError;
+};
+
+// The source does not compile; the text is the compiler's log.
+class CompileError : public NativeError {
+ public:
+  using NativeError::NativeError;
+};
+
+// Object code that the driver does not take.
+class LoadError : public NativeError {
+ public:
+  using NativeError::NativeError;
+};
+
+// A launch that the driver refused.
+class LaunchError : public NativeError {
+ public:
+  using NativeError::NativeError;
+};
+
+}  // namespace kernel_foundry

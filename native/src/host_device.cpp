@@ -1,0 +1,64 @@
+#include "host_device.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace kernel_foundry {
+namespace {
+
+class HostBuffer final : public Buffer {
+ public:
+  explicit HostBuffer(std::size_t size_bytes) : pages_(size_bytes) {}
+  [[nodiscard]] std::uintptr_t address() const noexcept override { return pages_.address(); }
+  [[nodiscard]] std::size_t size_bytes() const noexcept override { return pages_.size_bytes(); }
+
+ private:
+  Pages pages_;
+};
+
+}  // namespace
+
+std::unique_ptr<Buffer> HostDevice::allocate(std::size_t size_bytes) {
+  return std::make_unique<HostBuffer>(size_bytes);
+}
+
+void HostDevice::fill(std::uintptr_t address, std::size_t size_bytes, unsigned char byte) {
+  kernel_foundry::fill(address, size_bytes, byte);
+}
+
+void HostDevice::copy(std::uintptr_t to, std::uintptr_t from, std::size_t size_bytes) {
+  kernel_foundry::copy(to, from, size_bytes);
+}
+
+void HostDevice::flush(std::size_t size_bytes) {
+  if (!flushed_ || flushed_->size_bytes() != size_bytes) {
+    flushed_ = std::make_unique<Pages>(size_bytes);
+  }
+  // A write allocates the line in the cache of the core that writes, so every core takes part.
+  kernel_foundry::fill(flushed_->address(), size_bytes, 1);
+}
+
+std::size_t last_level_cache_bytes() {
+  std::size_t largest = 0;
+  const std::filesystem::path caches = "/sys/devices/system/cpu/cpu0/cache";
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(caches, ignored)) {
+    std::ifstream file(entry.path() / "size");
+    std::size_t size = 0;
+    char unit = 'K';
+    if (file >> size >> unit) largest = std::max(largest, size << (unit == 'M' ? 20 : 10));
+  }
+  // Some sandboxes and machines hide the caches; a usual server's share is assumed then.
+  return largest == 0 ? std::size_t{32} << 20 : largest;
+}
+
+std::size_t host_memory_bytes() {
+  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+         static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
+}
+
+}  // namespace kernel_foundry

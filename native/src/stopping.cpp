@@ -1,0 +1,48 @@
+#include "stopping.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace kernel_foundry {
+namespace {
+
+// A candidate is dropped early only when its best sample is this much behind; noise on a shared
+// machine stays well below.
+constexpr double clearly_slower = 1.5;
+constexpr std::size_t samples_before_dropping = 3;
+
+}  // namespace
+
+double relative_half_width(const std::vector<double>& samples) {
+  const std::size_t count = samples.size();
+  if (count < 6) return std::numeric_limits<double>::infinity();
+  std::vector<double> sorted = samples;
+  std::sort(sorted.begin(), sorted.end());
+  // Ranks of the interval by the normal approximation of the binomial: n/2 ∓ 1.96 √n/2.
+  const double n = static_cast<double>(count);
+  const double reach = 0.98 * std::sqrt(n);
+  const auto low = static_cast<std::size_t>(std::max(0.0, std::floor(n / 2 - reach)));
+  const auto high = static_cast<std::size_t>(std::min(n - 1, std::ceil(n / 2 + reach)));
+  return (sorted[high] - sorted[low]) / 2 / sorted[count / 2];
+}
+
+std::optional<std::string> MedianCriterion::finished(const std::vector<double>& samples_ns,
+                                                     double elapsed_seconds) const {
+  const std::size_t count = samples_ns.size();
+  if (options_.stop_above_ns > 0 && count >= samples_before_dropping &&
+      *std::min_element(samples_ns.begin(), samples_ns.end()) >
+          clearly_slower * options_.stop_above_ns) {
+    return "slower_than_incumbent";
+  }
+  if (count >= options_.min_samples &&
+      relative_half_width(samples_ns) <= options_.target_half_width) {
+    return "converged";
+  }
+  if (count >= options_.max_samples) return "max_samples";
+  // One sample has to be there, however slow a call is.
+  if (count >= 1 && elapsed_seconds >= options_.max_seconds) return "budget";
+  return std::nullopt;
+}
+
+}  // namespace kernel_foundry

@@ -1,0 +1,43 @@
+// When a measurement has enough samples.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kernel_foundry {
+
+// Half-width of the 95 % confidence interval of the median over the median, from order
+// statistics (no assumption on the distribution); infinity below six samples.
+[[nodiscard]] double relative_half_width(const std::vector<double>& samples);
+
+// Decides after each sample whether to stop; returns the reason when it does.
+class StoppingCriterion {
+ public:
+  virtual ~StoppingCriterion() = default;
+  [[nodiscard]] virtual std::optional<std::string> finished(const std::vector<double>& samples_ns,
+                                                            double elapsed_seconds) const = 0;
+};
+
+// Stops when the median is known well enough, at a sample or time budget, or when the best
+// sample is far behind an incumbent's median.
+class MedianCriterion final : public StoppingCriterion {
+ public:
+  struct Options {
+    std::size_t min_samples = 10;
+    std::size_t max_samples = 1000;
+    double max_seconds = 1;
+    double target_half_width = 0.01;
+    double stop_above_ns = 0;  // 0: never
+  };
+
+  explicit MedianCriterion(Options options) : options_(options) {}
+  [[nodiscard]] std::optional<std::string> finished(const std::vector<double>& samples_ns,
+                                                    double elapsed_seconds) const override;
+
+ private:
+  Options options_;
+};
+
+}  // namespace kernel_foundry

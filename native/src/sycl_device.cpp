@@ -1,0 +1,243 @@
+#include "sycl_device.hpp"
+
+#include <CL/cl.h>
+
+#include <chrono>
+#include <limits>
+#include <sycl/backend.hpp>
+#include <sycl/sycl.hpp>
+
+#include "error.hpp"
+#include "host_device.hpp"
+#include "sycl_arguments.hpp"
+
+namespace kernel_foundry {
+namespace {
+
+namespace syclexp = sycl::ext::oneapi::experimental;
+using ExecutableBundle = sycl::kernel_bundle<sycl::bundle_state::executable>;
+
+// In the SPIR-V a free-function kernel `name` carries this prefix.
+std::string spirv_name(const std::string& kernel) { return "__sycl_kernel_" + kernel; }
+
+void check_cl(cl_int code, const char* call) {
+  if (code != CL_SUCCESS) throw DriverError(std::string(call) + " failed: " + std::to_string(code));
+}
+
+// The SPIR-V of the program that a built kernel belongs to.
+std::string spirv_of(const sycl::kernel& kernel) {
+  cl_kernel native = sycl::get_native<sycl::backend::opencl>(kernel);
+  cl_program program = nullptr;
+  check_cl(clGetKernelInfo(native, CL_KERNEL_PROGRAM, sizeof program, &program, nullptr),
+           "clGetKernelInfo");
+  std::size_t size = 0;
+  check_cl(clGetProgramInfo(program, CL_PROGRAM_IL, 0, nullptr, &size), "clGetProgramInfo");
+  std::string code(size, '\0');
+  check_cl(clGetProgramInfo(program, CL_PROGRAM_IL, size, code.data(), nullptr),
+           "clGetProgramInfo");
+  return code;
+}
+
+class SyclProgram final : public Program {
+ public:
+  SyclProgram(std::vector<std::string> names, const ExecutableBundle& bundle)
+      : names_(std::move(names)) {
+    for (const std::string& name : names_) {
+      kernels_.push_back(bundle.ext_oneapi_get_kernel(spirv_name(name)));
+    }
+  }
+
+  [[nodiscard]] const std::vector<std::string>& kernel_names() const noexcept override {
+    return names_;
+  }
+
+  [[nodiscard]] const sycl::kernel& kernel(const std::string& name) const {
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      if (names_[i] == name) return kernels_[i];
+    }
+    throw LaunchError("the program has no kernel called " + name);
+  }
+
+ private:
+  std::vector<std::string> names_;
+  std::vector<sycl::kernel> kernels_;
+};
+
+// SYCL counts dimensions with the fastest last; grid and block come with x first.
+template <int N>
+sycl::nd_range<N> range_of(const Launch& launch) {
+  sycl::range<N> global, local;
+  for (int d = 0; d < N; ++d) {
+    const auto from = static_cast<std::size_t>(N - 1 - d);
+    local[d] = launch.block[from];
+    global[d] = launch.grid[from] * launch.block[from];
+  }
+  return {global, local};
+}
+
+class SyclDevice final : public HostDevice {
+ public:
+  explicit SyclDevice(const sycl::device& device)
+      : queue_(std::make_unique<sycl::queue>(
+            device, sycl::property_list{sycl::property::queue::in_order(),
+                                        sycl::property::queue::enable_profiling()})) {
+    namespace info = sycl::info::device;
+    facts_.name = device.get_info<info::name>();
+    facts_.vendor = device.get_info<info::vendor>();
+    facts_.architecture = "spir64-" + std::string(device.is_cpu() ? "cpu" : "gpu");
+    facts_.driver_version = device.get_info<info::driver_version>();
+    facts_.compiler_version = "libsycl " + std::to_string(__LIBSYCL_MAJOR_VERSION) + "." +
+                              std::to_string(__LIBSYCL_MINOR_VERSION) + "." +
+                              std::to_string(__LIBSYCL_PATCH_VERSION);
+    facts_.compute_units = device.get_info<info::max_compute_units>();
+    facts_.sub_group_sizes = device.get_info<info::sub_group_sizes>();
+    facts_.max_block = device.get_info<info::max_work_group_size>();
+    facts_.shared_bytes = device.get_info<info::local_mem_size>();
+    facts_.memory_bytes = device.get_info<info::global_mem_size>();
+    facts_.cache_bytes = device.is_cpu() ? last_level_cache_bytes()
+                                         : device.get_info<info::global_mem_cache_size>();
+  }
+
+  [[nodiscard]] const DeviceFacts& facts() const noexcept override { return facts_; }
+
+  [[nodiscard]] ObjectCode compile(const std::string& source,
+                                   const std::vector<std::string>& options,
+                                   const std::vector<std::string>& kernels) override {
+    if (kernels.empty()) throw CompileError("no kernel to build");
+    const auto start = std::chrono::steady_clock::now();
+    std::string log;
+    try {
+      const auto text = syclexp::create_kernel_bundle_from_source(
+          queue_->get_context(), syclexp::source_language::sycl, source);
+      const auto bundle = syclexp::build(
+          text, syclexp::properties{syclexp::build_options{options}, syclexp::save_log{&log}});
+      ObjectCode object;
+      for (const std::string& name : kernels) {
+        if (!bundle.ext_oneapi_has_kernel(name)) {
+          throw CompileError("the source has no kernel called " + name);
+        }
+        std::string code = spirv_of(bundle.ext_oneapi_get_kernel(name));
+        if (!object.code.empty() && object.code != code) {
+          throw CompileError("the compiler split the kernels over several modules");
+        }
+        object.code = std::move(code);
+      }
+      object.log = log;
+      object.build_ns = std::chrono::duration<double, std::nano>(
+                            std::chrono::steady_clock::now() - start).count();
+      return object;
+    } catch (const sycl::exception& error) {
+      throw CompileError(log.empty() ? error.what() : log);
+    }
+  }
+
+  [[nodiscard]] std::shared_ptr<Program> load(const std::string& code,
+                                              const std::vector<std::string>& kernels) override {
+    try {
+      const auto* bytes = reinterpret_cast<const std::byte*>(code.data());
+      const auto object = syclexp::create_kernel_bundle_from_source(
+          queue_->get_context(), syclexp::source_language::spirv,
+          std::vector<std::byte>(bytes, bytes + code.size()));
+      return std::make_shared<SyclProgram>(kernels, syclexp::build(object));
+    } catch (const sycl::exception& error) {
+      throw LoadError(error.what());
+    }
+  }
+
+  void enqueue(const Launch& launch, const std::vector<std::uintptr_t>& addresses) override {
+    const auto& kernel = dynamic_cast<const SyclProgram&>(*launch.program).kernel(launch.kernel);
+    guarded([&] {
+      note(queue_->submit([&](sycl::handler& handler) {
+        set_arguments(handler, launch, addresses);
+        switch (launch.dimensions) {
+          case 1: handler.parallel_for(range_of<1>(launch), kernel); break;
+          case 2: handler.parallel_for(range_of<2>(launch), kernel); break;
+          default: handler.parallel_for(range_of<3>(launch), kernel); break;
+        }
+      }));
+    });
+  }
+
+  void clear(std::uintptr_t address, std::size_t size_bytes) override {
+    guarded([&] { queue_->memset(reinterpret_cast<void*>(address), 0, size_bytes); });
+  }
+
+  void wait() override {
+    is_new_span_ = true;
+    guarded([&] { queue_->wait_and_throw(); });
+  }
+
+  [[nodiscard]] double span_ns() override {
+    if (!first_) return std::numeric_limits<double>::quiet_NaN();
+    namespace profiling = sycl::info::event_profiling;
+    const auto start = first_->get_profiling_info<profiling::command_start>();
+    const auto end = last_->get_profiling_info<profiling::command_end>();
+    return static_cast<double>(end - start);
+  }
+
+  void release() noexcept override {
+    first_.reset();
+    last_.reset();
+    queue_.reset();
+  }
+
+ private:
+  template <typename Work>
+  void guarded(const Work& work) {
+    try {
+      work();
+    } catch (const sycl::exception& error) {
+      throw LaunchError(error.what());
+    }
+  }
+
+  void note(sycl::event event) {
+    if (is_new_span_) first_ = event;
+    is_new_span_ = false;
+    last_ = std::move(event);
+  }
+
+  DeviceFacts facts_;
+  std::unique_ptr<sycl::queue> queue_;  // a pointer: `release` must end it before the process does
+  std::optional<sycl::event> first_, last_;
+  bool is_new_span_ = true;
+};
+
+std::vector<sycl::device> usable_devices() {
+  std::vector<sycl::device> usable;
+  for (const auto kind : {sycl::info::device_type::cpu, sycl::info::device_type::gpu}) {
+    for (const sycl::device& device : sycl::device::get_devices(kind)) {
+      // Buffers are shared with the judge as plain host memory.
+      if (device.get_backend() == sycl::backend::opencl &&
+          device.has(sycl::aspect::usm_system_allocations)) {
+        usable.push_back(device);
+      }
+    }
+  }
+  return usable;
+}
+
+}  // namespace
+
+std::size_t sycl_device_count() {
+  try {
+    return usable_devices().size();
+  } catch (const sycl::exception& error) {
+    throw DriverUnavailableError(error.what());
+  }
+}
+
+std::shared_ptr<Device> open_sycl_device(std::size_t index) {
+  try {
+    const auto devices = usable_devices();
+    if (index >= devices.size()) {
+      throw DriverUnavailableError("SYCL device " + std::to_string(index) + " of " +
+                                   std::to_string(devices.size()) + " usable ones");
+    }
+    return std::make_shared<SyclDevice>(devices[index]);
+  } catch (const sycl::exception& error) {
+    throw DriverUnavailableError(error.what());
+  }
+}
+
+}  // namespace kernel_foundry

@@ -1,0 +1,14 @@
+// SYCL devices: source to SPIR-V by run-time compilation, SPIR-V to kernels, launches.
+#pragma once
+
+#include <memory>
+
+#include "device.hpp"
+
+namespace kernel_foundry {
+
+// Device `index` of those that share memory with the host (CPU devices first).
+[[nodiscard]] std::shared_ptr<Device> open_sycl_device(std::size_t index);
+[[nodiscard]] std::size_t sycl_device_count();
+
+}  // namespace kernel_foundry
