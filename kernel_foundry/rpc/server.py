@@ -8,7 +8,7 @@ import asyncio
 import logging
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,8 +22,6 @@ from kernel_foundry.rpc.limits import CHANNEL_OPTIONS
 
 _log = logging.getLogger(__name__)
 
-_SERVING = health_pb2.HealthCheckResponse.SERVING
-_NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 _UNIX_PREFIX = "unix:"
 
 GRACE_S = 10.0
@@ -90,30 +88,35 @@ async def running(
         # Without the second option two servers share a port and each gets half of the calls.
         options=(*CHANNEL_OPTIONS, ("grpc.so_reuseport", 0)),
     )
-    checks = health.aio.HealthServicer()
-    health_pb2_grpc.add_HealthServicer_to_server(checks, server)
     names = [service.name for service in services]
-    for service in services:
-        service.register(server)
-    reflection.enable_server_reflection(
-        (*names, health.SERVICE_NAME, reflection.SERVICE_NAME), server
-    )
-    all_names = (*names, health.OVERALL_HEALTH)
-    for name in all_names:
-        await checks.set(name, _NOT_SERVING)
-    try:
+    checks = await _add_standard_services(server, names)
+    async with AsyncExitStack() as at_end:  # runs in reverse order
+        for service in services:
+            service.register(server)
+            at_end.push_async_callback(service.close)
+        at_end.push_async_callback(server.stop, grace_s)
+        at_end.push_async_callback(checks.enter_graceful_shutdown)
         target = _bind(server, listen)
         await server.start()
         for service in services:
             await service.prepare()
-        for name in all_names:
-            await checks.set(name, _SERVING)
+        for name in (*names, health.OVERALL_HEALTH):
+            await checks.set(name, health_pb2.HealthCheckResponse.SERVING)
         yield target
-    finally:
-        await checks.enter_graceful_shutdown()
-        await server.stop(grace_s)
-        for service in services:
-            await service.close()
+
+
+async def _add_standard_services(
+    server: grpc.aio.Server, names: Sequence[str]
+) -> health.aio.HealthServicer:
+    """Add health, with everything NOT_SERVING yet, and reflection."""
+    checks = health.aio.HealthServicer()
+    for name in (*names, health.OVERALL_HEALTH):
+        await checks.set(name, health_pb2.HealthCheckResponse.NOT_SERVING)
+    health_pb2_grpc.add_HealthServicer_to_server(checks, server)
+    reflection.enable_server_reflection(
+        (*names, health.SERVICE_NAME, reflection.SERVICE_NAME), server
+    )
+    return checks
 
 
 def _bind(server: grpc.aio.Server, listen: str) -> str:

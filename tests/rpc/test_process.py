@@ -14,6 +14,7 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import ServiceUnavailableError
 from kernel_foundry.rpc.archive import RemoteArchive
+from kernel_foundry.rpc.evaluator import RemoteEvaluator
 from kernel_foundry.rpc.generator import RemoteGenerator
 from kernel_foundry.rpc.readiness import wait_until_serving
 
@@ -32,6 +33,23 @@ async def process(*arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
         await child.wait()
 
 
+@asynccontextmanager
+async def serving(
+    module: str, target: str, *options: str
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Run a service until it is SERVING; one that ends instead fails the test."""
+    async with process(module, "--listen", target, *options) as child:
+        ready = asyncio.create_task(wait_until_serving(target, timeout_s=60))
+        ended = asyncio.create_task(child.communicate())
+        await asyncio.wait({ready, ended}, return_when=asyncio.FIRST_COMPLETED)
+        if ended.done():
+            ready.cancel()
+            pytest.fail(ended.result()[1].decode())
+        await ready
+        yield child
+    await ended
+
+
 def _spec(name: str) -> RunSpec:
     return RunSpec(
         name=name,
@@ -46,19 +64,14 @@ def _spec(name: str) -> RunSpec:
 
 async def test_archive_process_keeps_what_was_told_over_sigkill(tmp_path: Path) -> None:
     """The socket a killed process left behind is taken over; the run is still there."""
-    command = (
-        "archive_svc",
-        *("--listen", f"unix:{tmp_path}/s"),
-        *("--store", f"sqlite:///{tmp_path}/runs.db"),
-    )
-    archive = RemoteArchive(f"unix:{tmp_path}/s")
-    async with process(*command) as child:
-        await wait_until_serving(f"unix:{tmp_path}/s", timeout_s=30)
+    target = f"unix:{tmp_path}/s"
+    store = ("--store", f"sqlite:///{tmp_path}/runs.db")
+    archive = RemoteArchive(target)
+    async with serving("archive_svc", target, *store) as child:
         run = await archive.create_run(_spec("first"))
         child.send_signal(signal.SIGKILL)
         await child.wait()
-    async with process(*command) as child:
-        await wait_until_serving(f"unix:{tmp_path}/s", timeout_s=30)
+    async with serving("archive_svc", target, *store) as child:
         assert await archive.list_runs() == (run,)
         child.send_signal(signal.SIGTERM)
         assert await child.wait() == 0
@@ -67,14 +80,29 @@ async def test_archive_process_keeps_what_was_told_over_sigkill(tmp_path: Path) 
 
 async def test_generator_process_offers_recipes(tmp_path: Path) -> None:
     """Without any key there is still a model; SIGINT ends it as SIGTERM does."""
-    generator = RemoteGenerator(f"unix:{tmp_path}/s")
-    command = ("generator_svc", "--listen", f"unix:{tmp_path}/s", "--exchanges", f"{tmp_path}/e")
-    async with process(*command) as child:
-        await wait_until_serving(f"unix:{tmp_path}/s", timeout_s=30)
+    target = f"unix:{tmp_path}/s"
+    generator = RemoteGenerator(target)
+    async with serving("generator_svc", target, "--exchanges", f"{tmp_path}/e") as child:
         assert "recipes" in await generator.list_models()
         child.send_signal(signal.SIGINT)
         assert await child.wait() == 0
     await generator.close()
+
+
+async def test_evaluator_process_serves_its_device_kinds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--device` chooses the kinds; SIGTERM ends the service and its children."""
+    monkeypatch.setenv("KERNEL_FOUNDRY_CACHE_DIR", str(tmp_path))
+    target = f"unix:{tmp_path}/s"
+    evaluator = RemoteEvaluator(target)
+    options = ("--device", "null", "--allow-unsandboxed")
+    async with serving("evaluator_svc", target, *options) as child:
+        capabilities = await evaluator.capabilities()
+        assert [device.id for device in capabilities.devices] == ["null:0"]
+        child.send_signal(signal.SIGTERM)
+        assert await child.wait() == 0
+    await evaluator.close()
 
 
 @pytest.mark.parametrize(

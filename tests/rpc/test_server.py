@@ -111,22 +111,32 @@ async def test_taken_port_is_refused() -> None:
 
 
 async def test_reflection_lists_all_services(listen: str) -> None:
-    """A client without protos finds every service, health and reflection included."""
+    """A client without protos finds every service and what its methods take."""
     services = [
         evaluator_service(FakeEvaluator()),
         archive_service(FakeArchive()),
         generator_service(FakeGenerator()),
     ]
-    asked = reflection_pb2.ServerReflectionRequest(list_services="")
+    asked = [
+        reflection_pb2.ServerReflectionRequest(list_services=""),
+        reflection_pb2.ServerReflectionRequest(
+            file_containing_symbol="kernel_foundry.archive.v1.ArchiveService"
+        ),
+        reflection_pb2.ServerReflectionRequest(
+            file_by_filename="kernel_foundry/common/v1/task.proto"
+        ),
+    ]
     async with running(services, listen) as target, grpc.aio.insecure_channel(target) as channel:
         stub = reflection_pb2_grpc.ServerReflectionStub(channel)
-        answers = [answer async for answer in stub.ServerReflectionInfo(iter([asked]))]
+        answers = [answer async for answer in stub.ServerReflectionInfo(iter(asked))]
     names = {service.name for service in answers[0].list_services_response.service}
     assert names == {
         *(f"kernel_foundry.{s}.v1.{s.title()}Service" for s in SERVICES),
         "grpc.health.v1.Health",
         "grpc.reflection.v1alpha.ServerReflection",
     }
+    assert b"ListEvaluations" in answers[1].file_descriptor_response.file_descriptor_proto[0]
+    assert b"library_ops" in answers[2].file_descriptor_response.file_descriptor_proto[0]
 
 
 async def test_health_follows_the_life_of_the_server(listen: str) -> None:
