@@ -53,7 +53,7 @@ def serve(work: Callable[[Conversation, OpenDevice], None]) -> None:
             opened.device.release()
     except ChannelClosedError:
         pass  # The supervisor is gone, or has no use for this process.
-    except BaseException:  # noqa: BLE001
+    except BaseException:  # noqa: BLE001  the supervisor keeps stderr
         sys.excepthook(*sys.exc_info())
         code = 1
     sys.stderr.flush()

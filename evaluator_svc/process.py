@@ -202,7 +202,7 @@ def _start(command: ProcessCommand) -> ChildProcess:
             start_new_session=True,
             cwd="/",
         )
-    except BaseException:  # noqa: BLE001
+    except BaseException:
         ours.close()
         stderr.close()
         raise

@@ -10,10 +10,9 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from evaluator_svc.judge.judge import Judge
-
 from evaluator_svc.channel import Channel, ChannelClosedError
 from evaluator_svc.conversation import Conversation
+from evaluator_svc.judge.judge import Judge
 from evaluator_svc.messages import (
     AdmitRequest,
     BaselinesRequest,

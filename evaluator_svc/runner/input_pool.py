@@ -5,7 +5,7 @@ Knows nothing of how times are taken.
 
 from typing import Any, Final
 
-from evaluator_svc.exchange import ALIGNMENT_BYTES
+from evaluator_svc.exchange import ALIGNMENT_BYTES, TensorSlot
 from evaluator_svc.runner.shared_sets import SharedSets
 
 _MOST_SETS: Final = 64
@@ -45,14 +45,13 @@ class InputPool:
         return {name: int(buffer.address) for name, buffer in self._sets[index].items()}
 
     def spare(self, size_bytes: int) -> Any:
-        """Return a private buffer beside the sets; the caller releases it."""
+        """Return a private buffer beside the sets; it lives as long as it is referred to."""
         return self._device.allocate(max(size_bytes, 1))
 
-    def release(self) -> None:
-        """Give the memory back."""
-        for buffers in self._sets:
-            for buffer in buffers.values():
-                buffer.release()
+    def keep(self, buffer: Any, seed: int, slot: TensorSlot, position: int) -> None:
+        """Copy a private output into output slot `position` of a seed's shared buffer."""
+        target = self.shared.address(seed, slot, position)
+        self._device.copy(to=target, from_=buffer.address, size_bytes=slot.size_bytes)
 
     def _fill(self, index: int) -> dict[str, Any]:
         buffers = {}
@@ -60,7 +59,7 @@ class InputPool:
             buffer = self.spare(slot.size_bytes)
             if slot in self.shared.inputs and slot.size_bytes:
                 source = self.shared.address(self.seed_of(index), slot, 0)
-                buffer.copy_from(source, slot.size_bytes)
+                self._device.copy(to=buffer.address, from_=source, size_bytes=slot.size_bytes)
             buffers[slot.name] = buffer
         return buffers
 

@@ -27,7 +27,7 @@ class Replay:
     """
 
     def __init__(self, opened: OpenDevice, program: Any, sequence: LaunchSequence) -> None:
-        self._module = opened.module
+        self.module = opened.module
         self._buffers = sequence.buffers
         self._program = program
         # One scratch for all sets: the runs follow each other.
@@ -67,8 +67,8 @@ class Replay:
 
     def _add(self, step: Launch) -> None:
         self.native.launch(
-            self._program,
-            step.kernel,
+            program=self._program,
+            kernel=step.kernel,
             grid=step.grid,
             block=step.block,
             arguments=[self._argument(argument) for argument in step.arguments],
@@ -79,7 +79,7 @@ class Replay:
 
     def _argument(self, argument: Argument) -> Any:
         if isinstance(argument, BufferArgument):
-            return self._module.buffer_argument(argument.index, argument.offset_bytes)
+            return self.module.buffer_argument(argument.index, argument.offset_bytes)
         if isinstance(argument, LocalArgument):
-            return self._module.local_argument(argument.element_bytes, argument.count)
-        return self._module.scalar_argument(argument.ctype, argument.value)
+            return self.module.local_argument(argument.element_bytes, argument.count)
+        return self.module.scalar_argument(argument.ctype, argument.value)

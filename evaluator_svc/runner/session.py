@@ -155,8 +155,6 @@ class Session:
     def drop(self, workload: str) -> None:
         """Forget a workload's pool and shared buffers."""
         state = self._workloads[workload]
-        if state.pool is not None:
-            state.pool.release()
         if state.shared is not None:
             state.shared.close()
         state.replay = state.pool_replay = state.pool = state.shared = None

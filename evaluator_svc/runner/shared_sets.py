@@ -4,6 +4,7 @@ Inputs are mapped writable, so that a kernel that changes them is found out and 
 Knows nothing of what the outputs should be.
 """
 
+import os
 from typing import Any
 
 from evaluator_svc.exchange import Draw, TensorSlot
@@ -15,7 +16,7 @@ class SharedSets:
 
     Args:
         draw: What lies where.
-        descriptors: One descriptor for each seed; the sets own them.
+        descriptors: One descriptor for each seed; closed once the buffers are mapped.
     """
 
     def __init__(self, draw: Draw, descriptors: tuple[int, ...]) -> None:
@@ -25,6 +26,8 @@ class SharedSets:
         self._buffers: list[Any] = [
             _core.SharedBuffer.open(descriptor, draw.size_bytes) for descriptor in descriptors
         ]
+        for descriptor in descriptors:
+            os.close(descriptor)
 
     @property
     def inputs(self) -> tuple[TensorSlot, ...]:
