@@ -23,4 +23,4 @@ class UniformChooser:
     def choose(self, request: ProposalRequest, models: tuple[str, ...]) -> str:
         """See `ModelChooser.choose`."""
         key = f"{request.run}/{request.seed}/{request.selection.sequence}"
-        return random.Random(key).choice(models)  # noqa: S311  no secret depends on it
+        return random.Random(key).choice(models)

@@ -47,7 +47,7 @@ class PromptWriter:
             undefined=jinja2.StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
-            autoescape=False,  # noqa: S701  the output is a prompt, not HTML
+            autoescape=False,
         )
 
     def write(

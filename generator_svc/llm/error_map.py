@@ -60,6 +60,7 @@ def translate(error: Exception, model: str) -> KernelFoundryError:
 
 
 def _classify(error: Exception) -> tuple[type[KernelFoundryError], str]:
-    if type(error) is exceptions.APIError and error.status_code in _UNCLASSED:
-        return _UNCLASSED[error.status_code]
+    status = getattr(error, "status_code", None)
+    if type(error) is exceptions.APIError and status in _UNCLASSED:
+        return _UNCLASSED[status]
     return next((ours, phrase) for kind, ours, phrase in _CLASSES if isinstance(error, kind))

@@ -43,7 +43,7 @@ def set_up() -> None:
         litellm.custom_provider_map.append(
             {"provider": PROVIDER, "custom_handler": RecipesProvider()}
         )
-    litellm.utils.custom_llm_setup()  # type: ignore[no-untyped-call]
+    litellm.utils.custom_llm_setup()
 
 
 def check(model: str) -> None:
@@ -141,7 +141,7 @@ async def complete(request: ModelRequest, policy: CallPolicy) -> ModelReply:
 async def close() -> None:
     """Close LiteLLM's connections, which are shared by all routers, and forget the routers."""
     router.cache_clear()
-    await close_litellm_async_clients()  # type: ignore[no-untyped-call]
+    await close_litellm_async_clients()
 
 
 def _read(response: Any, asked: str, latency_ms: float) -> ModelReply:
@@ -155,7 +155,7 @@ def _read(response: Any, asked: str, latency_ms: float) -> ModelReply:
         finish = FinishReason.REFUSED
         text = refusal or text or "the provider's content filter withheld the reply"
     usage = getattr(response, "usage", None)
-    hidden = response._hidden_params  # noqa: SLF001  where LiteLLM documents cost and model id
+    hidden = response._hidden_params
     return ModelReply(
         text=text,
         finish=finish,

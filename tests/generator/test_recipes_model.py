@@ -13,6 +13,7 @@ from kernel_foundry.domain.admission import GraphNode
 from kernel_foundry.domain.archive import Selection
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.request import BudgetCaps, ProposalRequest
+from kernel_foundry.errors import KernelFoundryError, StatusCode
 
 _PROVIDER_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "DEEPSEEK_API_KEY")
 
@@ -90,4 +91,22 @@ async def test_what_no_recipe_covers_is_said(
     assert proposal.candidate is None
     assert proposal.failure.startswith("recipes cannot do this task: ")
     assert len(proposal.usage) == 1
+    await generator.close()
+
+
+async def test_a_bug_of_recipes_is_ours(
+    generator: Generator, softmax: ProposalRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is neither a refusal nor a provider that is down, and is not asked again."""
+    calls = []
+
+    def fail(**_: object) -> str:
+        calls.append(1)
+        raise ZeroDivisionError("tile of 0")
+
+    monkeypatch.setattr("generator_svc.recipes.propose", fail)
+    with pytest.raises(KernelFoundryError, match="tile of 0") as caught:
+        await generator.propose(softmax)
+    assert caught.value.code is StatusCode.INTERNAL
+    assert len(calls) == 1
     await generator.close()
