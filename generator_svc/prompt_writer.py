@@ -6,6 +6,7 @@ kernels) are printed when there are any; who finds and credits them is not decid
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import resources
 
 import jinja2
 
@@ -77,9 +78,7 @@ class PromptWriter:
     def _context(self, request: ProposalRequest, experience: tuple[str, ...]) -> dict[str, object]:
         task, device = request.task, request.admission.device
         language = device.language.value
-        example, _, _ = self._templates.loader.get_source(  # type: ignore[union-attr]
-            self._templates, f"examples/{language}.md"
-        )
+        example = resources.files("generator_svc").joinpath("prompts", "examples", f"{language}.md")
         return {
             "task": {
                 "name": task.name,
@@ -91,7 +90,7 @@ class PromptWriter:
             "workloads": views.workload_views(request.admission),
             "device_lines": views.device_lines(device),
             "plan_reference": short_reference(language),
-            "worked_example": example.strip(),
+            "worked_example": example.read_text("utf-8").strip(),
             "experience": experience,
             "language": language,
             "direction_lines": views.direction_lines(request.selection),
