@@ -1,7 +1,7 @@
 """Bias, exact GELU and layer normalisation over the last axis, as after a linear layer."""
 
 import torch
-import torch.nn as nn
+from torch import nn
 
 batch = 2048
 dim = 4096

@@ -1,7 +1,7 @@
 """Linear layer followed by ReLU."""
 
 import torch
-import torch.nn as nn
+from torch import nn
 
 batch = 512
 in_features = 1024

@@ -1,7 +1,7 @@
 """Residual connection followed by root-mean-square normalisation over the last axis."""
 
 import torch
-import torch.nn as nn
+from torch import nn
 
 batch = 2048
 dim = 4096

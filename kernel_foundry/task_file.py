@@ -116,9 +116,8 @@ def _task(name: str, reference: str, tree: ast.Module, settings: Mapping[str, An
         return read(settings[key]) if settings.get(key) is not None else default
 
     known = size_constants(tree)
-    workloads = setting(
-        "workloads", lambda value: _workloads(value, known), (Workload(name="default"),)
-    )
+    whole: tuple[Workload, ...] = (Workload(name="default"),)
+    workloads = setting("workloads", lambda value: _workloads(value, known), whole)
     return Task(
         name=name,
         reference=reference,

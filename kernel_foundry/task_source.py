@@ -4,7 +4,8 @@ Shared by the reader of task files and by the judge. Knows nothing of files and 
 """
 
 import ast
-from collections.abc import Iterable
+import operator
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from kernel_foundry.domain.task import Size
@@ -109,15 +110,22 @@ def _integer(node: ast.expr) -> int | None:
     left, right = _integer(node.left), _integer(node.right)
     if left is None or right is None:
         return None
-    match node.op:
-        case ast.Add():
-            return left + right
-        case ast.Sub():
-            return left - right
-        case ast.Mult():
-            return left * right
-        case ast.FloorDiv():
-            return left // right if right else None
-        case ast.Pow():
-            return int(left**right) if 0 <= right <= 64 and abs(left) <= 1024 else None
-    return None
+    operation = _INTEGER_OPERATIONS.get(type(node.op))
+    return operation(left, right) if operation else None
+
+
+def _floor_divide(left: int, right: int) -> int | None:
+    return left // right if right else None
+
+
+def _power(left: int, right: int) -> int | None:
+    return int(left**right) if 0 <= right <= 64 and abs(left) <= 1024 else None
+
+
+_INTEGER_OPERATIONS: Final[dict[type[ast.operator], Callable[[int, int], int | None]]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: _floor_divide,
+    ast.Pow: _power,
+}

@@ -1,4 +1,4 @@
-"""The judge: admits tasks, draws inputs, compares outputs, times PyTorch. Never runs a candidate."""
+"""The judge: admits tasks, draws inputs, compares outputs, times PyTorch; runs no candidate."""
 
 from evaluator_svc.judge.judge import Judge
 

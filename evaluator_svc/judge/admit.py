@@ -78,9 +78,7 @@ def admit_task(
     tolerance = _tolerance(task, prepared, found)
     for item in prepared:
         _screen(item, tolerance, found)
-    workloads = [
-        _workload_admission(item, device, peaks, found, note=note) for item in prepared
-    ]
+    workloads = [_workload_admission(item, device, peaks, found, note=note) for item in prepared]
     return Admission(
         task=task.digest,
         device=device,
@@ -119,9 +117,7 @@ def _changed_kinds(prepared: Sequence[PreparedWorkload]) -> list[str]:
     ]
 
 
-def _tolerance(
-    task: Task, prepared: Sequence[PreparedWorkload], found: _Findings
-) -> Tolerance:
+def _tolerance(task: Task, prepared: Sequence[PreparedWorkload], found: _Findings) -> Tolerance:
     """Return the task's own tolerance, or the widest that its workloads need."""
     if task.tolerance is not None:
         return task.tolerance
@@ -174,9 +170,7 @@ def _workload_admission(
     )
 
 
-def _graph(
-    item: PreparedWorkload, input_set: InputSet, found: _Findings
-) -> tuple[GraphNode, ...]:
+def _graph(item: PreparedWorkload, input_set: InputSet, found: _Findings) -> tuple[GraphNode, ...]:
     try:
         return export_graph(*input_set.callable_model(), item.tensors)
     except TaskInvalidError as error:
@@ -191,9 +185,7 @@ def _baselines(
     found: _Findings,
     note: Callable[[Fact], None],
 ) -> tuple[Baseline, ...]:
-    plan = MeasurePlan(
-        seconds=_BASELINE_SECONDS, flush_bytes=_FLUSH_CACHES * device.cache_bytes
-    )
+    plan = MeasurePlan(seconds=_BASELINE_SECONDS, flush_bytes=_FLUSH_CACHES * device.cache_bytes)
     baselines = [time_baseline(EAGER, sets, plan)]
     try:
         seconds = compile_seconds(sets)

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import torch
-from kernel_foundry_native import _core as native
 
 from evaluator_svc.exchange import MeasurePlan
 from evaluator_svc.judge.input_set import InputSet
 from evaluator_svc.median import median_interval
 from kernel_foundry.domain.evaluation import Baseline, StopReason, Timing
 from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry_native import _core as native
 
 EAGER: Final = "eager"
 COMPILE: Final = "torch.compile"
@@ -45,7 +45,9 @@ def time_baseline(name: str, sets: Sequence[InputSet], plan: MeasurePlan) -> Bas
         calls[index]()
 
     with torch.no_grad():
-        measurement = native.measure_callable(call, _options(plan, len(sets)))
+        measurement = native.measure_callable(
+            call, _options(plan, len(sets)), flush_bytes=plan.flush_bytes
+        )
     return Baseline(name=name, timing=_timing(measurement, plan))
 
 
@@ -99,12 +101,9 @@ def _options(plan: MeasurePlan, set_count: int) -> native.MeasureOptions:
         max_samples=plan.max_samples,
         max_seconds=plan.seconds,
         target_half_width=plan.target_half_width,
-        flush_bytes=plan.flush_bytes,
-        poison=[],
-        set_order_seed=plan.order_seed,
         set_count=set_count,
-        keep_count=0,
-        keep_into=[],
+        order_seed=plan.order_seed,
+        is_cold=plan.flush_bytes > 0,
         stop_above_ns=plan.stop_above_ns,
     )
 

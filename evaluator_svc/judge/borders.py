@@ -26,9 +26,7 @@ class _Border:
     """Positions from the end, likewise."""
 
 
-def border_finding(
-    name: str, wrong: torch.Tensor, counts: tuple[Evidence, ...]
-) -> Finding | None:
+def border_finding(name: str, wrong: torch.Tensor, counts: tuple[Evidence, ...]) -> Finding | None:
     """Return a finding when the elements marked in `wrong` keep to a border, else None."""
     borders = [_border(wrong, axis) for axis in range(wrong.ndim)]
     found = [border for border in borders if border is not None]

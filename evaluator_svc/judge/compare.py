@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import torch
-from kernel_foundry_native import _core as native
 
 from evaluator_svc.judge.name_table import dtype_name
 from kernel_foundry.domain.task import Tolerance
+from kernel_foundry_native import _core as native
 
 _MIN_GROUP: Final = 16
 """Fewest elements with a scale of their own: the scale of a few is as noisy as they are."""
@@ -68,7 +68,7 @@ def group_shape(shape: tuple[int, ...]) -> tuple[int, int]:
     while axis > 0 and math.prod(shape[axis:]) < _MIN_GROUP:
         axis -= 1
     axis = max(axis, 0)
-    return math.prod(shape[:axis]), math.prod(shape[axis:])
+    return max(math.prod(shape[:axis]), 1), max(math.prod(shape[axis:]), 1)
 
 
 def compare_output(
@@ -77,13 +77,13 @@ def compare_output(
     """Compare the values at `address` with `expected`; integers must be equal."""
     scale = expected.scale
     return native.compare(
-        actual_address=address,
-        expected_address=expected.tensor.data_ptr(),
+        actual=address,
+        expected=expected.tensor.data_ptr(),
         dtype=dtype_name(expected.tensor.dtype),
         count=expected.tensor.numel(),
         rtol=0.0 if expected.is_exact else tolerance.rtol,
         atol=0.0 if expected.is_exact else tolerance.atol,
-        scale_address=0 if scale is None else scale.data_ptr(),
+        scale=0 if scale is None else scale.data_ptr(),
         groups=expected.groups,
         inner=expected.inner,
     )
@@ -94,4 +94,5 @@ def matches(actual: torch.Tensor, expected: ExpectedOutput, tolerance: Tolerance
     if actual.shape != expected.tensor.shape or actual.dtype != expected.tensor.dtype:
         return False
     actual = actual.contiguous()
-    return compare_output(actual.data_ptr(), expected, tolerance).mismatch_count == 0
+    comparison = compare_output(actual.data_ptr(), expected, tolerance)
+    return int(comparison.mismatch_count) == 0

@@ -69,4 +69,3 @@ def _node_flops(node: GraphNode, sizes: Mapping[str, int]) -> int:
 def _operands(node: GraphNode) -> list[str]:
     texts = (*node.arguments, *(keyword.value for keyword in node.keywords))
     return [part.strip("[] ,")[1:] for t in texts for part in t.split() if "%" in part]
-

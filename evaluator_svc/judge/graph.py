@@ -35,9 +35,7 @@ def export_graph(
         first = str(error).strip().partition("\n")[0]
         raise TaskInvalidError(f"torch.export: {type(error).__name__}: {first}") from error
     names = _node_names(program, tensors)
-    return tuple(
-        _node(node, names) for node in program.graph.nodes if node.op != "get_attr"
-    )
+    return tuple(_node(node, names) for node in program.graph.nodes if node.op != "get_attr")
 
 
 def _node_names(
@@ -63,7 +61,7 @@ def _node_names(
 
 def _node(node: fx.Node, names: Mapping[str, str]) -> GraphNode:
     value = node.meta.get("val")
-    is_tensor = isinstance(value, torch.Tensor)
+    tensor = value if isinstance(value, torch.Tensor) else None
     return GraphNode(
         name=names[node.name],
         op=_op_name(node),
@@ -72,8 +70,8 @@ def _node(node: fx.Node, names: Mapping[str, str]) -> GraphNode:
             GraphKeyword(name=name, value=_spell(argument, names))
             for name, argument in node.kwargs.items()
         ),
-        dtype=dtype_name(value.dtype) if is_tensor else "",
-        shape=tuple(int(size) for size in value.shape) if is_tensor else (),
+        dtype=dtype_name(tensor.dtype) if tensor is not None else "",
+        shape=tuple(int(size) for size in tensor.shape) if tensor is not None else (),
     )
 
 

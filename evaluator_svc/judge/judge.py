@@ -11,7 +11,6 @@ from collections import OrderedDict
 from typing import Final
 
 import torch
-from kernel_foundry_native import _core as native
 
 from evaluator_svc.exchange import Draw, JudgeFacts, KeptOutput, MeasurePlan, Verdict
 from evaluator_svc.judge import verify as verification
@@ -24,6 +23,7 @@ from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline, Fact
 from kernel_foundry.domain.task import Task, Tolerance, Workload
 from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry_native import _core as native
 
 _PREPARED_LIMIT: Final = 16
 """Workloads kept loaded."""
@@ -174,4 +174,5 @@ class Judge:
         return self._prepared[key]
 
     def _note(self, fact: Fact) -> None:
-        self._noted = [f for f in self._noted if f.name != fact.name][-_MAX_FACTS:] + [fact]
+        self._noted = [f for f in self._noted if f.name != fact.name][-_MAX_FACTS:]
+        self._noted.append(fact)

@@ -6,16 +6,16 @@ Knows nothing of seeds' values and of processes.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import torch
-from kernel_foundry_native import _core as native
 
 from evaluator_svc.judge.borders import border_finding
 from evaluator_svc.judge.compare import ExpectedOutput
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
 from kernel_foundry.domain.task import Tolerance
+from kernel_foundry_native import _core as native
 
 _MAX_ELEMENTS: Final = 1 << 26
 """Largest output whose pattern is looked at; the counts are exact in any case."""
@@ -41,8 +41,6 @@ class Mismatch:
     tolerance: Tolerance
     seed_count: int
     wrong_seed_count: int
-    poison: int = field(default=0xFF)
-    """Byte that stands in every byte of an element that was never written."""
 
     @property
     def mismatch_count(self) -> int:
@@ -68,7 +66,7 @@ class Mismatch:
             return torch.zeros(self.actual.shape, dtype=torch.bool)
         size = self.actual.element_size()
         held = self.actual.reshape(-1, 1).view(torch.uint8).reshape(-1, size)
-        return (held == self.poison).all(dim=1).reshape(self.actual.shape) & self.wrong()
+        return (held == native.POISON_BYTE).all(dim=1).reshape(self.actual.shape) & self.wrong()
 
 
 def explain(mismatch: Mismatch) -> tuple[Finding, ...]:

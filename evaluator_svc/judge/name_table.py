@@ -17,7 +17,18 @@ from kernel_foundry.domain.admission import NamedScalar, NamedTensor, TensorRole
 from kernel_foundry.errors import TaskInvalidError
 
 _DTYPES: Final = frozenset(
-    {"float32", "float64", "float16", "bfloat16", "int32", "int64", "int16", "int8", "uint8", "bool"}
+    {
+        "float32",
+        "float64",
+        "float16",
+        "bfloat16",
+        "int32",
+        "int64",
+        "int16",
+        "int8",
+        "uint8",
+        "bool",
+    }
 )
 _MAX_TEXT: Final = 64
 """Longest string attribute that is a constant worth naming."""

@@ -43,9 +43,7 @@ def screen(
     found = Screening()
     if not _is_repeatable(sets[0], tolerance, found, is_scaled=is_scaled):
         return found
-    expected = [
-        tuple(expect(output, is_scaled=is_scaled) for output in s.expected()) for s in sets
-    ]
+    expected = [tuple(expect(output, is_scaled=is_scaled) for output in s.expected()) for s in sets]
     _check_values(expected[0], found)
     if found.refusals:
         return found

@@ -1,16 +1,14 @@
 """One draw: the judge's pristine input sets and the shared buffers that a runner works on.
 
-Outputs are poisoned before a runner sees them. Buffers are handed on to the next draw of the
+Outputs are poisoned before a runner sees them (NaN as float, -1 as integer). Buffers are handed on to the next draw of the
 same size, because fresh shared pages cost more time than everything else here; by then the
 runner that had them is dead, and every byte that it could have written is written anew. Knows
 nothing of comparison.
 """
 
 from collections.abc import Sequence
-from typing import Final
 
 import torch
-from kernel_foundry_native import _core as native
 
 from evaluator_svc.exchange import Draw, TensorSlot
 from evaluator_svc.judge.compare import ExpectedOutput, expect
@@ -18,9 +16,7 @@ from evaluator_svc.judge.input_set import InputSet
 from kernel_foundry.domain.admission import TensorRole
 from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.errors import TaskInvalidError
-
-POISON: Final = b"\xff"
-"""A NaN in every float type, -1 in every signed integer."""
+from kernel_foundry_native import _core as native
 
 
 class BufferPool:
@@ -105,7 +101,7 @@ class SharedDraw:
         """Poison every output slot of every seed, alignment gaps between them included."""
         start = min(slot.offsets[0] for slot in self.output_slots)
         for buffer in self.buffers:
-            native.fill(buffer.address + start, buffer.size_bytes - start, POISON)
+            native.fill(buffer.address + start, buffer.size_bytes - start, native.POISON_BYTE)
 
     def modified_inputs(self, seed: int) -> tuple[str, ...]:
         """Return the names of inputs and parameters that differ from the pristine copies."""
@@ -113,9 +109,7 @@ class SharedDraw:
         return tuple(
             slot.name
             for slot, pristine in zip(self.source_slots, self.sets[seed].pristine, strict=True)
-            if not native.same_bytes(
-                base + slot.offsets[0], pristine.data_ptr(), slot.size_bytes
-            )
+            if not native.same_bytes(base + slot.offsets[0], pristine.data_ptr(), slot.size_bytes)
         )
 
     def expected(self, seed: int) -> tuple[ExpectedOutput, ...]:
@@ -152,8 +146,8 @@ class SharedDraw:
                 )
             start = slot.offsets[0]
             # Gaps between tensors are cleared: nothing of an earlier draw stays behind.
-            native.fill(buffer.address + end, start - end, b"\0")
+            native.fill(buffer.address + end, start - end, 0)
             native.copy(buffer.address + start, tensor.data_ptr(), slot.size_bytes)
             end = start + slot.size_bytes
         outputs_start = self.output_slots[0].offsets[0]
-        native.fill(buffer.address + end, outputs_start - end, b"\0")
+        native.fill(buffer.address + end, outputs_start - end, 0)

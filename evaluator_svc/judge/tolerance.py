@@ -71,7 +71,7 @@ def _distance(actual: Sequence[torch.Tensor], exact: Sequence[torch.Tensor]) -> 
     return worst
 
 
-class RoundingNoise(TorchDispatchMode):
+class RoundingNoise(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's own base
     """While active, moves every float result of an operator by up to one rounding error.
 
     Args:
@@ -80,7 +80,7 @@ class RoundingNoise(TorchDispatchMode):
     """
 
     def __init__(self, *, relative: float, seed: int) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]  # torch's own base
         self._relative = relative
         self._generator = torch.Generator().manual_seed(seed)
 

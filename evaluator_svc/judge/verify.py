@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kernel_foundry_native import _core as native
-
 from evaluator_svc.exchange import OUTPUT_SLOTS, KeptOutput, Verdict
 from evaluator_svc.judge.compare import compare_output
 from evaluator_svc.judge.mismatch import Mismatch, explain, modified_finding, unstable_finding
 from evaluator_svc.judge.shared_draw import SharedDraw
 from kernel_foundry.domain.evaluation import Correctness
 from kernel_foundry.domain.finding import Finding
+from kernel_foundry_native import _core as native
 
 _MAX_EXPLAINED: Final = 2
 
@@ -99,9 +98,7 @@ def check_output(
     )
 
 
-def _verdict(
-    draw: SharedDraw, checks: Sequence[OutputCheck], modified: tuple[str, ...]
-) -> Verdict:
+def _verdict(draw: SharedDraw, checks: Sequence[OutputCheck], modified: tuple[str, ...]) -> Verdict:
     findings: list[Finding] = [modified_finding(modified)] if modified else []
     failed = [check for check in checks if any(c.mismatch_count for c in check.comparisons)]
     explained: set[int] = set()
@@ -121,9 +118,7 @@ def _verdict(
     )
 
 
-def _mismatch(
-    draw: SharedDraw, check: OutputCheck, failed: Sequence[OutputCheck]
-) -> Mismatch:
+def _mismatch(draw: SharedDraw, check: OutputCheck, failed: Sequence[OutputCheck]) -> Mismatch:
     slot = check.slots[check.worst]
     return Mismatch(
         name=draw.output_slots[check.output].name,

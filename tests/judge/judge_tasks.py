@@ -1,0 +1,80 @@
+"""Tasks made for the judge's tests, and the runner's side of a draw."""
+
+from collections.abc import Callable
+
+import torch
+from kernel_foundry_native import _core as native
+
+from evaluator_svc.exchange import Draw
+from kernel_foundry.domain.task import Size, Task, Tolerance, Workload
+
+TOLERANCE = Tolerance(rtol=5e-5, atol=5e-5)
+
+
+class RunnerSide:
+    """A draw as its runner sees it: descriptors and offsets, nothing else."""
+
+    def __init__(self, draw: Draw, descriptors: list[int]) -> None:
+        self.draw = draw
+        self._buffers = [native.SharedBuffer.open(fd, draw.size_bytes) for fd in descriptors]
+
+    def tensor(self, name: str, *, seed: int, slot: int = 0) -> torch.Tensor:
+        """Return a view of a named tensor."""
+        place = next(s for s in self.draw.slots if s.name == name)
+        whole = torch.frombuffer(self._buffers[seed], dtype=torch.uint8)
+        start = place.offsets[slot]
+        part = whole[start : start + place.size_bytes]
+        return part.view(getattr(torch, place.dtype)).view(place.shape)
+
+    def run(self, kernel: Callable[..., torch.Tensor], *inputs: str, output: str = "out") -> None:
+        """Write `kernel(*inputs)` into every slot of every seed."""
+        for seed in range(self.draw.seed_count):
+            values = [self.tensor(name, seed=seed) for name in inputs]
+            slots = next(s for s in self.draw.slots if s.name == output).offsets
+            for slot in range(len(slots)):
+                self.tensor(output, seed=seed, slot=slot).copy_(kernel(*values))
+
+
+def make_task(
+    body: str,
+    *,
+    inputs: str = "[torch.randn(rows, cols)]",
+    init: str = "[]",
+    rows: int = 33,
+    cols: int = 70,
+    training: bool = True,
+    tolerance: Tolerance | None = None,
+) -> Task:
+    """Return a task whose class Model has `body`."""
+    indented = "\n".join(f"    {line}" for line in body.strip("\n").splitlines())
+    reference = (
+        "import torch\nfrom torch import nn\n\nrows = 8\ncols = 8\n\n\n"
+        f"class Model(nn.Module):\n{indented}\n\n\n"
+        f"def get_inputs():\n    return {inputs}\n\n\n"
+        f"def get_init_inputs():\n    return {init}\n"
+    )
+    sizes = (Size(name="rows", value=rows), Size(name="cols", value=cols))
+    return Task(
+        name="made",
+        reference=reference,
+        workloads=(Workload(name=f"rows={rows},cols={cols}", sizes=sizes),),
+        tolerance=tolerance,
+        training=training,
+    )
+
+
+SOFTMAX = """
+def forward(self, x):
+    return torch.softmax(x, dim=-1)
+"""
+
+SCALED = """
+def __init__(self):
+    super().__init__()
+    self.weight = nn.Parameter(torch.ones(cols))
+    self.bias = nn.Parameter(torch.zeros(cols))
+    self.eps = 1e-5
+
+def forward(self, x):
+    return torch.tanh(x) * self.weight + self.bias
+"""
