@@ -24,7 +24,7 @@ from kernel_foundry.evolution import Evolution
 from kernel_foundry.local import Directory, Services, Targets
 from kernel_foundry.ports import Archive, Evaluator
 from kernel_foundry.progress import Ended, Event, Listener
-from kernel_foundry.task_file import load_task
+from kernel_foundry.task_file import read_task
 
 T = TypeVar("T")
 
@@ -239,4 +239,4 @@ class Foundry:
 
 
 def _task(task: Task | Path | str) -> Task:
-    return task if isinstance(task, Task) else load_task(Path(task))
+    return task if isinstance(task, Task) else read_task(Path(task))

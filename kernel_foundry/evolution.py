@@ -207,9 +207,7 @@ class Evolution:
                 request_id=uuid.uuid4().hex,
             )
         )
-        self._slowest_evaluation_s = max(
-            self._slowest_evaluation_s, time.monotonic() - started_s
-        )
+        self._slowest_evaluation_s = max(self._slowest_evaluation_s, time.monotonic() - started_s)
         cost_usd, self._untold_usd = self._untold_usd, 0.0
         result = await self._archive.tell(
             spec.name, candidate, evaluation, request_id=uuid.uuid4().hex, cost_usd=cost_usd

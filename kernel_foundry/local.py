@@ -5,11 +5,12 @@ The only file that imports the services themselves; nothing else knows which kin
 
 import asyncio
 import contextlib
+import os
 import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kernel_foundry.errors import ServiceUnavailableError
@@ -111,9 +112,7 @@ class Directory:
         if self._generator is None:
             target = self._targets.generator
             if target == LOCAL:
-                from generator_svc.generator import Generator as LocalGenerator
-
-                self._generator = LocalGenerator(exchanges=exchanges_dir())
+                self._generator = _local_generator()
             else:
                 from kernel_foundry.rpc.generator import RemoteGenerator
 
@@ -137,10 +136,15 @@ class Directory:
         return []
 
 
-def _local_evaluator(allow_unsandboxed: bool) -> Evaluator:
-    import os
-    from dataclasses import replace
+def _local_generator() -> Generator:
+    from generator_svc.exchange_log import ExchangeLog
+    from generator_svc.generator import Generator as LocalGenerator
+    from generator_svc.llm.litellm_models import LiteLlmModels
 
+    return LocalGenerator(models=LiteLlmModels(), exchanges=ExchangeLog(exchanges_dir()))
+
+
+def _local_evaluator(allow_unsandboxed: bool) -> Evaluator:
     from evaluator_svc.evaluator import Evaluator as LocalEvaluator
     from evaluator_svc.settings import EvaluatorSettings
 
@@ -169,7 +173,7 @@ async def _spawned(service: str, folder: Path, arguments: list[str]) -> AsyncIte
             start_new_session=True,  # Ctrl-C reaches the loop first, which ends it in order
         )
     try:
-        await _until_listening(service, process, address, log)
+        await _until_serving(service, process, f"unix:{address}", log)
         yield f"unix:{address}"
     finally:
         if process.returncode is None:
@@ -181,15 +185,22 @@ async def _spawned(service: str, folder: Path, arguments: list[str]) -> AsyncIte
                 await process.wait()
 
 
-async def _until_listening(
-    service: str, process: asyncio.subprocess.Process, address: Path, log: Path
+async def _until_serving(
+    service: str, process: asyncio.subprocess.Process, target: str, log: Path
 ) -> None:
-    deadline = asyncio.get_running_loop().time() + _START_SECONDS
-    while not address.exists():
-        is_late = asyncio.get_running_loop().time() > deadline
-        if process.returncode is not None or is_late:
-            tail = log.read_text(errors="replace")[-2000:].strip()
-            raise ServiceUnavailableError(
-                f"the {service} service did not start: {tail or 'no output'}", service=service
-            )
-        await asyncio.sleep(0.02)
+    """Wait for the service's health, or for its end, whichever comes first."""
+    from kernel_foundry.rpc.readiness import wait_until_serving
+
+    ended = asyncio.ensure_future(process.wait())
+    serving = asyncio.ensure_future(wait_until_serving(target, timeout_s=_START_SECONDS))
+    try:
+        await asyncio.wait({ended, serving}, return_when=asyncio.FIRST_COMPLETED)
+        if not ended.done() and serving.exception() is None:
+            return
+    finally:
+        ended.cancel()
+        serving.cancel()
+    tail = log.read_text(errors="replace")[-2000:].strip()
+    raise ServiceUnavailableError(
+        f"the {service} service did not start: {tail or 'it said nothing'}", service=service
+    )

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from kernel_foundry.cli.options import device_of, json_option, open_foundry, target_options
 from kernel_foundry.domain.evaluation import Evaluation
-from kernel_foundry.task_file import load_task
+from kernel_foundry.task_file import read_task
 
 
 @click.group()
@@ -41,7 +41,7 @@ def evaluate(
     Admission happens first and is not counted. A second pass finds every object in the cache.
     """
     device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
-    loaded = load_task(task)
+    loaded = read_task(task)
     verdicts: list[tuple[str, float, Evaluation]] = []
     with open_foundry(**targets) as foundry:
         foundry.admit(loaded, device=device)

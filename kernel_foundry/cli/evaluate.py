@@ -14,7 +14,7 @@ from kernel_foundry.view import duration, evaluation_object, speedup_text, timin
 from kernel_foundry.domain.evaluation import Evaluation, Setting
 from kernel_foundry.domain.finding import Severity
 from kernel_foundry.domain.request import EvaluationLimits
-from kernel_foundry.task_file import load_task
+from kernel_foundry.task_file import read_task
 
 _STYLE = {Severity.INFO: "dim", Severity.WARNING: "yellow", Severity.ERROR: "red"}
 
@@ -56,7 +56,7 @@ def command(
     examples/softmax.sycl.md. Exit code 0 when it passes, 1 when it does not.
     """
     device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
-    loaded = load_task(task)
+    loaded = read_task(task)
     with open_foundry(**targets) as foundry:
         evaluation = foundry.evaluate(
             loaded,
