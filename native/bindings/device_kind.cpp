@@ -10,6 +10,9 @@
 #include "launch_sequence.hpp"
 #include "measurement.hpp"
 
+// Python holds an argument as it is, instead of one of its alternatives.
+PYBIND11_MAKE_OPAQUE(kernel_foundry::Argument)
+
 namespace py = pybind11;
 
 namespace kernel_foundry {

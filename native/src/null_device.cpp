@@ -78,7 +78,9 @@ class NullDevice final : public HostDevice {
 
   [[nodiscard]] ObjectCode compile(const std::string& source, const std::vector<std::string>&,
                                    const std::vector<std::string>&) override {
-    return {std::string(object_header) + source, "", 0};
+    std::string code(object_header);
+    code += source;
+    return {std::move(code), "", 0};
   }
 
   [[nodiscard]] std::shared_ptr<Program> load(const std::string& code,

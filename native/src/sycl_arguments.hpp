@@ -51,14 +51,14 @@ class SyclArgumentSetter {
                         set_as<float>("float32", type, value) ||
                         set_as<double>("float64", type, value) ||
                         set_as<bool>("bool", type, value) ||
-                        set_as<sycl::half>("float16", type, value);
+                        set_as<sycl::half>("float16", type, static_cast<float>(value));
     if (!is_set) throw LaunchError("no scalar type called " + type);
   }
 
   template <typename T, typename Value>
   bool set_as(const char* name, const std::string& type, Value value) {
     if (type != name) return false;
-    handler_.set_arg(next_++, static_cast<T>(value));
+    handler_.set_arg(next_++, static_cast<T>(value));  // the plan checked that it fits
     return true;
   }
 

@@ -1,10 +1,8 @@
 #include "sycl_device.hpp"
 
-#include <CL/cl.h>
-
 #include <chrono>
 #include <limits>
-#include <sycl/backend.hpp>
+#include <optional>
 #include <sycl/sycl.hpp>
 
 #include "error.hpp"
@@ -20,27 +18,21 @@ using ExecutableBundle = sycl::kernel_bundle<sycl::bundle_state::executable>;
 // In the SPIR-V a free-function kernel `name` carries this prefix.
 std::string spirv_name(const std::string& kernel) { return "__sycl_kernel_" + kernel; }
 
-void check_cl(cl_int code, const char* call) {
-  if (code != CL_SUCCESS) throw DriverError(std::string(call) + " failed: " + std::to_string(code));
-}
+// Without it kernels of different sub-group sizes become several modules.
+constexpr const char* one_module = "-fsycl-device-code-split=off";
 
-// The SPIR-V of the program that a built kernel belongs to.
-std::string spirv_of(const sycl::kernel& kernel) {
-  cl_kernel native = sycl::get_native<sycl::backend::opencl>(kernel);
-  cl_program program = nullptr;
-  check_cl(clGetKernelInfo(native, CL_KERNEL_PROGRAM, sizeof program, &program, nullptr),
-           "clGetKernelInfo");
-  std::size_t size = 0;
-  check_cl(clGetProgramInfo(program, CL_PROGRAM_IL, 0, nullptr, &size), "clGetProgramInfo");
-  std::string code(size, '\0');
-  check_cl(clGetProgramInfo(program, CL_PROGRAM_IL, size, code.data(), nullptr),
-           "clGetProgramInfo");
-  return code;
+// The SPIR-V that all kernels of a built bundle are in.
+std::string spirv_of(const ExecutableBundle& bundle) {
+  if (bundle.end() - bundle.begin() != 1) {
+    throw CompileError("the compiler split the kernels over several modules");
+  }
+  const std::vector<std::byte> bytes = bundle.begin()->ext_oneapi_get_backend_content();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 class SyclProgram final : public Program {
  public:
-  SyclProgram(std::vector<std::string> names, const ExecutableBundle& bundle)
+  SyclProgram(std::vector<std::string> names, ExecutableBundle bundle)
       : names_(std::move(names)) {
     for (const std::string& name : names_) {
       kernels_.push_back(bundle.ext_oneapi_get_kernel(spirv_name(name)));
@@ -105,27 +97,22 @@ class SyclDevice final : public HostDevice {
                                    const std::vector<std::string>& kernels) override {
     if (kernels.empty()) throw CompileError("no kernel to build");
     const auto start = std::chrono::steady_clock::now();
+    std::vector<std::string> all_options = options;
+    all_options.emplace_back(one_module);
     std::string log;
     try {
-      const auto text = syclexp::create_kernel_bundle_from_source(
+      auto text = syclexp::create_kernel_bundle_from_source(
           queue_->get_context(), syclexp::source_language::sycl, source);
-      const auto bundle = syclexp::build(
-          text, syclexp::properties{syclexp::build_options{options}, syclexp::save_log{&log}});
-      ObjectCode object;
+      auto bundle = syclexp::build(
+          text, syclexp::properties{syclexp::build_options{all_options}, syclexp::save_log{&log}});
       for (const std::string& name : kernels) {
         if (!bundle.ext_oneapi_has_kernel(name)) {
           throw CompileError("the source has no kernel called " + name);
         }
-        std::string code = spirv_of(bundle.ext_oneapi_get_kernel(name));
-        if (!object.code.empty() && object.code != code) {
-          throw CompileError("the compiler split the kernels over several modules");
-        }
-        object.code = std::move(code);
       }
-      object.log = log;
-      object.build_ns = std::chrono::duration<double, std::nano>(
-                            std::chrono::steady_clock::now() - start).count();
-      return object;
+      const std::chrono::duration<double, std::nano> spent =
+          std::chrono::steady_clock::now() - start;
+      return {spirv_of(bundle), log, spent.count()};
     } catch (const sycl::exception& error) {
       throw CompileError(log.empty() ? error.what() : log);
     }
@@ -135,7 +122,7 @@ class SyclDevice final : public HostDevice {
                                               const std::vector<std::string>& kernels) override {
     try {
       const auto* bytes = reinterpret_cast<const std::byte*>(code.data());
-      const auto object = syclexp::create_kernel_bundle_from_source(
+      auto object = syclexp::create_kernel_bundle_from_source(
           queue_->get_context(), syclexp::source_language::spirv,
           std::vector<std::byte>(bytes, bytes + code.size()));
       return std::make_shared<SyclProgram>(kernels, syclexp::build(object));
