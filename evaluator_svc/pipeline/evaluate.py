@@ -99,12 +99,9 @@ class CandidateEvaluation:
         loaded = self._bind(runner, prepared, built)
         if isinstance(loaded, CandidateFailed):
             return self._record.failed(loaded)
-        with self._record.stage("correctness"):
-            for workload in self._admission.workloads:
-                failure = self._verify(runner, workload)
-                if failure is not None:
-                    return self._record.failed(failure)
-        return runner
+        self._add_evidence()
+        failure = self._verify_all(runner)
+        return runner if failure is None else self._record.failed(failure)
 
     def _prepare(self, builder: ChildProcess) -> Prepared | CandidateFailed:
         request = PrepareRequest(
@@ -173,6 +170,14 @@ class CandidateEvaluation:
             self._request.task, workload, self._admission.tolerance, seeds
         )
         return DrawnInputs(draw=draw, descriptors=descriptors)
+
+    def _verify_all(self, runner: ChildProcess) -> CandidateFailed | None:
+        with self._record.stage("correctness"):
+            for workload in self._admission.workloads:
+                failure = self._verify(runner, workload)
+                if failure is not None:
+                    return failure
+        return None
 
     def _verify(self, runner: ChildProcess, workload: WorkloadAdmission) -> CandidateFailed | None:
         drawn = self._start_draw(workload).result()
@@ -252,7 +257,6 @@ class CandidateEvaluation:
                             result, workload, self._site.spec, self._peaks
                         )
                     )
-        self._add_evidence()
 
     def _add_evidence(self) -> None:
         site, record = self._site, self._record

@@ -40,14 +40,15 @@ def command(wrapping: Wrapping, inner: tuple[str, ...]) -> tuple[str, ...]:
     program = shutil.which("bwrap")
     if program is None:
         raise MechanismUnavailableError("no bwrap on PATH")
-    line = [program, "--unshare-all", "--die-with-parent", "--clearenv"]
+    line = [program, "--unshare-all", "--die-with-parent", "--clearenv", "--chdir", "/"]
+    # First of all mounts: what is readable may lie below it.
+    line += ["--size", str(_SCRATCH_BYTES), "--tmpfs", SCRATCH]
     for path in wrapping.readable:
-        if path not in ("/proc",):
+        if path != "/proc":
             line += ["--ro-bind-try", path, path]
     line += ["--proc", "/proc", "--dev", "/dev"]
     for path in wrapping.devices:
         line += ["--dev-bind-try", path, path]
-    line += ["--size", str(_SCRATCH_BYTES), "--tmpfs", SCRATCH, "--chdir", "/"]
     for name, value in wrapping.environment:
         line += ["--setenv", name, value]
     return (*line, "--", *inner)

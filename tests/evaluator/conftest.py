@@ -18,7 +18,8 @@ REFERENCE = """
 import torch
 from torch import nn
 
-ROWS, COLS = 64, 96
+ROWS = 64
+COLS = 96
 
 class Model(nn.Module):
     def __init__(self, cols):
