@@ -5,6 +5,7 @@ threads. They rotate over the input sets of a draw. Knows nothing of candidates.
 """
 
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -70,12 +71,13 @@ def _compiled_calls(sets: Sequence[InputSet]) -> list[Callable[[], Any]]:
     # A pool of compiler processes would outlive the compilation and disturb every timing.
     torch._inductor.config.compile_threads = 1
     calls = []
-    for input_set in sets:
-        model, values = input_set.callable_model()
-        # The sets share code and shapes, so only the first one compiles.
-        calls.append(_call(torch.compile(model, dynamic=False), values))
     try:
-        with torch.no_grad():
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of torch about its own parts
+            for input_set in sets:
+                model, values = input_set.callable_model()
+                # The sets share code and shapes, so only the first one compiles.
+                calls.append(_call(torch.compile(model, dynamic=False), values))
             for call in calls * _COMPILE_WARMUP_CALLS:
                 call()
     except Exception as error:  # dynamo, inductor and the C++ compiler raise anything

@@ -4,34 +4,11 @@ import os
 from collections.abc import Callable, Iterator
 
 import pytest
-from judge_tasks import TOLERANCE, RunnerSide
+from judge_tasks import DEVICE, TOLERANCE, RunnerSide
 
 from evaluator_svc.judge import Judge
-from kernel_foundry.domain.device import DeviceSpec, Peaks
-from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Task
 
-DEVICE = DeviceSpec(
-    id="null:0",
-    language=Language.SYCL,
-    name="test device",
-    vendor="none",
-    architecture="none",
-    driver_version="0",
-    compute_units=2,
-    sub_group_size=16,
-    max_block=1024,
-    shared_bytes=1 << 16,
-    memory_bytes=8 << 30,
-    cache_bytes=1 << 20,
-)
-
-PEAKS = Peaks(
-    bandwidth_bytes_per_second=1e10,
-    cache_bandwidth_bytes_per_second=5e10,
-    flops_per_second=1e11,
-    launch_ns=1e4,
-)
 
 @pytest.fixture(scope="session")
 def judge() -> Judge:

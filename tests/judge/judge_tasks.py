@@ -6,7 +6,31 @@ import torch
 from kernel_foundry_native import _core as native
 
 from evaluator_svc.exchange import Draw
+from kernel_foundry.domain.device import DeviceSpec, Peaks
+from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Size, Task, Tolerance, Workload
+
+DEVICE = DeviceSpec(
+    id="null:0",
+    language=Language.SYCL,
+    name="test device",
+    vendor="none",
+    architecture="none",
+    driver_version="0",
+    compute_units=2,
+    sub_group_size=16,
+    max_block=1024,
+    shared_bytes=1 << 16,
+    memory_bytes=8 << 30,
+    cache_bytes=1 << 20,
+)
+
+PEAKS = Peaks(
+    bandwidth_bytes_per_second=1e10,
+    cache_bandwidth_bytes_per_second=5e10,
+    flops_per_second=1e11,
+    launch_ns=1e4,
+)
 
 TOLERANCE = Tolerance(rtol=5e-5, atol=5e-5)
 

@@ -82,9 +82,7 @@ def _nan_in_one_row(x: torch.Tensor) -> torch.Tensor:
         pytest.param(lambda x: 2 * right(x), FindingKind.CONSTANT_FACTOR, id="twice"),
         pytest.param(_last_columns_wrong, FindingKind.BORDER_MISMATCH, id="tail wrong"),
         pytest.param(_nan_in_one_row, FindingKind.NOT_A_NUMBER, id="nan"),
-        pytest.param(
-            lambda x: right(x.half()).float(), FindingKind.PRECISION, id="float16 inside"
-        ),
+        pytest.param(lambda x: right(x.half()).float(), FindingKind.PRECISION, id="float16 inside"),
         pytest.param(
             lambda x: right(x).t().contiguous().view(x.shape),
             FindingKind.TRANSPOSED,

@@ -1,0 +1,121 @@
+"""Task files and sidecars: what is read, and how each bad one is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from kernel_foundry.domain.task import Precision, Size, Tolerance, Workload
+from kernel_foundry.errors import TaskInvalidError
+from kernel_foundry.task_file import read_task
+
+REFERENCE = """
+from torch import nn
+batch = 16
+dim = 4 * 1024
+scale = 0.5
+twice = 1
+twice = 2
+class Model(nn.Module): ...
+def get_inputs(): return []
+"""
+
+
+def write(folder: Path, sidecar: str | None = None, reference: str = REFERENCE) -> Path:
+    path = folder / "op.py"
+    path.write_text(reference)
+    if sidecar is not None:
+        (folder / "op.task.yaml").write_text(sidecar)
+    return path
+
+
+def test_without_a_sidecar_the_file_is_one_workload(tmp_path: Path) -> None:
+    task = read_task(write(tmp_path))
+
+    assert task.name == "op"
+    assert task.reference == REFERENCE
+    assert task.workloads == (Workload(name="default"),)
+    assert task.tolerance is None
+    assert task.precision is Precision.FP32
+    assert task.training
+
+
+def test_a_sidecar_sets_everything(tmp_path: Path) -> None:
+    sidecar = """
+workloads:
+  - {}
+  - {batch: 3, dim: 1001, held_out: true}
+tolerance: {rtol: 1e-4, atol: 1.0e-5}
+precision: bf16
+training: false
+library_ops: [linear]
+instructions: Be quick.
+"""
+    task = read_task(write(tmp_path, sidecar))
+
+    sizes = (Size(name="batch", value=3), Size(name="dim", value=1001))
+    assert task.workloads == (
+        Workload(name="default"),
+        Workload(name="batch=3,dim=1001", sizes=sizes, held_out=True),
+    )
+    assert task.tolerance == Tolerance(rtol=1e-4, atol=1e-5)
+    assert task.precision is Precision.BF16
+    assert not task.training
+    assert task.library_ops == ("linear",)
+    assert task.instructions == "Be quick."
+
+
+def test_the_file_is_never_executed(tmp_path: Path) -> None:
+    mark = tmp_path / "executed"
+    read_task(write(tmp_path, reference=f"open({str(mark)!r}, 'w')\n{REFERENCE}"))
+
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("sidecar", "message"),
+    [
+        ("worklods: []", "unknown key 'worklods'"),
+        ("[1, 2]", "expected keys and values"),
+        ("workloads: [", "no YAML"),
+        ("workloads: []", "expected a list such as"),
+        ("workloads: [{batch: 0}]", "workloads[0].batch: expected a positive integer, got 0"),
+        ("workloads: [{batch: 1.5}]", "expected a positive integer, got 1.5"),
+        ("workloads: [{batch: true}]", "expected a positive integer, got True"),
+        ("workloads: [{rows: 4}]", "'rows' is no size of the task file"),
+        ("workloads: [{scale: 4}]", "'scale' is no size of the task file"),
+        ("workloads: [{twice: 4}]", "the file has: batch, dim"),
+        ("workloads: [{batch: 4}, {batch: 4}]", "'batch=4' stands there twice"),
+        ("workloads: [{batch: 4, held_out: true}]", "all are held out"),
+        ("workloads: [{batch: 4, held_out: 1}]", "held_out: expected true or false"),
+        ("tolerance: {rtol: 1}", "expected auto or"),
+        ("tolerance: {rtol: -1, atol: 0}", "tolerance.rtol: expected a number"),
+        ("tolerance: {rtol: x, atol: 0}", "tolerance.rtol: expected a number"),
+        ("precision: fp8", "expected one of fp32, fp16, bf16"),
+        ("training: sometimes", "training: expected true or false"),
+        ("library_ops: [cholesky]", "unknown 'cholesky'"),
+        ("instructions: [1]", "instructions: expected text"),
+    ],
+)
+def test_a_bad_sidecar_is_refused_with_the_key_and_what_is_expected(
+    tmp_path: Path, sidecar: str, message: str
+) -> None:
+    with pytest.raises(TaskInvalidError) as caught:
+        read_task(write(tmp_path, sidecar))
+
+    assert message in caught.value.message
+    assert "op.task.yaml" in caught.value.message
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TaskInvalidError, match="No such file"):
+        read_task(tmp_path / "nowhere.py")
+
+
+def test_a_syntax_error_names_the_line(tmp_path: Path) -> None:
+    with pytest.raises(TaskInvalidError, match=r"op\.py, line 2: .*def get_inputs\("):
+        read_task(write(tmp_path, reference="x = 1\ndef get_inputs(\n"))
+
+
+def test_a_file_without_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TaskInvalidError, match=r"op\.py: no Model; a task is"):
+        read_task(write(tmp_path, reference="def get_inputs(): return []\n"))
