@@ -120,7 +120,6 @@ def measure_peaks(site: DeviceSite) -> Peaks:
         best_ns = {probe.name: _best_ns(runner, probe) for probe in probes}
     finally:
         runner.kill()
-        site.refill()
     sizes = {probe.name: probe.floats for probe in probes}
     operations = 2 * _ACCUMULATORS * _ROUNDS * sizes["compute"]
     return Peaks(

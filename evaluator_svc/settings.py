@@ -52,7 +52,7 @@ class EvaluatorSettings:
     """Private memory of a runner, the pool of input sets included; 0: half of the machine's."""
     pool_limit_bytes: int = 4 * _GIB
     """Most data of the pool of input sets."""
-    warm_seconds: float = 0.15
+    warm_seconds: float = 0.1
     """Budget of the short measurement with warm caches."""
     admission_seconds: float = 600.0
     """Deadline of admitting a task (torch.compile included)."""

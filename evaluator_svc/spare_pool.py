@@ -12,7 +12,7 @@ from evaluator_svc.process import ChildProcess
 
 
 class SparePool:
-    """Ready processes of one sort; a used one is ended and replaced.
+    """Ready processes of one sort; each that is taken is replaced in the background.
 
     Args:
         start: Starts a process and returns it once it is ready.
@@ -27,6 +27,7 @@ class SparePool:
         self._ready: deque[ChildProcess] = deque()
         self._changed = threading.Condition()
         self._wanted = False
+        self._starting = False
         self._closed = False
         self._keeper = threading.Thread(target=self._keep, name="spare-pool", daemon=True)
         self._keeper.start()
@@ -34,11 +35,16 @@ class SparePool:
     def take(self) -> ChildProcess:
         """Return a ready process, which now belongs to the caller; raises as `start` does."""
         with self._changed:
+            # One that is about to be ready comes sooner than one that is started now. The keeper
+            # is past the gate then, so that a caller who holds the gate waits for nobody at it.
+            self._changed.wait_for(lambda: bool(self._ready) or not self._starting)
             while self._ready:
                 process = self._ready.popleft()
                 if process.is_running:
+                    self.refill()
                     return process
                 process.kill()
+        self.refill()
         return self._start()
 
     def refill(self) -> None:
@@ -62,16 +68,24 @@ class SparePool:
                 self._changed.wait_for(lambda: self._closed or self._wanted)
                 if self._closed:
                     return
-                if len(self._ready) >= self._size:
-                    self._wanted = False
+                self._wanted = len(self._ready) < self._size
+                if not self._wanted:
                     continue
-            try:
-                with self._gate.shared():
-                    process = self._start()
-            except Exception:  # noqa: BLE001
-                # A spare is a convenience: the next `take` meets the same failure and raises it.
-                with self._changed:
-                    self._wanted = False
-                continue
-            with self._changed:
+            with self._gate.shared():
+                self._start_one()
+
+    def _start_one(self) -> None:
+        with self._changed:
+            self._starting = True
+        process = None
+        try:
+            process = self._start()
+        except Exception:  # noqa: BLE001
+            # A spare is a convenience: the next `take` meets the same failure and raises it.
+            pass
+        with self._changed:
+            self._starting = False
+            self._wanted = process is not None
+            if process is not None:
                 self._ready.append(process)
+            self._changed.notify_all()

@@ -81,7 +81,6 @@ class CandidateEvaluation:
             return self._record.passed()
         finally:
             self._release_draws()
-            self._site.refill()
 
     def _until_correct(self, stack: ExitStack) -> ChildProcess | Evaluation:
         """Do all stages but timing; return the runner, ready to be timed."""
