@@ -36,9 +36,12 @@ def least_bytes(input_values: Sequence[Any]) -> int:
 
 
 def memory_refusal(needed: int, device_bytes: int) -> str | None:
-    """Return why `needed` bytes cannot be had, or None."""
+    """Return why `needed` bytes cannot be had, or None.
+
+    A device that does not tell its memory (0 bytes) has the machine's.
+    """
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    limit = int(_USABLE * min(pages, device_bytes))
+    limit = int(_USABLE * min(pages, device_bytes or pages))
     if needed <= limit:
         return None
     return (

@@ -58,7 +58,12 @@ class Mismatch:
 
     def wrong(self) -> torch.Tensor:
         """Return which elements are outside the tolerance."""
-        return ~(self.error() <= self.expected.bound(self.tolerance))
+        actual, expected = self.actual, self.expected.tensor
+        if self.expected.is_exact:
+            return torch.ne(actual, expected)
+        same = torch.eq(actual, expected) | (actual.isnan() & expected.isnan())
+        close = torch.le(self.error(), self.expected.bound(self.tolerance))
+        return torch.logical_not(same | close)
 
     def unwritten(self) -> torch.Tensor:
         """Return which wrong elements still hold the poison."""

@@ -19,6 +19,9 @@ _SPREAD: Final = 0.5
 _ZERO_VECTOR_DEVIATION: Final = 0.2
 """Standard deviation of what was a zero bias: seen beside activations of magnitude 1."""
 
+_STATE_STREAM: Final = 0x5851_F42D_4C95_7F2D
+"""Tells the seed of parameters from that of inputs."""
+
 _RUNNING_STATISTICS: Final = ("running_mean", "running_var")
 """Buffers that training would have changed; all others are constants of the reference."""
 
@@ -43,7 +46,8 @@ def redraw_rules(model: nn.Module) -> tuple[RedrawRule, ...]:
 
 def redraw(rules: tuple[RedrawRule, ...], seed: int) -> dict[str, torch.Tensor]:
     """Return new values by path. The same seed gives the same values."""
-    generator = torch.Generator().manual_seed(seed)
+    # Not the seed itself: inputs start from it, and parameters must not repeat their values.
+    generator = torch.Generator().manual_seed((seed ^ _STATE_STREAM) % 2**63)
     return {rule.path: _new_values(rule, generator) for rule in rules}
 
 

@@ -1,9 +1,9 @@
 """One draw: the judge's pristine input sets and the shared buffers that a runner works on.
 
-Outputs are poisoned before a runner sees them (NaN as float, -1 as integer). Buffers are handed on to the next draw of the
-same size, because fresh shared pages cost more time than everything else here; by then the
-runner that had them is dead, and every byte that it could have written is written anew. Knows
-nothing of comparison.
+Outputs are poisoned before a runner sees them (NaN as float, -1 as integer). Buffers are handed
+on to the next draw of the same size, because fresh shared pages cost more time than everything
+else here; by then the runner that had them is dead, and every byte that it could have written is
+written anew. Knows nothing of comparison.
 """
 
 from collections.abc import Sequence

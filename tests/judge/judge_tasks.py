@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 import torch
-from kernel_foundry_native import _core as native
 
 from evaluator_svc.exchange import Draw
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Size, Task, Tolerance, Workload
+from kernel_foundry_native import _core as native
 
 DEVICE = DeviceSpec(
     id="null:0",
