@@ -3,6 +3,7 @@
 Knows nothing of what they are used for.
 """
 
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -78,11 +79,9 @@ class SparePool:
         with self._changed:
             self._starting = True
         process = None
-        try:
+        # A spare is a convenience: the next `take` meets the same failure and raises it.
+        with contextlib.suppress(Exception):
             process = self._start()
-        except Exception:  # noqa: BLE001
-            # A spare is a convenience: the next `take` meets the same failure and raises it.
-            pass
         with self._changed:
             self._starting = False
             self._wanted = process is not None

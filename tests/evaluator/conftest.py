@@ -97,10 +97,15 @@ class Judged:
 
 
 @pytest.fixture(scope="session")
-def judged(tmp_path_factory: pytest.TempPathFactory):
+def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What is measured once is shared: peaks, admissions, objects."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="session")
+def judged(cache_dir: Path):
     """The evaluator that all tests use: its judge must outlive every one of them."""
-    folder: Path = tmp_path_factory.mktemp("cache")
-    evaluator = Evaluator(EvaluatorSettings(device_kinds=("sycl",), cache_dir=folder))
+    evaluator = Evaluator(EvaluatorSettings(device_kinds=("sycl",), cache_dir=cache_dir))
     asyncio.run(evaluator.capabilities())
     yield Judged(evaluator, "sycl:0")
     asyncio.run(evaluator.close())

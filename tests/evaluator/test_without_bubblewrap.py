@@ -1,0 +1,61 @@
+"""Hosts without bubblewrap: the same verdicts, locked in by Landlock and seccomp.
+
+The builder has little memory here, so that a compiler can run out of it quickly.
+"""
+
+import asyncio
+
+import pytest
+
+from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.settings import EvaluatorSettings
+from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.finding import FindingKind
+
+pytestmark = [pytest.mark.sycl, pytest.mark.timeout(120)]
+
+_MEMORY_BYTES = 1 << 30
+
+_GREEDY = """
+template <int... I> struct List {};
+template <int N, int... I> struct Count : Count<N - 1, N, I...> {};
+template <int... I> struct Count<0, I...> { using type = List<I...>; };
+template <int N> struct Row { using type = typename Count<900 + N % 2, N>::type; };
+template <int N> struct All : All<N - 1> { typename Row<N>::type row; };
+template <> struct All<0> {};
+"""
+
+
+@pytest.fixture(scope="module")
+def unwrapped(cache_dir, judged):
+    """An evaluator that does not use bubblewrap, and its requests."""
+    evaluator = Evaluator(
+        EvaluatorSettings(
+            device_kinds=("sycl",),
+            cache_dir=cache_dir,
+            use_bubblewrap=False,
+            builder_memory_bytes=_MEMORY_BYTES,
+        )
+    )
+    yield lambda text: asyncio.run(evaluator.evaluate(judged.request(text)))
+    asyncio.run(evaluator.close())
+
+
+def test_a_right_candidate_passes_and_the_lock_is_reported(judged, unwrapped):
+    """Evidence names what was in force, and what was not is not named."""
+    evaluation = unwrapped(judged.right)
+    assert evaluation.passed, evaluation.findings
+    (isolation,) = (f.value for f in evaluation.evidence if f.name == "isolation")
+    assert "landlock" in isolation
+    assert "seccomp" in isolation
+    assert "bubblewrap" not in isolation
+
+
+def test_a_compile_that_eats_memory_is_a_verdict(judged, unwrapped):
+    """The builder dies of its limit, and only the builder."""
+    text = judged.right.replace("```sycl\n", f"```sycl\n{_GREEDY}\n", 1)
+    text = text.replace("  if (i < count)", "  All<100> all; (void)all;\n  if (i < count)")
+    evaluation = unwrapped(text)
+    assert evaluation.outcome is EvaluationOutcome.COMPILE_ERROR, evaluation.findings
+    assert [f.kind for f in evaluation.findings] == [FindingKind.MEMORY_LIMIT]
+    assert unwrapped(judged.right).passed
