@@ -71,8 +71,7 @@ void bind_shared_buffer(py::module_& m) {
 Comparison compare_outputs(std::uintptr_t actual, std::uintptr_t expected, std::string dtype,
                            std::size_t count, double rtol, double atol, std::uintptr_t scale,
                            std::size_t groups, std::size_t inner) {
-  return compare(actual, expected,
-                 {std::move(dtype), count, rtol, atol, scale, groups, inner});
+  return compare(actual, expected, {std::move(dtype), count, rtol, atol, scale, groups, inner});
 }
 
 void bind_compare(py::module_& m) {

@@ -135,8 +135,8 @@ void bind_sequence(py::module_& m) {
           py::arg("buffer"), py::arg("size_bytes"), "Set a buffer to zero at every run.")
       .def("bind", &LaunchSequence::bind, py::arg("set"), py::arg("addresses"))
       .def("run", &LaunchSequence::run, py::arg("set"), Unlocked())
-      .def("measure", &measure_sequence, py::arg("options"), py::kw_only(),
-           py::arg("flush_bytes"), py::arg("outputs"), py::arg("keep_into"), Unlocked(),
+      .def("measure", &measure_sequence, py::arg("options"), py::kw_only(), py::arg("flush_bytes"),
+           py::arg("outputs"), py::arg("keep_into"), Unlocked(),
            "Measure; `outputs` are (buffer, size_bytes), `keep_into[slot]` their addresses.");
 }
 

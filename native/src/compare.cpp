@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <stdexcept>
+#include <type_traits>
 #include <vector>
 
 #include "element.hpp"
@@ -46,6 +47,21 @@ void note_mismatch(Part& part, T element, double actual, double expected, std::s
   part.greatest_factor = std::max(part.greatest_factor, factor);
 }
 
+// |actual - expected|: 0 for equal infinities and for two NaN, NaN for one; never 0 for integers
+// that differ, however large.
+template <typename T>
+double error_of(T actual, T expected) {
+  if constexpr (std::is_integral_v<T>) {
+    const auto a = static_cast<std::uint64_t>(actual);
+    const auto e = static_cast<std::uint64_t>(expected);
+    return static_cast<double>(actual > expected ? a - e : e - a);
+  } else {
+    const double a = value_of(actual);
+    const double e = value_of(expected);
+    return a == e || (std::isnan(a) && std::isnan(e)) ? 0 : std::abs(a - e);
+  }
+}
+
 template <typename T>
 void compare_part(Part& part, const T* actual, const T* expected, const CompareOptions& options,
                   std::size_t begin, std::size_t end) {
@@ -59,8 +75,8 @@ void compare_part(Part& part, const T* actual, const T* expected, const CompareO
       found.nan_count += std::isnan(a) ? 1 : 0;
       found.inf_count += std::isinf(a) ? 1 : 0;
     }
-    if (a == e || (std::isnan(a) && std::isnan(e))) continue;
-    const double error = std::abs(a - e);
+    const double error = error_of(actual[i], expected[i]);
+    if (error == 0) continue;
     const double scale = scales == nullptr ? 1.0 : scales[(i / options.inner) % options.groups];
     const bool is_right = std::isfinite(a) && std::isfinite(e) &&
                           error <= options.atol * scale + options.rtol * std::abs(e);
@@ -94,8 +110,8 @@ Comparison merge(const std::vector<Part>& parts) {
     greatest = std::max(greatest, part.greatest_factor);
     has_factor = has_factor && part.has_factor;
   }
-  const bool is_shared = has_factor && whole.mismatch_count > 0 &&
-                         greatest - least <= 1e-3 * std::abs(greatest);
+  const bool is_shared =
+      has_factor && whole.mismatch_count > 0 && greatest - least <= 1e-3 * std::abs(greatest);
   whole.constant_factor = is_shared ? (least + greatest) / 2 : nan;
   return whole;
 }

@@ -27,7 +27,8 @@ struct Comparison {
   std::int64_t nan_count = 0;  // in the actual output
   std::int64_t inf_count = 0;
   std::int64_t poisoned_count = 0;  // mismatches that still hold the poison pattern
-  double constant_factor = 0;  // actual / expected if all mismatches share it within 0.1 %, else NaN
+  double constant_factor =
+      0;  // actual / expected if all mismatches share it within 0.1 %, else NaN
 };
 
 // Throws std::invalid_argument for an unknown dtype.

@@ -38,8 +38,7 @@ void HostDevice::flush(std::size_t size_bytes) {
   if (!flushed_ || flushed_->size_bytes() != size_bytes) {
     flushed_ = std::make_unique<Pages>(size_bytes);
   }
-  // A write allocates the line in the cache of the core that writes, so every core takes part.
-  kernel_foundry::fill(flushed_->address(), size_bytes, 1);
+  touch(flushed_->address(), size_bytes);
 }
 
 std::size_t last_level_cache_bytes() {

@@ -16,12 +16,22 @@ namespace kernel_foundry {
 namespace {
 
 constexpr std::size_t grain_bytes = std::size_t{1} << 20;
+constexpr std::size_t cache_line_bytes = 64;
 
 }  // namespace
 
 void fill(std::uintptr_t address, std::size_t size_bytes, unsigned char byte) {
   parallel_for(size_bytes, grain_bytes, [=](std::size_t, std::size_t begin, std::size_t end) {
     std::memset(reinterpret_cast<void*>(address + begin), byte, end - begin);
+  });
+}
+
+void touch(std::uintptr_t address, std::size_t size_bytes) {
+  parallel_for(size_bytes, grain_bytes, [=](std::size_t, std::size_t begin, std::size_t end) {
+    auto* bytes = reinterpret_cast<volatile unsigned char*>(address);
+    for (std::size_t i = begin; i < end; i += cache_line_bytes) {
+      bytes[i] = static_cast<unsigned char>(bytes[i] + 1);
+    }
   });
 }
 

@@ -33,9 +33,7 @@ void LaunchSequence::run(std::size_t set) {
 SequenceTrial::SequenceTrial(LaunchSequence& sequence, std::vector<Region> outputs,
                              std::vector<std::vector<std::uintptr_t>> keep_into,
                              std::size_t flush_bytes)
-    : sequence_(sequence),
-      outputs_(std::move(outputs)),
-      keep_into_(std::move(keep_into)),
+    : sequence_(sequence), outputs_(std::move(outputs)), keep_into_(std::move(keep_into)),
       flush_bytes_(flush_bytes) {
   for (const auto& slot : keep_into_) {
     if (slot.size() != outputs_.size()) {

@@ -18,7 +18,7 @@ class Trial {
   virtual void poison(std::size_t set) = 0;  // spoil the outputs, so that they must be written
   virtual void flush() = 0;                  // empty the caches of the measured data
   virtual void run(std::size_t set) = 0;     // one call, complete when it returns
-  [[nodiscard]] virtual double device_ns() const = 0;       // span of the last call; NaN: unknown
+  [[nodiscard]] virtual double device_ns() const = 0;        // span of the last call; NaN: unknown
   virtual void keep(std::size_t slot, std::size_t set) = 0;  // save the outputs of the last call
 };
 

@@ -53,8 +53,8 @@ void run_known_kernel(const Launch& launch, const std::vector<std::uintptr_t>& a
   float* out = const_cast<float*>(input_of(launch, addresses, 1));
   const auto* scalar = std::get_if<ScalarArgument>(&launch.arguments[2]);
   if (scalar == nullptr) throw LaunchError("the null kernels take (in, out, count)");
-  const auto count = std::visit([](auto value) { return static_cast<std::size_t>(value); },
-                                scalar->value);
+  const auto count =
+      std::visit([](auto value) { return static_cast<std::size_t>(value); }, scalar->value);
   std::transform(in, in + count, out,
                  [is_relu](float x) { return is_relu ? std::max(x, 0.0f) : x; });
 }

@@ -19,11 +19,11 @@ double relative_half_width(const std::vector<double>& samples) {
   if (count < 6) return std::numeric_limits<double>::infinity();
   std::vector<double> sorted = samples;
   std::sort(sorted.begin(), sorted.end());
-  // Ranks of the interval by the normal approximation of the binomial: n/2 ∓ 1.96 √n/2.
+  // Ranks of the interval by the normal approximation of the binomial, with its correction for
+  // continuity: n/2 ∓ (1.96 √n/2 + 1/2). From six samples on both lie within the sample.
   const double n = static_cast<double>(count);
-  const double reach = 0.98 * std::sqrt(n);
-  const auto low = static_cast<std::size_t>(std::max(0.0, std::floor(n / 2 - reach)));
-  const auto high = static_cast<std::size_t>(std::min(n - 1, std::ceil(n / 2 + reach)));
+  const auto low = static_cast<std::size_t>(std::floor(n / 2 - 0.98 * std::sqrt(n) - 0.5));
+  const std::size_t high = count - 1 - low;
   return (sorted[high] - sorted[low]) / 2 / sorted[count / 2];
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <sycl/sycl.hpp>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -19,8 +20,8 @@ class SyclArgumentSetter {
       : handler_(handler), addresses_(addresses) {}
 
   void operator()(const BufferArgument& argument) {
-    handler_.set_arg(next_++, reinterpret_cast<void*>(addresses_.at(argument.index) +
-                                                      argument.offset_bytes));
+    handler_.set_arg(
+        next_++, reinterpret_cast<void*>(addresses_.at(argument.index) + argument.offset_bytes));
   }
 
   void operator()(const ScalarArgument& argument) {
@@ -40,25 +41,25 @@ class SyclArgumentSetter {
  private:
   template <typename Value>
   void set_scalar(const std::string& type, Value value) {
-    const bool is_set = set_as<std::int8_t>("int8", type, value) ||
-                        set_as<std::int16_t>("int16", type, value) ||
-                        set_as<std::int32_t>("int32", type, value) ||
-                        set_as<std::int64_t>("int64", type, value) ||
-                        set_as<std::uint8_t>("uint8", type, value) ||
-                        set_as<std::uint16_t>("uint16", type, value) ||
-                        set_as<std::uint32_t>("uint32", type, value) ||
-                        set_as<std::uint64_t>("uint64", type, value) ||
-                        set_as<float>("float32", type, value) ||
-                        set_as<double>("float64", type, value) ||
-                        set_as<bool>("bool", type, value) ||
-                        set_as<sycl::half>("float16", type, static_cast<float>(value));
+    const bool is_set =
+        set_as<std::int8_t>("int8", type, value) || set_as<std::int16_t>("int16", type, value) ||
+        set_as<std::int32_t>("int32", type, value) || set_as<std::int64_t>("int64", type, value) ||
+        set_as<std::uint8_t>("uint8", type, value) ||
+        set_as<std::uint16_t>("uint16", type, value) ||
+        set_as<std::uint32_t>("uint32", type, value) ||
+        set_as<std::uint64_t>("uint64", type, value) || set_as<float>("float32", type, value) ||
+        set_as<double>("float64", type, value) || set_as<bool>("bool", type, value) ||
+        set_as<sycl::half>("float16", type, static_cast<float>(value));
     if (!is_set) throw LaunchError("no scalar type called " + type);
   }
 
   template <typename T, typename Value>
   bool set_as(const char* name, const std::string& type, Value value) {
     if (type != name) return false;
-    handler_.set_arg(next_++, static_cast<T>(value));  // the plan checked that it fits
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool> && std::is_integral_v<Value>) {
+      if (!std::in_range<T>(value)) throw LaunchError(std::to_string(value) + " is no " + type);
+    }
+    handler_.set_arg(next_++, static_cast<T>(value));
     return true;
   }
 

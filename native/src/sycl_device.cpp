@@ -32,8 +32,7 @@ std::string spirv_of(const ExecutableBundle& bundle) {
 
 class SyclProgram final : public Program {
  public:
-  SyclProgram(std::vector<std::string> names, ExecutableBundle bundle)
-      : names_(std::move(names)) {
+  SyclProgram(std::vector<std::string> names, ExecutableBundle bundle) : names_(std::move(names)) {
     for (const std::string& name : names_) {
       kernels_.push_back(bundle.ext_oneapi_get_kernel(spirv_name(name)));
     }
@@ -86,8 +85,8 @@ class SyclDevice final : public HostDevice {
     facts_.max_block = device.get_info<info::max_work_group_size>();
     facts_.shared_bytes = device.get_info<info::local_mem_size>();
     facts_.memory_bytes = device.get_info<info::global_mem_size>();
-    facts_.cache_bytes = device.is_cpu() ? last_level_cache_bytes()
-                                         : device.get_info<info::global_mem_cache_size>();
+    facts_.cache_bytes =
+        device.is_cpu() ? last_level_cache_bytes() : device.get_info<info::global_mem_cache_size>();
   }
 
   [[nodiscard]] const DeviceFacts& facts() const noexcept override { return facts_; }
@@ -101,8 +100,8 @@ class SyclDevice final : public HostDevice {
     all_options.emplace_back(one_module);
     std::string log;
     try {
-      auto text = syclexp::create_kernel_bundle_from_source(
-          queue_->get_context(), syclexp::source_language::sycl, source);
+      auto text = syclexp::create_kernel_bundle_from_source(queue().get_context(),
+                                                            syclexp::source_language::sycl, source);
       auto bundle = syclexp::build(
           text, syclexp::properties{syclexp::build_options{all_options}, syclexp::save_log{&log}});
       for (const std::string& name : kernels) {
@@ -123,7 +122,7 @@ class SyclDevice final : public HostDevice {
     try {
       const auto* bytes = reinterpret_cast<const std::byte*>(code.data());
       auto object = syclexp::create_kernel_bundle_from_source(
-          queue_->get_context(), syclexp::source_language::spirv,
+          queue().get_context(), syclexp::source_language::spirv,
           std::vector<std::byte>(bytes, bytes + code.size()));
       return std::make_shared<SyclProgram>(kernels, syclexp::build(object));
     } catch (const sycl::exception& error) {
@@ -134,24 +133,24 @@ class SyclDevice final : public HostDevice {
   void enqueue(const Launch& launch, const std::vector<std::uintptr_t>& addresses) override {
     const auto& kernel = dynamic_cast<const SyclProgram&>(*launch.program).kernel(launch.kernel);
     guarded([&] {
-      note(queue_->submit([&](sycl::handler& handler) {
+      note(queue().submit([&](sycl::handler& handler) {
         set_arguments(handler, launch, addresses);
         switch (launch.dimensions) {
-          case 1: handler.parallel_for(range_of<1>(launch), kernel); break;
-          case 2: handler.parallel_for(range_of<2>(launch), kernel); break;
-          default: handler.parallel_for(range_of<3>(launch), kernel); break;
+        case 1: handler.parallel_for(range_of<1>(launch), kernel); break;
+        case 2: handler.parallel_for(range_of<2>(launch), kernel); break;
+        default: handler.parallel_for(range_of<3>(launch), kernel); break;
         }
       }));
     });
   }
 
   void clear(std::uintptr_t address, std::size_t size_bytes) override {
-    guarded([&] { queue_->memset(reinterpret_cast<void*>(address), 0, size_bytes); });
+    guarded([&] { queue().memset(reinterpret_cast<void*>(address), 0, size_bytes); });
   }
 
   void wait() override {
     is_new_span_ = true;
-    guarded([&] { queue_->wait_and_throw(); });
+    guarded([&] { queue().wait_and_throw(); });
   }
 
   [[nodiscard]] double span_ns() override {
@@ -169,6 +168,11 @@ class SyclDevice final : public HostDevice {
   }
 
  private:
+  [[nodiscard]] sycl::queue& queue() const {
+    if (!queue_) throw DriverError("the device has been released");
+    return *queue_;
+  }
+
   template <typename Work>
   void guarded(const Work& work) {
     try {

@@ -1,0 +1,61 @@
+# setup · demo · test · lint. Each does the set-up first, once, and again when pyproject.toml changes.
+# Variables: PYTHON (3.11 or newer), PIP_FLAGS (added to every pip install), TESTS (what to test).
+
+PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3,$(shell command -v $(p))))
+PIP_FLAGS ?=
+TESTS ?= tests
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+PREPARED := $(VENV)/.prepared
+BUILT := $(VENV)/.built
+# The one list is pyproject.toml's.
+LIST_BUILD_REQUIREMENTS := 'import tomllib; \
+	print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")'
+# What has to be compiled or generated; Python files are used where they are.
+COMPILED := CMakeLists.txt $(shell find native protos -name '*.cpp' -o -name '*.hpp' \
+	-o -name '*.proto' -o -name CMakeLists.txt)
+
+.PHONY: help setup demo test lint format clean
+.DEFAULT_GOAL := help
+
+help: ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
+
+setup: $(BUILT) ## Create .venv, install everything, build the native code
+
+$(PREPARED): pyproject.toml
+	@"$(PYTHON)" -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=...")'
+	@test -x $(BIN)/python || { echo "[1/3] virtual environment in $(VENV)"; "$(PYTHON)" -m venv $(VENV); }
+	@echo "[2/3] what the build needs"
+	@$(BIN)/python -c $(LIST_BUILD_REQUIREMENTS) > $(VENV)/build-requirements.txt
+	@$(PIP) install --quiet $(PIP_FLAGS) "cmake>=3.25" ninja -r $(VENV)/build-requirements.txt
+	@touch $@
+
+# pip finds what is there already in a few seconds, and ninja compiles only what changed.
+$(BUILT): $(PREPARED) $(COMPILED)
+	@echo "[3/3] Kernel Foundry and what it needs (the first time a few minutes and some GB)"
+	@$(PIP) install --quiet $(PIP_FLAGS) --no-build-isolation -e '.[sycl,dev]'
+	@touch $@
+
+demo: $(BUILT) ## Optimise a real operator on this machine's CPU
+	$(BIN)/kfoundry optimize examples/bias_gelu_layernorm.py
+
+test: $(BUILT) ## Run the tests (TESTS=tests/native for a part of them)
+	$(BIN)/python -m pytest $(TESTS)
+
+lint: $(BUILT) ## Check format, style, types, imports, spelling
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	find native -name '*.[ch]pp' | xargs $(BIN)/clang-format --dry-run -Werror
+	$(BIN)/codespell
+
+format: $(BUILT) ## Format Python and C++
+	$(BIN)/ruff format .
+	find native -name '*.[ch]pp' | xargs $(BIN)/clang-format -i
+
+clean: ## Remove what was built (not .venv)
+	rm -rf build dist kernel_foundry/*/v1/*_pb2*.py kernel_foundry/*/v1/*_pb2*.pyi
