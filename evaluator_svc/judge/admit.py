@@ -75,9 +75,14 @@ def admit_task(
         if refusal:
             return _refused(task, device, fallback, f"{item.workload.name}: {refusal}")
     found.refusals += _changed_kinds(prepared)
-    tolerance = _tolerance(task, prepared, found)
+    tolerance, noise = _tolerance(task, prepared)
     for item in prepared:
         _screen(item, tolerance, found)
+    if noise > tolerance.rtol and not found.refusals:
+        found.warnings.append(
+            f"the reference is ill-conditioned: reordering alone changes it by {noise:.1g} of its"
+            f" scale, and the tolerance is {tolerance.rtol:g}"
+        )
     workloads = [_workload_admission(item, device, peaks, found, note=note) for item in prepared]
     return Admission(
         task=task.digest,
@@ -117,19 +122,13 @@ def _changed_kinds(prepared: Sequence[PreparedWorkload]) -> list[str]:
     ]
 
 
-def _tolerance(task: Task, prepared: Sequence[PreparedWorkload], found: _Findings) -> Tolerance:
-    """Return the task's own tolerance, or the widest that its workloads need."""
+def _tolerance(task: Task, prepared: Sequence[PreparedWorkload]) -> tuple[Tolerance, float]:
+    """Return the task's own tolerance, or the widest that its workloads need, and the noise."""
     if task.tolerance is not None:
-        return task.tolerance
+        return task.tolerance, 0.0
     derived = [derive_tolerance([p.input_set(ADMISSION_SEEDS[0])]) for p in prepared]
     tolerance = max((tolerance for tolerance, _ in derived), key=lambda t: t.rtol)
-    noise = max(noise for _, noise in derived)
-    if noise > tolerance.rtol:
-        found.warnings.append(
-            f"the reference is ill-conditioned: reordering alone changes it by {noise:.1g} of its"
-            f" scale, the tolerance is {tolerance.rtol:g}"
-        )
-    return tolerance
+    return tolerance, max(noise for _, noise in derived)
 
 
 def _screen(item: PreparedWorkload, tolerance: Tolerance, found: _Findings) -> None:

@@ -5,7 +5,7 @@ rough weights. Knows nothing of devices.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from torch.utils.flop_counter import FlopCounterMode
@@ -17,7 +17,6 @@ from kernel_foundry.domain.admission import GraphNode, NamedTensor, TensorRole
 _COUNTED_BY_TORCH: Final = (
     "linear", "matmul", "mm", "addmm", "bmm", "baddbmm", "einsum", "conv1d", "conv2d", "conv3d",
     "convolution", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-    "scaled_dot_product_attention", "lstm", "gru",
 )  # fmt: skip
 
 _FREE: Final = frozenset({
@@ -42,8 +41,12 @@ def count_flops(input_set: InputSet, graph: Sequence[GraphNode]) -> int:
     """Return floating-point operations of one call; without a graph matrix products alone."""
     with FlopCounterMode(display=False) as counter:
         input_set.run()
-    sizes = {node.name: math.prod(node.shape) for node in graph}
-    return int(counter.get_total_flops()) + sum(_node_flops(node, sizes) for node in graph)
+    by_name = {
+        str(packet): flops for packet, flops in counter.get_flop_counts().get("Global", {}).items()
+    }
+    products = sum(flops for name, flops in by_name.items() if "attention" not in name)
+    shapes = {node.name: node.shape for node in graph}
+    return int(products) + sum(_node_flops(node, shapes) for node in graph)
 
 
 def count_bytes(tensors: Sequence[NamedTensor], graph: Sequence[GraphNode]) -> int:
@@ -56,14 +59,37 @@ def count_bytes(tensors: Sequence[NamedTensor], graph: Sequence[GraphNode]) -> i
     )
 
 
-def _node_flops(node: GraphNode, sizes: Mapping[str, int]) -> int:
+def _node_flops(node: GraphNode, shapes: Mapping[str, tuple[int, ...]]) -> int:
     parts = node.op.split(".")
-    name = parts[1].rstrip("_") if parts[0] == "aten" else parts[0]
-    if parts[0] != "aten" or name in _FREE or name in _COUNTED_BY_TORCH:
+    name = parts[1].rstrip("_") if parts[0] == "aten" else ""
+    operands = [shapes.get(operand, ()) for operand in _operands(node)]
+    if name in _FUSED:
+        return _FUSED[name](operands)
+    if not name or name in _FREE or name in _COUNTED_BY_TORCH:
         return 0
     # A reduction works on what it reads, anything else on what it makes.
-    elements = max([math.prod(node.shape), *(sizes.get(o, 0) for o in _operands(node)[:1])])
+    elements = max(math.prod(shape) for shape in (node.shape, *operands[:1]))
     return _WEIGHT.get(name, 1) * elements
+
+
+def _attention_flops(operands: Sequence[tuple[int, ...]]) -> int:
+    """Two matrix products: `(…, queries, width)` with keys, then with values."""
+    query, key = operands[0], operands[1]
+    return 4 * math.prod(query) * key[-2]
+
+
+def _recurrent_flops(operands: Sequence[tuple[int, ...]]) -> int:
+    """Every weight matrix once for each step of each sequence."""
+    sequences, weights = operands[0], [shape for shape in operands if len(shape) == 2]
+    return 2 * math.prod(sequences[:-1]) * sum(math.prod(shape) for shape in weights)
+
+
+_FUSED: Final[Mapping[str, Callable[[Sequence[tuple[int, ...]]], int]]] = {
+    "scaled_dot_product_attention": _attention_flops,
+    "lstm": _recurrent_flops,
+    "gru": _recurrent_flops,
+}
+"""Operators that torch's counter misses on some devices."""
 
 
 def _operands(node: GraphNode) -> list[str]:

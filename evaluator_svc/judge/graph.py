@@ -31,11 +31,11 @@ def export_graph(
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             program = torch.export.export(model, tuple(values))
+        names = _node_names(program, tensors)
+        return tuple(_node(node, names) for node in program.graph.nodes if node.op != "get_attr")
     except Exception as error:  # the exporter passes on whatever the reference raises
         first = str(error).strip().partition("\n")[0]
         raise TaskInvalidError(f"torch.export: {type(error).__name__}: {first}") from error
-    names = _node_names(program, tensors)
-    return tuple(_node(node, names) for node in program.graph.nodes if node.op != "get_attr")
 
 
 def _node_names(

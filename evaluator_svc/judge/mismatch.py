@@ -71,7 +71,8 @@ class Mismatch:
             return torch.zeros(self.actual.shape, dtype=torch.bool)
         size = self.actual.element_size()
         held = self.actual.reshape(-1, 1).view(torch.uint8).reshape(-1, size)
-        return (held == native.POISON_BYTE).all(dim=1).reshape(self.actual.shape) & self.wrong()
+        untouched = torch.eq(held, native.POISON_BYTE).all(dim=1)
+        return untouched.reshape(self.actual.shape) & self.wrong()
 
 
 def explain(mismatch: Mismatch) -> tuple[Finding, ...]:

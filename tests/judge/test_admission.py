@@ -149,9 +149,14 @@ def test_a_name_that_is_taken_gets_a_suffix(judge: Judge) -> None:
             id="softmax of one",
         ),
         pytest.param(
-            "def forward(self, x):\n    return x.clone()",
+            "def forward(self, x):\n    return x + 1e-7",
             "a copy of input 'x' would pass",
             id="copy",
+        ),
+        pytest.param(
+            "def forward(self, x):\n    return x[x > 0]",
+            "the outputs' shapes depend on the inputs' values",
+            id="shape from values",
         ),
         pytest.param(
             "def forward(self, x):\n    return torch.log(x)",
