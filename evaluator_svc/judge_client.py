@@ -3,6 +3,7 @@
 Knows nothing of torch; `evaluator_svc.judge` does the work in its own process.
 """
 
+import logging
 import threading
 from typing import Any, Final
 
@@ -27,6 +28,8 @@ from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline
 from kernel_foundry.domain.task import Task, Tolerance
 from kernel_foundry.errors import DeadlineExceededError, ProcessLostError
+
+_LOG: Final = logging.getLogger(__name__)
 
 _START_SECONDS: Final = 120.0
 """Importing torch on a cold disk."""
@@ -124,6 +127,8 @@ class JudgeClient:
             except ChannelError as error:
                 raise self._lost(error) from error
         if isinstance(received.message, Failed):
+            if not received.message.reason:
+                _LOG.error("a bug in the judge:\n%s", self._process.last_words())
             raise received.message.error()
         return received.message, received.descriptors
 

@@ -144,11 +144,12 @@ class ChildProcess:
             exit_code=code if number is None else None,
             signal=number,
             peak_memory_bytes=usage.ru_maxrss * 1024,
-            last_words=self._tail(),
+            last_words=self.last_words(),
         )
         return self._end
 
-    def _tail(self) -> str:
+    def last_words(self) -> str:
+        """Return the tail of its stderr so far."""
         try:
             size = os.fstat(self._stderr.fileno()).st_size
             data = os.pread(

@@ -8,6 +8,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from evaluator_svc.channel import Channel, ChannelClosedError
@@ -26,6 +27,7 @@ from evaluator_svc.messages import (
     VerifyKeptRequest,
     VerifyRequest,
 )
+from evaluator_svc.sandbox.limits import end_with_parent
 from kernel_foundry.errors import KernelFoundryError
 
 _REQUESTS = (
@@ -46,7 +48,7 @@ def serve(conversation: Conversation) -> None:
     conversation.send(judge.facts())
     while True:
         request = conversation.receive(*_REQUESTS).message
-        _answer(conversation, lambda: _handle(judge, request))  # noqa: B023
+        _answer(conversation, partial(_handle, judge, request))
 
 
 def _answer(conversation: Conversation, step: Callable[[], tuple[Any, tuple[int, ...]]]) -> None:
@@ -86,6 +88,7 @@ def _handle(judge: Judge, request: Any) -> tuple[Any, tuple[int, ...]]:
 
 def main() -> None:
     """Serve the channel whose descriptor is the only argument; ends the process."""
+    end_with_parent()
     connection = socket.socket(fileno=int(sys.argv[1]))
     code = 0
     try:

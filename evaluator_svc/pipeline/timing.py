@@ -27,6 +27,7 @@ from evaluator_svc.process_answers import ask_candidate
 from kernel_foundry.domain.admission import WorkloadAdmission
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline, EvaluationOutcome, Timing
+from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 
 KEPT_CALLS: Final = 2
 """Timed calls whose outputs are verified afterwards."""
@@ -193,7 +194,7 @@ class WorkloadTimer:
             return answer
         timed: Timed = answer.message
         if not timed.samples_ns or not all(map(math.isfinite, timed.samples_ns)):
-            return CandidateFailed(outcome=EvaluationOutcome.CRASHED, findings=())
+            return _no_times()
         claim = Claim(samples_ns=timed.samples_ns, warmup_count=timed.warmup_count, wall_ns=wall_ns)
         return timed, claim
 
@@ -207,6 +208,15 @@ class WorkloadTimer:
         if finding is None:
             return None
         return CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=(finding,))
+
+
+def _no_times() -> CandidateFailed:
+    finding = Finding(
+        kind=FindingKind.IMPOSSIBLE_TIME,
+        severity=Severity.ERROR,
+        message="the runner gave no times, or such that are no numbers",
+    )
+    return CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=(finding,))
 
 
 def _timing(timed: Timed, *, is_cold: bool) -> Timing:

@@ -5,13 +5,12 @@ trusted. It holds no expected value and nothing of another candidate. Knows noth
 """
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 from evaluator_svc.conversation import Conversation
 from evaluator_svc.locked_process import OpenDevice, serve
 from evaluator_svc.messages import (
     CandidateFailed,
-    Done,
     DropRequest,
     LoadRequest,
     PoolRequest,
@@ -25,28 +24,26 @@ def run(conversation: Conversation, opened: OpenDevice) -> None:
     """Answer requests about one candidate until the supervisor has enough."""
     session = Session(opened)
     received = conversation.receive(LoadRequest)
-    if not _answer(conversation, lambda: session.load(received.message, received.blobs)):
+    if not _answer(conversation, partial(session.load, received.message, received.blobs)):
         return
     while True:
         received = conversation.receive(RunRequest, PoolRequest, TimeRequest, DropRequest)
         request = received.message
+        step: Callable[[], object]
         match request:
             case RunRequest():
-                descriptors = received.descriptors
-                ok = _answer(conversation, lambda: session.run(request, descriptors))  # noqa: B023
+                step = partial(session.run, request, received.descriptors)
             case PoolRequest():
-                ok = _answer(conversation, lambda: session.fill_pool(request))  # noqa: B023
+                step = partial(session.fill_pool, request)
             case TimeRequest():
-                ok = _answer(conversation, lambda: session.time(request))  # noqa: B023
+                step = partial(session.time, request)
             case _:
-                session.drop(request.workload)
-                conversation.send(Done())
-                ok = True
-        if not ok:
+                step = partial(session.drop, request.workload)
+        if not _answer(conversation, step):
             return
 
 
-def _answer(conversation: Conversation, step: Callable[[], Any]) -> bool:
+def _answer(conversation: Conversation, step: Callable[[], object]) -> bool:
     """Send what `step` returns, or the candidate's fault; return whether to go on."""
     try:
         answer = step()

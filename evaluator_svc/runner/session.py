@@ -152,12 +152,13 @@ class Session:
         except native.LaunchError as error:
             raise _launch_fault(error) from error
 
-    def drop(self, workload: str) -> None:
+    def drop(self, workload: str) -> Done:
         """Forget a workload's pool and shared buffers."""
         state = self._workloads[workload]
         if state.shared is not None:
             state.shared.close()
         state.replay = state.pool_replay = state.pool = state.shared = None
+        return Done()
 
     def _program(self, code: bytes, names: tuple[str, ...]) -> Any:
         native = _native()

@@ -13,14 +13,13 @@ import ctypes
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from evaluator_svc.sandbox import landlock, limits, seccomp
 from evaluator_svc.sandbox.mechanism import MechanismUnavailableError
 from kernel_foundry.domain.device import IsolationReport
 
-_PR_SET_PDEATHSIG = 1
-_PR_SET_NO_NEW_PRIVS = 38
-_SIGKILL = 9
+_PR_SET_NO_NEW_PRIVS: Final = 38
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,10 +50,8 @@ def confine(confinement: Confinement, *, outer: tuple[str, ...]) -> IsolationRep
     Returns:
         The mechanisms in force and, with its reason, each that could not be had.
     """
-    libc = ctypes.CDLL(None, use_errno=True)
-    # A runner whose kernel never ends would outlive a supervisor that was killed.
-    libc.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
-    libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    limits.end_with_parent()
+    ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     steps: dict[str, Callable[[], None]] = {
         "landlock": lambda: landlock.restrict(
             readable=confinement.readable,

@@ -1,0 +1,131 @@
+"""Children are started, killed whole, and do not outlive a supervisor that is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from evaluator_svc.device_gate import DeviceGate
+from evaluator_svc.process import ChildProcess, ProcessCommand, ProcessLauncher
+from evaluator_svc.sandbox.host_paths import package_root
+from evaluator_svc.spare_pool import SparePool
+
+pytestmark = pytest.mark.timeout(60)
+
+_ENVIRONMENT = (("PYTHONPATH", package_root()), ("PATH", os.environ["PATH"]))
+
+_SUPERVISOR = """
+import asyncio, sys
+from pathlib import Path
+from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.settings import EvaluatorSettings
+
+async def main():
+    evaluator = Evaluator(EvaluatorSettings(device_kinds=("null",), cache_dir=Path(sys.argv[1])))
+    await evaluator.capabilities()
+    print("up", flush=True)
+    await asyncio.sleep(60)
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def launcher():
+    """A launcher that is closed."""
+    launcher = ProcessLauncher()
+    yield launcher
+    launcher.close()
+
+
+def _start(launcher: ProcessLauncher, module: str = "evaluator_svc.runner") -> ChildProcess:
+    return launcher.start(
+        ProcessCommand(
+            module=module, environment=_ENVIRONMENT, wrapping=None, accepts_descriptors=False
+        )
+    )
+
+
+def test_a_killed_child_is_gone_and_says_how(launcher):
+    """The end names the signal."""
+    child = _start(launcher)
+    assert child.is_running
+    end = child.kill()
+    assert (end.signal, end.exit_code) == (signal.SIGKILL, None)
+    assert "SIGKILL" in end.describe()
+    assert not child.is_running
+
+
+def test_a_child_that_cannot_start_leaves_its_last_words(launcher):
+    """What it wrote to stderr is kept."""
+    child = _start(launcher, "evaluator_svc.no_such_module")
+    end = child.wait(20.0)
+    child.kill()
+    assert end.exit_code == 1
+    assert "no_such_module" in end.last_words
+
+
+def test_spare_processes_are_used_once_and_replaced(launcher):
+    """Every taken process is another one, and those that ended are not given out."""
+    pool = SparePool(lambda: _start(launcher), gate=DeviceGate(), size=1)
+    first, second = pool.take(), pool.take()
+    assert first.process_id != second.process_id
+    assert second.is_running
+    for child in (first, second):
+        child.kill()
+    pool.close()
+
+
+def test_spare_processes_do_not_start_while_times_are_taken(launcher):
+    """The keeper waits at the gate; a caller who needs one gets it at once."""
+    gate = DeviceGate()
+    starters: list[str] = []
+
+    def start() -> ChildProcess:
+        starters.append(threading.current_thread().name)
+        return _start(launcher)
+
+    pool = SparePool(start, gate=gate, size=1)
+    with gate.exclusive():
+        pool.take().kill()
+        assert starters == [threading.current_thread().name]
+    pool.close()
+
+
+def test_nothing_outlives_a_supervisor_that_is_killed(tmp_path: Path):
+    """Judge, builders and runners end with it."""
+    supervisor = subprocess.Popen(
+        [sys.executable, "-c", _SUPERVISOR, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": package_root()},
+        stdout=subprocess.PIPE,
+    )
+    assert supervisor.stdout.readline() == b"up\n"
+    children = _descendants(supervisor.pid)
+    assert children
+    supervisor.kill()
+    supervisor.wait()
+    supervisor.stdout.close()
+    deadline = time.monotonic() + 10.0
+    while any(_is_alive(pid) for pid in children) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert [pid for pid in children if _is_alive(pid)] == []
+
+
+def _descendants(pid: int) -> list[int]:
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            found += [int(child), *_descendants(int(child))]
+    return found
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        return " Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2][:3]
+    except FileNotFoundError:
+        return False
