@@ -12,6 +12,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from types import ModuleType
 from typing import Any, Final
 
@@ -54,7 +55,19 @@ class TaskModule:
         self._file_name = f"{task.name}-{task.digest[:12]}-{next(_counter)}.py"
         self._module = ModuleType(self._file_name.removesuffix(".py").replace(".", "_"))
         self._execute(_sized_tree(task, workload))
-        self.model = self._construct()
+
+    @cached_property
+    def model(self) -> nn.Module:
+        """The reference's module in the task's precision and mode, made when first asked for."""
+        get_arguments: Callable[[], Any] = getattr(self._module, "get_init_inputs", list)
+        seed_all(_CONSTRUCTION_SEED)
+        with self.user_code("Model(*get_init_inputs())"):
+            model = self._module.Model(*get_arguments())
+        if not isinstance(model, nn.Module):
+            raise TaskInvalidError(f"{self.task.name}: Model is no torch.nn.Module")
+        adopt_plain_tensors(model)
+        model.to(dtype=self.dtype)
+        return model.train(self.task.training).requires_grad_(requires_grad=False)
 
     def input_values(self, seed: int) -> list[Any]:
         """Return what `get_inputs` gives under `seed`, floats cast to the task's precision."""
@@ -109,17 +122,6 @@ class TaskModule:
         seed_all(_CONSTRUCTION_SEED)
         with self.user_code("the file"):
             exec(compile(tree, self._file_name, "exec"), self._module.__dict__)
-
-    def _construct(self) -> nn.Module:
-        get_arguments: Callable[[], Any] = getattr(self._module, "get_init_inputs", list)
-        seed_all(_CONSTRUCTION_SEED)
-        with self.user_code("Model(*get_init_inputs())"):
-            model = self._module.Model(*get_arguments())
-        if not isinstance(model, nn.Module):
-            raise TaskInvalidError(f"{self.task.name}: Model is no torch.nn.Module")
-        adopt_plain_tensors(model)
-        model.to(dtype=self.dtype)
-        return model.train(self.task.training).requires_grad_(requires_grad=False)
 
     def _user_line(self, error: BaseException) -> str:
         frames = traceback.extract_tb(error.__traceback__)
