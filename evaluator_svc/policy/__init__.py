@@ -1,0 +1,13 @@
+"""What a candidate may not do, checked in its source before a compiler reads it and in its object
+code before a device does.
+
+On a CPU device a kernel is native code of the process that launches it, so whatever reaches host
+functions is refused by what the compiler produced, whatever the source looks like; the source
+check keeps files out of the compiler. Neither is a sandbox: a kernel may still write through a
+forged pointer, which is why it runs in a locked process of its own.
+"""
+
+from evaluator_svc.policy.object_code import check_object
+from evaluator_svc.policy.source import check_source
+
+__all__ = ["check_object", "check_source"]

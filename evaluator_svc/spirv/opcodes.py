@@ -1,0 +1,168 @@
+"""The numbers of the SPIR-V 1.6 specification that are looked at, by their names there.
+
+Knows nothing of modules; an opcode that is absent here is parsed as plain operands.
+"""
+
+from enum import IntEnum
+from typing import Final
+
+
+class Op(IntEnum):
+    """Instruction opcodes."""
+
+    NAME = 5
+    EXTENSION = 10
+    EXT_INST_IMPORT = 11
+    EXT_INST = 12
+    ENTRY_POINT = 15
+    EXECUTION_MODE = 16
+    CAPABILITY = 17
+    TYPE_BOOL = 20
+    TYPE_INT = 21
+    TYPE_FLOAT = 22
+    TYPE_VECTOR = 23
+    TYPE_ARRAY = 28
+    TYPE_STRUCT = 30
+    TYPE_POINTER = 32
+    TYPE_FUNCTION = 33
+    CONSTANT = 43
+    CONSTANT_COMPOSITE = 44
+    CONSTANT_NULL = 46
+    FUNCTION = 54
+    FUNCTION_PARAMETER = 55
+    FUNCTION_END = 56
+    FUNCTION_CALL = 57
+    VARIABLE = 59
+    LOAD = 61
+    STORE = 62
+    COPY_MEMORY = 63
+    COPY_MEMORY_SIZED = 64
+    ACCESS_CHAIN = 65
+    IN_BOUNDS_ACCESS_CHAIN = 66
+    PTR_ACCESS_CHAIN = 67
+    IN_BOUNDS_PTR_ACCESS_CHAIN = 70
+    DECORATE = 71
+    COMPOSITE_CONSTRUCT = 80
+    COMPOSITE_EXTRACT = 81
+    COPY_OBJECT = 83
+    U_CONVERT = 113
+    S_CONVERT = 114
+    CONVERT_PTR_TO_U = 117
+    CONVERT_U_TO_PTR = 120
+    PTR_CAST_TO_GENERIC = 121
+    GENERIC_CAST_TO_PTR = 122
+    GENERIC_CAST_TO_PTR_EXPLICIT = 123
+    BITCAST = 124
+    S_NEGATE = 126
+    I_ADD = 128
+    F_ADD = 129
+    I_SUB = 130
+    F_SUB = 131
+    I_MUL = 132
+    F_MUL = 133
+    U_DIV = 134
+    S_DIV = 135
+    F_DIV = 136
+    U_MOD = 137
+    S_REM = 138
+    S_MOD = 139
+    SELECT = 169
+    SHIFT_RIGHT_LOGICAL = 194
+    SHIFT_RIGHT_ARITHMETIC = 195
+    SHIFT_LEFT_LOGICAL = 196
+    BITWISE_OR = 197
+    BITWISE_AND = 199
+    CONTROL_BARRIER = 224
+    MEMORY_BARRIER = 225
+    ATOMIC_LOAD = 227
+    ATOMIC_STORE = 228
+    ATOMIC_XOR = 242
+    PHI = 245
+    LOOP_MERGE = 246
+    LABEL = 248
+    BRANCH = 249
+    BRANCH_CONDITIONAL = 250
+    SWITCH = 251
+    RETURN = 253
+    GROUP_ASYNC_COPY = 259
+    GROUP_WAIT_EVENTS = 260
+    GROUP_ALL = 261
+    GROUP_S_MAX = 271
+    ENQUEUE_KERNEL = 292
+    EXECUTION_MODE_ID = 331
+    GROUP_NON_UNIFORM_ELECT = 333
+    GROUP_NON_UNIFORM_QUAD_SWAP = 366
+    ATOMIC_F_MIN_EXT = 5614
+    ATOMIC_F_MAX_EXT = 5615
+    COOPERATIVE_MATRIX_MUL_ADD_KHR = 4459
+    SUBGROUP_SHUFFLE_INTEL = 5571
+    SUBGROUP_SHUFFLE_XOR_INTEL = 5574
+    SUBGROUP_BLOCK_READ_INTEL = 5575
+    SUBGROUP_BLOCK_WRITE_INTEL = 5576
+    CONSTANT_FUNCTION_POINTER_INTEL = 5600
+    FUNCTION_POINTER_CALL_INTEL = 5601
+    ASM_TARGET_INTEL = 5609
+    ASM_INTEL = 5610
+    ASM_CALL_INTEL = 5611
+    ATOMIC_F_ADD_EXT = 6035
+    JOINT_MATRIX_MAD_INTEL = 6122
+    CONTROL_BARRIER_ARRIVE_INTEL = 6142
+    CONTROL_BARRIER_WAIT_INTEL = 6143
+    GROUP_I_MUL_KHR = 6401
+    GROUP_LOGICAL_XOR_KHR = 6408
+
+
+class StorageClass(IntEnum):
+    """Where a pointer points."""
+
+    UNIFORM_CONSTANT = 0
+    INPUT = 1
+    WORKGROUP = 4
+    CROSS_WORKGROUP = 5
+    FUNCTION = 7
+    GENERIC = 8
+
+
+class Scope(IntEnum):
+    """Who takes part in a barrier or a group operation."""
+
+    CROSS_DEVICE = 0
+    DEVICE = 1
+    WORKGROUP = 2
+    SUBGROUP = 3
+    INVOCATION = 4
+
+
+class BuiltIn(IntEnum):
+    """Work-item queries that come as input variables."""
+
+    WORKGROUP_ID = 26
+    LOCAL_INVOCATION_ID = 27
+    GLOBAL_INVOCATION_ID = 28
+    LOCAL_INVOCATION_INDEX = 29
+    GLOBAL_LINEAR_ID = 34
+    SUBGROUP_SIZE = 36
+    SUBGROUP_ID = 40
+    SUBGROUP_LOCAL_INVOCATION_ID = 41
+
+
+DECORATION_BUILT_IN: Final = 11
+DECORATION_CONSTANT: Final = 22
+DECORATION_LINKAGE_ATTRIBUTES: Final = 41
+LINKAGE_EXPORT: Final = 0
+LINKAGE_IMPORT: Final = 1
+
+RESULT_ONLY: Final = frozenset(
+    {7, 11, *range(19, 39), 73, 248, 322, 327, 4456, 4472, 5358, 5609, 6086, 6119}
+)
+"""Opcodes with a result id and no result type: types, labels, strings, decoration groups."""
+
+NO_RESULT: Final = frozenset(
+    {
+        *(0, 2, 3, 4, 5, 6, 8, 10, 14, 15, 16, 17, 39, 56, 62, 63, 64, 71, 72, 74, 75, 99),
+        *(218, 219, 220, 221, 224, 225, 228, 246, 247, *range(249, 258), 260, 287, 288),
+        *(297, 298, 302, 303, 317, 319, 329, 330, 331, 332, 4416, 4458),
+        *(5576, 5578, 5581, 5630, 5632, 5633, 6090, 6121, 6142, 6143),
+    }
+)
+"""Opcodes with neither result type nor result id."""
