@@ -1,5 +1,4 @@
-"""What a candidate may not do, checked in its source before a compiler reads it and in its object
-code before a device does.
+"""What a candidate may not do, checked in its source and in its object code.
 
 On a CPU device a kernel is native code of the process that launches it, so whatever reaches host
 functions is refused by what the compiler produced, whatever the source looks like; the source
