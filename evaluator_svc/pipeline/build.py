@@ -103,10 +103,10 @@ def build(
     return Built(codes=tuple(u.code for u in units), report=_report(log, spent_ns, cached, size))
 
 
-def check_objects(built: Built, prepared: Prepared) -> CandidateFailed | None:
+def check_objects(codes: tuple[bytes, ...], prepared: Prepared) -> CandidateFailed | None:
     """Refuse object code that imports what is no built-in; nothing of it has run yet."""
     findings: tuple[Finding, ...] = ()
-    for code, unit in zip(built.codes, prepared.units, strict=True):
+    for code, unit in zip(codes, prepared.units[: len(codes)], strict=True):
         findings += policy.check_object(code, unit.kernels)
     if any(f.severity is Severity.ERROR for f in findings):
         return CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=findings)

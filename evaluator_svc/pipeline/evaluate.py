@@ -134,14 +134,21 @@ class CandidateEvaluation:
         if isinstance(built, BuildFailed):
             return built.failure
         with self._record.stage("policy"):
-            refused = check_objects(built, prepared)
+            refused = check_objects(self._machine_codes(built), prepared)
         return refused if refused is not None else built
 
     def _describe(self, prepared: Prepared, built: Built) -> None:
         with self._record.stage("behaviour"):
             self._record.measures = behaviour.measures(
-                prepared.source.device_code, prepared.source.language.value, built.codes, ()
+                prepared.source.device_code,
+                prepared.source.language.value,
+                self._machine_codes(built),
+                (),
             )
+
+    def _machine_codes(self, built: Built) -> tuple[bytes, ...]:
+        """Return the object code that can be read; the null device's is no code at all."""
+        return () if self._site.spec.id.startswith("null:") else built.codes
 
     def _bind(
         self, runner: ChildProcess, prepared: Prepared, built: Built
