@@ -1,0 +1,60 @@
+"""Makes a proposal: which recipe, which genome, and the candidate's text.
+
+Knows nothing of LiteLLM and of prompts.
+"""
+
+import random
+
+from generator_svc.recipes.genome import Genome, combine, draw, mutate, plain, read_genome
+from generator_svc.recipes.graph_reader import read_graph
+from generator_svc.recipes.recipe import Recipe
+from generator_svc.recipes.recipes import choose_recipe
+from generator_svc.recipes.unsupported import RecipeUnsupported
+from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.archive import Selection
+from kernel_foundry.domain.candidate import Operator
+from kernel_foundry.domain.language import Language
+from kernel_foundry.plan.candidate_text import render
+
+
+def propose(*, admission: Admission, selection: Selection, language: Language, seed: int) -> str:
+    """Return a candidate as Markdown.
+
+    The first proposal of a run is the plainest kernel there is; later seeds are random, and
+    everything else moves away from its parents along the asked direction.
+
+    Args:
+        admission: The task, with its operator graph.
+        selection: Parents and direction.
+        language: Of the kernel.
+        seed: Of the run; with the selection's sequence it decides every random choice.
+
+    Raises:
+        RecipeUnsupported: no recipe covers the task or the language.
+    """
+    if language is not Language.SYCL:
+        raise RecipeUnsupported(f"recipes write SYCL, not {language.value}")
+    recipe = choose_recipe(read_graph(admission))
+    rng = random.Random(f"{seed}:{selection.sequence}")
+    genome = _genome(recipe, selection, rng)
+    device_code, plan = recipe.write(genome)
+    return render(language.value, device_code, plan)
+
+
+def _genome(recipe: Recipe, selection: Selection, rng: random.Random) -> Genome:
+    if selection.parent is None:
+        if selection.sequence == 0:
+            return plain(recipe.family, recipe.genes)
+        return draw(recipe.family, recipe.genes, rng)
+    parents = [
+        read_genome(elite.candidate.source.plan, recipe.family, recipe.genes)
+        for elite in (selection.parent, *selection.inspirations)
+    ]
+    first, *others = [p for p in parents if p is not None] or [None]
+    if first is None:  # written by hand or by a model
+        return draw(recipe.family, recipe.genes, rng)
+    if selection.operator is Operator.COMBINE and others and others[0] is not None:
+        child = combine(first, others[0], rng)
+        if child not in (first, others[0]):
+            return child
+    return mutate(first, recipe.genes, recipe.expected, selection.target, rng)

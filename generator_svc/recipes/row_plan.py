@@ -1,0 +1,52 @@
+"""Writes the launch plan of a row kernel."""
+
+from generator_svc.recipes.genome import Genome
+from generator_svc.recipes.row_kernel import KERNEL, RowKernel
+from generator_svc.recipes.row_program import RowProgram
+
+_BLOCKS = (256, 128, 512, 64)
+
+
+def row_plan(program: RowProgram, genome: Genome, kernel: RowKernel) -> str:
+    """Return the plan's text; the genome's numbers are the defaults of TUNE."""
+    genes = dict(genome.genes)
+    who = genes["who"]
+    tune: dict[str, list[int]] = {}
+    if who != "item":
+        tune["SG"] = _default_first(int(genes["sg"]), (8, 16, 32))
+    if genes["loop"] == "uniform":
+        tune["UNROLL"] = _default_first(int(genes["unroll"]), (1, 2, 4, 8))
+    if who == "sub_group":
+        tune["ROWS"] = _default_first(int(genes["rows"]), (1, 2, 4))
+    else:
+        tune["BLOCK"] = list(_BLOCKS) if who == "group" else [16, 1, 64]
+    lines = [genome.comment(), f"TUNE = {tune!r}".replace("'", '"')]
+    if genes.get("keep") == "private":
+        lines.append(f'CONST = {{"COLS": "{program.full_tensor}.shape[-1]"}}')
+    return "\n".join([*lines, "", *_launch(program, who, kernel)]) + "\n"
+
+
+def _launch(program: RowProgram, who: str, kernel: RowKernel) -> list[str]:
+    outputs = [name for name, _ in program.outputs]
+    grid, block, held = {
+        "item": ("cdiv(rows, BLOCK)", "BLOCK", "BLOCK"),
+        "group": ("rows", "BLOCK", "1"),
+        "sub_group": ("cdiv(rows, ROWS)", "SG * ROWS", "ROWS"),
+    }[who]
+    names = list(dict.fromkeys([*kernel.tensors, program.full_tensor, *outputs]))
+    arguments = [*kernel.tensors, *outputs, "rows", "cols"]
+    lines = [
+        f"def launch({', '.join(names)}):",
+        f'    """One {who.replace("_", "-")} a row."""',
+        f"    cols = {program.full_tensor}.shape[-1]",
+        f"    rows = {program.full_tensor}.numel() // cols",
+    ]
+    if kernel.uses_local:
+        lines.append(f"    require({held} * cols * 4 <= device.shared_bytes)")
+        arguments.append(f"local({held} * cols, float32)")
+    lines.append(f"    {KERNEL}[{grid}, {block}]({', '.join(arguments)})")
+    return lines
+
+
+def _default_first(default: int, values: tuple[int, ...]) -> list[int]:
+    return [default, *(v for v in values if v != default)]

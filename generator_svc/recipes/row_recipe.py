@@ -1,0 +1,33 @@
+"""The recipe for pointwise chains, row reductions and normalisations."""
+
+from generator_svc.recipes.genome import Expectation, Gene, Genome
+from generator_svc.recipes.graph_reader import ReferenceGraph
+from generator_svc.recipes.row_genes import EXPECTED, FAMILY, row_genes
+from generator_svc.recipes.row_kernel import RowKernel
+from generator_svc.recipes.row_plan import row_plan
+from generator_svc.recipes.row_program import translate_rows
+
+
+class RowRecipe:
+    """Writes row kernels for one graph.
+
+    Args:
+        graph: The operators.
+
+    Raises:
+        RecipeUnsupported: an operator or shape is not covered.
+    """
+
+    def __init__(self, graph: ReferenceGraph) -> None:
+        self._graph = graph
+        program = translate_rows(graph, one_pass=False)
+        self.family: str = FAMILY
+        self.genes: tuple[Gene, ...] = row_genes(program, translate_rows(graph, one_pass=True))
+        self.expected: Expectation = EXPECTED
+
+    def write(self, genome: Genome) -> tuple[str, str]:
+        """Return (device code, plan)."""
+        one_pass = dict(genome.genes).get("moments") == "one_pass"
+        program = translate_rows(self._graph, one_pass=one_pass)
+        kernel = RowKernel(program, genome)
+        return kernel.text(), row_plan(program, genome, kernel)

@@ -1,0 +1,90 @@
+"""Passes over a row: which reductions each takes, and what is kept for the next.
+
+Knows nothing of code.
+"""
+
+from dataclasses import dataclass
+
+from generator_svc.recipes.expression import Apply, Extent, Reduce, Value, cost, level
+from generator_svc.recipes.row_program import RowProgram
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowPass:
+    """One pass over the row."""
+
+    reductions: tuple[Reduce, ...]
+    available: Value | None
+    """What an earlier pass kept."""
+    keeps: Value | None
+    """What this pass keeps for later ones."""
+    is_last: bool
+    """True for the pass that writes FULL outputs."""
+
+
+def schedule(program: RowProgram, *, keep: bool) -> tuple[RowPass, ...]:
+    """Return the passes in order; with `keep`, the costliest value needed again is kept."""
+    levels: dict[Value, int] = {}
+    reductions = _reductions(program.values)
+    depth = max((level(r, levels) for r in reductions), default=0)
+    by_pass = [tuple(r for r in reductions if level(r, levels) == p + 1) for p in range(depth)]
+    needs = [tuple(r.operand for r in group) for group in by_pass]
+    full_outputs = tuple(v for v in program.values if v.extent is Extent.FULL)
+    if full_outputs:
+        by_pass.append(())
+        needs.append(full_outputs)
+    passes, available = [], None
+    for index, group in enumerate(by_pass):
+        later = _element_values(tuple(v for need in needs[index + 1 :] for v in need))
+        here = _element_values(needs[index])
+        chosen = _worth_keeping(here & later, available) if keep else None
+        passes.append(
+            RowPass(
+                reductions=group,
+                available=available,
+                keeps=chosen,
+                is_last=bool(full_outputs) and index == len(by_pass) - 1,
+            )
+        )
+        available = chosen or available
+    return tuple(passes)
+
+
+def _reductions(values: tuple[Value, ...]) -> tuple[Reduce, ...]:
+    found: dict[Reduce, None] = {}
+    seen: set[Value] = set()
+
+    def visit(value: Value) -> None:
+        if value in seen:
+            return
+        seen.add(value)
+        for argument in value.arguments:
+            visit(argument)
+        if isinstance(value, Reduce) and value.kind != "first":
+            found[value] = None
+
+    for value in values:
+        visit(value)
+    return tuple(found)
+
+
+def _element_values(values: tuple[Value, ...]) -> set[Value]:
+    """Return every FULL operation that is evaluated for each element to get `values`."""
+    found: set[Value] = set()
+    open_values = list(values)
+    while open_values:
+        value = open_values.pop()
+        if value in found or isinstance(value, Reduce):
+            continue
+        if value.extent is Extent.FULL:
+            found.add(value)
+        open_values.extend(value.arguments)
+    return {v for v in found if isinstance(v, Apply)}
+
+
+def _worth_keeping(candidates: set[Value], available: Value | None) -> Value | None:
+    if not candidates:
+        return None
+    best = max(candidates, key=cost)
+    is_new = best is not available and (available is None or cost(best) > cost(available))
+    return best if is_new else None

@@ -1,0 +1,5 @@
+"""What recipes say when they cannot do a task."""
+
+
+class RecipeUnsupported(Exception):  # noqa: N818  a limit that is told, not an error
+    """No recipe covers the task; the message names what is in the way."""
