@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <stdexcept>
 
 #include "compare.hpp"
 #include "errors.hpp"
@@ -63,6 +64,7 @@ void bind_shared_buffer(py::module_& m) {
       .def_property_readonly("address", &SharedBuffer::address)
       .def_property_readonly("size_bytes", &SharedBuffer::size_bytes)
       .def_buffer([](SharedBuffer& buffer) {
+        if (buffer.address() == 0) throw std::invalid_argument("the shared buffer is closed");
         return py::buffer_info(reinterpret_cast<std::uint8_t*>(buffer.address()),
                                static_cast<py::ssize_t>(buffer.size_bytes()), buffer.read_only());
       });

@@ -1,0 +1,201 @@
+"""The null device kind: takes any source, runs for a time that depends on the source alone.
+
+What it offers is what every device kind offers. Its kernels `null_copy` and `null_relu` do what
+they are called, on (float32 in, float32 out, count); any other does nothing.
+"""
+
+from collections.abc import Sequence
+
+from kernel_foundry_native._core import Measurement as Measurement
+from kernel_foundry_native._core import MeasureOptions as MeasureOptions
+
+class Argument:
+    """One kernel argument."""
+
+class ObjectCode:
+    """Built code for any process."""
+
+    @property
+    def code(self) -> bytes:
+        """SPIR-V for SYCL."""
+
+    @property
+    def log(self) -> str:
+        """What the compiler said."""
+
+    @property
+    def build_ns(self) -> float:
+        """Time that the build took."""
+
+class Program:
+    """Kernels loaded on a device."""
+
+    @property
+    def kernel_names(self) -> list[str]:
+        """In the order asked for."""
+
+class Buffer:
+    """Memory of the device; given back when the object goes."""
+
+    @property
+    def address(self) -> int:
+        """Of the first byte."""
+
+    @property
+    def size_bytes(self) -> int:
+        """As asked for."""
+
+class Device:
+    """An open device."""
+
+    @property
+    def name(self) -> str:
+        """As the driver calls it."""
+
+    @property
+    def vendor(self) -> str:
+        """As the driver calls it."""
+
+    @property
+    def architecture(self) -> str:
+        """What object code is built for."""
+
+    @property
+    def driver_version(self) -> str:
+        """As the driver says it."""
+
+    @property
+    def compiler_version(self) -> str:
+        """Changes whenever the same source may build to other code."""
+
+    @property
+    def compute_units(self) -> int:
+        """Threads on a CPU."""
+
+    @property
+    def sub_group_sizes(self) -> list[int]:
+        """Work-items of a sub-group that kernels may ask for."""
+
+    @property
+    def max_block(self) -> int:
+        """Most work-items of a work-group."""
+
+    @property
+    def shared_bytes(self) -> int:
+        """Local memory of a work-group."""
+
+    @property
+    def memory_bytes(self) -> int:
+        """All of its memory."""
+
+    @property
+    def cache_bytes(self) -> int:
+        """Last-level cache."""
+
+    def compile(self, *, source: str, options: Sequence[str], kernels: Sequence[str]) -> ObjectCode:
+        """Build a source text.
+
+        Raises:
+            CompileError: it does not compile, or has not all of `kernels`.
+        """
+
+    def load(self, *, code: bytes, kernels: Sequence[str]) -> Program:
+        """Load built code.
+
+        Raises:
+            LoadError: the driver does not take it.
+        """
+
+    def allocate(self, size_bytes: int) -> Buffer:
+        """Return private memory, its content unspecified.
+
+        Raises:
+            DriverError: there is none.
+        """
+
+    def fill(self, address: int, size_bytes: int, byte: int) -> None:
+        """Fill a range with one byte."""
+
+    def copy(self, to: int, from_: int, size_bytes: int) -> None:
+        """Copy between addresses that do not overlap."""
+
+    def release(self) -> None:
+        """Drop queue and context, so that the process can end; nothing may be used afterwards."""
+
+class LaunchSequence:
+    """Launches replayed natively on sets of addresses.
+
+    Args:
+        device: Where they run.
+    """
+
+    def __init__(self, device: Device) -> None: ...
+    def launch(
+        self,
+        *,
+        program: Program,
+        kernel: str,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        dimensions: int,
+        arguments: Sequence[Argument],
+        shared_bytes: int = 0,
+        cooperative: bool = False,
+    ) -> None:
+        """Append a launch; grid counts work-groups, x is the fastest dimension."""
+
+    def clear(self, buffer: int, size_bytes: int) -> None:
+        """Append setting a buffer to zero."""
+
+    def bind(self, set: int, addresses: Sequence[int]) -> None:
+        """Give set `set` one address for each buffer index; sets are bound in order."""
+
+    def run(self, set: int) -> None:
+        """Run every step on a set and wait.
+
+        Raises:
+            LaunchError: the driver refuses a launch.
+        """
+
+    def measure(
+        self,
+        options: MeasureOptions,
+        *,
+        flush_bytes: int,
+        outputs: Sequence[tuple[int, int]],
+        keep_into: Sequence[Sequence[int]],
+    ) -> Measurement:
+        """Measure the sequence.
+
+        Args:
+            options: How; its `keep_count` is the length of `keep_into`.
+            flush_bytes: Data to displace from the caches before each sample.
+            outputs: (buffer, size_bytes) of each output, poisoned before each call.
+            keep_into: For each kept call one address for each output.
+
+        Raises:
+            LaunchError: the driver refuses a launch.
+        """
+
+def buffer_argument(index: int, offset_bytes: int = 0) -> Argument:
+    """Return a pointer argument: a bound buffer, by index."""
+
+def scalar_argument(ctype: str, value: float) -> Argument:
+    """Return a number argument of a C type such as "int32"."""
+
+def local_argument(element_bytes: int, count: int) -> Argument:
+    """Return local memory of a work-group."""
+
+def device_count() -> int:
+    """Return how many devices can be opened.
+
+    Raises:
+        DriverUnavailableError: the driver does not answer.
+    """
+
+def open_device(index: int = 0) -> Device:
+    """Open a device.
+
+    Raises:
+        DriverUnavailableError: there is no such device.
+    """
