@@ -219,7 +219,7 @@ async def test_unusable_folder_is_a_typed_error(tmp_path: Path) -> None:
 _TELLER = """
 import asyncio, sys
 sys.path.insert(0, {tests!r})
-from conftest import make_candidate, make_evaluation
+from tests.archive.conftest import make_candidate, make_evaluation
 from archive_svc.archive import Archive
 
 async def main():

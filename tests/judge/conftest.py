@@ -4,10 +4,10 @@ import os
 from collections.abc import Callable, Iterator
 
 import pytest
-from judge_tasks import DEVICE, TOLERANCE, RunnerSide
 
 from evaluator_svc.judge import Judge
 from kernel_foundry.domain.task import Task
+from tests.judge.judge_tasks import DEVICE, TOLERANCE, RunnerSide
 
 
 @pytest.fixture(scope="session")

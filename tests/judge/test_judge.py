@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import torch
-from judge_tasks import PEAKS, SOFTMAX, TOLERANCE, RunnerSide, make_task
 
 from evaluator_svc.exchange import ALIGNMENT_BYTES, OUTPUT_SLOTS, MeasurePlan
 from evaluator_svc.judge import Judge
 from kernel_foundry.domain.evaluation import StopReason
 from kernel_foundry.errors import InvalidArgumentError
+from tests.judge.judge_tasks import PEAKS, SOFTMAX, TOLERANCE, RunnerSide, make_task
 
 Drawn = Callable[..., RunnerSide]
 

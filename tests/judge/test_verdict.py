@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from judge_tasks import SCALED, SOFTMAX, RunnerSide, make_task
 
 from evaluator_svc.exchange import OUTPUT_SLOTS, KeptOutput, Verdict
 from evaluator_svc.judge import Judge
 from kernel_foundry.domain.finding import FindingKind, Severity
 from kernel_foundry.domain.task import Task
+from tests.judge.judge_tasks import SCALED, SOFTMAX, RunnerSide, make_task
 
 Drawn = Callable[..., RunnerSide]
 
