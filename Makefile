@@ -16,6 +16,8 @@ LIST_BUILD_REQUIREMENTS := 'import tomllib; \
 # What has to be compiled or generated; Python files are used where they are.
 COMPILED := CMakeLists.txt $(shell find native protos -name '*.cpp' -o -name '*.hpp' \
 	-o -name '*.proto' -o -name CMakeLists.txt)
+# The prelude is device code in an order of its own.
+CPP := $(wildcard native/src/*.[ch]pp native/bindings/*.[ch]pp)
 
 .PHONY: help setup demo test lint format clean
 .DEFAULT_GOAL := help
@@ -50,12 +52,12 @@ lint: $(BUILT) ## Check format, style, types, imports, spelling
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	find native -name '*.[ch]pp' | xargs $(BIN)/clang-format --dry-run -Werror
+	$(BIN)/clang-format --dry-run -Werror $(CPP)
 	$(BIN)/codespell
 
 format: $(BUILT) ## Format Python and C++
 	$(BIN)/ruff format .
-	find native -name '*.[ch]pp' | xargs $(BIN)/clang-format -i
+	$(BIN)/clang-format -i $(CPP)
 
 clean: ## Remove what was built (not .venv)
 	rm -rf build dist kernel_foundry/*/v1/*_pb2*.py kernel_foundry/*/v1/*_pb2*.pyi
