@@ -6,7 +6,7 @@ Knows nothing of binary encoding and of what a kernel should look like.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from evaluator_svc.spirv.opcodes import BuiltIn, Op, StorageClass
+from evaluator_svc.spirv.opcodes import Op, StorageClass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +36,8 @@ class GlobalVariable:
     """A variable at module scope."""
 
     id: int
+    type_id: int
+    """Type of the pointer to it."""
     name: str
     storage: int
     """A `StorageClass`, or a number that has no name there."""
@@ -113,9 +115,31 @@ class Module:
         for function in self.functions.values():
             yield from function.body
 
-    def is_built_in(self, variable: int, *numbers: BuiltIn) -> bool:
-        """Return whether an id is the input variable of one of these queries."""
-        return self.built_ins.get(variable) in numbers
+    def size_bytes(self, type_id: int, *, depth: int = 8) -> int:
+        """Return the size of a type without padding; 0 when it is not known."""
+        found = self.types.get(type_id)
+        if found is None or depth == 0 or not found.operands:
+            return 0
+        first = found.operands[0]
+        size = 0
+        match found.opcode:
+            case Op.TYPE_POINTER:
+                size = 8
+            case Op.TYPE_INT | Op.TYPE_FLOAT:
+                size = first // 8
+            case Op.TYPE_VECTOR | Op.TYPE_ARRAY:
+                size = self._count(found) * self.size_bytes(first, depth=depth - 1)
+            case Op.TYPE_STRUCT:
+                size = sum(self.size_bytes(member, depth=depth - 1) for member in found.operands)
+        return size
+
+    def _count(self, type_: Instruction) -> int:
+        if len(type_.operands) < 2:
+            return 1
+        if type_.opcode == Op.TYPE_ARRAY:
+            return self.constants.get(type_.operands[1], 1)
+        # Vectors of three take the place of four.
+        return 4 if type_.operands[1] == 3 else type_.operands[1]
 
     def variables(self, storage: StorageClass) -> tuple[GlobalVariable, ...]:
         """Return the globals of one storage class."""

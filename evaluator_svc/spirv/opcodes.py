@@ -47,6 +47,7 @@ class Op(IntEnum):
     COPY_OBJECT = 83
     U_CONVERT = 113
     S_CONVERT = 114
+    F_CONVERT = 115
     CONVERT_PTR_TO_U = 117
     CONVERT_U_TO_PTR = 120
     PTR_CAST_TO_GENERIC = 121
@@ -63,6 +64,7 @@ class Op(IntEnum):
     U_DIV = 134
     S_DIV = 135
     F_DIV = 136
+    VECTOR_TIMES_SCALAR = 142
     U_MOD = 137
     S_REM = 138
     S_MOD = 139
@@ -74,9 +76,6 @@ class Op(IntEnum):
     BITWISE_AND = 199
     CONTROL_BARRIER = 224
     MEMORY_BARRIER = 225
-    ATOMIC_LOAD = 227
-    ATOMIC_STORE = 228
-    ATOMIC_XOR = 242
     PHI = 245
     LOOP_MERGE = 246
     LABEL = 248
@@ -86,30 +85,15 @@ class Op(IntEnum):
     RETURN = 253
     GROUP_ASYNC_COPY = 259
     GROUP_WAIT_EVENTS = 260
-    GROUP_ALL = 261
-    GROUP_S_MAX = 271
     ENQUEUE_KERNEL = 292
     EXECUTION_MODE_ID = 331
-    GROUP_NON_UNIFORM_ELECT = 333
-    GROUP_NON_UNIFORM_QUAD_SWAP = 366
-    ATOMIC_F_MIN_EXT = 5614
-    ATOMIC_F_MAX_EXT = 5615
-    COOPERATIVE_MATRIX_MUL_ADD_KHR = 4459
-    SUBGROUP_SHUFFLE_INTEL = 5571
-    SUBGROUP_SHUFFLE_XOR_INTEL = 5574
-    SUBGROUP_BLOCK_READ_INTEL = 5575
-    SUBGROUP_BLOCK_WRITE_INTEL = 5576
     CONSTANT_FUNCTION_POINTER_INTEL = 5600
     FUNCTION_POINTER_CALL_INTEL = 5601
     ASM_TARGET_INTEL = 5609
     ASM_INTEL = 5610
     ASM_CALL_INTEL = 5611
-    ATOMIC_F_ADD_EXT = 6035
-    JOINT_MATRIX_MAD_INTEL = 6122
     CONTROL_BARRIER_ARRIVE_INTEL = 6142
     CONTROL_BARRIER_WAIT_INTEL = 6143
-    GROUP_I_MUL_KHR = 6401
-    GROUP_LOGICAL_XOR_KHR = 6408
 
 
 class StorageClass(IntEnum):
@@ -151,6 +135,22 @@ DECORATION_CONSTANT: Final = 22
 DECORATION_LINKAGE_ATTRIBUTES: Final = 41
 LINKAGE_EXPORT: Final = 0
 LINKAGE_IMPORT: Final = 1
+
+ATOMICS: Final = frozenset({*range(227, 243), 5614, 5615, 6035})
+"""Atomic loads, stores and changes; the pointer is the first operand."""
+GROUP_REDUCTIONS: Final = frozenset({*range(264, 272), *range(349, 365), *range(6401, 6409)})
+"""Reductions and scans over a group; the scope is the first operand."""
+GROUP_EXCHANGES: Final = frozenset({*range(261, 264), *range(333, 349), 365, 366})
+"""Votes, broadcasts and shuffles; the scope is the first operand."""
+SUBGROUP_EXCHANGES: Final = frozenset(range(5571, 5577))
+"""Shuffles and block accesses of Intel's sub-group extension."""
+MATRIX_PRODUCTS: Final = frozenset({4459, 6122, 6237})
+"""Products on matrix units."""
+
+OPENCL_EXP: Final = frozenset({19, 20, 21, 69, 70, 71, 83, 84, 85})
+"""Exponential functions among OpenCL's extended instructions."""
+OPENCL_FMA: Final = frozenset({26, 42})
+OPENCL_PREFETCH: Final = 182
 
 RESULT_ONLY: Final = frozenset(
     {7, 11, *range(19, 39), 73, 248, 322, 327, 4456, 4472, 5358, 5609, 6086, 6119}

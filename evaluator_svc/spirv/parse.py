@@ -122,7 +122,7 @@ class _Builder:
     linkage_names: dict[int, str] = field(default_factory=dict)
     built_ins: dict[int, int] = field(default_factory=dict)
     never_written: set[int] = field(default_factory=set)
-    variables: dict[int, int] = field(default_factory=dict)
+    variables: dict[int, Instruction] = field(default_factory=dict)
     types: dict[int, Instruction] = field(default_factory=dict)
     constants: dict[int, int] = field(default_factory=dict)
     functions: dict[int, _OpenFunction] = field(default_factory=dict)
@@ -176,7 +176,7 @@ class _Builder:
             case Op.CONSTANT_NULL:
                 self.constants[instruction.result_id] = 0
             case Op.VARIABLE:
-                self.variables[instruction.result_id] = operands[0] if operands else -1
+                self.variables[instruction.result_id] = instruction
 
     def _decorate(self, operands: tuple[int, ...]) -> None:
         if len(operands) < 2:
@@ -203,7 +203,7 @@ class _Builder:
                 Import(id=i, name=name, is_function=i in self.functions)
                 for i, name in self.imports.items()
             ),
-            globals=tuple(self._global(i, s) for i, s in self.variables.items()),
+            globals=tuple(self._global(v) for v in self.variables.values()),
             functions={i: self._function(f) for i, f in self.functions.items()},
             types=self.types,
             constants=self.constants,
@@ -214,11 +214,13 @@ class _Builder:
     def _name(self, result_id: int) -> str:
         return self.linkage_names.get(result_id) or self.names.get(result_id, "")
 
-    def _global(self, result_id: int, storage: int) -> GlobalVariable:
+    def _global(self, variable: Instruction) -> GlobalVariable:
+        result_id = variable.result_id
         return GlobalVariable(
             id=result_id,
+            type_id=variable.type_id,
             name=self._name(result_id),
-            storage=storage,
+            storage=variable.operands[0] if variable.operands else -1,
             is_constant=result_id in self.never_written,
             is_import=result_id in self.imports,
         )
