@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
+from typing import Final
 
 from evaluator_svc import behaviour, diagnosis
 from evaluator_svc.device_site import DeviceSite
@@ -39,6 +40,9 @@ from kernel_foundry.domain.admission import Admission, WorkloadAdmission
 from kernel_foundry.domain.device import Peaks
 from kernel_foundry.domain.evaluation import Evaluation, WorkloadResult
 from kernel_foundry.domain.request import EvaluationRequest
+
+_NO_OPERATORS: Final = ("placeholder", "output", "get_attr")
+"""Nodes of a reference's graph that compute nothing."""
 
 
 class CandidateEvaluation:
@@ -93,11 +97,11 @@ class CandidateEvaluation:
             built = self._build(builder, prepared)
         if isinstance(built, CandidateFailed):
             return self._record.failed(built)
-        self._describe(prepared, built)
         runner = stack.enter_context(_taken(self._site.runners))
         loaded = self._bind(runner, prepared, built)
         if isinstance(loaded, CandidateFailed):
             return self._record.failed(loaded)
+        self._describe(prepared, built, loaded)
         self._add_evidence()
         failure = self._verify_all(runner)
         return runner if failure is None else self._record.failed(failure)
@@ -137,13 +141,17 @@ class CandidateEvaluation:
             refused = check_objects(self._machine_codes(built), prepared)
         return refused if refused is not None else built
 
-    def _describe(self, prepared: Prepared, built: Built) -> None:
+    def _describe(self, prepared: Prepared, built: Built, loaded: Loaded) -> None:
+        bound = loaded.workloads[0]
+        graph = self._admission.workloads[0].graph
         with self._record.stage("behaviour"):
             self._record.measures = behaviour.measures(
-                prepared.source.device_code,
-                prepared.source.language.value,
-                self._machine_codes(built),
-                (),
+                device_code=prepared.source.device_code,
+                language=prepared.source.language,
+                objects=self._machine_codes(built),
+                launch_count=bound.launch_count,
+                scratch_count=bound.scratch_count,
+                reference_op_count=sum(n.op not in _NO_OPERATORS for n in graph),
             )
 
     def _machine_codes(self, built: Built) -> tuple[bytes, ...]:
