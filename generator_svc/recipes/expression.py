@@ -121,7 +121,7 @@ def level(value: Value, known: dict[Value, int] | None = None) -> int:
 
 
 _COSTS = {"gelu": 12, "gelu_tanh": 12, "erf": 10, "exp": 6, "tanh": 8, "sigmoid": 8, "silu": 8,
-          "log": 6, "mish": 14, "softplus": 12, "pow": 12}  # fmt: skip
+          "log": 6, "softplus": 12, "pow": 12}  # fmt: skip
 
 
 def cost(value: Value, known: dict[Value, int] | None = None) -> int:

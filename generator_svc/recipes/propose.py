@@ -36,7 +36,7 @@ def propose(*, admission: Admission, selection: Selection, language: Language, s
         raise RecipeUnsupported(f"recipes write SYCL, not {language.value}")
     recipe = choose_recipe(read_graph(admission))
     rng = random.Random(f"{seed}:{selection.sequence}")
-    genome = _genome(recipe, selection, rng)
+    genome = recipe.normalised(_genome(recipe, selection, rng))
     device_code, plan = recipe.write(genome)
     return render(language.value, device_code, plan)
 

@@ -23,6 +23,10 @@ class Recipe(Protocol):
         """Where genomes will probably land in the archive."""
         ...
 
+    def normalised(self, genome: Genome) -> Genome:
+        """Return `genome` with every choice that makes no difference at its plainest value."""
+        ...
+
     def write(self, genome: Genome) -> tuple[str, str]:
         """Return (device code, plan)."""
         ...

@@ -9,6 +9,7 @@ FAMILY = "rows"
 
 EXPECTED = Expectation(
     {
+        ("who", "vector"): (1, 1, 0),
         ("who", "group"): (1, 2, 1),
         ("who", "sub_group"): (1, 2, 2),
         ("loop", "uniform"): (1, 0, 0),
@@ -29,8 +30,8 @@ def row_genes(program: RowProgram, one_pass: RowProgram) -> tuple[Gene, ...]:
     """
     used = operations(program.values)
     genes = [
-        # One work-item a row, one work-group a row, or one sub-group a row.
-        Gene(name="who", values=("item", "group", "sub_group")),
+        # One work-item a row, the same with explicit vectors, one work-group or one sub-group a row.
+        Gene(name="who", values=("item", "vector", "group", "sub_group")),
         # The counter starts at the lane; every access is masked; uniform with a masked tail.
         Gene(name="loop", values=("lane", "masked", "uniform")),
         Gene(name="unroll", values=("1", "2", "4", "8")),

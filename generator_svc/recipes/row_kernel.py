@@ -11,7 +11,7 @@ from generator_svc.recipes.expression import (
     operations,
 )
 from generator_svc.recipes.genome import Genome
-from generator_svc.recipes.row_loop import RowLoop
+from generator_svc.recipes.row_loop import VECTOR, RowLoop
 from generator_svc.recipes.row_program import RowProgram
 from generator_svc.recipes.row_schedule import RowPass, schedule
 from generator_svc.recipes.sycl_text import (
@@ -25,7 +25,7 @@ from generator_svc.recipes.sycl_text import (
 
 KERNEL = "fused_rows"
 
-_COLLECTIVE = {"item": "", "group": "item.get_group()", "sub_group": "lanes"}
+_COLLECTIVE = {"item": "", "vector": "", "group": "item.get_group()", "sub_group": "lanes"}
 
 
 class RowKernel:
@@ -42,20 +42,23 @@ class RowKernel:
         self._spell = SyclText(
             polynomial_exp=self._genes.get("exp") == "polynomial",
             polynomial_erf=self._genes.get("erf") == "polynomial",
+            is_vector=self._genes["who"] == "vector",
         )
         self._keep = self._genes.get("keep", "nothing")
         self._loop = RowLoop(kind=self._genes["loop"], who=self._genes["who"])
         self._lines: list[str] = []
         self._rows: dict[Value, str] = {}
         self._count = 0
+        self._type = "float"
 
     def text(self) -> str:
         """Return the device code."""
         passes = schedule(self._program, keep=self._keep != "nothing")
-        head = kernel_head(KERNEL, self._parameters(), sub_group=self._genes["who"] != "item")
+        has_sub_groups = self._genes["who"] in ("group", "sub_group")
+        head = kernel_head(KERNEL, self._parameters(), sub_group=has_sub_groups)
         self._lines.extend(self._place())
         if self._keep == "private" and any(p.keeps for p in passes):
-            self._lines.append(f"float kept[{self._loop.slot_count}];")
+            self._lines.append(f"float kept[{self._loop.kept_count}];")
         for row_pass in passes:
             self._emit_pass(row_pass)
         self._emit_row_outputs()
@@ -97,7 +100,7 @@ class RowKernel:
     def _place(self) -> list[str]:
         """Return the lines that say which row and which part of it is ours."""
         lines = ["const auto item = syclext::this_work_item::get_nd_item<1>();"]
-        if self._genes["who"] == "item":
+        if self._genes["who"] in ("item", "vector"):
             lines += [
                 "const int row = item.get_global_id(0), lane = 0, held = item.get_local_id(0);"
             ]
@@ -113,8 +116,8 @@ class RowKernel:
         lines.append("const size_t start = (size_t)row * cols;")
         if self.uses_local:
             lines.append("float* kept = &staged[held * cols];")
-        else:
-            lines.append("(void)held;")
+        if self._genes["store"] == "streaming":
+            lines.append("const bool lines = cols % 16 == 0;")
         return lines
 
     def _emit_pass(self, row_pass: RowPass) -> None:
@@ -122,47 +125,75 @@ class RowKernel:
         self._prepare_rows(row_pass)
         width = self._loop.accumulators
         for reduction, name in sums.items():
-            self._lines.append(f"float {name}[{width}];")
+            self._lines.append(f"{self._loop.element_type} {name}[{width}];")
             self._lines.append(
                 f"for (int u = 0; u < {width}; ++u) {name}[u] = {NEUTRAL[reduction.kind]};"
             )
-        self._lines.extend(self._loop.lines(lambda part: self._body(row_pass, sums, part)))
+            if self._is_vector:
+                self._lines.append(f"float {name}_tail = {NEUTRAL[reduction.kind]};")
+        self._lines.extend(
+            self._loop.lines(lambda part, kind: self._body(row_pass, sums, part, kind))
+        )
         for reduction, name in sums.items():
-            self._lines.append(f"float {name}_all = {name}[0];")
-            step = accumulate(reduction.kind, f"{name}_all", f"{name}[u]")
-            self._lines.append(f"for (int u = 1; u < {width}; ++u) {step}")
-            collective = _COLLECTIVE[self._genes["who"]]
-            total = f"{name}_all"
-            if collective:
-                total = reduce_over(collective, reduction.kind, total)
-            self._rows[reduction] = self._constant(total, "row")
+            self._rows[reduction] = self._constant(self._total(reduction, name), "row")
 
-    def _body(self, row_pass: RowPass, sums: dict[Reduce, str], part: str) -> list[str]:
-        """Return the statements for element `i`; `part` is its accumulator."""
+    def _total(self, reduction: Reduce, name: str) -> str:
+        """Add up the accumulators of this work-item, then those of all that share the row."""
+        kind, width = reduction.kind, self._loop.accumulators
+        first = accumulate(kind, f"{name}[0]", f"{name}[u]")
+        self._lines.append(f"for (int u = 1; u < {width}; ++u) {first}")
+        if self._is_vector:
+            lane = accumulate(kind, f"{name}_tail", f"{name}[0][j]")
+            self._lines.append(f"for (int j = 0; j < 16; ++j) {lane}")
+            return f"{name}_tail"
+        collective = _COLLECTIVE[self._genes["who"]]
+        return reduce_over(collective, kind, f"{name}[0]") if collective else f"{name}[0]"
+
+    @property
+    def _is_vector(self) -> bool:
+        return self._genes["who"] == "vector"
+
+    def _body(self, row_pass: RowPass, sums: dict[Reduce, str], part: str, kind: str) -> list[str]:
+        """Return the statements for element `i` of type `kind`; `part` is its accumulator."""
         lines: list[str] = []
         names: dict[Value, str] = {}
+        self._type = kind
         if row_pass.available is not None:
-            names[row_pass.available] = self._kept()
+            names[row_pass.available] = self._read(*self._kept())
         for reduction, name in sums.items():
             value = self._element(reduction.operand, names, lines)
-            lines.append(accumulate(reduction.kind, f"{name}[{part}]", value))
+            is_tail = self._is_vector and kind == "float"
+            target = f"{name}_tail" if is_tail else f"{name}[{part}]"
+            lines.append(accumulate(reduction.kind, target, value))
         if row_pass.is_last:
             for output, value in self._program.outputs:
                 if value.extent is Extent.FULL:
                     lines.append(self._store(output, self._element(value, names, lines)))
         if row_pass.keeps is not None:
-            lines.append(f"{self._kept()} = {self._element(row_pass.keeps, names, lines)};")
+            lines.append(self._write(*self._kept(), self._element(row_pass.keeps, names, lines)))
+        self._type = "float"
         return lines
 
-    def _kept(self) -> str:
+    def _kept(self) -> tuple[str, str]:
+        """Return (array, index) of what is kept of element `i`."""
         if self._keep == "output":
-            return f"{self._program.outputs[0][0]}_to[start + i]"
-        return "kept[slot]" if self._keep == "private" else "kept[i]"
+            return f"({self._program.outputs[0][0]}_to + start)", "i"
+        is_own = self._keep == "private" and not self._is_vector and self._genes["who"] != "item"
+        return "kept", "slot" if is_own else "i"
+
+    def _read(self, array: str, index: str) -> str:
+        return f"load({array}, {index})" if self._type == VECTOR else f"{array}[{index}]"
+
+    def _write(self, array: str, index: str, value: str) -> str:
+        if self._is_vector:
+            return f"store({array}, {index}, {value});"
+        return f"{array}[{index}] = {value};"
 
     def _store(self, output: str, value: str) -> str:
+        row = f"({output}_to + start)"
         if self._genes["store"] == "streaming":
-            return f"__builtin_nontemporal_store({value}, {output}_to + start + i);"
-        return f"{output}_to[start + i] = {value};"
+            return f"stream({row}, i, {value}, lines);"
+        return self._write(row, "i", value)
 
     def _element(self, value: Value, names: dict[Value, str], lines: list[str]) -> str:
         """Return the name of `value` at element i, adding what computes it."""
@@ -171,14 +202,15 @@ class RowKernel:
         if value.extent in (Extent.SCALAR, Extent.ROW):
             return self._row(value)
         if isinstance(value, Load):
-            index = "start + i" if value.extent is Extent.FULL else "i"
-            text = f"{value.name}_in[{index}]"
+            is_full = value.extent is Extent.FULL
+            array = f"({value.name}_in + start)" if is_full else f"{value.name}_in"
+            text = self._read(array, "i")
         else:
             assert isinstance(value, Apply)
             operands = [self._element(o, names, lines) for o in value.operands]
-            text = self._spell.apply(value.operation, operands)
+            text = self._spell.apply(value.operation, operands, self._type)
         names[value] = self._fresh("v")
-        lines.append(f"const float {names[value]} = {text};")
+        lines.append(f"const {self._type} {names[value]} = {text};")
         return names[value]
 
     def _prepare_rows(self, row_pass: RowPass) -> None:
@@ -219,7 +251,7 @@ class RowKernel:
         return self._rows[value]
 
     def _row_operation(self, value: Apply) -> str:
-        return self._spell.apply(value.operation, [self._row(o) for o in value.operands])
+        return self._spell.apply(value.operation, [self._row(o) for o in value.operands], "float")
 
     def _first(self, operand: Value) -> str:
         """Return the operand at the row's first element, as a nested scope would compute it."""

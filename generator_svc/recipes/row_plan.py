@@ -12,15 +12,19 @@ def row_plan(program: RowProgram, genome: Genome, kernel: RowKernel) -> str:
     genes = dict(genome.genes)
     who = genes["who"]
     tune: dict[str, list[int]] = {}
-    if who != "item":
+    if who in ("group", "sub_group"):
         tune["SG"] = _default_first(int(genes["sg"]), (8, 16, 32))
-    if genes["loop"] == "uniform":
+    if genes["loop"] == "uniform" or who == "vector":
         tune["UNROLL"] = _default_first(int(genes["unroll"]), (1, 2, 4, 8))
     if who == "sub_group":
         tune["ROWS"] = _default_first(int(genes["rows"]), (1, 2, 4))
-    else:
-        tune["BLOCK"] = list(_BLOCKS) if who == "group" else [16, 1, 64]
-    lines = [genome.comment(), f"TUNE = {tune!r}".replace("'", '"')]
+    elif who == "group":
+        tune["BLOCK"] = list(_BLOCKS)
+    elif who == "item":
+        tune["BLOCK"] = [16, 1, 64]
+    lines = [genome.comment()]
+    if tune:
+        lines.append(f"TUNE = {tune!r}".replace("'", '"'))
     if genes.get("keep") == "private":
         lines.append(f'CONST = {{"COLS": "{program.full_tensor}.shape[-1]"}}')
     return "\n".join([*lines, "", *_launch(program, who, kernel)]) + "\n"
@@ -30,6 +34,7 @@ def _launch(program: RowProgram, who: str, kernel: RowKernel) -> list[str]:
     outputs = [name for name, _ in program.outputs]
     grid, block, held = {
         "item": ("cdiv(rows, BLOCK)", "BLOCK", "BLOCK"),
+        "vector": ("rows", "1", "1"),
         "group": ("rows", "BLOCK", "1"),
         "sub_group": ("cdiv(rows, ROWS)", "SG * ROWS", "ROWS"),
     }[who]

@@ -262,13 +262,16 @@ _POINTWISE: dict[str, Builder] = {
     "clamp_min": _clamp,
     "leaky_relu": _leaky_relu,
     "relu": lambda t, p, _k: apply("max", t.value(p[0]), literal(0)),
+    "mish": lambda t, p, _k: apply(
+        "mul", t.value(p[0]), apply("tanh", apply("softplus", t.value(p[0])))
+    ),
     "square": lambda t, p, _k: apply("mul", t.value(p[0]), t.value(p[0])),
     "reciprocal": lambda t, p, _k: apply("div", literal(1), t.value(p[0])),
     **{
         name: _unary(name)
         for name in (
             "exp", "log", "tanh", "sigmoid", "silu", "erf", "sqrt", "rsqrt", "abs", "neg",
-            "softplus", "mish",
+            "softplus",
         )
     },
 }  # fmt: skip

@@ -25,6 +25,28 @@ class RowRecipe:
         self.genes: tuple[Gene, ...] = row_genes(program, translate_rows(graph, one_pass=True))
         self.expected: Expectation = EXPECTED
 
+    def normalised(self, genome: Genome) -> Genome:
+        """Return `genome` with every choice that makes no difference at its plainest value."""
+        genes = dict(genome.genes)
+        plainest = {gene.name: gene.values[0] for gene in self.genes}
+        idle: list[str] = []
+        if genes["who"] in ("item", "vector"):
+            idle += ["sg", "rows"]
+        if genes["who"] == "group":
+            idle.append("rows")
+        if genes["who"] == "vector":
+            idle += ["loop", *(["erf"] if "erf" in genes else [])]
+        else:
+            # Streaming pays for whole cache lines only, which one store of a lane never is.
+            idle.append("store")
+        if genes["who"] == "item" and genes["loop"] == "masked":
+            idle.append("loop")
+        if genes["who"] != "vector" and genes["loop"] != "uniform":
+            idle.append("unroll")
+        for name in idle:
+            genome = genome.replaced(name, plainest[name])
+        return genome
+
     def write(self, genome: Genome) -> tuple[str, str]:
         """Return (device code, plan)."""
         one_pass = dict(genome.genes).get("moments") == "one_pass"

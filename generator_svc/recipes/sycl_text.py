@@ -1,17 +1,19 @@
 """SYCL spellings: operations, literals, kernel heads, and functions that recipes bring along."""
 
+import math
+
 ERF = """\
-static inline float recipe_erf(float x) {  // rational approximation, float32 accuracy
-  x = sycl::clamp(x, -4.0f, 4.0f);
-  const float s = x * x;
-  float p = -2.72614225801306e-10f;
+template <typename T> static inline T recipe_erf(T x) {  // rational, float32 accuracy
+  x = __builtin_elementwise_min(__builtin_elementwise_max(x, T(-4.0f)), T(4.0f));
+  const T s = x * x;
+  T p = -2.72614225801306e-10f;
   p = p * s + 2.77068142495902e-08f;
   p = p * s - 2.10102402082508e-06f;
   p = p * s - 5.69250639462346e-05f;
   p = p * s - 7.34990630326855e-04f;
   p = p * s - 2.95459980854025e-03f;
   p = p * s - 1.60960333262415e-02f;
-  float q = -1.45660718464996e-05f;
+  T q = -1.45660718464996e-05f;
   q = q * s - 2.13374055278905e-04f;
   q = q * s - 1.68282697438203e-03f;
   q = q * s - 7.37332916720468e-03f;
@@ -19,19 +21,51 @@ static inline float recipe_erf(float x) {  // rational approximation, float32 ac
   return x * p / q;
 }
 """
+"""Rational approximation of the error function. Source: the one that XLA and Eigen use."""
 
 EXP = """\
-static inline float recipe_exp(float x) {  // 2^round * polynomial, float32 accuracy
-  x = sycl::clamp(x * 1.44269504f, -126.0f, 127.0f);
-  const float whole = sycl::rint(x), f = x - whole;
-  float p = 1.5403530e-4f;
+template <typename T> static inline T recipe_exp(T x) {  // 2^whole * polynomial
+  x = __builtin_elementwise_max(x * T(1.44269504f), T(-126.0f));
+  x = __builtin_elementwise_min(x, T(127.0f));
+  const T whole = __builtin_elementwise_rint(x), f = x - whole;
+  T p = 1.5403530e-4f;
   p = p * f + 1.3333558e-3f;
   p = p * f + 9.6181291e-3f;
   p = p * f + 5.5504109e-2f;
   p = p * f + 2.4022651e-1f;
   p = p * f + 6.9314718e-1f;
   p = p * f + 1.0f;
-  return p * sycl::bit_cast<float>(((int)whole + 127) << 23);
+  return p * recipe_power_of_two(whole);
+}
+"""
+"""Exponential with the Taylor series of 2^f on [-0.5, 0.5]: relative error below 1e-6."""
+
+POWER_OF_TWO = """\
+static inline float recipe_power_of_two(float whole) {
+  return __builtin_bit_cast(float, ((int)whole + 127) << 23);
+}
+"""
+
+VECTOR_TYPES = """\
+typedef float vec16 __attribute__((ext_vector_type(16), aligned(4)));  // at any element
+typedef float line16 __attribute__((ext_vector_type(16)));         // at a whole cache line
+typedef int ivec16 __attribute__((ext_vector_type(16)));
+static inline vec16 load(const float* from, int i) { return *(const vec16*)(from + i); }
+static inline void store(float* to, int i, vec16 value) { *(vec16*)(to + i) = value; }
+static inline void store(float* to, int i, float value) { to[i] = value; }
+"""
+
+VECTOR_STREAM = """\
+static inline void stream(float* to, int i, vec16 value, bool lines) {
+  if (lines) __builtin_nontemporal_store((line16)value, (line16*)(to + i));
+  else *(vec16*)(to + i) = value;
+}
+static inline void stream(float* to, int i, float value, bool) { to[i] = value; }
+"""
+
+VECTOR_POWER_OF_TWO = """\
+static inline vec16 recipe_power_of_two(vec16 whole) {
+  return __builtin_bit_cast(vec16, (__builtin_convertvector(whole, ivec16) + 127) << 23);
 }
 """
 
@@ -40,26 +74,28 @@ _TEMPLATES = {
     "sub": "({0} - {1})",
     "mul": "({0} * {1})",
     "div": "({0} / {1})",
-    "max": "({0} > {1} ? {0} : {1})",
-    "min": "({0} < {1} ? {0} : {1})",
-    "pow": "sycl::pow({0}, {1})",
+    "max": "__builtin_elementwise_max({T}({0}), {T}({1}))",
+    "min": "__builtin_elementwise_min({T}({0}), {T}({1}))",
+    "pow": "__builtin_elementwise_pow({T}({0}), {T}({1}))",
     "neg": "(-{0})",
-    "abs": "sycl::fabs({0})",
-    "sqrt": "sycl::sqrt({0})",
-    "rsqrt": "(1.0f / sycl::sqrt({0}))",
-    "log": "sycl::log({0})",
-    "tanh": "sycl::tanh({0})",
+    "abs": "__builtin_elementwise_abs({0})",
+    "sqrt": "__builtin_elementwise_sqrt({0})",
+    "rsqrt": "(1.0f / __builtin_elementwise_sqrt({0}))",
+    "log": "__builtin_elementwise_log({0})",
+    "tanh": "(1.0f - 2.0f / (1.0f + {exp}(2.0f * {0})))",
     "exp": "{exp}({0})",
     "erf": "{erf}({0})",
     "sigmoid": "(1.0f / (1.0f + {exp}(-{0})))",
     "silu": "({0} / (1.0f + {exp}(-{0})))",
     "gelu": "(0.5f * {0} * (1.0f + {erf}({0} * 0.70710678f)))",
-    "gelu_tanh": "(0.5f * {0} * (1.0f + sycl::tanh(0.79788456f * ({0} + 0.044715f * {0} * {0} * {0}))))",
-    "softplus": "({0} > 20.0f ? {0} : sycl::log1p({exp}({0})))",
-    "mish": "({0} * sycl::tanh({0} > 20.0f ? {0} : sycl::log1p({exp}({0}))))",
+    # 0.5 * (1 + tanh(z)) is the sigmoid of 2 z.
+    "gelu_tanh": "({0} / (1.0f + {exp}(-1.59576912f * ({0} + 0.044715f * {0} * {0} * {0}))))",
+    # log(1 + e^x) = max(x, 0) + log(1 + e^-|x|), which overflows nowhere.
+    "softplus": "(__builtin_elementwise_max({T}({0}), {T}(0.0f)) + "
+    "__builtin_elementwise_log(1.0f + {exp}(-__builtin_elementwise_abs({0}))))",
 }
 
-USES_EXP = frozenset({"exp", "sigmoid", "silu", "softplus", "mish"})
+USES_EXP = frozenset({"exp", "sigmoid", "silu", "softplus", "tanh", "gelu_tanh"})
 """Operations that call the exponential."""
 
 USES_ERF = frozenset({"erf", "gelu"})
@@ -71,8 +107,8 @@ _REDUCERS = {"sum": "sycl::plus<float>()", "max": "sycl::maximum<float>()",
 NEUTRAL = {"sum": "0.0f", "max": "-INFINITY", "min": "INFINITY"}
 """Neutral element of each reduction."""
 
-_COMBINE = {"sum": "{0} += {1};", "max": "{0} = {1} > {0} ? {1} : {0};",
-            "min": "{0} = {1} < {0} ? {1} : {0};"}  # fmt: skip
+_COMBINE = {"sum": "{0} += {1};", "max": "{0} = __builtin_elementwise_max({0}, {1});",
+            "min": "{0} = __builtin_elementwise_min({0}, {1});"}  # fmt: skip
 
 
 class SyclText:
@@ -80,24 +116,26 @@ class SyclText:
 
     Args:
         polynomial_exp: Use our own exponential instead of the library's.
-        polynomial_erf: Use our own error function instead of the library's.
+        polynomial_erf: Use our own error function instead of the library's; vectors always do.
+        is_vector: Elements are explicit vectors.
     """
 
-    def __init__(self, *, polynomial_exp: bool, polynomial_erf: bool) -> None:
+    def __init__(self, *, polynomial_exp: bool, polynomial_erf: bool, is_vector: bool) -> None:
+        self._is_vector = is_vector
         self._names = {
-            "exp": "recipe_exp" if polynomial_exp else "sycl::exp",
-            "erf": "recipe_erf" if polynomial_erf else "sycl::erf",
+            "exp": "recipe_exp" if polynomial_exp else "__builtin_elementwise_exp",
+            "erf": "recipe_erf" if polynomial_erf or is_vector else "sycl::erf",
         }
 
-    def apply(self, operation: str, operands: list[str]) -> str:
-        """Return the expression of an operation."""
-        return _TEMPLATES[operation].format(*operands, **self._names)
+    def apply(self, operation: str, operands: list[str], element_type: str) -> str:
+        """Return the expression of an operation on values of `element_type`."""
+        return _TEMPLATES[operation].format(*operands, T=element_type, **self._names)
 
     def functions(self, used: frozenset[str]) -> str:
-        """Return the functions that the operations in `used` need."""
-        text = ""
+        """Return the types and functions that the operations in `used` need."""
+        text = VECTOR_TYPES + VECTOR_STREAM if self._is_vector else ""
         if used & USES_EXP and self._names["exp"] == "recipe_exp":
-            text += EXP
+            text += POWER_OF_TWO + (VECTOR_POWER_OF_TWO if self._is_vector else "") + EXP
         if used & USES_ERF and self._names["erf"] == "recipe_erf":
             text += ERF
         return text
@@ -105,10 +143,11 @@ class SyclText:
 
 def literal(number: float) -> str:
     """Return a float literal."""
-    if number != number or number in (float("inf"), float("-inf")):
-        return "NAN" if number != number else ("INFINITY" if number > 0 else "-INFINITY")
-    text = repr(float(number))
-    return f"{text}f" if number >= 0 else f"({text}f)"
+    if math.isnan(number):
+        return "NAN"
+    if math.isinf(number):
+        return "INFINITY" if number > 0 else "-INFINITY"
+    return f"({float(number)!r}f)" if number < 0 else f"{float(number)!r}f"
 
 
 def accumulate(kind: str, accumulator: str, value: str) -> str:
