@@ -1,0 +1,250 @@
+"""What holds a correct candidate back: its times against the device's measured limits.
+
+Knows nothing of how times are taken; counts and peaks come from admission. Says nothing that the
+numbers do not show.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from evaluator_svc.behaviour import KernelFacts
+from kernel_foundry.domain.admission import WorkloadAdmission
+from kernel_foundry.domain.device import DeviceSpec, Peaks
+from kernel_foundry.domain.evaluation import Timing, WorkloadResult
+from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.language import Language
+
+_LAUNCH_SHARE: Final = 0.3
+"""Of the time: above, launching is what the time goes into."""
+_BOUND_SHARE: Final = 0.5
+"""Of a limit: above, that limit is what binds."""
+_DONE_SHARE: Final = 0.9
+"""Of the roofline: above, there is little left to gain."""
+_STRIDED_SHARE: Final = 0.25
+_WARM_SHARE: Final = 0.6
+"""Of the cold time: a warm time below shows data that stay in the caches."""
+_NOISE: Final = 0.05
+"""Half-width of the median's interval over the median."""
+_WASTED_LANES: Final = 8
+"""Work-items of a group on a CPU below which a vector unit cannot be filled."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchFacts:
+    """What the bound plan launches in one call."""
+
+    launch_count: int
+    group_count: int
+    """Work-groups of the largest launch."""
+    group_size: int
+    """Work-items in a group of that launch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Numbers:
+    """Shares of the time that each limit would take alone."""
+
+    median_ns: float
+    sol_ns: float
+    bytes_ns: float
+    flops_ns: float
+    launch_ns: float
+
+    @property
+    def roofline_share(self) -> float:
+        return self.sol_ns / self.median_ns
+
+
+def performance_findings(
+    result: WorkloadResult,
+    admission: WorkloadAdmission,
+    device: DeviceSpec,
+    peaks: Peaks,
+    *,
+    kernels: KernelFacts | None = None,
+    launches: LaunchFacts | None = None,
+) -> tuple[Finding, ...]:
+    """Return what a timed workload shows; empty when it has no timing.
+
+    Args:
+        result: The workload's times.
+        admission: Its FLOPs and bytes.
+        device: Where it ran.
+        peaks: The device's measured limits.
+        kernels: What the kernels do; None: not known.
+        launches: What the plan launches; None: not known.
+    """
+    timing = result.timing
+    if timing is None or timing.median_ns <= 0:
+        return ()
+    numbers = _numbers(timing, admission, peaks, launches)
+    return (
+        _roofline(numbers),
+        *_bound(numbers, device),
+        *_cached(timing, result.warm_timing, device),
+        *_noisy(timing),
+        *(_strided(kernels, device) if kernels is not None else ()),
+        *(_group_size(launches, device) if launches is not None else ()),
+    )
+
+
+def _numbers(
+    timing: Timing, admission: WorkloadAdmission, peaks: Peaks, launches: LaunchFacts | None
+) -> _Numbers:
+    count = 1 if launches is None else launches.launch_count
+    return _Numbers(
+        median_ns=timing.median_ns,
+        sol_ns=admission.sol_ns,
+        bytes_ns=_time_ns(admission.minimal_bytes, peaks.bandwidth_bytes_per_second),
+        flops_ns=_time_ns(admission.flops, peaks.flops_per_second),
+        launch_ns=count * peaks.launch_ns,
+    )
+
+
+def _time_ns(amount: float, per_second: float) -> float:
+    return 1e9 * amount / per_second if per_second > 0 else 0.0
+
+
+def _roofline(numbers: _Numbers) -> Finding:
+    share = numbers.roofline_share
+    hint = "little is left to gain" if share >= _DONE_SHARE else ""
+    return Finding(
+        kind=FindingKind.ROOFLINE,
+        severity=Severity.INFO,
+        message=f"{share:.0%} of the roofline: {numbers.sol_ns / 1e3:.0f} µs are possible, "
+        f"{numbers.median_ns / 1e3:.0f} µs were measured",
+        evidence=(
+            Evidence(name="roofline_share", value=share),
+            Evidence(name="sol_ns", value=numbers.sol_ns),
+            Evidence(name="median_ns", value=numbers.median_ns),
+        ),
+        hint=hint,
+    )
+
+
+_BOUND_HINTS: Final = {
+    (FindingKind.LAUNCH_BOUND, Language.SYCL): "do more in one launch: fuse the kernels, and let a "
+    "work-group do several rows",
+    (FindingKind.LAUNCH_BOUND, Language.CUDA): "do more in one launch: fuse the kernels",
+    (FindingKind.MEMORY_BOUND, Language.SYCL): "touch each element once: keep a row in registers "
+    "or local memory between passes, and fuse what reads it again",
+    (FindingKind.MEMORY_BOUND, Language.CUDA): "touch each element once: keep a row in registers "
+    "or shared memory between passes, and load vectors of 16 bytes",
+    (FindingKind.COMPUTE_BOUND, Language.SYCL): "use each load several times: a register tile for "
+    "each sub-group; cheaper functions, such as a polynomial for erf",
+    (FindingKind.COMPUTE_BOUND, Language.CUDA): "use each load several times: register tiles, "
+    "matrix units where the precision allows",
+    (FindingKind.LATENCY_BOUND, Language.SYCL): "one sub-group (16 or 32) a row, a uniform loop "
+    "counter with p[i + lane], an unmasked main loop and a masked tail, two to eight independent "
+    "accumulators, no work-group barriers",
+    (FindingKind.LATENCY_BOUND, Language.CUDA): "more loads in flight: several elements for each "
+    "thread, independent accumulators, more warps",
+}
+_BOUND_MESSAGES: Final = {
+    FindingKind.LAUNCH_BOUND: "launching takes {share:.0%} of the time",
+    FindingKind.MEMORY_BOUND: "memory: moving each byte once would take {share:.0%} of the time",
+    FindingKind.COMPUTE_BOUND: "arithmetic: at peak rate it would take {share:.0%} of the time",
+    FindingKind.LATENCY_BOUND: "neither memory nor arithmetic is busy: the larger would take "
+    "{share:.0%} of the time",
+}
+
+
+def _bound(numbers: _Numbers, device: DeviceSpec) -> Iterator[Finding]:
+    if numbers.roofline_share >= _DONE_SHARE:
+        return
+    launch, memory, compute = (
+        part / numbers.median_ns for part in (numbers.launch_ns, numbers.bytes_ns, numbers.flops_ns)
+    )
+    if launch >= _LAUNCH_SHARE:
+        kind, share = FindingKind.LAUNCH_BOUND, launch
+    elif max(memory, compute) < _BOUND_SHARE:
+        kind, share = FindingKind.LATENCY_BOUND, max(memory, compute)
+    elif memory >= compute:
+        kind, share = FindingKind.MEMORY_BOUND, memory
+    else:
+        kind, share = FindingKind.COMPUTE_BOUND, compute
+    yield Finding(
+        kind=kind,
+        severity=Severity.INFO,
+        message=_BOUND_MESSAGES[kind].format(share=share),
+        evidence=(
+            Evidence(name="memory_share", value=memory),
+            Evidence(name="compute_share", value=compute),
+            Evidence(name="launch_share", value=launch),
+        ),
+        hint=_BOUND_HINTS[kind, device.language],
+    )
+
+
+def _cached(timing: Timing, warm: Timing | None, device: DeviceSpec) -> Iterator[Finding]:
+    if warm is None or not timing.is_cold or warm.median_ns >= _WARM_SHARE * timing.median_ns:
+        return
+    yield Finding(
+        kind=FindingKind.CACHED_DATA,
+        severity=Severity.INFO,
+        message="with warm caches it is much faster: the data fit into the last-level cache",
+        evidence=(
+            Evidence(name="warm_median_ns", value=warm.median_ns),
+            Evidence(name="cold_median_ns", value=timing.median_ns),
+            Evidence(name="cache_bytes", value=float(device.cache_bytes)),
+        ),
+        hint="the cold time counts: what the kernel reads first from memory decides it",
+    )
+
+
+def _noisy(timing: Timing) -> Iterator[Finding]:
+    lower, upper = timing.ci95_ns
+    half_width = (upper - lower) / 2 / timing.median_ns
+    if half_width <= _NOISE:
+        return
+    yield Finding(
+        kind=FindingKind.NOISY_TIMING,
+        severity=Severity.WARNING,
+        message=f"the median is known to ±{half_width:.0%} only",
+        evidence=(
+            Evidence(name="half_width", value=half_width),
+            Evidence(name="sample_count", value=float(len(timing.samples_ns))),
+        ),
+        hint="differences smaller than this mean nothing",
+    )
+
+
+def _strided(kernels: KernelFacts, device: DeviceSpec) -> Iterator[Finding]:
+    if kernels.strided_share < _STRIDED_SHARE:
+        return
+    lane = "lane" if device.language is Language.SYCL else "threadIdx.x"
+    yield Finding(
+        kind=FindingKind.STRIDED_ACCESS,
+        severity=Severity.WARNING,
+        message=f"in {kernels.strided_share:.0%} of the global accesses, weighted by loops, "
+        "neighbouring work-items touch data that lie apart",
+        evidence=(Evidence(name="strided_share", value=kernels.strided_share),),
+        hint=f"let neighbours touch neighbours: a sub-group (warp) walks one row as p[i + {lane}]",
+    )
+
+
+def _group_size(launches: LaunchFacts, device: DeviceSpec) -> Iterator[Finding]:
+    evidence = (
+        Evidence(name="group_count", value=float(launches.group_count)),
+        Evidence(name="group_size", value=float(launches.group_size)),
+        Evidence(name="compute_units", value=float(device.compute_units)),
+    )
+    if launches.group_count < device.compute_units:
+        yield Finding(
+            kind=FindingKind.LATENCY_BOUND,
+            severity=Severity.WARNING,
+            message=f"{launches.group_count} work-groups leave some of the "
+            f"{device.compute_units} compute units idle",
+            evidence=evidence,
+            hint="make more and smaller work-groups",
+        )
+    elif launches.group_size < min(_WASTED_LANES, device.sub_group_size):
+        yield Finding(
+            kind=FindingKind.LATENCY_BOUND,
+            severity=Severity.WARNING,
+            message=f"{launches.group_size} work-items in a group cannot fill a vector unit of "
+            f"{device.sub_group_size}",
+            evidence=evidence,
+            hint=f"make the work-group a multiple of {device.sub_group_size}",
+        )
