@@ -184,7 +184,13 @@ class BoundWorkload:
 
     workload: str
     launch_count: int
+    """Kernels launched by one call."""
+    scratch_count: int
     scratch_bytes: int
+    group_count: int
+    """Work-groups of the launch that has most work-items."""
+    group_size: int
+    """Work-items in a group of that launch."""
     kernels: tuple[str, ...]
     """Names of the kernels it launches, without repetition, in order."""
 

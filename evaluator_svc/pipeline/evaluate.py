@@ -14,8 +14,10 @@ from typing import Final
 
 from evaluator_svc import behaviour, diagnosis
 from evaluator_svc.device_site import DeviceSite
+from evaluator_svc.diagnosis.performance import LaunchFacts
 from evaluator_svc.exchange import SEED_COUNT
 from evaluator_svc.messages import (
+    BoundWorkload,
     CandidateFailed,
     Loaded,
     LoadRequest,
@@ -62,12 +64,14 @@ class CandidateEvaluation:
         self._request = request
         self._admission = admission
         self._peaks = peaks
-        self._record = EvaluationRecord(request, site.spec.id)
+        self._record = EvaluationRecord(request, site.spec.id, admission)
         self._names = tuple(
             WorkloadNames(workload=w.workload, tensors=w.tensors, scalars=w.scalars)
             for w in admission.workloads
         )
         self._drawn: dict[str, Future[DrawnInputs]] = {}
+        self._bound: dict[str, BoundWorkload] = {}
+        self._kernel_facts: behaviour.KernelFacts | None = None
 
     def evaluate(self) -> Evaluation:
         """Return the verdict; raises only for failures of our own."""
@@ -142,13 +146,18 @@ class CandidateEvaluation:
         return refused if refused is not None else built
 
     def _describe(self, prepared: Prepared, built: Built, loaded: Loaded) -> None:
+        self._bound = {bound.workload: bound for bound in loaded.workloads}
         bound = loaded.workloads[0]
+        objects = self._machine_codes(built)
         graph = self._admission.workloads[0].graph
         with self._record.stage("behaviour"):
+            self._kernel_facts = behaviour.facts_of(
+                prepared.source.device_code, prepared.source.language, objects
+            )
             self._record.measures = behaviour.measures(
                 device_code=prepared.source.device_code,
                 language=prepared.source.language,
-                objects=self._machine_codes(built),
+                objects=objects,
                 launch_count=bound.launch_count,
                 scratch_count=bound.scratch_count,
                 reference_op_count=sum(n.op not in _NO_OPERATORS for n in graph),
@@ -258,19 +267,30 @@ class CandidateEvaluation:
         self._record.add_fact(
             f"pool of {workload.workload}",
             f"{timed.pool.set_count} input sets, {timed.pool.pool_bytes} bytes; "
-            f"{timed.flush_bytes} bytes written between samples to empty the caches",
+            f"{timed.flush_bytes} bytes read between samples to empty the caches",
         )
 
     def _finish(self) -> None:
         with self._record.stage("diagnosis"):
             for workload in self._admission.workloads:
                 if not workload.held_out:
-                    result = self._record.workload(workload.workload)
-                    self._record.add_findings(
-                        diagnosis.performance_findings(
-                            result, workload, self._site.spec, self._peaks
-                        )
-                    )
+                    self._diagnose(workload)
+
+    def _diagnose(self, workload: WorkloadAdmission) -> None:
+        bound = self._bound[workload.workload]
+        findings = diagnosis.performance_findings(
+            self._record.workload(workload.workload),
+            workload,
+            self._site.spec,
+            self._peaks,
+            kernels=self._kernel_facts,
+            launches=LaunchFacts(
+                launch_count=bound.launch_count,
+                group_count=bound.group_count,
+                group_size=bound.group_size,
+            ),
+        )
+        self._record.add_findings(findings)
 
     def _add_evidence(self) -> None:
         site, record = self._site, self._record

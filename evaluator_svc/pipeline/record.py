@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from evaluator_svc.messages import CandidateFailed, CandidateSource
 from kernel_foundry.domain.candidate import KernelSource
+from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.evaluation import (
     CompileReport,
@@ -21,7 +22,7 @@ from kernel_foundry.domain.evaluation import (
     WorkloadResult,
 )
 from kernel_foundry.domain.finding import Finding
-from kernel_foundry.domain.fitness import fitness
+from kernel_foundry.domain.fitness import fitness_bounds
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.request import EvaluationRequest
 
@@ -38,11 +39,17 @@ class EvaluationRecord:
     Args:
         request: What is asked.
         device: Id of the device it runs on.
+        admission: Of the task; its fastest baselines are the yardstick of fitness.
     """
 
-    def __init__(self, request: EvaluationRequest, device: str) -> None:
+    def __init__(self, request: EvaluationRequest, device: str, admission: Admission) -> None:
         self._task = request.task.digest
         self._device = device
+        self._yardsticks_ns = {
+            w.workload: min(b.timing.median_ns for b in w.baselines)
+            for w in admission.workloads
+            if w.baselines
+        }
         self._candidate = content_digest(request.text)
         self._configuration: tuple[Setting, ...] = request.configuration
         self._stages: dict[str, float] = {}
@@ -114,4 +121,5 @@ class EvaluationRecord:
             stages=tuple(StageTime(stage=n, wall_ms=ms) for n, ms in self._stages.items()),
             evidence=tuple(self._facts),
         )
-        return dataclasses.replace(evaluation, fitness=fitness(evaluation))
+        certain, best = fitness_bounds(evaluation, self._yardsticks_ns)
+        return dataclasses.replace(evaluation, fitness=certain, optimistic_fitness=best)

@@ -3,6 +3,7 @@
 Knows nothing of channels, nor of what results should be.
 """
 
+import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +33,7 @@ from kernel_foundry.plan.bind import bind
 from kernel_foundry.plan.configuration import constants, parse_overrides
 from kernel_foundry.plan.errors import PlanError
 from kernel_foundry.plan.parse import parse
-from kernel_foundry.plan.sequence import LaunchSequence
+from kernel_foundry.plan.sequence import Launch, LaunchSequence
 from kernel_foundry.plan.signature import kernels
 from kernel_foundry.plan.tree import Plan
 
@@ -219,9 +220,15 @@ def _bind(plan: Plan, workload: WorkloadNames, request: LoadRequest) -> LaunchSe
 
 
 def _summary(name: str, sequence: LaunchSequence) -> BoundWorkload:
+    launches = [step for step in sequence.steps if isinstance(step, Launch)]
+    sizes = [(math.prod(launch.grid), math.prod(launch.block)) for launch in launches]
+    group_count, group_size = max(sizes, key=math.prod, default=(0, 0))
     return BoundWorkload(
         workload=name,
-        launch_count=len(sequence.steps),
+        launch_count=len(launches),
+        group_count=group_count,
+        group_size=group_size,
+        scratch_count=sum(buffer.kind == "scratch" for buffer in sequence.buffers),
         scratch_bytes=sequence.scratch_bytes,
         kernels=sequence.kernels,
     )

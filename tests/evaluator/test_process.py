@@ -99,17 +99,16 @@ def test_spare_processes_do_not_start_while_times_are_taken(launcher):
 
 def test_nothing_outlives_a_supervisor_that_is_killed(tmp_path: Path):
     """Judge, builders and runners end with it."""
-    supervisor = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", _SUPERVISOR, str(tmp_path)],
         env={**os.environ, "PYTHONPATH": package_root()},
         stdout=subprocess.PIPE,
-    )
-    assert supervisor.stdout.readline() == b"up\n"
-    children = _descendants(supervisor.pid)
+    ) as supervisor:
+        said = supervisor.stdout.readline()
+        children = _descendants(supervisor.pid)
+        supervisor.kill()
+    assert said == b"up\n"
     assert children
-    supervisor.kill()
-    supervisor.wait()
-    supervisor.stdout.close()
     deadline = time.monotonic() + 10.0
     while any(_is_alive(pid) for pid in children) and time.monotonic() < deadline:
         time.sleep(0.02)
