@@ -41,8 +41,10 @@ $(BUILT): $(PREPARED) $(COMPILED)
 	@$(PIP) install --quiet $(PIP_FLAGS) --no-build-isolation -e '.[sycl,dev]'
 	@touch $@
 
-demo: $(BUILT) ## Optimise a real operator on this machine's CPU
-	$(BIN)/kfoundry optimize examples/bias_gelu_layernorm.py
+# The three services run in processes of their own here, as they do on several machines.
+demo: $(BUILT) ## Optimise a real operator on this machine's CPU, through the three services
+	$(BIN)/kfoundry optimize examples/bias_gelu_layernorm.py --evaluations 36 --minutes 3 \
+		--evaluator spawn --archive spawn --generator spawn
 
 test: $(BUILT) ## Run the tests (TESTS=tests/native for a part of them)
 	$(BIN)/python -m pytest $(TESTS)

@@ -92,11 +92,11 @@ def plan_selection(
     parent = elites[int(rng.choice(len(elites), p=weights))]
     others = [e for e in elites if e is not parent]
     count = min(INSPIRATIONS, len(others))
-    picked = rng.choice(len(others), size=count, replace=False) if count else []
+    picked: list[int] = rng.choice(len(others), size=count, replace=False).tolist() if count else []
     return SelectionPlan(
         operator=operator,
         parent=parent.digest,
-        inspirations=tuple(others[int(i)].digest for i in picked),
+        inspirations=tuple(others[i].digest for i in picked),
         target=_neighbour(parent.cell, rng),
     )
 

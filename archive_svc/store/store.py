@@ -16,7 +16,6 @@ from archive_svc.store.schema import RUNS, TOLD
 from kernel_foundry.domain.archive import RunSpec, RunState, ToldEvaluation
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
-from kernel_foundry.domain.fitness import optimistic_fitness
 from kernel_foundry.domain.plain import from_json, to_json
 
 
@@ -129,7 +128,7 @@ class Store:
             "parent": candidate.parents[0] if candidate.parents else "",
             "outcome": evaluation.outcome.value,
             "fitness": evaluation.fitness,
-            "optimistic": optimistic_fitness(evaluation),
+            "optimistic": evaluation.optimistic_fitness,
             "memory": measures.memory if measures else None,
             "algorithm": measures.algorithm if measures else None,
             "synchronization": measures.synchronization if measures else None,
@@ -211,7 +210,7 @@ _TOLD_TEXTS = sa.select(
 )
 
 
-def _run_row(row: sa.Row[Any]) -> RunRow:
+def _run_row(row: Any) -> RunRow:
     return RunRow(
         id=row.id,
         spec=from_json(RunSpec, row.spec),
@@ -221,7 +220,7 @@ def _run_row(row: sa.Row[Any]) -> RunRow:
     )
 
 
-def _told_row(row: sa.Row[Any]) -> ToldRow:
+def _told_row(row: Any) -> ToldRow:
     has_cell = row.memory is not None
     return ToldRow(
         sequence=row.sequence,
@@ -236,7 +235,7 @@ def _told_row(row: sa.Row[Any]) -> ToldRow:
     )
 
 
-def _told_evaluation(row: sa.Row[Any]) -> ToldEvaluation:
+def _told_evaluation(row: Any) -> ToldEvaluation:
     return ToldEvaluation(
         sequence=row.sequence,
         candidate=from_json(Candidate, row.candidate),

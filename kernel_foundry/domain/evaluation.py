@@ -171,7 +171,9 @@ class Evaluation:
     measures: Measures | None = None
     """None until the source could be read."""
     fitness: float = 0.0
-    """In [0, 1], see `kernel_foundry.domain.fitness`."""
+    """In [0, 1], see `kernel_foundry.domain.fitness`: what it is worth for certain."""
+    optimistic_fitness: float = 0.0
+    """The same at the lower bound of the time: what it may be worth."""
     findings: tuple[Finding, ...] = ()
     stages: tuple[StageTime, ...] = ()
     evidence: tuple[Fact, ...] = ()

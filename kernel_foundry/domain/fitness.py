@@ -3,6 +3,8 @@
 Source: SOL-ExecBench's score, mapped on 0.2 to 1 for correct candidates (design: archive).
 """
 
+from collections.abc import Mapping
+
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome, WorkloadResult
 
 _FAILED = {
@@ -28,29 +30,31 @@ def sol_score(time_ns: float, baseline_ns: float, sol_ns: float) -> float:
     return 1.0 / (1.0 + max(time_ns - sol_ns, 0.0) / gap_ns)
 
 
-def fitness(evaluation: Evaluation) -> float:
-    """Return the fitness of `evaluation`, dimensionless in [0, 1].
+def fitness_bounds(
+    evaluation: Evaluation, baselines_ns: Mapping[str, float]
+) -> tuple[float, float]:
+    """Return what `evaluation` is worth for certain and at best, dimensionless in [0, 1].
 
-    Correct candidates get 0.2 + 0.8 * mean over timed workloads of `sol_score`, with T the
-    upper bound of the median's 95 % interval.
+    Correct candidates get 0.2 + 0.8 * mean over timed workloads of `sol_score`, with T the upper
+    and the lower bound of the median's 95 % interval; the two are equal for others.
+
+    Args:
+        evaluation: The verdict.
+        baselines_ns: Yardstick of each timed workload: the admission's fastest baseline, also
+            where the verdict has fresher ones, so that all candidates of a run compare.
     """
-    return _fitness_at(evaluation, bound=1)
-
-
-def optimistic_fitness(evaluation: Evaluation) -> float:
-    """Return the same with T the lower bound: what the candidate may be worth at best."""
-    return _fitness_at(evaluation, bound=0)
-
-
-def _fitness_at(evaluation: Evaluation, *, bound: int) -> float:
     if not evaluation.passed:
-        return _FAILED[evaluation.outcome]
-    scores = [_workload_score(w, bound) for w in evaluation.workloads if not w.held_out]
-    return 0.2 + 0.8 * sum(scores) / len(scores)
+        worth = _FAILED[evaluation.outcome]
+        return worth, worth
+    results = [w for w in evaluation.workloads if not w.held_out and w.timing is not None]
+    certain, best = (
+        sum(_score(w, baselines_ns[w.workload], bound) for w in results) / len(results)
+        for bound in (1, 0)
+    )
+    return 0.2 + 0.8 * certain, 0.2 + 0.8 * best
 
 
-def _workload_score(result: WorkloadResult, bound: int) -> float:
-    if result.timing is None or not result.baselines:
+def _score(result: WorkloadResult, baseline_ns: float, bound: int) -> float:
+    if result.timing is None:
         return 0.0
-    baseline_ns = min(b.timing.median_ns for b in result.baselines)
     return sol_score(result.timing.ci95_ns[bound], baseline_ns, result.sol_ns or 0.0)

@@ -37,6 +37,8 @@ void HostDevice::copy(std::uintptr_t to, std::uintptr_t from, std::size_t size_b
 void HostDevice::flush(std::size_t size_bytes) {
   if (!flushed_ || flushed_->size_bytes() != size_bytes) {
     flushed_ = std::make_unique<Pages>(size_bytes);
+    // Pages that were never written are all one page of zeros, which would displace nothing.
+    kernel_foundry::fill(flushed_->address(), size_bytes, 1);
   }
   touch(flushed_->address(), size_bytes);
 }

@@ -13,8 +13,8 @@ inline constexpr unsigned char poison_byte = 0xFF;
 // Fills `size_bytes` at `address` with `byte`, on every core that this process may use.
 void fill(std::uintptr_t address, std::size_t size_bytes, unsigned char byte);
 
-// Reads and writes every cache line, on every core: afterwards the caches hold nothing else. A
-// plain fill would not do, since large ones may go around the caches.
+// Reads every cache line, on every core: afterwards the caches hold nothing else. Reading leaves
+// them clean; lines that were written would be written back while the next call is timed.
 void touch(std::uintptr_t address, std::size_t size_bytes);
 
 // Copies on every core that this process may use; the ranges must not overlap.

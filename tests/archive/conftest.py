@@ -1,6 +1,7 @@
 """Builders of verdicts for archive tests: real domain objects, made-up times."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -15,7 +16,7 @@ from kernel_foundry.domain.evaluation import (
     Timing,
     WorkloadResult,
 )
-from kernel_foundry.domain.fitness import fitness
+from kernel_foundry.domain.fitness import fitness_bounds
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.task import Task, Workload
@@ -86,8 +87,8 @@ def make_evaluation(
         workloads=(result,),
         measures=Measures(memory=cell[0], algorithm=cell[1], synchronization=cell[2]),
     )
-    object.__setattr__(evaluation, "fitness", fitness(evaluation))
-    return evaluation
+    certain, best = fitness_bounds(evaluation, {"default": 1000.0})
+    return replace(evaluation, fitness=certain, optimistic_fitness=best)
 
 
 @pytest.fixture
