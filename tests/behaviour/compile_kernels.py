@@ -1,0 +1,32 @@
+"""Compiles SYCL sources to SPIR-V: `python compile_kernels.py FOLDER SOURCE...`.
+
+A program of its own, since a driver's threads and pytest's process do not go together; run with
+this folder's `kernels` it makes the stored modules anew.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import kernel_foundry_native as native
+from kernel_foundry.plan import kernels, translation_unit
+
+
+def main(folder: str, *sources: str) -> None:
+    """Write one module for each source."""
+    device = native.device_kind("sycl").open_device(0)
+    for source in map(Path, sources):
+        text = source.read_text(encoding="utf-8")
+        built = device.compile(
+            source=translation_unit(text, {}, native.prelude("sycl"), "sycl"),
+            options=[],
+            kernels=[k.name for k in kernels(text, "sycl", {})],
+        )
+        Path(folder, f"{source.stem}.spv").write_bytes(built.code)
+    device.release()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
+    sys.stdout.flush()
+    os._exit(0)

@@ -1,0 +1,134 @@
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluator_svc.behaviour import explain, measures
+from kernel_foundry.domain.language import Language
+from kernel_foundry.plan import default_configuration, parse, split
+from kernel_foundry.plan.macros import macro_text
+
+CELLS = {
+    "row_per_item": (0, 0, 0),
+    "row_per_sub_group": (1, 2, 2),
+    "row_per_work_group": (1, 2, 1),
+    "matmul_local_tile": (2, 2, 1),
+    "matmul_register_tile": (3, 3, 1),
+    "sum_by_atomics": (1, 2, 3),
+    "pointwise": (1, 0, 0),
+    "pointwise_vector": (1, 0, 0),
+}
+EXAMPLES = Path(__file__).parents[2] / "examples"
+KERNELS = Path(__file__).parent / "kernels"
+
+Compile = Callable[[dict[str, str]], dict[str, bytes]]
+
+
+def stored_module(name: str) -> bytes:
+    return (KERNELS / f"{name}.spv").read_bytes()
+
+
+def cell(code: bytes, *, launches: int = 1, scratch: int = 0, operators: int = 1) -> tuple:
+    return measures(
+        device_code="",
+        language=Language.SYCL,
+        objects=(code,),
+        launch_count=launches,
+        scratch_count=scratch,
+        reference_op_count=operators,
+    ).cell
+
+
+@pytest.mark.parametrize(("name", "expected"), CELLS.items())
+def test_known_kernels_have_their_cells(name: str, expected: tuple[int, int, int]) -> None:
+    assert expected == cell(stored_module(name))
+
+
+@pytest.mark.sycl
+@pytest.mark.slow
+def test_the_compiler_at_hand_gives_the_same_cells(compiled: Compile) -> None:
+    built = compiled({n: (KERNELS / f"{n}.sycl").read_text() for n in CELLS})
+
+    assert {name: cell(code) for name, code in built.items()} == CELLS
+
+
+@pytest.mark.sycl
+@pytest.mark.slow
+def test_names_and_comments_change_nothing(compiled: Compile) -> None:
+    text = (KERNELS / "row_per_item.sycl").read_text()
+    renamed = re.sub(r"\btop\b", "sub_group_barrier_atomic_tile", text)
+    renamed = re.sub(r"\bsum\b", "local_accessor_reduce_over_group", renamed)
+    commented = f"// online softmax, Welford, tiling, prefetch, atomic_ref, sub_group\n{renamed}"
+
+    built = compiled({"plain": text, "words": commented})
+
+    assert cell(built["words"]) == cell(built["plain"]) == (0, 0, 0)
+
+
+@given(words=st.text(alphabet="abcdefghijklmnopqrstuvwxyz_ \n()[]<>", max_size=60))
+def test_comments_in_source_change_nothing_where_only_source_is_there(words: str) -> None:
+    code = 'extern "C" __global__ void k(float* o) { int i = threadIdx.x; o[i] = 1.0f; }'
+    comment = "/* __shared__ __syncthreads() atomicAdd(x) " + words + " */"
+
+    def found(text: str) -> tuple[int, int, int]:
+        return measures(
+            device_code=text,
+            language=Language.CUDA,
+            objects=(),
+            launch_count=1,
+            scratch_count=0,
+            reference_op_count=1,
+        ).cell
+
+    assert found(code) == found(comment + code) == (1, 0, 0)
+
+
+def test_fewer_passes_than_operators_is_fused() -> None:
+    assert cell(stored_module("pointwise"), operators=3) == (1, 1, 0)
+
+
+def test_launches_that_hand_data_on_are_global_synchronisation() -> None:
+    assert cell(stored_module("pointwise"), launches=2, scratch=1) == (1, 0, 3)
+    assert cell(stored_module("pointwise"), launches=2) == (1, 0, 0)
+
+
+def test_every_level_has_its_reason() -> None:
+    reasons = explain(
+        device_code="",
+        language=Language.SYCL,
+        objects=(stored_module("matmul_register_tile"),),
+        launch_count=1,
+        scratch_count=0,
+        reference_op_count=3,
+    )
+
+    starts = [reason.split(":")[0] for reason in reasons]
+    assert starts == ["memory 3", "algorithm 3", "synchronization 1"]
+
+
+def test_unreadable_objects_are_the_lowest_cell() -> None:
+    assert cell(b"no module") == (0, 0, 0)
+
+
+@pytest.mark.sycl
+@pytest.mark.slow
+def test_examples_are_where_they_claim_to_be(compiled: Compile) -> None:
+    expected = {
+        "bias_gelu_layernorm": (1, 2, 2),
+        "softmax": (1, 2, 2),
+        "residual_rmsnorm": (1, 2, 2),
+        "matmul_bias_relu": (1, 3, 2),
+    }
+    sources = {}
+    for name in expected:
+        candidate = split((EXAMPLES / f"{name}.sycl.md").read_text())
+        tuned = default_configuration(parse(candidate.plan_text))
+        macros = "".join(f"#define {n} {macro_text(v)}\n" for n, v in tuned.items())
+        sources[name] = macros + candidate.device_code
+
+    built = compiled(sources)
+
+    assert {name: cell(code) for name, code in built.items()} == expected

@@ -1,0 +1,142 @@
+import pytest
+
+from evaluator_svc.behaviour import KernelFacts
+from evaluator_svc.diagnosis import performance_findings
+from evaluator_svc.diagnosis.performance import LaunchFacts
+from kernel_foundry.domain.admission import WorkloadAdmission
+from kernel_foundry.domain.device import DeviceSpec, Peaks
+from kernel_foundry.domain.evaluation import StopReason, Timing, WorkloadResult
+from kernel_foundry.domain.finding import Finding, FindingKind
+from kernel_foundry.domain.language import Language
+
+PEAKS = Peaks(
+    bandwidth_bytes_per_second=1e9,
+    cache_bandwidth_bytes_per_second=1e10,
+    flops_per_second=1e9,
+    launch_ns=10_000,
+)
+DEVICE = DeviceSpec(
+    id="sycl:0",
+    language=Language.SYCL,
+    name="cpu",
+    vendor="vendor",
+    architecture="spir64-cpu",
+    driver_version="1",
+    compute_units=8,
+    sub_group_size=16,
+    max_block=8192,
+    shared_bytes=32768,
+    memory_bytes=1 << 30,
+    cache_bytes=1 << 20,
+)
+
+
+def timing(median_ns: float, *, half_width: float = 0.01, is_cold: bool = True) -> Timing:
+    return Timing(
+        samples_ns=(median_ns,),
+        median_ns=median_ns,
+        ci95_ns=(median_ns * (1 - half_width), median_ns * (1 + half_width)),
+        stop_reason=StopReason.CONVERGED,
+        is_cold=is_cold,
+        warmup_count=1,
+        discarded_count=0,
+    )
+
+
+def findings(
+    *,
+    median_ns: float = 2e6,
+    bytes_: int = 0,
+    flops: int = 0,
+    half_width: float = 0.01,
+    warm_ns: float | None = None,
+    kernels: KernelFacts | None = None,
+    launches: LaunchFacts | None = None,
+) -> dict[FindingKind, Finding]:
+    admission = WorkloadAdmission(
+        workload="default",
+        held_out=False,
+        tensors=(),
+        scalars=(),
+        graph=(),
+        flops=flops,
+        minimal_bytes=bytes_,
+        sol_ns=float(max(bytes_, flops)),
+        baselines=(),
+    )
+    result = WorkloadResult(
+        workload="default",
+        timing=timing(median_ns, half_width=half_width),
+        warm_timing=None if warm_ns is None else timing(warm_ns, is_cold=False),
+    )
+    found = performance_findings(
+        result, admission, DEVICE, PEAKS, kernels=kernels, launches=launches
+    )
+    return {f.kind: f for f in found}
+
+
+@pytest.mark.parametrize(
+    ("amounts", "kind"),
+    [
+        ({"bytes_": 1_600_000, "flops": 1_000}, FindingKind.MEMORY_BOUND),
+        ({"bytes_": 1_000, "flops": 1_600_000}, FindingKind.COMPUTE_BOUND),
+        ({"bytes_": 400_000, "flops": 400_000}, FindingKind.LATENCY_BOUND),
+        ({"bytes_": 10_000, "median_ns": 20_000.0}, FindingKind.LAUNCH_BOUND),
+    ],
+)
+def test_what_binds_follows_from_the_numbers(amounts: dict, kind: FindingKind) -> None:
+    found = findings(**amounts)[kind]
+
+    assert {e.name for e in found.evidence} == {"memory_share", "compute_share", "launch_share"}
+    assert found.hint
+
+
+def test_at_the_roofline_nothing_binds() -> None:
+    assert set(findings(bytes_=1_900_000)) == {FindingKind.ROOFLINE}
+
+
+def test_the_roofline_share_is_evidence() -> None:
+    (share, *_) = findings(bytes_=1_000_000)[FindingKind.ROOFLINE].evidence
+
+    assert (share.name, share.value) == ("roofline_share", 0.5)
+
+
+def test_a_much_faster_warm_run_shows_cached_data() -> None:
+    assert FindingKind.CACHED_DATA in findings(bytes_=1_000_000, warm_ns=5e5)
+    assert FindingKind.CACHED_DATA not in findings(bytes_=1_000_000, warm_ns=1.9e6)
+
+
+def test_a_wide_interval_is_noise() -> None:
+    assert FindingKind.NOISY_TIMING in findings(half_width=0.2)
+
+
+def test_strided_access_is_told_with_its_share() -> None:
+    found = findings(kernels=KernelFacts(strided_weight=3.0, contiguous_weight=1.0))
+
+    assert found[FindingKind.STRIDED_ACCESS].evidence[0].value == 0.75
+    assert "sub-group" in found[FindingKind.STRIDED_ACCESS].hint
+
+
+@pytest.mark.parametrize(("groups", "size", "word"), [(4, 64, "idle"), (64, 1, "vector unit")])
+def test_work_groups_that_waste_the_device_are_told(groups: int, size: int, word: str) -> None:
+    launches = LaunchFacts(launch_count=1, group_count=groups, group_size=size)
+
+    found = findings(bytes_=1_900_000, launches=launches)[FindingKind.LATENCY_BOUND]
+
+    assert word in found.message
+
+
+def test_an_untimed_workload_has_no_findings() -> None:
+    admission = WorkloadAdmission(
+        workload="w",
+        held_out=True,
+        tensors=(),
+        scalars=(),
+        graph=(),
+        flops=1,
+        minimal_bytes=1,
+        sol_ns=1.0,
+        baselines=(),
+    )
+
+    assert performance_findings(WorkloadResult(workload="w"), admission, DEVICE, PEAKS) == ()

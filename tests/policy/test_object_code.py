@@ -1,0 +1,48 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluator_svc.policy import check_object
+from kernel_foundry.domain.finding import FindingKind
+
+KERNELS = Path(__file__).parents[1] / "behaviour" / "kernels"
+
+
+def messages(name: str) -> list[str]:
+    findings = check_object((KERNELS / f"{name}.spv").read_bytes())
+    assert all(f.kind is FindingKind.POLICY for f in findings)
+    return [f.message for f in findings]
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("calls_system", "system"),
+        ("keeps_state", "counter"),
+        ("inline_assembly", "inline assembly"),
+    ],
+)
+def test_what_leaves_the_kernel_is_refused_by_name(name: str, word: str) -> None:
+    assert [m for m in messages(name) if word in m]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["mathematics", "row_per_sub_group", "matmul_register_tile", "sum_by_atomics", "pointwise"],
+)
+def test_built_ins_and_the_device_library_are_allowed(name: str) -> None:
+    assert messages(name) == []
+
+
+def test_a_kernel_that_is_not_there_is_named() -> None:
+    code = (KERNELS / "pointwise.spv").read_bytes()
+
+    assert check_object(code, ("relu",)) == ()
+    assert "gelu" in check_object(code, ("gelu",))[0].message
+
+
+@given(st.binary(max_size=200))
+def test_bytes_that_are_no_module_are_refused(code: bytes) -> None:
+    assert check_object(code)
