@@ -137,7 +137,7 @@ _BOUND_HINTS: Final = {
     "matrix units where the precision allows",
     (FindingKind.LATENCY_BOUND, Language.SYCL): "one sub-group (16 or 32) a row, a uniform loop "
     "counter with p[i + lane], an unmasked main loop and a masked tail, two to eight independent "
-    "accumulators, no work-group barriers",
+    "accumulators, no work-group barriers, no sycl::min or max in an address (write ?:)",
     (FindingKind.LATENCY_BOUND, Language.CUDA): "more loads in flight: several elements for each "
     "thread, independent accumulators, more warps",
 }

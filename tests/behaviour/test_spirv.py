@@ -1,3 +1,4 @@
+import contextlib
 import struct
 from pathlib import Path
 
@@ -45,10 +46,9 @@ def test_malformed_modules_have_a_reason(code: bytes, reason: str) -> None:
 @given(name=st.sampled_from(NAMES), cut=st.integers(0, 12_000))
 def test_cut_modules_raise_nothing_else(name: str, cut: int) -> None:
     code = stored_module(name)[:cut]
-    try:
-        parse(code)
-    except SpirvError as error:
-        assert error.reason
+
+    with contextlib.suppress(SpirvError):
+        assert parse(code).opcodes
 
 
 @given(
