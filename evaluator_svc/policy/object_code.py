@@ -13,7 +13,11 @@ from evaluator_svc.spirv import Module, SpirvError, parse
 from evaluator_svc.spirv.opcodes import Op, StorageClass
 from kernel_foundry.domain.finding import Finding
 
-_BUILT_IN_FUNCTION: Final = re.compile(r"(?:_Z\d+)?(?:__spirv_|__devicelib_)\w+")
+_BUILT_IN_FUNCTION: Final = re.compile(
+    r"(?:_Z\d+)?(?:__spirv_|__devicelib_)\w+"
+    # Integer arithmetic that SPIR-V has no instruction for; the runtime's compiler expands it.
+    r"|llvm\.(?:[us](?:add|sub|shl)\.sat|fsh[lr]|bswap|bitreverse|ct(?:pop|lz|tz))\.(?:v\d+)?i\d+"
+)
 """SPIR-V instructions as functions and the runtime's own library, mangled or not. Mathematics is
 no import: the compiler links it in."""
 

@@ -46,15 +46,15 @@ def _genome(recipe: Recipe, selection: Selection, rng: random.Random) -> Genome:
         if selection.sequence == 0:
             return plain(recipe.family, recipe.genes)
         return draw(recipe.family, recipe.genes, rng)
-    parents = [
+    found = [
         read_genome(elite.candidate.source.plan, recipe.family, recipe.genes)
         for elite in (selection.parent, *selection.inspirations)
     ]
-    first, *others = [p for p in parents if p is not None] or [None]
-    if first is None:  # written by hand or by a model
+    parents = [genome for genome in found if genome is not None]
+    if not parents:  # written by hand or by a model
         return draw(recipe.family, recipe.genes, rng)
-    if selection.operator is Operator.COMBINE and others and others[0] is not None:
-        child = combine(first, others[0], rng)
-        if child not in (first, others[0]):
+    if selection.operator is Operator.COMBINE and len(parents) > 1:
+        child = combine(parents[0], parents[1], rng)
+        if child not in parents:
             return child
-    return mutate(first, recipe.genes, recipe.expected, selection.target, rng)
+    return mutate(parents[0], recipe.genes, recipe.expected, selection.target, rng)

@@ -161,10 +161,10 @@ class RowKernel:
         if row_pass.available is not None:
             names[row_pass.available] = self._read(*self._kept())
         for reduction, name in sums.items():
-            value = self._element(reduction.operand, names, lines)
+            element = self._element(reduction.operand, names, lines)
             is_tail = self._is_vector and kind == "float"
             target = f"{name}_tail" if is_tail else f"{name}[{part}]"
-            lines.append(accumulate(reduction.kind, target, value))
+            lines.append(accumulate(reduction.kind, target, element))
         if row_pass.is_last:
             for output, value in self._program.outputs:
                 if value.extent is Extent.FULL:

@@ -1,0 +1,156 @@
+"""The recipe for a matrix product with a pointwise epilogue."""
+
+from generator_svc.recipes.expression import Apply, Extent, Literal, Load, Value, operations
+from generator_svc.recipes.genome import Expectation, Gene, Genome
+from generator_svc.recipes.graph_reader import ReferenceGraph
+from generator_svc.recipes.matmul_program import PRODUCT, MatmulProgram, translate_matmul
+from generator_svc.recipes.matmul_text import BODIES, KERNEL, TILE
+from generator_svc.recipes.sycl_text import VECTOR_TYPES, SyclText, literal
+from generator_svc.recipes.unsupported import RecipeUnsupported
+
+_EXPECTED = Expectation(
+    {
+        ("who", "tile"): (2, 2, 1),
+        ("who", "vector"): (3, 3, 0),
+    }
+)
+
+
+class MatmulRecipe:
+    """Writes matrix products for one graph.
+
+    Args:
+        graph: The operators.
+
+    Raises:
+        RecipeUnsupported: no product, or an epilogue that is not pointwise.
+    """
+
+    def __init__(self, graph: ReferenceGraph) -> None:
+        self._program = translate_matmul(graph)
+        self.family: str = "matmul"
+        self.genes: tuple[Gene, ...] = (
+            # One work-item an element, tiles in local memory, or register tiles of vectors.
+            Gene(name="who", values=("item", "tile", "vector")),
+            Gene(name="tm", values=("4", "1", "2", "8")),
+            Gene(name="tn", values=("2", "1", "4")),
+            Gene(name="super", values=("8", "1", "16")),
+            Gene(name="block", values=("16", "64", "8")),
+        )
+        self.expected: Expectation = _EXPECTED
+
+    def normalised(self, genome: Genome) -> Genome:
+        """Return `genome` with every choice that makes no difference at its plainest value."""
+        used = {"item": {"block"}, "tile": set(), "vector": {"tm", "tn", "super"}}[genome["who"]]
+        for gene in self.genes:
+            if gene.name != "who" and gene.name not in used:
+                genome = genome.replaced(gene.name, gene.values[0])
+        return genome
+
+    def write(self, genome: Genome) -> tuple[str, str]:
+        """Return (device code, plan)."""
+        program, who = self._program, genome["who"]
+        epilogue = _Epilogue(program)
+        tensors = [program.product.left, program.product.right, *epilogue.tensors]
+        layout = "rows" if program.product.is_right_transposed else "columns"
+        text = BODIES[who, layout if who == "vector" else ""]
+        parameters = [f"const float* __restrict__ {t}_in" for t in tensors]
+        parameters += [f"float* __restrict__ {program.output}_to", "int rows, int cols, int depth"]
+        if who == "tile":
+            parameters.append("sycl::local_accessor<float, 1> staged")
+        replacements = {
+            "PARAMETERS": ", ".join(parameters),
+            "LEFT": f"{program.product.left}_in",
+            "RIGHT": f"{program.product.right}_in",
+            "RIGHT_AT": "n * depth + k" if program.product.is_right_transposed else "k * cols + n",
+            "OUT": f"{program.output}_to",
+            "EPILOGUE": epilogue.function,
+            "CALL": epilogue.call,
+        }
+        for name, value in replacements.items():
+            text = text.replace(f"@{name}@", value)
+        vectors = VECTOR_TYPES if who == "vector" else ""
+        return vectors + text, _plan(program, genome, tensors, layout)
+
+
+class _Epilogue:
+    """The function that finishes an element, and the tensors it reads."""
+
+    def __init__(self, program: MatmulProgram) -> None:
+        self.tensors: list[str] = []
+        self._lines: list[str] = []
+        self._names: dict[Value, str] = {}
+        self._spell = SyclText(polynomial_exp=False, polynomial_erf=False, is_vector=False)
+        result = self._visit(program.value)
+        arguments = "".join(f", const float* {t}_in" for t in self.tensors)
+        body = "".join(f"  {line}\n" for line in self._lines)
+        functions = self._spell.functions(operations((program.value,)))
+        self.function = (
+            f"{functions}static inline float finish(float {PRODUCT}, size_t at, int n{arguments}) "
+            f"{{\n  (void)at, (void)n;\n{body}  return {result};\n}}\n"
+        )
+        self.call = "".join(f", {t}_in" for t in self.tensors)
+
+    def _visit(self, value: Value) -> str:
+        if value in self._names:
+            return self._names[value]
+        if isinstance(value, Literal):
+            return literal(value.number)
+        if isinstance(value, Load):
+            if value.name == PRODUCT:
+                return PRODUCT
+            if value.name not in self.tensors:
+                self.tensors.append(value.name)
+            index = {Extent.FULL: "at", Extent.COLUMN: "n", Extent.SCALAR: "0"}
+            text = f"{value.name}_in[{index[value.extent]}]"
+        elif isinstance(value, Apply):
+            operands = [self._visit(o) for o in value.operands]
+            text = self._spell.apply(value.operation, operands, "float")
+        else:
+            raise RecipeUnsupported("an epilogue that is not pointwise")
+        self._names[value] = f"e{len(self._names)}"
+        self._lines.append(f"const float {self._names[value]} = {text};")
+        return self._names[value]
+
+
+def _plan(program: MatmulProgram, genome: Genome, tensors: list[str], layout: str) -> str:
+    left, right, who = program.product.left, program.product.right, genome["who"]
+    arguments = [*tensors, program.output, "rows", "cols", "depth"]
+    if who == "item":
+        tune = {"BLOCK": _default_first(genome["block"], (8, 16, 64))}
+        launch = ["grid = cdiv(rows * cols, BLOCK)", "block = BLOCK"]
+    elif who == "tile":
+        tune = {"TILE": [TILE, 8]}
+        launch = ["grid = (cdiv(cols, TILE), cdiv(rows, TILE))", "block = (TILE, TILE)"]
+        arguments.append("local(2 * TILE * TILE, float32)")
+    else:
+        tune = {
+            "TM": _default_first(genome["tm"], (1, 2, 4, 8)),
+            "TN": _default_first(genome["tn"], (1, 2, 4)),
+            "SUPER": _default_first(genome["super"], (1, 8, 16)),
+        }
+        width = "TN" if layout == "rows" else "TN * 16"
+        launch = [
+            "tiles_m = cdiv(cdiv(rows, TM), SUPER) * SUPER",
+            f"tiles_n = cdiv(cdiv(cols, {width}), SUPER) * SUPER",
+            "grid = tiles_m * tiles_n",
+            "block = 1",
+        ]
+    shape = f"{right}.shape[0]" if program.product.is_right_transposed else f"{right}.shape[1]"
+    names = list(dict.fromkeys([*tensors, program.output]))
+    lines = [
+        genome.comment(),
+        f"TUNE = {tune!r}".replace("'", '"'),
+        "",
+        f"def launch({', '.join(names)}):",
+        f"    depth = {left}.shape[-1]",
+        f"    rows = {left}.numel() // depth",
+        f"    cols = {shape}",
+        *(f"    {line}" for line in launch),
+        f"    {KERNEL}[grid, block]({', '.join(arguments)})",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _default_first(default: str, values: tuple[int, ...]) -> list[int]:
+    return [int(default), *(v for v in values if v != int(default))]
