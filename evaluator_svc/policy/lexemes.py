@@ -19,7 +19,7 @@ _LEXEME: Final = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-_SPLICE: Final = re.compile(r"\\[ \t\v\f]*\n")
+_SPLICE: Final = re.compile(r"\\\n")
 _VISIBLE: Final = re.compile(r"[^\n]")
 
 

@@ -58,6 +58,9 @@ _PRAGMA: Final = re.compile(
     r"|STDC\s+FP_CONTRACT\s+\w+"
 )
 
+_LOOSE_SPLICE: Final = re.compile(r"\\[ \t\v\f]+[\r\n]")
+"""Some compilers join these lines and some do not."""
+
 _MAX_CHARACTERS: Final = 1 << 20
 
 
@@ -111,6 +114,11 @@ def check_source(device_code: str, language: str) -> tuple[Finding, ...]:
         return (refusal(f"{len(device_code)} characters; at most {_MAX_CHARACTERS} are read"),)
     if "\0" in device_code:
         return (refusal("the source holds a NUL character", "write plain text"),)
+    loose = _LOOSE_SPLICE.search(device_code)
+    if loose is not None:
+        line = device_code.count("\n", 0, loose.start()) + 1
+        hint = "end the line with the backslash"
+        return (refusal("blanks after a line's last backslash are not allowed", hint, line),)
     text = read(device_code)
     # Both change where literals end, and so what is a comment: the reading below would be void.
     for offset, what in ((text.raw_string, "raw strings"), (text.joined.find("??/"), "trigraphs")):
