@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from rich.box import SIMPLE
+from rich.columns import Columns
 from rich.console import Console
 from rich.table import Table
 
@@ -41,27 +43,34 @@ def show_stats(console: Console, stats: ArchiveStats) -> None:
 
 
 def show_archive_map(console: Console, elites: tuple[Elite, ...]) -> None:
-    """Print the grid: one block for each synchronization level, the best speed-up in each cell."""
+    """Print the grid: one block for each synchronization level in use, speed-ups in the cells."""
+    if not elites:
+        return
     cells = {e.measures.cell: e for e in elites}
-    table = Table(title="archive map: speed-up of each cell's elite", show_lines=True)
-    table.add_column("memory ↓  algorithm →")
-    used = [s for s in range(LEVELS) if any(cell[2] == s for cell in cells)]
-    for synchronization in used:
-        for algorithm in range(LEVELS):
-            table.add_column(f"{algorithm}", justify="right", header_style="bold")
-        table.columns[-LEVELS].header = f"sync {synchronization}: 0"
-    best = elites[0] if elites else None
+    console.print("archive map, speed-up of each cell's elite (m: memory, a: algorithm)")
+    blocks = [
+        _map_block(cells, synchronization, elites[0])
+        for synchronization in range(LEVELS)
+        if any(cell[2] == synchronization for cell in cells)
+    ]
+    console.print(Columns(blocks, padding=(0, 3)))
+
+
+def _map_block(
+    cells: dict[tuple[int, int, int], Elite], synchronization: int, best: Elite
+) -> Table:
+    table = Table(title=f"synchronization {synchronization}", box=SIMPLE, pad_edge=False)
+    table.add_column("")
+    for algorithm in range(LEVELS):
+        table.add_column(f"a{algorithm}", justify="right", min_width=5, no_wrap=True)
     for memory in range(LEVELS):
-        row = [str(memory)]
-        for synchronization in used:
-            for algorithm in range(LEVELS):
-                elite = cells.get((memory, algorithm, synchronization))
-                text = speedup_text(elite.evaluation.speedup) if elite else "·"
-                row.append(
-                    f"[bold green]{text}[/]" if elite is not None and elite is best else text
-                )
+        row = [f"m{memory}"]
+        for algorithm in range(LEVELS):
+            elite = cells.get((memory, algorithm, synchronization))
+            text = speedup_text(elite.evaluation.speedup) if elite else "·"
+            row.append(f"[bold green]{text}[/]" if elite is best else text)
         table.add_row(*row)
-    console.print(table)
+    return table
 
 
 def _show_winner(console: Console, evaluation: Evaluation) -> None:
