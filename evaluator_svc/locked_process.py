@@ -73,7 +73,7 @@ def _open(conversation: Conversation) -> OpenDevice | None:
         conversation.send(Failed.of(error))
         return None
     # Only now, and only here: what it loads must already be locked in.
-    import kernel_foundry_native as native  # noqa: PLC0415  loaded only once locked in
+    import kernel_foundry_native as native
 
     process_id = os.getpid()
     try:

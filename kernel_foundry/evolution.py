@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from kernel_foundry.budget import Budget, Spent, StopCause, exceeded
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import Elite, Run, RunState
-from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
+from kernel_foundry.domain.candidate import Candidate, KernelSource
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import (
     BudgetCaps,
@@ -24,6 +24,7 @@ from kernel_foundry.domain.request import (
     ProposalRequest,
 )
 from kernel_foundry.errors import LlmQuotaError, TaskRefusedError
+from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.ports import Archive, Evaluator, Generator
 from kernel_foundry.progress import Admitted, Ended, Judged, Listener
 
@@ -280,6 +281,4 @@ class Evolution:
 
 
 def _markdown(source: KernelSource) -> str:
-    from kernel_foundry.plan.candidate_text import render
-
     return render(source.language.value, source.device_code, source.plan)

@@ -18,7 +18,7 @@ from evaluator_svc.messages import (
 
 def build(conversation: Conversation, opened: OpenDevice) -> None:
     """Answer one `PrepareRequest`, then any `CompileRequest` for its units."""
-    import kernel_foundry_native as native  # noqa: PLC0415  loaded only once locked in
+    import kernel_foundry_native as native
 
     request: PrepareRequest = conversation.receive(PrepareRequest).message
     prelude = native.prelude(request.device.language.value)
@@ -39,7 +39,7 @@ def _serve_compiles(conversation: Conversation, opened: OpenDevice, prepared: Pr
 
 
 def _compile(opened: OpenDevice, unit: TranslationUnit) -> tuple[Compiled, bytes]:
-    import kernel_foundry_native as native  # noqa: PLC0415  loaded only once locked in
+    import kernel_foundry_native as native
 
     try:
         built = opened.device.compile(

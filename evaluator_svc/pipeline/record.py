@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from evaluator_svc.messages import CandidateFailed, CandidateSource
-from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.evaluation import (
     CompileReport,

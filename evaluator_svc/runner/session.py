@@ -192,7 +192,7 @@ class Session:
 
 
 def _native() -> Any:
-    import kernel_foundry_native  # noqa: PLC0415  loaded only once locked in
+    import kernel_foundry_native
 
     return kernel_foundry_native
 

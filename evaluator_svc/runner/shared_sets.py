@@ -20,7 +20,7 @@ class SharedSets:
     """
 
     def __init__(self, draw: Draw, descriptors: tuple[int, ...]) -> None:
-        from kernel_foundry_native import _core  # noqa: PLC0415  loaded only once locked in
+        from kernel_foundry_native import _core
 
         self.draw = draw
         self._buffers: list[Any] = [

@@ -54,7 +54,7 @@ class RecipesProvider(CustomLLM):  # type: ignore[misc]  # untyped base
 
 def _propose(assignment: Assignment) -> tuple[str, str]:
     """Return (reply, ""), or ("", reason) when no recipe covers the task."""
-    from generator_svc import recipes  # noqa: PLC0415  no other model needs them
+    from generator_svc import recipes
 
     try:
         text = recipes.propose(

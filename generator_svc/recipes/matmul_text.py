@@ -14,7 +14,8 @@ void product_tiles(@PARAMETERS@) {
   if (at >= (size_t)rows * cols) return;
   const int m = at / cols, n = at % cols;
   float sum = 0.0f;
-  for (int k = 0; k < depth; ++k) sum += @LEFT@[(size_t)m * depth + k] * @RIGHT@[(size_t)@RIGHT_AT@];
+  const float* left = @LEFT@ + (size_t)m * depth;
+  for (int k = 0; k < depth; ++k) sum += left[k] * @RIGHT@[(size_t)@RIGHT_AT@];
   @OUT@[at] = finish(sum, at, n@CALL@);
 }
 """
@@ -70,8 +71,12 @@ void product_tiles(@PARAMETERS@) {
     + """\
   const float* left[TM];
   const float* right[TN];
-  for (int r = 0; r < TM; ++r) left[r] = @LEFT@ + (size_t)sycl::min(m0 + r, rows - 1) * depth;
-  for (int c = 0; c < TN; ++c) right[c] = @RIGHT@ + (size_t)sycl::min(n0 + c, cols - 1) * depth;
+  for (int r = 0; r < TM; ++r) {
+    left[r] = @LEFT@ + (size_t)(m0 + r < rows ? m0 + r : rows - 1) * depth;
+  }
+  for (int c = 0; c < TN; ++c) {
+    right[c] = @RIGHT@ + (size_t)(n0 + c < cols ? n0 + c : cols - 1) * depth;
+  }
   vec16 sums[TM][TN] = {};
   int k = 0;
   for (; k + 16 <= depth; k += 16) {
@@ -108,7 +113,9 @@ void product_tiles(@PARAMETERS@) {
     + _PLACE
     + """\
   const float* left[TM];
-  for (int r = 0; r < TM; ++r) left[r] = @LEFT@ + (size_t)sycl::min(m0 + r, rows - 1) * depth;
+  for (int r = 0; r < TM; ++r) {
+    left[r] = @LEFT@ + (size_t)(m0 + r < rows ? m0 + r : rows - 1) * depth;
+  }
   if (n0 + WIDTH <= cols) {
     vec16 sums[TM][TN] = {};
     for (int k = 0; k < depth; ++k) {

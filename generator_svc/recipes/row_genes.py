@@ -30,7 +30,7 @@ def row_genes(program: RowProgram, one_pass: RowProgram) -> tuple[Gene, ...]:
     """
     used = operations(program.values)
     genes = [
-        # One work-item a row, the same with explicit vectors, one work-group or one sub-group a row.
+        # A row for one work-item, one with explicit vectors, a work-group or a sub-group.
         Gene(name="who", values=("item", "vector", "group", "sub_group")),
         # The counter starts at the lane; every access is masked; uniform with a masked tail.
         Gene(name="loop", values=("lane", "masked", "uniform")),

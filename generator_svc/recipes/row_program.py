@@ -1,5 +1,6 @@
-"""Translates an operator graph into expressions over rows: pointwise chains, reductions over the
-last axis and normalisations.
+"""Translates an operator graph into expressions over rows.
+
+Covers pointwise chains, reductions over the last axis and normalisations.
 
 Knows nothing of how they are computed.
 """

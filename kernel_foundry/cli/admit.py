@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 from kernel_foundry.cli.options import device_of, json_option, open_foundry, target_options
-from kernel_foundry.view import duration
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.plain import to_plain
+from kernel_foundry.view import duration
 
 
 @click.command()

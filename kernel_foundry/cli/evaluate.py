@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.table import Table
 
 from kernel_foundry.cli.options import device_of, json_option, open_foundry, target_options
-from kernel_foundry.view import duration, evaluation_object, speedup_text, timing_text
 from kernel_foundry.domain.evaluation import Evaluation, Setting
 from kernel_foundry.domain.finding import Severity
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.task_file import read_task
+from kernel_foundry.view import duration, evaluation_object, speedup_text, timing_text
 
 _STYLE = {Severity.INFO: "dim", Severity.WARNING: "yellow", Severity.ERROR: "red"}
 

@@ -11,9 +11,9 @@ from rich.progress import Progress as RichProgress
 from rich.text import Text
 
 from kernel_foundry.budget import Budget, Spent
-from kernel_foundry.view import duration, speedup_text
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.progress import Admitted, Ended, Event, Judged
+from kernel_foundry.view import duration, speedup_text
 
 
 class Progress(Protocol):

@@ -57,7 +57,7 @@ class _LazyGroup(click.Group):
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="kernel-foundry", prog_name="kfoundry")
 def cli() -> None:
-    """Turn a slow PyTorch operator into the fastest correct kernel for your hardware.
+    r"""Turn a slow PyTorch operator into the fastest correct kernel for your hardware.
 
     \b
     Start here:

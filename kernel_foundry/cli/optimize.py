@@ -79,7 +79,7 @@ def command(
     as_json: bool,
     **targets: Any,
 ) -> int:
-    """Search for the fastest correct kernel of TASK, a KernelBench-format Python file.
+    r"""Search for the fastest correct kernel of TASK, a KernelBench-format Python file.
 
     \b
     kfoundry optimize examples/softmax.py --evaluations 40

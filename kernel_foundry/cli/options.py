@@ -12,7 +12,7 @@ _WHERE = "local (in this process), spawn (a process of its own), unix:/PATH or H
 
 
 def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add where the services are: --evaluator, --archive, --generator, --store, …"""
+    """Add the options that say where the services are, and the archive's store."""
     for option in (
         click.option(
             "--allow-unsandboxed",

@@ -12,12 +12,12 @@ from rich.markdown import Markdown
 from rich.table import Table
 
 from kernel_foundry.cli.options import json_option, open_foundry, target_options
-from kernel_foundry.view import evaluation_object, speedup_text
 from kernel_foundry.cli.summary import show_archive_map, show_stats
 from kernel_foundry.domain.archive import Elite, Run
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.report.write import write_report
+from kernel_foundry.view import evaluation_object, speedup_text
 
 
 @click.group()

@@ -7,12 +7,12 @@ from rich.columns import Columns
 from rich.console import Console
 from rich.table import Table
 
-from kernel_foundry.view import duration, speedup_text, timing_text
 from kernel_foundry.client import Foundry
 from kernel_foundry.domain.archive import ArchiveStats, Elite
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.measures import LEVELS
 from kernel_foundry.progress import Ended
+from kernel_foundry.view import duration, speedup_text, timing_text
 
 
 def show_summary(foundry: Foundry, ended: Ended, report: Path) -> None:

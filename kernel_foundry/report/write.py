@@ -5,12 +5,12 @@ from pathlib import Path
 
 import jinja2
 
-from kernel_foundry.view import duration, speedup_text, timing_text
 from kernel_foundry.client import Foundry
 from kernel_foundry.domain.archive import ToldEvaluation
 from kernel_foundry.domain.measures import LEVELS
 from kernel_foundry.paths import reports_dir
 from kernel_foundry.report.chart import speedup_chart
+from kernel_foundry.view import duration, speedup_text, timing_text
 
 
 def write_report(foundry: Foundry, run: str, path: Path | None = None) -> Path:

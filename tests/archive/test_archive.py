@@ -45,11 +45,11 @@ async def test_told_evaluation_comes_back_whole(
     await archive.create_run(spec)
     candidate, evaluation = make("a", median_ns=500.0, cell=(1, 2, 2))
     result = await archive.tell("first", candidate, evaluation, request_id="1", cost_usd=0.25)
-    assert (AddStatus.NEW, (1, 2, 2), True) == (result.status, result.cell, result.is_best)
+    assert (result.status, result.cell, result.is_best) == (AddStatus.NEW, (1, 2, 2), True)
     (told,) = await archive.evaluations("first")
     assert (candidate, evaluation) == (told.candidate, told.evaluation)
     run = await archive.get_run("")
-    assert (1, 2.0, 0.25) == (run.told_count, run.best_speedup, run.cost_usd)
+    assert (run.told_count, run.best_speedup, run.cost_usd) == (1, 2.0, 0.25)
 
 
 async def test_same_request_tells_once(archive: Archive, spec: RunSpec, make: Make) -> None:
@@ -57,7 +57,7 @@ async def test_same_request_tells_once(archive: Archive, spec: RunSpec, make: Ma
     candidate, evaluation = make("a", median_ns=500.0)
     for _ in range(3):
         await archive.tell("first", candidate, evaluation, request_id="1")
-    assert 1 == (await archive.stats("first")).told_count
+    assert (await archive.stats("first")).told_count == 1
     other, verdict = make("b", median_ns=400.0)
     with pytest.raises(AlreadyExistsError):
         await archive.tell("first", other, verdict, request_id="1")
@@ -75,7 +75,7 @@ async def test_state_survives_reopening(url: str, spec: RunSpec, make: Make) -> 
     await archive.close()
     again = Archive(url)
     assert before == (await again.elites("first"), await again.stats("first"))
-    assert 12 == (await again.select("first")).sequence
+    assert (await again.select("first")).sequence == 12
     await again.close()
 
 
@@ -107,7 +107,7 @@ async def test_concurrent_tells_of_two_archives_lose_nothing(
     )
     told = await archive.evaluations("first")
     assert list(range(1, 41)) == [t.sequence for t in told]
-    assert 40 == len({t.candidate.digest for t in told})
+    assert len({t.candidate.digest for t in told}) == 40
     await other.close()
 
 
@@ -128,7 +128,7 @@ async def test_first_selections_are_seeds_then_parents_come(
             assert selection.parent is not None
             assert selection.target is not None
             here, there = selection.parent.measures.cell, selection.target.cell
-            assert 1 == sum(abs(a - b) for a, b in zip(here, there, strict=True))
+            assert sum(abs(a - b) for a, b in zip(here, there, strict=True)) == 1
             assert selection.parent not in selection.inspirations
     assert len(later) == len({s.sequence for s in later})
 
@@ -155,8 +155,8 @@ async def test_failed_candidate_is_repaired_once_and_never_an_elite(
     await archive.create_run(spec)
     broken, verdict = make("broken", outcome=EvaluationOutcome.COMPILE_ERROR)
     result = await archive.tell("first", broken, verdict, request_id="1")
-    assert (AddStatus.NOT_ADDED, None) == (result.status, result.cell)
-    assert () == await archive.elites("first")
+    assert (result.status, result.cell) == (AddStatus.NOT_ADDED, None)
+    assert await archive.elites("first") == ()
     selections = [await archive.select("first") for _ in range(200)]
     repairs = [s for s in selections if s.operator is Operator.REPAIR]
     assert [broken.digest] == [s.parent.candidate.digest for s in repairs if s.parent]
@@ -183,7 +183,7 @@ async def test_run_names_are_checked_and_unique(archive: Archive, spec: RunSpec)
         await archive.create_run(replace(spec, name="b", strategy="magic"))
     with pytest.raises(RunNotFoundError):
         await archive.get_run("unknown")
-    assert RunState.FINISHED == (await archive.finish_run("first", RunState.FINISHED)).state
+    assert (await archive.finish_run("first", RunState.FINISHED)).state == RunState.FINISHED
 
 
 async def test_bad_numbers_are_refused(archive: Archive, spec: RunSpec, make: Make) -> None:
@@ -195,7 +195,7 @@ async def test_bad_numbers_are_refused(archive: Archive, spec: RunSpec, make: Ma
         )
     with pytest.raises(InvalidArgumentError):
         await archive.tell("first", candidate, evaluation, request_id="")
-    assert 0 == (await archive.stats("first")).told_count
+    assert (await archive.stats("first")).told_count == 0
 
 
 async def test_newer_schema_and_foreign_files_are_refused(tmp_path: Path) -> None:
@@ -226,7 +226,8 @@ async def main():
     archive = Archive({url!r})
     for i in range(100000):
         candidate = make_candidate(str(i))
-        await archive.tell("first", candidate, make_evaluation(candidate, median_ns=500.0), request_id=str(i))
+        verdict = make_evaluation(candidate, median_ns=500.0)
+        await archive.tell("first", candidate, verdict, request_id=str(i))
         print(i, flush=True)
 
 asyncio.run(main())
@@ -238,7 +239,9 @@ async def test_nothing_acknowledged_is_lost_by_sigkill(url: str, spec: RunSpec) 
     await archive.create_run(spec)
     await archive.close()
     script = _TELLER.format(tests=str(Path(__file__).parent), url=url)
-    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(  # noqa: ASYNC220  killed below, nothing else runs
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout is not None
     acknowledged = [int(process.stdout.readline()) for _ in range(25)]
     os.kill(process.pid, signal.SIGKILL)

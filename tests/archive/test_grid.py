@@ -25,19 +25,19 @@ _CELLS = st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(0, 1))
 
 def test_first_entry_of_a_cell_is_new_and_a_better_one_improves() -> None:
     grid = GridArchive()
-    assert (AddStatus.NEW, 0.5) == grid.add(_entry("a", 0.5))
+    assert grid.add(_entry("a", 0.5)) == (AddStatus.NEW, 0.5)
     status, gain = grid.add(_entry("b", 0.7))
-    assert AddStatus.IMPROVE_EXISTING == status
+    assert status == AddStatus.IMPROVE_EXISTING
     assert abs(gain - 0.2) < 1e-12
-    assert (AddStatus.NOT_ADDED, 0.0) == grid.add(_entry("c", 0.6))
-    assert ["b"] == [e.digest for e in grid.elites()]
+    assert grid.add(_entry("c", 0.6)) == (AddStatus.NOT_ADDED, 0.0)
+    assert [e.digest for e in grid.elites()] == ["b"]
 
 
 def test_noisy_challenger_must_beat_what_a_noisy_incumbent_may_be_worth() -> None:
     grid = GridArchive()
     grid.add(_entry("a", 0.50, optimistic=0.60))
-    assert AddStatus.NOT_ADDED == grid.add(_entry("b", 0.55, optimistic=0.65))[0]
-    assert AddStatus.IMPROVE_EXISTING == grid.add(_entry("c", 0.61, optimistic=0.70))[0]
+    assert grid.add(_entry("b", 0.55, optimistic=0.65))[0] == AddStatus.NOT_ADDED
+    assert grid.add(_entry("c", 0.61, optimistic=0.70))[0] == AddStatus.IMPROVE_EXISTING
 
 
 def test_remeasured_elite_gives_way_to_the_runner_up() -> None:
@@ -45,7 +45,7 @@ def test_remeasured_elite_gives_way_to_the_runner_up() -> None:
     grid.add(_entry("a", 0.9, sequence=1))
     grid.add(_entry("b", 0.7, sequence=2))
     grid.add(_entry("a", 0.6, sequence=3))
-    assert [("b", 0.7)] == [(e.digest, e.fitness) for e in grid.elites()]
+    assert [(e.digest, e.fitness) for e in grid.elites()] == [("b", 0.7)]
 
 
 def test_remeasured_elite_moves_to_its_new_cell() -> None:
@@ -53,7 +53,7 @@ def test_remeasured_elite_moves_to_its_new_cell() -> None:
     grid.add(_entry("a", 0.9, cell=(0, 0, 0)))
     grid.add(_entry("a", 0.9, cell=(1, 0, 0)))
     assert grid.get((0, 0, 0)) is None
-    assert [(1, 0, 0)] == [e.cell for e in grid.elites()]
+    assert [e.cell for e in grid.elites()] == [(1, 0, 0)]
 
 
 def test_discarded_elite_leaves_its_cell_to_the_next() -> None:
@@ -61,7 +61,7 @@ def test_discarded_elite_leaves_its_cell_to_the_next() -> None:
     grid.add(_entry("a", 0.9, sequence=1))
     grid.add(_entry("b", 0.7, sequence=2))
     grid.discard("a")
-    assert ["b"] == [e.digest for e in grid.elites()]
+    assert [e.digest for e in grid.elites()] == ["b"]
 
 
 @given(fitnesses=_FITNESSES, data=st.data())
