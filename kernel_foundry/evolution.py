@@ -7,6 +7,7 @@ Source: asynchronous steady-state MAP-Elites (design: loop).
 """
 
 import asyncio
+import contextlib
 import time
 import uuid
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from kernel_foundry.domain.request import (
     Proposal,
     ProposalRequest,
 )
-from kernel_foundry.errors import LlmQuotaError, TaskRefusedError
+from kernel_foundry.errors import KernelFoundryError, LlmQuotaError, TaskRefusedError
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.ports import Archive, Evaluator, Generator
 from kernel_foundry.progress import Admitted, Ended, Judged, Listener
@@ -83,6 +84,8 @@ class Evolution:
         self._repeats = 0
         self._untold_usd = 0.0
         self._cause: StopCause | None = None
+        # Why no more proposals come; those already made are still judged.
+        self._dried_up: StopCause | None = None
         self._slowest_evaluation_s = 0.0
         self._best: Elite | None = None
 
@@ -105,8 +108,10 @@ class Evolution:
         try:
             await self._search(admission)
             await self._promote()
-        except asyncio.CancelledError:
-            await asyncio.shield(self._archive.finish_run(spec.name, RunState.INTERRUPTED))
+        except (asyncio.CancelledError, KernelFoundryError):
+            # The archive may be what failed; what was told is there all the same.
+            with contextlib.suppress(KernelFoundryError):
+                await asyncio.shield(self._archive.finish_run(spec.name, RunState.INTERRUPTED))
             raise
         return await self._end()
 
@@ -121,29 +126,32 @@ class Evolution:
     async def _search(self, admission: Admission) -> None:
         """Propose and judge side by side; whichever meets the end of the budget stops both."""
         queue: asyncio.Queue[Assignment | None] = asyncio.Queue(maxsize=1)
-        async with asyncio.TaskGroup() as group:
-            makers = [
-                group.create_task(self._keep_proposing(admission, queue))
-                for _ in range(self._in_flight)
-            ]
-            await self._keep_judging(queue)
-            for maker in makers:
-                maker.cancel()
+        try:
+            async with asyncio.TaskGroup() as group:
+                makers = [
+                    group.create_task(self._keep_proposing(admission, queue))
+                    for _ in range(self._in_flight)
+                ]
+                await self._keep_judging(queue)
+                for maker in makers:
+                    maker.cancel()
+        except ExceptionGroup as failures:
+            raise _first(failures) from failures
 
     async def _keep_proposing(
         self, admission: Admission, queue: asyncio.Queue[Assignment | None]
     ) -> None:
         """Make proposals that were not judged before until the search stops; end with None."""
-        while self._stop_cause() is None:
+        while self._stop_cause() is None and self._dried_up is None:
             try:
                 assignment = await self._propose(admission)
             except LlmQuotaError:
-                self._cause = StopCause.COST
+                self._dried_up = StopCause.COST
                 break
             if assignment.candidate.digest in self._seen:
                 self._repeats += 1
                 if self._repeats >= REPEATS_BEFORE_EXHAUSTED:
-                    self._cause = StopCause.EXHAUSTED
+                    self._dried_up = StopCause.EXHAUSTED
                 continue
             self._repeats = 0
             self._seen.add(assignment.candidate.digest)
@@ -187,6 +195,7 @@ class Evolution:
             if assignment is None:
                 ended_makers += 1
                 if ended_makers == self._in_flight:
+                    self._cause = self._cause or self._dried_up
                     return
             else:
                 await self._judge(
@@ -278,6 +287,12 @@ class Evolution:
 
     def _elapsed_s(self) -> float:
         return time.monotonic() - self._started_s
+
+
+def _first(failures: ExceptionGroup[Exception]) -> Exception:
+    """Return the first failure itself: callers catch its type, not a group."""
+    inner = failures.exceptions[0]
+    return _first(inner) if isinstance(inner, ExceptionGroup) else inner
 
 
 def _markdown(source: KernelSource) -> str:

@@ -13,7 +13,7 @@ class FakeGenerator:
     """Implements `kernel_foundry.ports.Generator`."""
 
     async def propose(self, request: ProposalRequest) -> Proposal:
-        """Propose the candidate of the request's seed."""
+        """Propose the candidate of the request's seed and place in its run."""
         for model in request.models:
             if model != MODEL:
                 raise LlmConfigurationError(f"unknown model {model!r}, only {MODEL}", model=model)
@@ -21,7 +21,7 @@ class FakeGenerator:
         parent = request.selection.parent
         source = KernelSource(
             language=Language.SYCL,
-            device_code=f"// proposal {request.seed}\n",
+            device_code=f"// proposal {request.seed}.{request.selection.sequence}\n",
             plan="def launch(out):\n    pass\n",
         )
         candidate = Candidate(

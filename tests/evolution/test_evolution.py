@@ -1,0 +1,167 @@
+"""The loop on the real archive: budgets, promotion, failures, resume."""
+
+import dataclasses
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from archive_svc.archive import Archive
+from kernel_foundry.budget import Budget, StopCause
+from kernel_foundry.domain.archive import RunSpec, RunState
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest, ProposalRequest
+from kernel_foundry.domain.task import Task, Workload
+from kernel_foundry.errors import LlmQuotaError, ProcessLostError, TaskRefusedError
+from kernel_foundry.evolution import Evolution
+from kernel_foundry.progress import Admitted, Ended, Event, Judged
+from kernel_foundry.testing.evaluator import FakeEvaluator
+from kernel_foundry.testing.generator import FakeGenerator
+
+
+@pytest.fixture
+async def archive(tmp_path: Path) -> AsyncIterator[Archive]:
+    opened = Archive(f"sqlite:///{tmp_path / 'runs.db'}")
+    yield opened
+    await opened.close()
+
+
+SPEC = RunSpec(
+    name="run",
+    task=Task(
+        name="double",
+        reference="class Model: ...\n",
+        workloads=(Workload(name="default"),),
+    ),
+    language=Language.SYCL,
+    device="fake:0",
+    models=("fake",),
+    strategy="fitness",
+    seed=5,
+)
+
+
+async def _evolve(
+    archive: Archive,
+    budget: Budget,
+    *,
+    evaluator: FakeEvaluator | None = None,
+    generator: FakeGenerator | None = None,
+    events: list[Event] | None = None,
+) -> Ended:
+    run = await archive.create_run(SPEC)
+    evolution = Evolution(
+        evaluator=evaluator or FakeEvaluator(),
+        archive=archive,
+        generator=generator or FakeGenerator(),
+        run=run,
+        budget=budget,
+        limits=EvaluationLimits(),
+        in_flight=2,
+        listener=(events if events is not None else []).append,
+    )
+    return await evolution.run()
+
+
+async def test_run_ends_at_its_evaluations_and_has_a_promoted_winner(archive: Archive) -> None:
+    events: list[Event] = []
+    ended = await _evolve(archive, Budget(evaluations=20), events=events)
+    assert ended.cause is StopCause.EVALUATIONS
+    assert ended.run.state is RunState.FINISHED
+    judged = [e for e in events if isinstance(e, Judged)]
+    assert [False] * 20 == [e.is_promotion for e in judged[:20]]
+    assert all(e.is_promotion for e in judged[20:])
+    assert ended.winner is not None
+    assert ended.winner.candidate.digest in {e.candidate.digest for e in judged[20:]}
+    assert isinstance(events[0], Admitted)
+    assert events[-1] == ended
+
+
+async def test_everything_judged_is_told_once(archive: Archive) -> None:
+    events: list[Event] = []
+    await _evolve(archive, Budget(evaluations=15), events=events)
+    told = await archive.evaluations("run", limit=1000)
+    judged = [e.candidate.digest for e in events if isinstance(e, Judged)]
+    assert judged == [t.candidate.digest for t in told]
+    searched = judged[:15]
+    assert 15 == len(set(searched))
+
+
+async def test_resume_goes_on_where_the_run_was(archive: Archive) -> None:
+    await _evolve(archive, Budget(evaluations=8))
+    before = await archive.evaluations("run", limit=1000)
+    await _evolve(archive, Budget(evaluations=len(before) + 6))
+    after = await archive.evaluations("run", limit=1000)
+    assert before == after[: len(before)]
+    fresh = [t.candidate.digest for t in after[len(before) : len(before) + 6]]
+    assert 6 == len(set(fresh) - {t.candidate.digest for t in before})
+    assert list(range(1, len(after) + 1)) == [t.sequence for t in after]
+
+
+class _RepeatingGenerator(FakeGenerator):
+    async def propose(self, request: ProposalRequest):  # type: ignore[no-untyped-def]
+        selection = dataclasses.replace(request.selection, sequence=0)
+        return await super().propose(dataclasses.replace(request, selection=selection))
+
+
+async def test_search_that_only_repeats_itself_ends_as_exhausted(archive: Archive) -> None:
+    ended = await _evolve(archive, Budget(minutes=5), generator=_RepeatingGenerator())
+    assert ended.cause is StopCause.EXHAUSTED
+    told = await archive.evaluations("run", limit=1000)
+    assert 1 == len({t.candidate.digest for t in told})
+
+
+class _PoorGenerator(FakeGenerator):
+    def __init__(self, replies: int) -> None:
+        self.replies = replies
+
+    async def propose(self, request: ProposalRequest):  # type: ignore[no-untyped-def]
+        if self.replies == 0:
+            raise LlmQuotaError("the budget is used up")
+        self.replies -= 1
+        return await super().propose(request)
+
+
+async def test_used_up_quota_ends_the_run_with_what_it_bought(archive: Archive) -> None:
+    ended = await _evolve(archive, Budget(minutes=5), generator=_PoorGenerator(4))
+    assert ended.cause is StopCause.COST
+    told = await archive.evaluations("run", limit=1000)
+    assert 4 == len({t.candidate.digest for t in told})
+
+
+async def test_lost_process_surfaces_typed_and_the_run_can_be_resumed(archive: Archive) -> None:
+    class Failing(FakeEvaluator):
+        calls = 0
+
+        async def evaluate(self, request: EvaluationRequest):  # type: ignore[no-untyped-def]
+            self.calls += 1
+            if self.calls == 5:
+                raise ProcessLostError("the judge died")
+            return await super().evaluate(request)
+
+    with pytest.raises(ProcessLostError, match="judge"):
+        await _evolve(archive, Budget(evaluations=12), evaluator=Failing())
+    assert (await archive.get_run("run")).state is RunState.INTERRUPTED
+    assert 4 == len(await archive.evaluations("run", limit=1000))
+    ended = await _evolve(archive, Budget(evaluations=12))
+    assert ended.cause is StopCause.EVALUATIONS
+
+
+async def test_failing_generator_surfaces_typed(archive: Archive) -> None:
+    class Broken(FakeGenerator):
+        async def propose(self, request: ProposalRequest):  # type: ignore[no-untyped-def]
+            raise ProcessLostError("no generator")
+
+    with pytest.raises(ProcessLostError, match="no generator"):
+        await _evolve(archive, Budget(evaluations=3), generator=Broken())
+
+
+async def test_refused_task_costs_nothing(archive: Archive) -> None:
+    class Refusing(FakeEvaluator):
+        async def admit(self, task: Task, device: str = ""):  # type: ignore[no-untyped-def]
+            admission = await super().admit(task, device)
+            return dataclasses.replace(admission, refusals=("the output is constant",))
+
+    with pytest.raises(TaskRefusedError, match="constant"):
+        await _evolve(archive, Budget(evaluations=3), evaluator=Refusing())
+    assert 0 == (await archive.stats("run")).told_count
