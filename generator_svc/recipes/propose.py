@@ -16,6 +16,9 @@ from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.language import Language
 from kernel_foundry.plan.candidate_text import render
 
+_MUTATIONS_TRIED = 16
+"""Some genes do nothing beside others; this many misses in a row do not happen."""
+
 
 def propose(*, admission: Admission, selection: Selection, language: Language, seed: int) -> str:
     """Return a candidate as Markdown.
@@ -36,7 +39,7 @@ def propose(*, admission: Admission, selection: Selection, language: Language, s
         raise RecipeUnsupported(f"recipes write SYCL, not {language.value}")
     recipe = choose_recipe(read_graph(admission))
     rng = random.Random(f"{seed}:{selection.sequence}")
-    genome = recipe.normalised(_genome(recipe, selection, rng))
+    genome = _genome(recipe, selection, rng)
     device_code, plan = recipe.write(genome)
     return render(language.value, device_code, plan)
 
@@ -45,16 +48,22 @@ def _genome(recipe: Recipe, selection: Selection, rng: random.Random) -> Genome:
     if selection.parent is None:
         if selection.sequence == 0:
             return plain(recipe.family, recipe.genes)
-        return draw(recipe.family, recipe.genes, rng)
+        return recipe.normalised(draw(recipe.family, recipe.genes, rng))
     found = [
         read_genome(elite.candidate.source.plan, recipe.family, recipe.genes)
         for elite in (selection.parent, *selection.inspirations)
     ]
     parents = [genome for genome in found if genome is not None]
     if not parents:  # written by hand or by a model
-        return draw(recipe.family, recipe.genes, rng)
+        return recipe.normalised(draw(recipe.family, recipe.genes, rng))
     if selection.operator is Operator.COMBINE and len(parents) > 1:
-        child = combine(parents[0], parents[1], rng)
+        child = recipe.normalised(combine(parents[0], parents[1], rng))
         if child not in parents:
             return child
-    return mutate(parents[0], recipe.genes, recipe.expected, selection.target, rng)
+    for _ in range(_MUTATIONS_TRIED):
+        child = recipe.normalised(
+            mutate(parents[0], recipe.genes, recipe.expected, selection.target, rng)
+        )
+        if child != parents[0]:
+            break
+    return child

@@ -300,7 +300,7 @@ def translate_rows(graph: ReferenceGraph, *, one_pass: bool) -> RowProgram:
         RecipeUnsupported: names the operator or shape that no row recipe covers.
     """
     tensors = [graph.shapes[name] for name in graph.inputs if name in graph.shapes]
-    full = max([s for s in tensors if s], key=_element_count, default=())
+    full = max([s for s in tensors if s], key=lambda s: (_element_count(s), len(s)), default=())
     if not full:
         raise RecipeUnsupported("no tensor input")
     translation = Translation(graph, full, one_pass=one_pass)

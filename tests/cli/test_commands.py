@@ -57,7 +57,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def _kfoundry(folder: Path, *arguments: str, kinds: str = "null") -> subprocess.CompletedProcess[str]:
+def _kfoundry(
+    folder: Path, *arguments: str, kinds: str = "null"
+) -> subprocess.CompletedProcess[str]:
     environment = {
         **os.environ,
         "KERNEL_FOUNDRY_DATA_DIR": str(folder / "data"),
@@ -124,5 +126,5 @@ def test_missing_device_kind_is_reported_with_its_reason(folder: Path) -> None:
     result = _kfoundry(folder, "devices", "--json")
     assert result.returncode == 0, result.stderr
     capabilities = json.loads(result.stdout)
-    assert ["null:0"] == [d["id"] for d in capabilities["devices"]]
+    assert [d["id"] for d in capabilities["devices"]] == ["null:0"]
     assert capabilities["isolation"]["mechanisms"]

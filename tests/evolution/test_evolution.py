@@ -69,7 +69,7 @@ async def test_run_ends_at_its_evaluations_and_has_a_promoted_winner(archive: Ar
     assert ended.cause is StopCause.EVALUATIONS
     assert ended.run.state is RunState.FINISHED
     judged = [e for e in events if isinstance(e, Judged)]
-    assert [False] * 20 == [e.is_promotion for e in judged[:20]]
+    assert [e.is_promotion for e in judged[:20]] == [False] * 20
     assert all(e.is_promotion for e in judged[20:])
     assert ended.winner is not None
     assert ended.winner.candidate.digest in {e.candidate.digest for e in judged[20:]}
@@ -84,7 +84,7 @@ async def test_everything_judged_is_told_once(archive: Archive) -> None:
     judged = [e.candidate.digest for e in events if isinstance(e, Judged)]
     assert judged == [t.candidate.digest for t in told]
     searched = judged[:15]
-    assert 15 == len(set(searched))
+    assert len(set(searched)) == 15
 
 
 async def test_resume_goes_on_where_the_run_was(archive: Archive) -> None:
@@ -94,7 +94,7 @@ async def test_resume_goes_on_where_the_run_was(archive: Archive) -> None:
     after = await archive.evaluations("run", limit=1000)
     assert before == after[: len(before)]
     fresh = [t.candidate.digest for t in after[len(before) : len(before) + 6]]
-    assert 6 == len(set(fresh) - {t.candidate.digest for t in before})
+    assert len(set(fresh) - {t.candidate.digest for t in before}) == 6
     assert list(range(1, len(after) + 1)) == [t.sequence for t in after]
 
 
@@ -108,7 +108,7 @@ async def test_search_that_only_repeats_itself_ends_as_exhausted(archive: Archiv
     ended = await _evolve(archive, Budget(minutes=5), generator=_RepeatingGenerator())
     assert ended.cause is StopCause.EXHAUSTED
     told = await archive.evaluations("run", limit=1000)
-    assert 1 == len({t.candidate.digest for t in told})
+    assert len({t.candidate.digest for t in told}) == 1
 
 
 class _PoorGenerator(FakeGenerator):
@@ -126,7 +126,7 @@ async def test_used_up_quota_ends_the_run_with_what_it_bought(archive: Archive) 
     ended = await _evolve(archive, Budget(minutes=5), generator=_PoorGenerator(4))
     assert ended.cause is StopCause.COST
     told = await archive.evaluations("run", limit=1000)
-    assert 4 == len({t.candidate.digest for t in told})
+    assert len({t.candidate.digest for t in told}) == 4
 
 
 async def test_lost_process_surfaces_typed_and_the_run_can_be_resumed(archive: Archive) -> None:
@@ -142,7 +142,7 @@ async def test_lost_process_surfaces_typed_and_the_run_can_be_resumed(archive: A
     with pytest.raises(ProcessLostError, match="judge"):
         await _evolve(archive, Budget(evaluations=12), evaluator=Failing())
     assert (await archive.get_run("run")).state is RunState.INTERRUPTED
-    assert 4 == len(await archive.evaluations("run", limit=1000))
+    assert len(await archive.evaluations("run", limit=1000)) == 4
     ended = await _evolve(archive, Budget(evaluations=12))
     assert ended.cause is StopCause.EVALUATIONS
 
@@ -164,4 +164,4 @@ async def test_refused_task_costs_nothing(archive: Archive) -> None:
 
     with pytest.raises(TaskRefusedError, match="constant"):
         await _evolve(archive, Budget(evaluations=3), evaluator=Refusing())
-    assert 0 == (await archive.stats("run")).told_count
+    assert (await archive.stats("run")).told_count == 0

@@ -1,0 +1,67 @@
+"""Admissions of small modules as recipes see them: exported by the judge's own code."""
+
+import inspect
+from collections.abc import Sequence
+
+import torch
+from torch import nn
+
+from evaluator_svc.judge.graph import export_graph
+from kernel_foundry.domain.admission import (
+    Admission,
+    NamedTensor,
+    TensorRole,
+    WorkloadAdmission,
+)
+from kernel_foundry.domain.device import DeviceSpec
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.task import Tolerance
+
+DEVICE = DeviceSpec(
+    id="sycl:0",
+    language=Language.SYCL,
+    name="any",
+    vendor="any",
+    architecture="any",
+    driver_version="1",
+    compute_units=2,
+    sub_group_size=32,
+    max_block=4096,
+    shared_bytes=1 << 17,
+    memory_bytes=8 << 30,
+    cache_bytes=32 << 20,
+)
+
+
+def admission_of(model: nn.Module, inputs: Sequence[torch.Tensor]) -> Admission:
+    """Return what recipes need of an admission of `model` on `inputs`."""
+    names = list(inspect.signature(model.forward).parameters)
+    tensors = [
+        _named(name, TensorRole.INPUT, value) for name, value in zip(names, inputs, strict=True)
+    ]
+    tensors += [
+        _named(path.replace(".", "_"), TensorRole.PARAMETER, value, path)
+        for path, value in model.named_parameters()
+    ]
+    with torch.no_grad():
+        output = model(*inputs)
+    tensors.append(_named("out", TensorRole.OUTPUT, output))
+    workload = WorkloadAdmission(
+        workload="default",
+        held_out=False,
+        tensors=tuple(tensors),
+        scalars=(),
+        graph=export_graph(model, inputs, tensors),
+        flops=0,
+        minimal_bytes=0,
+        sol_ns=0.0,
+        baselines=(),
+    )
+    return Admission(
+        task="t", device=DEVICE, workloads=(workload,), tolerance=Tolerance(rtol=1e-4, atol=1e-4)
+    )
+
+
+def _named(name: str, role: TensorRole, value: torch.Tensor, path: str = "") -> NamedTensor:
+    dtype = str(value.dtype).removeprefix("torch.")
+    return NamedTensor(name=name, role=role, dtype=dtype, shape=tuple(value.shape), path=path)

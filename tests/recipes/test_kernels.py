@@ -1,0 +1,153 @@
+"""Every style of every recipe gives right results, compiled and run for real."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import kernel_foundry_native as native
+from generator_svc.recipes.genome import Genome, draw, plain
+from generator_svc.recipes.graph_reader import read_graph
+from generator_svc.recipes.recipe import Recipe
+from generator_svc.recipes.recipes import choose_recipe
+from kernel_foundry import plan as plans
+from tests.recipes.modules import ROW_MODULES
+from tests.recipes.reference_graph import DEVICE, admission_of
+
+pytestmark = [pytest.mark.sycl, pytest.mark.slow]
+
+LIMITS = plans.DeviceLimits(
+    compute_units=DEVICE.compute_units,
+    sub_group_size=DEVICE.sub_group_size,
+    shared_bytes=DEVICE.shared_bytes,
+    max_block=DEVICE.max_block,
+    memory_bytes=DEVICE.memory_bytes,
+)
+
+SHAPES = ((1, 1), (3, 17), (5, 1001), (4, 64))
+
+
+@pytest.fixture(scope="module")
+def sycl():  # type: ignore[no-untyped-def]
+    kind = native.device_kind("sycl")
+    device = kind.open_device(0)
+    yield kind, device
+    device.release()
+
+
+def _run(sycl, recipe: Recipe, genome: Genome, model: nn.Module, x: torch.Tensor) -> torch.Tensor:  # type: ignore[no-untyped-def]
+    """Compile, bind and run one genome as the evaluator would; return the output."""
+    kind, device = sycl
+    code, plan_text = recipe.write(genome)
+    plan = plans.parse(plan_text)
+    with torch.no_grad():
+        out = torch.full_like(model(x), float("nan"))
+    tensors = {"x": x, "out": out}
+    tensors |= {p.replace(".", "_"): v.detach() for p, v in model.named_parameters()}
+    names = plans.NameTable(
+        tensors=tuple(
+            plans.TensorName(
+                name=name,
+                dtype="float32",
+                shape=tuple(value.shape),
+                role="output" if name == "out" else "input",
+                path="",
+            )
+            for name, value in tensors.items()
+        )
+    )
+    configuration = plans.default_configuration(plan)
+    macros = {**configuration, **plans.constants(plan, names, configuration, LIMITS)}
+    signatures = plans.kernels(code, "sycl", macros)
+    kernel_names = [s.name for s in signatures]
+    unit = plans.translation_unit(code, macros, native.prelude("sycl"), "sycl")
+    built = device.compile(source=unit, options=[], kernels=kernel_names)
+    program = device.load(code=built.code, kernels=kernel_names)
+    bound = plans.bind(
+        plan, signatures, names=names, configuration=configuration, device=LIMITS, language="sycl"
+    )
+    sequence = kind.LaunchSequence(device)
+    for step in bound.steps:
+        sequence.launch(
+            program=program,
+            kernel=step.kernel,
+            grid=step.grid,
+            block=step.block,
+            dimensions=step.dimensions,
+            arguments=[_argument(kind, a) for a in step.arguments],
+        )
+    sequence.bind(0, [tensors[b.name].data_ptr() for b in bound.buffers])
+    sequence.run(0)
+    return out
+
+
+def _argument(kind, argument):  # type: ignore[no-untyped-def]
+    if isinstance(argument, plans.BufferArgument):
+        return kind.buffer_argument(argument.index, argument.offset_bytes)
+    if isinstance(argument, plans.ScalarArgument):
+        return kind.scalar_argument(argument.ctype, argument.value)
+    return kind.local_argument(argument.element_bytes, argument.count)
+
+
+def _check(sycl, recipe: Recipe, genome: Genome, model: nn.Module, shape: tuple[int, ...]) -> None:  # type: ignore[no-untyped-def]
+    x = torch.randn(*shape)
+    with torch.no_grad():
+        expected = model(x)
+    actual = _run(sycl, recipe, genome, model, x)
+    np.testing.assert_allclose(
+        actual.numpy(), expected.numpy(), rtol=2e-4, atol=2e-4, err_msg=genome.comment()
+    )
+
+
+@pytest.mark.parametrize("name", ROW_MODULES)
+def test_row_recipe_is_right_in_every_style(sycl, name: str) -> None:  # type: ignore[no-untyped-def]
+    torch.manual_seed(1)
+    rng = random.Random(name)
+    for who, shape in zip(("item", "vector", "group", "sub_group"), SHAPES[::-1], strict=True):
+        model = ROW_MODULES[name](shape[-1])
+        if name == "standardise" and shape[-1] == 1:
+            continue  # a variance of one element is not a number
+        recipe = choose_recipe(read_graph(admission_of(model, (torch.randn(*shape),))))
+        genome = plain(recipe.family, recipe.genes)
+        if who != "item":
+            genome = draw(recipe.family, recipe.genes, rng).replaced("who", who)
+        _check(sycl, recipe, recipe.normalised(genome), model, shape)
+
+
+@pytest.mark.parametrize("who", ["item", "tile", "vector"])
+def test_product_with_epilogue_is_right_for_odd_sizes(sycl, who: str) -> None:  # type: ignore[no-untyped-def]
+    torch.manual_seed(2)
+    model = nn.Sequential(nn.Linear(37, 21), nn.ReLU())
+    x = torch.randn(13, 37)
+
+    class Named(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = model[0]
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(self.linear(x)) * 0.5
+
+    named = Named()
+    recipe = choose_recipe(read_graph(admission_of(named, (x,))))
+    genome = plain(recipe.family, recipe.genes).replaced("who", who)
+    _check(sycl, recipe, genome, named, (13, 37))
+
+
+def test_product_with_columns_is_right_for_odd_sizes(sycl) -> None:  # type: ignore[no-untyped-def]
+    torch.manual_seed(3)
+
+    class Product(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.right = nn.Parameter(torch.randn(37, 85))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.tanh(x @ self.right)
+
+    model = Product()
+    recipe = choose_recipe(read_graph(admission_of(model, (torch.randn(13, 37),))))
+    genome = plain(recipe.family, recipe.genes).replaced("who", "vector")
+    _check(sycl, recipe, genome, model, (13, 37))

@@ -1,0 +1,113 @@
+"""Proposals: plain first, then moves; deterministic; limits are told."""
+
+import pytest
+import torch
+from torch import nn
+
+from generator_svc.recipes import RecipeUnsupported, propose
+from generator_svc.recipes.genome import read_genome
+from generator_svc.recipes.graph_reader import read_graph
+from generator_svc.recipes.row_genes import FAMILY
+from generator_svc.recipes.row_recipe import RowRecipe
+from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.archive import Elite, Selection
+from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
+from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.measures import Measures
+from kernel_foundry.plan.candidate_text import split
+from tests.recipes.modules import ROW_MODULES
+from tests.recipes.reference_graph import admission_of
+
+
+@pytest.fixture(scope="module")
+def admission() -> Admission:
+    return admission_of(ROW_MODULES["bias_gelu_layernorm"](64), (torch.randn(4, 64),))
+
+
+def _seed(sequence: int) -> Selection:
+    return Selection(operator=Operator.SEED, sequence=sequence)
+
+
+def _propose(admission: Admission, selection: Selection, seed: int = 7) -> str:
+    return propose(admission=admission, selection=selection, language=Language.SYCL, seed=seed)
+
+
+def _elite(text: str) -> Elite:
+    parts = split(text)
+    source = KernelSource(
+        language=Language.SYCL, device_code=parts.device_code, plan=parts.plan_text
+    )
+    return Elite(
+        candidate=Candidate(source=source),
+        evaluation=Evaluation(
+            candidate=source.digest,
+            task="t",
+            device="sycl:0",
+            outcome=EvaluationOutcome.COMPILE_ERROR,
+        ),
+        fitness=0.5,
+        measures=Measures(memory=0, algorithm=0, synchronization=0),
+    )
+
+
+def test_first_proposal_is_the_plain_kernel_whatever_the_seed(admission: Admission) -> None:
+    first = _propose(admission, _seed(0), seed=1)
+    assert first == _propose(admission, _seed(0), seed=2)
+    assert "who=item" in first
+    assert "sub_group" not in split(first).device_code
+
+
+def test_proposals_are_deterministic_and_seeds_differ(admission: Admission) -> None:
+    texts = [_propose(admission, _seed(n)) for n in range(1, 12)]
+    assert texts == [_propose(admission, _seed(n)) for n in range(1, 12)]
+    assert len(set(texts)) > 8
+
+
+def test_mutation_never_repeats_its_parent(admission: Admission) -> None:
+    genes = RowRecipe(read_graph(admission)).genes
+    parent_text = _propose(admission, _seed(3))
+    parent = read_genome(split(parent_text).plan_text, FAMILY, genes)
+    assert parent is not None
+    for sequence in range(20):
+        selection = Selection(
+            operator=Operator.MUTATE,
+            parent=_elite(parent_text),
+            sequence=sequence,
+            target=Measures(memory=1, algorithm=2, synchronization=2),
+        )
+        child = read_genome(split(_propose(admission, selection)).plan_text, FAMILY, genes)
+        assert child is not None
+        assert child != parent
+
+
+def test_direction_pulls_towards_the_target(admission: Admission) -> None:
+    plain_text = _propose(admission, _seed(0))
+
+    def share(target: Measures) -> int:
+        found = 0
+        for sequence in range(1, 150):
+            selection = Selection(
+                operator=Operator.MUTATE,
+                parent=_elite(plain_text),
+                sequence=sequence,
+                target=target,
+            )
+            found += "who=sub_group" in _propose(admission, selection)
+        return found
+
+    near = share(Measures(memory=1, algorithm=2, synchronization=2))
+    far = share(Measures(memory=0, algorithm=0, synchronization=0))
+    assert near > 1.5 * far
+
+
+def test_uncovered_operator_is_named() -> None:
+    model = nn.Conv1d(2, 2, 3)
+    admission = admission_of(model, (torch.randn(1, 2, 8),))
+    with pytest.raises(RecipeUnsupported, match="conv1d"):
+        _propose(admission, _seed(0))
+
+
+def test_other_language_is_refused(admission: Admission) -> None:
+    with pytest.raises(RecipeUnsupported, match="cuda"):
+        propose(admission=admission, selection=_seed(0), language=Language.CUDA, seed=1)
