@@ -1,0 +1,73 @@
+"""The structure keeps what the README and the contract say of it."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+PACKAGES = ("kernel_foundry", "generator_svc", "evaluator_svc", "archive_svc")
+
+MAY_IMPORT_GENERATED = re.compile(
+    r"kernel_foundry/(wire|rpc)/|kernel_foundry/.*_pb2|(evaluator|archive|generator)_svc/service\.py"
+)
+
+
+def _tracked(*patterns: str) -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return [ROOT / line for line in listed.stdout.splitlines()]
+
+
+def _tree() -> list[str]:
+    """Return every path that the README's tree names."""
+    block = (ROOT / "README.md").read_text().split("## The tree")[1].split("```")[1]
+    paths, folder = [], ""
+    for line in block.strip().splitlines():
+        name = line.split()[0]
+        if not line.startswith(" "):
+            folder = name
+        paths.append(name if name == folder else folder + name)
+    return paths
+
+
+def test_every_path_of_the_readme_is_there() -> None:
+    for path in _tree():
+        assert (ROOT / path).exists(), path
+
+
+def test_readme_names_every_top_level_folder_and_every_part_of_the_shared_package() -> None:
+    named = set(_tree())
+    for path in _tracked():
+        parts = path.relative_to(ROOT).parts
+        if len(parts) > 1 and not parts[0].startswith("."):
+            assert f"{parts[0]}/" in named, parts[0]
+        if parts[0] == "kernel_foundry" and not parts[1].startswith(("__", "py.typed")):
+            part = f"{parts[0]}/{parts[1]}" + ("/" if len(parts) > 2 else "")
+            assert part in named, part
+
+
+def test_no_source_file_is_longer_than_600_lines() -> None:
+    for path in _tracked("*.py", "*.cpp", "*.hpp"):
+        assert len(path.read_text().splitlines()) <= 600, path
+
+
+def test_generated_code_is_imported_only_at_the_edge() -> None:
+    for package in PACKAGES:
+        for path in _tracked(f"{package}/*.py"):
+            relative = path.relative_to(ROOT).as_posix()
+            if "_pb2" in path.read_text():
+                assert MAY_IMPORT_GENERATED.search(relative), relative
+
+
+def test_import_contracts_hold() -> None:
+    result = subprocess.run(
+        [Path(sys.executable).with_name("lint-imports")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout

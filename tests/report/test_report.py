@@ -1,0 +1,97 @@
+"""The report: one self-contained file that shows what the archive holds."""
+
+import asyncio
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from archive_svc.archive import Archive
+from kernel_foundry.budget import Budget
+from kernel_foundry.client import connect
+from kernel_foundry.domain.archive import RunSpec
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.request import EvaluationLimits
+from kernel_foundry.domain.task import Task, Workload
+from kernel_foundry.evolution import Evolution
+from kernel_foundry.local import Targets
+from kernel_foundry.report.chart import speedup_chart
+from kernel_foundry.report.write import write_report
+from kernel_foundry.testing.evaluator import FakeEvaluator
+from kernel_foundry.testing.generator import FakeGenerator
+
+SPEC = RunSpec(
+    name="shown",
+    task=Task(
+        name="<b>odd</b> & name",
+        reference="class Model: ...\n",
+        workloads=(Workload(name="default"),),
+    ),
+    language=Language.SYCL,
+    device="fake:0",
+    models=("fake",),
+    strategy="fitness",
+    seed=5,
+)
+
+
+class _Reader(HTMLParser):
+    """Collects tags that load something and all visible text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loading: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        loads = {name for name, _ in attrs} & {"src", "href", "srcset"}
+        if loads or tag in ("script", "iframe", "b"):
+            self.loading.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    url = f"sqlite:///{tmp_path / 'runs.db'}"
+
+    async def fill() -> None:
+        archive = Archive(url)
+        run = await archive.create_run(SPEC)
+        await Evolution(
+            evaluator=FakeEvaluator(),
+            archive=archive,
+            generator=FakeGenerator(),
+            run=run,
+            budget=Budget(evaluations=12),
+            limits=EvaluationLimits(),
+            in_flight=2,
+            listener=lambda _event: None,
+        ).run()
+        await archive.close()
+
+    asyncio.run(fill())
+    return url
+
+
+def test_report_shows_the_winner_and_loads_nothing(store: str, tmp_path: Path) -> None:
+    with connect(Targets(store=store)) as foundry:
+        path = write_report(foundry, "shown", tmp_path / "report.html")
+        winner = foundry.best("shown")
+        told = foundry.ask_archive(lambda a: a.stats("shown")).told_count
+    reader = _Reader()
+    reader.feed(path.read_text())
+    assert reader.loading == ["b"] * 5  # the five tiles, and nothing of the task's odd name
+    assert winner.candidate.source.device_code.strip() in reader.text
+    assert winner.candidate.source.plan.strip() in reader.text
+    assert f"{winner.evaluation.speedup:.2f}×" in reader.text
+    assert f"{told} told evaluations" in reader.text
+    assert "<b>odd</b> & name" in reader.text
+    assert "http" not in path.read_text()
+
+
+def test_chart_of_nothing_has_axes_and_no_path() -> None:
+    chart = speedup_chart(())
+    assert chart.best_path == ""
+    assert chart.y_ticks
