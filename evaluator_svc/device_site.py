@@ -170,10 +170,12 @@ class DeviceSite:
         )
 
     def _peaks_key(self) -> str:
-        return content_digest("peaks 1", *self._identity())
+        return content_digest("peaks 2", *self._identity())
 
     def _admission_key(self, task: Task) -> str:
-        return content_digest("admission 1", task.digest, *self._identity(), _torch_version())
+        return content_digest(
+            "admission 2", task.digest, *self._identity(), _torch_version(), repr(self.spec.peaks)
+        )
 
     def _identity(self) -> tuple[str, ...]:
         spec = self.spec

@@ -136,9 +136,9 @@ class Evaluator:
 
     def _admit(self, task: Task, site: DeviceSite) -> Admission:
         with self._admission_lock:
+            peaks = self._peaks(site)  # the speed of light follows from them
             admission = site.remembered_admission(task)
             if admission is None:
-                peaks = self._peaks(site)
                 judge = site.judge
                 judge.facts()
                 # Baselines are timed, so nothing else may use the device meanwhile.

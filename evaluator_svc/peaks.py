@@ -41,6 +41,15 @@ _GROUPS_OF_A_UNIT: Final = 16
 """Enough work-groups for every compute unit to have its share."""
 
 _CANDIDATE: Final = """```sycl
+typedef float line __attribute__((ext_vector_type(16)));
+extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
+void stream_lines(const float* __restrict__ x, float* __restrict__ out) {
+  const size_t start = syclext::this_work_item::get_nd_item<1>().get_global_id(0) * 2048;
+  const line* from = (const line*)(x + start);
+  line* to = (line*)(out + start);
+  // Around the caches: a plain store reads the line first, traffic that nobody asked for.
+  for (int i = 0; i < 128; ++i) __builtin_nontemporal_store(from[i] + 1.0f, to + i);
+}
 extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::sub_group_size<32>))
 void stream(const float* __restrict__ x, float* __restrict__ out, int floats) {
@@ -75,6 +84,8 @@ def launch(x, out, probe):
         compute[floats // 32, 32](x, out, 4096)
     elif probe == "launch":
         nothing[1, 1](out)
+    elif probe == "memory":
+        stream_lines[floats // 2048, 1](x, out)
     else:
         stream[cdiv(floats, 2048), 32](x, out, floats)
 ```
