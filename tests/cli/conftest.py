@@ -1,0 +1,77 @@
+"""A folder with a task and candidates, and the command as a process of its own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TASK = """\
+import torch
+from torch import nn
+
+rows = 8
+cols = 64
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+
+def get_inputs():
+    return [torch.randn(rows, cols)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+CANDIDATE = """\
+```sycl
+extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
+void null_relu(const float* x, float* out, int count) {
+  const int i = syclext::this_work_item::get_nd_item<1>().get_global_id(0);
+  if (i < count) out[i] = x[i] > 0.0f ? x[i] : 0.0f;
+}
+```
+```python
+def launch(x, out):
+    null_relu[cdiv(x.numel(), 16), 16](x, out, x.numel())
+```
+"""
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("cli")
+    (path / "relu.py").write_text(TASK)
+    (path / "relu.md").write_text(CANDIDATE)
+    (path / "wrong.md").write_text(CANDIDATE.replace("null_relu", "null_copy"))
+    (path / "no_model.py").write_text("x = 1\n")
+    (path / "raises.py").write_text(TASK.replace("torch.relu(x)", "1 / 0"))
+    return path
+
+
+def environment_of(folder: Path) -> dict[str, str]:
+    """Return an environment whose runs and caches stay in `folder`, on the null device."""
+    return {
+        **os.environ,
+        "KERNEL_FOUNDRY_DATA_DIR": str(folder / "data"),
+        "KERNEL_FOUNDRY_CACHE_DIR": str(folder / "cache"),
+        "KERNEL_FOUNDRY_DEVICE_KINDS": "null",
+    }
+
+
+def run_kfoundry(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end in `folder`."""
+    return subprocess.run(
+        [sys.executable, "-m", "kernel_foundry.cli", *arguments],
+        cwd=folder,
+        env=environment_of(folder),
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )

@@ -1,0 +1,62 @@
+"""Services started with `kfoundry serve` judge as the one in this process does."""
+
+import asyncio
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
+    ProtoReflectionDescriptorDatabase,
+)
+
+from kernel_foundry.rpc.readiness import wait_until_serving
+from tests.cli.conftest import environment_of, run_kfoundry
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@pytest.fixture(params=["unix", "tcp"])
+def target(request: pytest.FixtureRequest, folder: Path) -> Iterator[str]:
+    """An evaluator that was started with `kfoundry serve`."""
+    sockets = Path(tempfile.mkdtemp(prefix="kf-"))
+    is_unix = request.param == "unix"
+    address = f"unix:{sockets}/evaluator.sock" if is_unix else f"localhost:{_free_port()}"
+    command = ["-m", "kernel_foundry.cli", "serve", "evaluator", "--listen", address]
+    with subprocess.Popen(
+        [sys.executable, *command], env=environment_of(folder), stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            asyncio.run(wait_until_serving(address, timeout_s=60))
+            yield address
+        finally:
+            process.terminate()
+            assert process.wait(timeout=30) == 0
+            shutil.rmtree(sockets, ignore_errors=True)
+
+
+@pytest.mark.slow
+def test_served_evaluator_gives_the_verdict_of_a_local_one(folder: Path, target: str) -> None:
+    arguments = ("evaluate", "relu.py", "relu.md", "--json")
+    local = json.loads(run_kfoundry(folder, *arguments, "--device", "null:0").stdout)
+    served = json.loads(run_kfoundry(folder, *arguments, "--evaluator", target).stdout)
+    for field in ("outcome", "candidate", "language", "device", "configuration", "measures"):
+        assert local[field] == served[field]
+    assert [w["correctness"] for w in local["workloads"]] == [
+        w["correctness"] for w in served["workloads"]
+    ]
+    with grpc.insecure_channel(target) as channel:
+        services = ProtoReflectionDescriptorDatabase(channel).get_services()
+    assert "kernel_foundry.evaluator.v1.EvaluatorService" in services
+    assert "grpc.health.v1.Health" in services
