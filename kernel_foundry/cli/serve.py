@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import click
 
@@ -42,6 +43,8 @@ def _arguments(service: str, listen: str, options: tuple[str, ...]) -> list[str]
 
 def _serve_all(folder: str) -> int:
     """Run the three as children; when one ends or a signal comes, stop all."""
+    if folder:
+        Path(folder).mkdir(parents=True, exist_ok=True)
     children = []
     for service in _SERVICES:
         listen = f"unix:{folder}/{service}.sock" if folder else f"localhost:{_PORTS[service]}"
