@@ -45,7 +45,9 @@ class Draw:
     """Of each shared buffer."""
     slots: tuple[TensorSlot, ...]
     seed_count: int
-    """The buffers' file descriptors travel beside this message, in order of the seeds."""
+    handles: tuple[str, ...] = ()
+    """Device memory: the buffers' handles in hexadecimal, in order of the seeds. Host memory:
+    empty; file descriptors travel beside this message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

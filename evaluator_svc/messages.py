@@ -11,7 +11,13 @@ from evaluator_svc.sandbox.confinement import Confinement
 from kernel_foundry import errors
 from kernel_foundry.domain.admission import NamedScalar, NamedTensor
 from kernel_foundry.domain.device import DeviceSpec, IsolationReport, Peaks
-from kernel_foundry.domain.evaluation import Baseline, EvaluationOutcome, Setting, StopReason
+from kernel_foundry.domain.evaluation import (
+    Baseline,
+    ClockBlock,
+    EvaluationOutcome,
+    Setting,
+    StopReason,
+)
 from kernel_foundry.domain.finding import Finding
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Task, Tolerance
@@ -24,8 +30,10 @@ class Configure:
     """First message to a builder or runner: lock yourself in, then open the device."""
 
     kind: str
-    """Device kind: "sycl" or "null"."""
+    """Device kind: "cuda", "sycl" or "null"."""
     index: int
+    architecture: str
+    """What a builder builds for, such as "sm_90"; "" is the device's own."""
     confinement: Confinement
     outer: tuple[str, ...]
     """Mechanisms that were in force before the process began ("bubblewrap")."""
@@ -156,7 +164,10 @@ class CompileRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiled:
-    """A built unit; its object code is the message's blob, absent when the build failed."""
+    """A built unit; its object code and its assembly (PTX; empty for SPIR-V) are the message's
+
+    blobs, absent when the build failed.
+    """
 
     succeeded: bool
     log: str
@@ -193,6 +204,10 @@ class BoundWorkload:
     """Work-items in a group of that launch."""
     kernels: tuple[str, ...]
     """Names of the kernels it launches, without repetition, in order."""
+    library_call_count: int = 0
+    """Library calls made by one call of `launch`."""
+    prepared_bytes: int = 0
+    """Memory that `prepare` fills."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,11 +223,14 @@ class Loaded:
 class RunRequest:
     """Run a workload on every seed's inputs, once into each output slot.
 
-    The shared buffers' descriptors, in order of the seeds, travel beside it; the runner keeps
-    them for `PoolRequest`.
+    The shared buffers' descriptors, in order of the seeds, travel beside it where the draw has no
+    handles; the runner keeps the buffers for `PoolRequest`.
     """
 
     draw: Draw
+    without_kernels: bool = False
+    """Leave out every launch and run once into the first slots, to find decoys; such a run comes
+    before the real one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,6 +258,7 @@ class TimeRequest:
 
     workload: str
     plan: MeasurePlan
+    """How it is taken."""
     poison: bool
     """Whether outputs are poisoned before each call."""
     keep_count: int
@@ -256,6 +275,27 @@ class Timed:
     warmup_count: int
     discarded_count: int
     kept: tuple[KeptOutput, ...]
+    host_ns: tuple[float, ...] = ()
+    clocks: tuple[ClockBlock, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareRequest:
+    """Measure how a workload's time on its first input set divides among its steps."""
+
+    workload: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """Answer to `ShareRequest`."""
+
+    own_ns: float
+    """Time in the candidate's own kernels."""
+    library_ns: float
+    """Time in library calls."""
+    prepare_ns: float | None
+    """Time of `prepare` for one set of weights; None when the plan has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,18 @@ class Peaks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnitLimits:
+    """What one compute unit holds at once; occupancy follows from it."""
+
+    registers: int
+    """32-bit registers."""
+    shared_bytes: int
+    work_items: int
+    groups: int
+    """Work-groups, whatever their size."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceSpec:
     """A device and the facts that prompts, plans and rooflines need."""
 
@@ -45,6 +57,8 @@ class DeviceSpec:
     """Last-level cache."""
     peaks: Peaks | None = None
     """None until measured."""
+    unit_limits: UnitLimits | None = None
+    """None where the device does not tell (CPUs)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,6 +43,21 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KernelResources:
+    """What one built kernel takes, as its object code says."""
+
+    kernel: str
+    registers: int
+    """32-bit registers of a work-item."""
+    shared_bytes: int
+    """Static shared memory of a work-group."""
+    local_bytes: int
+    """Stack of a work-item in device memory; spilled registers are part of it."""
+    spill_bytes: int
+    """Registers stored to and loaded from the stack, as the assembler counts them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CompileReport:
     """What the compiler said; present once a build was tried."""
 
@@ -53,6 +68,8 @@ class CompileReport:
     cached: bool
     object_bytes: int
     """Size of the object code; 0 when the build failed."""
+    kernels: tuple[KernelResources, ...] = ()
+    """Empty where object code does not tell (SPIR-V)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,13 +91,27 @@ class Correctness:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClockBlock:
+    """The device's clocks around one uninterrupted block of samples."""
+
+    sample_count: int
+    compute_mhz_before: int
+    compute_mhz_after: int
+    memory_mhz: int
+    throttle_reasons: tuple[str, ...] = ()
+    """Why the device ran slower than it could, in the driver's terms; empty: it did not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
     """Raw samples of one measurement and what follows from them."""
 
     samples_ns: tuple[float, ...]
-    """From the first submit to completion, steady clock (CPU) or device events."""
+    """From the first submit to completion, steady clock (CPU) or device events (GPU)."""
     device_ns: tuple[float, ...] = ()
-    """Event spans beside it, where the device gives them."""
+    """Event spans beside it, where the samples are the steady clock's."""
+    host_ns: tuple[float, ...] = ()
+    """The steady clock beside it, where the samples are device events."""
     median_ns: float
     ci95_ns: tuple[float, float]
     """95 % confidence interval of the median, (lower, upper)."""
@@ -90,6 +121,8 @@ class Timing:
     warmup_count: int
     discarded_count: int
     """Samples dropped because the device throttled."""
+    clocks: tuple[ClockBlock, ...] = ()
+    """One for each block of samples; empty where the device's clocks cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +146,10 @@ class WorkloadResult:
     baselines: tuple[Baseline, ...] = ()
     sol_ns: float | None = None
     """Speed of light: roofline bound of the workload on this device."""
+    own_share: float | None = None
+    """Share of device time in the candidate's own kernels; None without library calls."""
+    prepare_ns: float | None = None
+    """Time of `prepare` for one set of weights; None when the plan has none."""
 
     @property
     def speedup(self) -> float | None:
@@ -123,6 +160,14 @@ class WorkloadResult:
     def speedup_eager(self) -> float | None:
         """Eager over candidate, medians; None when not timed."""
         return self._ratio(tuple(b.timing.median_ns for b in self.baselines if b.name == "eager"))
+
+    @property
+    def speedup_prepared_once(self) -> float | None:
+        """Fastest baseline over candidate with `prepare` done for a single call."""
+        if self.prepare_ns is None or self.timing is None or not self.baselines:
+            return self.speedup
+        fastest = min(b.timing.median_ns for b in self.baselines)
+        return fastest / (self.timing.median_ns + self.prepare_ns)
 
     @property
     def roofline_share(self) -> float | None:

@@ -43,6 +43,15 @@ class FindingKind(StrEnum):
     STRIDED_ACCESS = "strided_access"
     NOISY_TIMING = "noisy_timing"
     CACHED_DATA = "cached_data"
+    OCCUPANCY = "occupancy"
+    SPILL = "spill"
+    BANK_CONFLICT = "bank_conflict"
+    DATA_RACE = "data_race"
+    STALL = "stall"
+    THROTTLED = "throttled"
+    LIBRARY_SHARE = "library_share"
+    DECOY = "decoy"
+    TOOL = "tool"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,9 +13,11 @@ from typing import Literal, TypeAlias
 class BufferSpec:
     """One buffer of a sequence: a tensor of the name table, or scratch."""
 
-    kind: Literal["tensor", "scratch"]
+    kind: Literal["tensor", "scratch", "prepared", "result"]
+    """Of the name table; scratch; filled by `prepare` once for each set of weights; made anew by a
+    library call, which decides its address."""
     name: str
-    """Name in the name table; `scratch0`… for scratch."""
+    """Name in the name table; `scratch0`…, `prepared0`…, `result0`… else."""
     dtype: str
     """Canonical dtype name."""
     shape: tuple[int, ...]
@@ -81,7 +83,38 @@ class Clear:
     size_bytes: int
 
 
-Step: TypeAlias = Launch | Clear
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorOperand:
+    """A tensor given to a library call."""
+
+    index: int
+    """Position in `LaunchSequence.buffers`."""
+    shape: tuple[int, ...]
+    """As the call sees it; the buffer's own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LibraryCall:
+    """One `ops.` call: torch.nn.functional semantics, run by the evaluator on the same stream."""
+
+    op: str
+    """Name after `ops.`, such as "conv2d"."""
+    arguments: tuple[Operand, ...]
+    keywords: tuple[tuple[str, Operand], ...]
+    """Without `out`."""
+    output: int
+    """Position of the buffer that holds the result: a "result" buffer, or, with `out=`, one that
+    exists already."""
+    line: int
+    """1-based line in the plan text."""
+
+
+Operand: TypeAlias = (
+    TensorOperand | int | float | bool | str | None | tuple["Operand", ...]
+)
+"""A value given to a library call."""
+
+Step: TypeAlias = Launch | Clear | LibraryCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +124,8 @@ class LaunchSequence:
     buffers: tuple[BufferSpec, ...]
     steps: tuple[Step, ...]
     """Run in order; each sees the results of those before it."""
+    prepare: tuple[Step, ...] = ()
+    """Run once for each set of weights, before `steps`; fills the "prepared" buffers."""
 
     @property
     def kernels(self) -> tuple[str, ...]:
