@@ -1,0 +1,98 @@
+#include "launches.hpp"
+
+#include <pybind11/stl.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "launch_sequence.hpp"
+
+// Python holds an argument as it is, instead of one of its alternatives.
+PYBIND11_MAKE_OPAQUE(kernel_foundry::Argument)
+
+namespace py = pybind11;
+
+namespace kernel_foundry {
+namespace {
+
+using Unlocked = py::call_guard<py::gil_scoped_release>;
+using Extent = std::array<std::size_t, 3>;
+
+ScalarArgument scalar_argument(const std::string& type, const py::handle& value) {
+  if (py::isinstance<py::float_>(value)) return {type, value.cast<double>()};
+  if (value.cast<py::int_>() < py::int_(0)) return {type, value.cast<std::int64_t>()};
+  return {type, value.cast<std::uint64_t>()};
+}
+
+void bind_arguments(py::module_& m) {
+  py::classh<Argument>(m, "Argument", py::module_local(), "One kernel argument.");
+  m.def(
+      "buffer_argument",
+      [](std::size_t index, std::size_t offset_bytes) {
+        return Argument(BufferArgument{index, offset_bytes});
+      },
+      py::arg("index"), py::arg("offset_bytes") = 0, "A bound buffer, by index.");
+  m.def(
+      "scalar_argument",
+      [](const std::string& type, const py::object& value) {
+        return Argument(scalar_argument(type, value));
+      },
+      py::arg("ctype"), py::arg("value"), "A number of a C type such as \"int32\".");
+  m.def(
+      "local_argument",
+      [](std::size_t element_bytes, std::size_t count) {
+        return Argument(LocalArgument{element_bytes, count});
+      },
+      py::arg("element_bytes"), py::arg("count"), "Local memory of a work-group.");
+}
+
+Measurement measure_sequence(LaunchSequence& sequence, const MeasureOptions& options,
+                             std::size_t flush_bytes,
+                             const std::vector<std::pair<std::size_t, std::size_t>>& outputs,
+                             std::vector<std::vector<std::uintptr_t>> keep_into) {
+  std::vector<Region> regions;
+  regions.reserve(outputs.size());
+  for (const auto& [buffer, size_bytes] : outputs) regions.push_back({buffer, size_bytes});
+  MeasureOptions checked = options;
+  checked.keep_count = keep_into.size();
+  SequenceTrial trial(sequence, std::move(regions), std::move(keep_into), flush_bytes);
+  return measure(trial, checked, MedianCriterion(options.stopping));
+}
+
+void bind_sequence(py::module_& m) {
+  py::classh<LaunchSequence>(m, "LaunchSequence", py::module_local(),
+                             "Launches replayed natively on sets of addresses.")
+      .def(py::init<std::shared_ptr<Device>>(), py::arg("device"))
+      .def(
+          "launch",
+          [](LaunchSequence& sequence, std::shared_ptr<Program> program, std::string kernel,
+             const Extent& grid, const Extent& block, int dimensions,
+             std::vector<Argument> arguments, std::size_t shared_bytes, bool cooperative) {
+            sequence.launch({std::move(program), std::move(kernel), grid, block, dimensions,
+                             shared_bytes, cooperative, std::move(arguments)});
+          },
+          py::kw_only(), py::arg("program"), py::arg("kernel"), py::arg("grid"), py::arg("block"),
+          py::arg("dimensions"), py::arg("arguments"), py::arg("shared_bytes") = 0,
+          py::arg("cooperative") = false)
+      .def(
+          "clear",
+          [](LaunchSequence& sequence, std::size_t buffer, std::size_t size_bytes) {
+            sequence.clear({buffer, size_bytes});
+          },
+          py::arg("buffer"), py::arg("size_bytes"), "Set a buffer to zero at every run.")
+      .def("bind", &LaunchSequence::bind, py::arg("set"), py::arg("addresses"))
+      .def("run", &LaunchSequence::run, py::arg("set"), Unlocked())
+      .def("measure", &measure_sequence, py::arg("options"), py::kw_only(), py::arg("flush_bytes"),
+           py::arg("outputs"), py::arg("keep_into"), Unlocked(),
+           "Measure; `outputs` are (buffer, size_bytes), `keep_into[slot]` their addresses.");
+}
+
+}  // namespace
+
+void bind_launches(py::module_& m) {
+  bind_arguments(m);
+  bind_sequence(m);
+}
+
+}  // namespace kernel_foundry
