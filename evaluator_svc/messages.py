@@ -48,7 +48,9 @@ class Ready:
     process_id: int
     isolation: IsolationReport
     device: DeviceSpec | None
-    """None when the device kind cannot be used here."""
+    """None when the device kind cannot be used here, and in builders that open none."""
+    device_count: int = 0
+    """Devices of the kind; 0 in builders that open none."""
     compiler_version: str = ""
     unavailable: str = ""
     """Why there is no device, in the loader's or driver's own words."""

@@ -23,6 +23,8 @@ class EvaluationOutcome(StrEnum):
     TIMEOUT = "timeout"
     WRONG_RESULT = "wrong_result"
     NONDETERMINISTIC = "nondeterministic"
+    BUILT = "built"
+    """Compiled and bound as asked, and never run."""
 
 
 class StopReason(StrEnum):

@@ -17,6 +17,7 @@ _FAILED = {
     EvaluationOutcome.TIMEOUT: 0.05,
     EvaluationOutcome.WRONG_RESULT: 0.1,
     EvaluationOutcome.NONDETERMINISTIC: 0.1,
+    EvaluationOutcome.BUILT: 0.05,
 }
 
 

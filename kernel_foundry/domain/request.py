@@ -26,7 +26,8 @@ class EvaluationRequest:
 
     task: Task
     device: str
-    """Device id; "" takes the evaluator's first device."""
+    """Device id; a kind alone ("cuda") takes its least busy device; "" the first device that
+    speaks the candidate's language."""
     text: str
     """The candidate as Markdown with two fenced blocks."""
     configuration: tuple[Setting, ...] = ()
@@ -38,6 +39,14 @@ class EvaluationRequest:
     """Incumbent medians of the timed workloads; a clearly slower candidate stops early."""
     request_id: str = ""
     """Idempotency key of a retried call; empty: none."""
+    use_tools: bool = False
+    """Let the vendor's tools look at a candidate that crashes, disagrees with itself or is
+    measured with fresh baselines; takes seconds, and nothing where there are none."""
+    build_only: bool = False
+    """Stop before the first launch: outcome BUILT, with resources and measures."""
+    architecture: str = ""
+    """What to build for, such as "sm_90"; only with `build_only`, and then no device is needed.
+    Empty: the device's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
