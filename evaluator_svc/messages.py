@@ -155,6 +155,8 @@ class Prepared:
     """For each requested workload, in order, the index of its unit."""
     parse_ms: float
     policy_ms: float
+    uses_library: bool = False
+    """Whether the plan makes library calls: its runner needs torch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,6 +191,22 @@ class LoadRequest:
     kernels: tuple[tuple[str, ...], ...]
     """Names of each unit's kernels."""
     unit_of_workload: tuple[int, ...]
+    library_ops: tuple[str, ...] = ()
+    """Library calls that the task allows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BindRequest:
+    """Bind the prepared plan to every workload without a device; to a builder."""
+
+    library_ops: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """Answer to `BindRequest`."""
+
+    workloads: "tuple[BoundWorkload, ...]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
