@@ -2,11 +2,14 @@
 
 # ruff: noqa: D102, N802 - the proto names and documents the methods
 
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
 from grpc.aio import ServicerContext
 
 from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.domain.sweep import SweepRequest
 from kernel_foundry.domain.task import Task
 from kernel_foundry.evaluator.v1 import evaluator_service_pb2 as pb2
 from kernel_foundry.evaluator.v1 import evaluator_service_pb2_grpc as pb2_grpc
@@ -42,6 +45,15 @@ class EvaluatorServicer(pb2_grpc.EvaluatorServiceServicer):
         asked = read_field(EvaluationRequest, request, "request")
         evaluation = await self._evaluator.evaluate(asked)
         return build(pb2.EvaluateKernelResponse, evaluation=evaluation)
+
+    async def SweepKernel(
+        self, request: pb2.SweepKernelRequest, context: _Context
+    ) -> AsyncIterator[pb2.SweepKernelResponse]:
+        asked = read_field(SweepRequest, request, "request")
+        # Closed when the caller goes away, so that the sweep ends too.
+        async with aclosing(self._evaluator.sweep(asked)) as results:
+            async for result in results:
+                yield build(pb2.SweepKernelResponse, result=result)
 
 
 def evaluator_service(evaluator: Evaluator) -> Service:

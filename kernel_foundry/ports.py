@@ -3,6 +3,7 @@
 Methods raise `KernelFoundryError`s for our own failures; a candidate's failure is data.
 """
 
+from collections.abc import AsyncGenerator
 from typing import Protocol
 
 from kernel_foundry.domain.admission import Admission
@@ -20,6 +21,7 @@ from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.device import Capabilities
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationRequest, Proposal, ProposalRequest
+from kernel_foundry.domain.sweep import ConfigurationResult, SweepRequest
 from kernel_foundry.domain.task import Task
 
 
@@ -48,6 +50,18 @@ class Evaluator(Protocol):
             TaskInvalidError, BackendUnavailableError: as `admit`.
             TaskRefusedError: the task is not admitted.
             ProcessLostError: one of our own processes died.
+        """
+        ...
+
+    def sweep(self, request: SweepRequest) -> AsyncGenerator[ConfigurationResult, None]:
+        """Try every configuration of one candidate; yield each result once it is final.
+
+        Closing the generator ends a sweep without request_id; the same request_id gives the same
+        results again, from the first on. A text that cannot be read, or is refused, is one result
+        without a configuration.
+
+        Raises:
+            As `evaluate`, also after some results.
         """
         ...
 

@@ -224,6 +224,8 @@ class Evaluation:
     findings: tuple[Finding, ...] = ()
     stages: tuple[StageTime, ...] = ()
     evidence: tuple[Fact, ...] = ()
+    swept_count: int = 0
+    """Configurations that a sweep tried to find this one; 0: none did."""
 
     def __post_init__(self) -> None:
         if self.outcome is EvaluationOutcome.PASSED:

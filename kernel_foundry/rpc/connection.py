@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -14,6 +15,7 @@ from kernel_foundry.rpc.status import from_rpc_error
 Request = TypeVar("Request")
 Response = TypeVar("Response")
 _Method = grpc.aio.UnaryUnaryMultiCallable[Request, Response]
+_StreamMethod = grpc.aio.UnaryStreamMultiCallable[Request, Response]
 
 CLIENT_OPTIONS = (
     *CHANNEL_OPTIONS,
@@ -78,6 +80,22 @@ class Connection:
         """
         call = self._repeat if repeatable else self._once
         return await call(method, request, self._options.work_deadline_s)
+
+    async def stream(
+        self, method: _StreamMethod[Request, Response], request: Request, *, timeout_s: float
+    ) -> AsyncGenerator[Response, None]:
+        """Yield the answers of a method that streams; the call ends with the iteration.
+
+        Never tried again by itself: what came already would come twice.
+        """
+        call = method(request, timeout=timeout_s)
+        try:
+            async for response in call:
+                yield response
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc_error(error, self._target) from error
+        finally:
+            call.cancel()  # without effect once it has ended
 
     async def close(self) -> None:
         """Close the channel; calls in flight are cancelled."""

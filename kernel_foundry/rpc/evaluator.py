@@ -1,14 +1,21 @@
 """`Evaluator` over gRPC: the same port, another process."""
 
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.device import Capabilities
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.domain.sweep import ConfigurationResult, SweepRequest
 from kernel_foundry.domain.task import Task
 from kernel_foundry.evaluator.v1 import evaluator_service_pb2 as pb2
 from kernel_foundry.evaluator.v1.evaluator_service_pb2_grpc import EvaluatorServiceStub
 from kernel_foundry.rpc.connection import DEFAULT_OPTIONS, CallOptions, Connection
 from kernel_foundry.wire.message import build, read_field
+
+SWEEP_SLACK_S = 900.0
+"""What a sweep's call may take beyond its own budget: the queue and the task's admission."""
 
 
 class RemoteEvaluator:
@@ -50,6 +57,17 @@ class RemoteEvaluator:
             repeatable=bool(request.request_id),
         )
         return read_field(Evaluation, response, "evaluation")
+
+    async def sweep(self, request: SweepRequest) -> AsyncGenerator[ConfigurationResult, None]:
+        """Try every configuration of one candidate; yield each result once it is final."""
+        responses = self._connection.stream(
+            self._stub.SweepKernel,
+            build(pb2.SweepKernelRequest, request=request),
+            timeout_s=request.seconds + SWEEP_SLACK_S,
+        )
+        async with aclosing(responses):
+            async for response in responses:
+                yield read_field(ConfigurationResult, response, "result")
 
     async def close(self) -> None:
         """Close the connection; the service goes on."""

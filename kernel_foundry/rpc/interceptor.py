@@ -2,7 +2,7 @@
 
 import logging
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, NoReturn, TypeAlias
 
 import grpc
@@ -15,10 +15,11 @@ _GRPC_CODE = {code.value[0]: code for code in grpc.StatusCode}
 
 _Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 _Method = Callable[[Any, Any], Awaitable[Any]]
+_StreamMethod = Callable[[Any, Any], AsyncIterator[Any]]
 
 
 class ErrorInterceptor(grpc.aio.ServerInterceptor):
-    """Maps every exception of every unary method; an unknown one is our bug."""
+    """Maps every exception of methods that take one request; an unknown one is our bug."""
 
     async def intercept_service(
         self,
@@ -27,30 +28,58 @@ class ErrorInterceptor(grpc.aio.ServerInterceptor):
     ) -> "_Handler | None":
         """Return the method's handler with its errors mapped."""
         handler = await continuation(handler_call_details)
-        if handler is None or handler.unary_unary is None:
-            return handler
-        return grpc.unary_unary_rpc_method_handler(
-            _guarded(handler.unary_unary, handler_call_details.method),
-            request_deserializer=handler.request_deserializer,
-            response_serializer=handler.response_serializer,
-        )
+        if handler is not None and handler.unary_unary is not None:
+            return grpc.unary_unary_rpc_method_handler(
+                _guarded(handler.unary_unary, handler_call_details.method),
+                request_deserializer=handler.request_deserializer,
+                response_serializer=handler.response_serializer,
+            )
+        if handler is not None and _is_ours(handler, handler_call_details.method):
+            stream: Any = handler.unary_stream  # of an asynchronous server
+            return grpc.unary_stream_rpc_method_handler(
+                _guarded_stream(stream, handler_call_details.method),
+                request_deserializer=handler.request_deserializer,
+                response_serializer=handler.response_serializer,
+            )
+        return handler
+
+
+def _is_ours(handler: "_Handler", method: str) -> bool:
+    """Return whether it is a stream of our own; health's `Watch` sets its status itself."""
+    return handler.unary_stream is not None and method.startswith("/kernel_foundry.")
 
 
 def _guarded(method: _Method, name: str) -> _Method:
     async def call(request: Any, context: Any) -> Any:
         try:
             return await method(request, context)
-        except grpc.aio.AbortError:
-            raise  # a servicer of gRPC's own (health) has set its status
-        except KernelFoundryError as error:
-            await _abort(context, error, name)
-        except Exception:  # noqa: BLE001 - the process boundary: a bug must not leak its text
-            bug_id = secrets.token_hex(4)
-            _log.exception("%s: bug %s", name, bug_id)
-            text = f"internal error {bug_id}; the service's log has the traceback"
-            await _abort(context, KernelFoundryError(text, id=bug_id), name)
+        except Exception as error:  # noqa: BLE001 - the process boundary
+            await _fail(context, error, name)
 
     return call
+
+
+def _guarded_stream(method: _StreamMethod, name: str) -> _StreamMethod:
+    async def call(request: Any, context: Any) -> AsyncIterator[Any]:
+        try:
+            async for response in method(request, context):
+                yield response
+        except Exception as error:  # noqa: BLE001 - the process boundary
+            await _fail(context, error, name)
+
+    return call
+
+
+async def _fail(context: Any, error: Exception, method: str) -> NoReturn:
+    """End the call with the error's status; a bug must not leak its text."""
+    if isinstance(error, grpc.aio.AbortError):
+        raise error  # a servicer of gRPC's own (health) has set its status
+    if isinstance(error, KernelFoundryError):
+        await _abort(context, error, method)
+    bug_id = secrets.token_hex(4)
+    _log.error("%s: bug %s", method, bug_id, exc_info=error)
+    text = f"internal error {bug_id}; the service's log has the traceback"
+    await _abort(context, KernelFoundryError(text, id=bug_id), method)
 
 
 async def _abort(context: Any, error: KernelFoundryError, method: str) -> NoReturn:

@@ -5,7 +5,7 @@ Runs nothing. A candidate passes when it has both fenced blocks; its time comes 
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from kernel_foundry.domain.admission import Admission, WorkloadAdmission
 from kernel_foundry.domain.candidate import KernelSource
@@ -22,6 +22,7 @@ from kernel_foundry.domain.evaluation import (
     Correctness,
     Evaluation,
     EvaluationOutcome,
+    Setting,
     StopReason,
     Timing,
     WorkloadResult,
@@ -30,8 +31,17 @@ from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import LEVELS, Measures
 from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.domain.sweep import (
+    ConfigurationResult,
+    ConfigurationTimes,
+    ConfigurationTiming,
+    SweepRequest,
+    Validity,
+)
 from kernel_foundry.domain.task import Task, Tolerance, Workload
 from kernel_foundry.errors import BackendUnavailableError, TaskInvalidError
+from kernel_foundry.plan.configuration import configurations
+from kernel_foundry.plan.parse import parse
 
 _BLOCKS = re.compile(r"```(sycl|cuda)\n(.*?)```.*?```python\n(.*?)```", re.DOTALL)
 
@@ -98,6 +108,7 @@ class FakeEvaluator:
         language, device_code, plan = match.groups()
         source = KernelSource(language=Language(language), device_code=device_code, plan=plan)
         number = int(source.digest[:8], 16)
+        time_ns = _time_ns(request.text, request.configuration)
         return Evaluation(
             candidate=source.digest,
             task=request.task.digest,
@@ -105,7 +116,7 @@ class FakeEvaluator:
             outcome=EvaluationOutcome.PASSED,
             configuration=request.configuration,
             compile=CompileReport(log="", compile_ns=0.0, cached=True, object_bytes=1),
-            workloads=tuple(_result(w, number) for w in request.task.workloads),
+            workloads=tuple(_result(w, time_ns) for w in request.task.workloads),
             measures=Measures(
                 memory=number % LEVELS,
                 algorithm=number // LEVELS % LEVELS,
@@ -113,6 +124,23 @@ class FakeEvaluator:
             ),
             fitness=0.2 + 0.8 * (number % 1000) / 1000,
         )
+
+    async def sweep(self, request: SweepRequest) -> AsyncGenerator[ConfigurationResult, None]:
+        """Yield the configurations that WHERE allows; times follow from the text and the values."""
+        await self._before_evaluate()
+        await self.admit(request.task, request.device)
+        match = _BLOCKS.search(request.text)
+        if match is None:
+            yield _unread()
+            return
+        settings = [
+            tuple(Setting(name=name, value=str(value)) for name, value in configuration.items())
+            for configuration in configurations(parse(match.group(3)))
+        ]
+        tried = _in_order(settings, request)
+        for configuration in tried:
+            await asyncio.sleep(0)
+            yield _swept(request, configuration, len(tried))
 
     async def close(self) -> None:
         """Do nothing: nothing is held."""
@@ -140,21 +168,71 @@ def _admitted(workload: Workload) -> WorkloadAdmission:
 
 
 def _not_extracted(request: EvaluationRequest) -> Evaluation:
-    finding = Finding(
-        kind=FindingKind.EXTRACTION,
-        severity=Severity.ERROR,
-        message="the text has no device code block followed by a python block",
-    )
     return Evaluation(
         candidate=content_digest(request.text),
         task=request.task.digest,
         device=_DEVICE.id,
         outcome=EvaluationOutcome.EXTRACTION_FAILED,
-        findings=(finding,),
+        findings=(_no_blocks(),),
     )
 
 
-def _result(workload: Workload, number: int) -> WorkloadResult:
+def _no_blocks() -> Finding:
+    return Finding(
+        kind=FindingKind.EXTRACTION,
+        severity=Severity.ERROR,
+        message="the text has no device code block followed by a python block",
+    )
+
+
+def _in_order(
+    settings: list[tuple[Setting, ...]], request: SweepRequest
+) -> list[tuple[Setting, ...]]:
+    wanted = [c.settings for c in request.order if c.settings in settings]
+    ordered = dict.fromkeys((*settings[:1], *wanted, *settings))
+    return list(ordered)[: request.max_configurations]
+
+
+def _unread() -> ConfigurationResult:
+    return ConfigurationResult(
+        configuration=(),
+        validity=Validity.COMPILE,
+        outcome=EvaluationOutcome.EXTRACTION_FAILED,
+        times=ConfigurationTimes(),
+        findings=(_no_blocks(),),
+        finished_unix_s=0.0,
+        total=1,
+    )
+
+
+def _swept(
+    request: SweepRequest, configuration: tuple[Setting, ...], total: int
+) -> ConfigurationResult:
+    time_ns = _time_ns(request.text, configuration)
+    return ConfigurationResult(
+        configuration=configuration,
+        validity=Validity.CORRECT,
+        outcome=EvaluationOutcome.PASSED,
+        times=ConfigurationTimes(),
+        timings=tuple(
+            ConfigurationTiming(workload=w.name, timing=_timing(time_ns))
+            for w in request.task.workloads
+            if not w.held_out
+        ),
+        speedup=_BASELINE_NS / time_ns,
+        finished_unix_s=0.0,
+        total=total,
+    )
+
+
+def _time_ns(text: str, configuration: tuple[Setting, ...]) -> float:
+    """Return a time that only the text decides, and each configuration's share of it."""
+    values = [f"{s.name}={s.value}" for s in configuration]
+    number = int(content_digest(text, *values)[:8], 16)
+    return _SOL_NS + number % 1_000_000
+
+
+def _result(workload: Workload, time_ns: float) -> WorkloadResult:
     correctness = Correctness(
         max_abs_error=0.0,
         max_rel_error=0.0,
@@ -170,7 +248,7 @@ def _result(workload: Workload, number: int) -> WorkloadResult:
     return WorkloadResult(
         workload=workload.name,
         correctness=correctness,
-        timing=_timing(_SOL_NS + number % 1_000_000),
+        timing=_timing(time_ns),
         baselines=(_baseline(),),
         sol_ns=_SOL_NS,
     )

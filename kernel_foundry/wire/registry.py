@@ -28,9 +28,10 @@ from kernel_foundry.domain import (
     finding,
     measures,
     request,
+    sweep,
     task,
 )
-from kernel_foundry.evaluator.v1 import capabilities_pb2, evaluation_request_pb2
+from kernel_foundry.evaluator.v1 import capabilities_pb2, evaluation_request_pb2, sweep_pb2
 from kernel_foundry.generator.v1 import proposal_pb2
 
 MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
@@ -77,6 +78,11 @@ MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
         request.Proposal: proposal_pb2.Proposal,
         request.ProposalRequest: proposal_pb2.ProposalRequest,
         request.TokenUsage: proposal_pb2.TokenUsage,
+        sweep.Configuration: sweep_pb2.Configuration,
+        sweep.ConfigurationResult: sweep_pb2.ConfigurationResult,
+        sweep.ConfigurationTimes: sweep_pb2.ConfigurationTimes,
+        sweep.ConfigurationTiming: sweep_pb2.ConfigurationTiming,
+        sweep.SweepRequest: sweep_pb2.SweepRequest,
         task.Size: task_pb2.Size,
         task.Task: task_pb2.Task,
         task.Tolerance: task_pb2.Tolerance,
