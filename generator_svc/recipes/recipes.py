@@ -1,9 +1,9 @@
 """Chooses the recipe that covers a graph."""
 
 from generator_svc.recipes.graph_reader import ReferenceGraph
-from generator_svc.recipes.matmul_recipe import MatmulRecipe
 from generator_svc.recipes.recipe import Recipe
-from generator_svc.recipes.row_recipe import RowRecipe
+from generator_svc.recipes.sycl.matmul_recipe import MatmulRecipe
+from generator_svc.recipes.sycl.row_recipe import RowRecipe
 
 _PRODUCTS = ("aten.linear", "aten.matmul", "aten.mm", "aten.addmm")
 

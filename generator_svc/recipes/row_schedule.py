@@ -21,6 +21,15 @@ class RowPass:
     is_last: bool
     """True for the pass that writes FULL outputs."""
 
+    def wanted(self, outputs: tuple[Value, ...]) -> list[Value]:
+        """Return what the pass computes for each element, of a program with these outputs."""
+        wanted: list[Value] = [r.operand for r in self.reductions]
+        if self.is_last:
+            wanted += [v for v in outputs if v.extent is Extent.FULL]
+        if self.keeps is not None:
+            wanted.append(self.keeps)
+        return wanted
+
 
 def schedule(program: RowProgram, *, keep: bool) -> tuple[RowPass, ...]:
     """Return the passes in order; with `keep`, the costliest value needed again is kept."""

@@ -33,13 +33,15 @@ SHAPES = ((1, 1), (3, 17), (5, 1001), (4, 64))
 def sycl():  # type: ignore[no-untyped-def]
     kind = native.device_kind("sycl")
     device = kind.open_device(0)
-    yield kind, device
+    compiler = kind.open_compiler(0)
+    yield kind, device, compiler
+    compiler.release()
     device.release()
 
 
 def _run(sycl, recipe: Recipe, genome: Genome, model: nn.Module, x: torch.Tensor) -> torch.Tensor:  # type: ignore[no-untyped-def]
     """Compile, bind and run one genome as the evaluator would; return the output."""
-    kind, device = sycl
+    kind, device, compiler = sycl
     code, plan_text = recipe.write(genome)
     plan = plans.parse(plan_text)
     with torch.no_grad():
@@ -63,7 +65,7 @@ def _run(sycl, recipe: Recipe, genome: Genome, model: nn.Module, x: torch.Tensor
     signatures = plans.kernels(code, "sycl", macros)
     kernel_names = [s.name for s in signatures]
     unit = plans.translation_unit(code, macros, native.prelude("sycl"), "sycl")
-    built = device.compile(source=unit, options=[], kernels=kernel_names)
+    built = compiler.compile(source=unit, options=[], kernels=kernel_names)
     program = device.load(code=built.code, kernels=kernel_names)
     bound = plans.bind(
         plan, signatures, names=names, configuration=configuration, device=LIMITS, language="sycl"

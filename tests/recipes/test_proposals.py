@@ -7,8 +7,8 @@ from torch import nn
 from generator_svc.recipes import RecipeUnsupported, propose
 from generator_svc.recipes.genome import read_genome
 from generator_svc.recipes.graph_reader import read_graph
-from generator_svc.recipes.row_genes import FAMILY
-from generator_svc.recipes.row_recipe import RowRecipe
+from generator_svc.recipes.sycl.row_genes import FAMILY
+from generator_svc.recipes.sycl.row_recipe import RowRecipe
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import Elite, Selection
 from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator

@@ -1,9 +1,9 @@
 """The genes of row recipes and what they are expected to measure."""
 
+from generator_svc.recipes.cpp_operations import USES_ERF, USES_EXP
 from generator_svc.recipes.expression import Extent, operations
 from generator_svc.recipes.genome import Expectation, Gene
 from generator_svc.recipes.row_program import RowProgram
-from generator_svc.recipes.sycl_text import USES_ERF, USES_EXP
 
 FAMILY = "rows"
 

@@ -1,8 +1,8 @@
 """Writes the launch plan of a row kernel."""
 
 from generator_svc.recipes.genome import Genome
-from generator_svc.recipes.row_kernel import KERNEL, RowKernel
 from generator_svc.recipes.row_program import RowProgram
+from generator_svc.recipes.sycl.row_kernel import KERNEL, RowKernel
 
 _BLOCKS = (256, 128, 512, 64)
 

@@ -2,10 +2,10 @@
 
 from generator_svc.recipes.genome import Expectation, Gene, Genome
 from generator_svc.recipes.graph_reader import ReferenceGraph
-from generator_svc.recipes.row_genes import EXPECTED, FAMILY, row_genes
-from generator_svc.recipes.row_kernel import RowKernel
-from generator_svc.recipes.row_plan import row_plan
 from generator_svc.recipes.row_program import translate_rows
+from generator_svc.recipes.sycl.row_genes import EXPECTED, FAMILY, row_genes
+from generator_svc.recipes.sycl.row_kernel import RowKernel
+from generator_svc.recipes.sycl.row_plan import row_plan
 
 
 class RowRecipe:

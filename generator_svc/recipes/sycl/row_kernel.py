@@ -1,27 +1,13 @@
 """Emits a row program as one SYCL kernel in the style that a genome chooses."""
 
-from generator_svc.recipes.expression import (
-    Apply,
-    ColumnCount,
-    Extent,
-    Literal,
-    Load,
-    Reduce,
-    Value,
-    operations,
-)
+from generator_svc.recipes.cpp_operations import NEUTRAL, accumulate
+from generator_svc.recipes.expression import Extent, Load, Reduce, Value, operations
 from generator_svc.recipes.genome import Genome
-from generator_svc.recipes.row_loop import VECTOR, RowLoop
 from generator_svc.recipes.row_program import RowProgram
 from generator_svc.recipes.row_schedule import RowPass, schedule
-from generator_svc.recipes.sycl_text import (
-    NEUTRAL,
-    SyclText,
-    accumulate,
-    kernel_head,
-    literal,
-    reduce_over,
-)
+from generator_svc.recipes.row_writer import RowWriter, loaded_tensors
+from generator_svc.recipes.sycl.row_loop import VECTOR, RowLoop
+from generator_svc.recipes.sycl.spelling import SyclText, kernel_head, reduce_over
 
 KERNEL = "fused_rows"
 
@@ -46,9 +32,8 @@ class RowKernel:
         )
         self._keep = self._genes.get("keep", "nothing")
         self._loop = RowLoop(kind=self._genes["loop"], who=self._genes["who"])
-        self._lines: list[str] = []
-        self._rows: dict[Value, str] = {}
-        self._count = 0
+        self._writer = RowWriter(self._spell, self, columns="(float)cols")
+        self._lines = self._writer.lines
         self._type = "float"
 
     def text(self) -> str:
@@ -68,21 +53,7 @@ class RowKernel:
     @property
     def tensors(self) -> tuple[str, ...]:
         """Names of the tensors it reads, in order of its parameters."""
-        found: dict[str, None] = {}
-        seen: set[Value] = set()
-
-        def visit(value: Value) -> None:
-            if value in seen:
-                return
-            seen.add(value)
-            if isinstance(value, Load):
-                found[value.name] = None
-            for argument in value.arguments:
-                visit(argument)
-
-        for value in self._program.values:
-            visit(value)
-        return tuple(found)
+        return loaded_tensors(self._program.values)
 
     @property
     def uses_local(self) -> bool:
@@ -121,7 +92,7 @@ class RowKernel:
         return lines
 
     def _emit_pass(self, row_pass: RowPass) -> None:
-        sums = {r: self._fresh("acc") for r in row_pass.reductions}
+        sums = {r: self._writer.fresh("acc") for r in row_pass.reductions}
         self._prepare_rows(row_pass)
         width = self._loop.accumulators
         for reduction, name in sums.items():
@@ -135,7 +106,8 @@ class RowKernel:
             self._loop.lines(lambda part, kind: self._body(row_pass, sums, part, kind))
         )
         for reduction, name in sums.items():
-            self._rows[reduction] = self._constant(self._total(reduction, name), "row")
+            total = self._writer.constant(self._total(reduction, name))
+            self._writer.define(reduction, total)
 
     def _total(self, reduction: Reduce, name: str) -> str:
         """Add up the accumulators of this work-item, then those of all that share the row."""
@@ -161,16 +133,18 @@ class RowKernel:
         if row_pass.available is not None:
             names[row_pass.available] = self._read(*self._kept())
         for reduction, name in sums.items():
-            element = self._element(reduction.operand, names, lines)
+            element = self._writer.element(reduction.operand, names, lines, kind)
             is_tail = self._is_vector and kind == "float"
             target = f"{name}_tail" if is_tail else f"{name}[{part}]"
             lines.append(accumulate(reduction.kind, target, element))
         if row_pass.is_last:
             for output, value in self._program.outputs:
                 if value.extent is Extent.FULL:
-                    lines.append(self._store(output, self._element(value, names, lines)))
+                    element = self._writer.element(value, names, lines, kind)
+                    lines.append(self._store(output, element))
         if row_pass.keeps is not None:
-            lines.append(self._write(*self._kept(), self._element(row_pass.keeps, names, lines)))
+            element = self._writer.element(row_pass.keeps, names, lines, kind)
+            lines.append(self._write(*self._kept(), element))
         self._type = "float"
         return lines
 
@@ -195,83 +169,27 @@ class RowKernel:
             return f"stream({row}, i, {value}, lines);"
         return self._write(row, "i", value)
 
-    def _element(self, value: Value, names: dict[Value, str], lines: list[str]) -> str:
-        """Return the name of `value` at element i, adding what computes it."""
-        if value in names:
-            return names[value]
-        if value.extent in (Extent.SCALAR, Extent.ROW):
-            return self._row(value)
-        if isinstance(value, Load):
-            is_full = value.extent is Extent.FULL
-            array = f"({value.name}_in + start)" if is_full else f"{value.name}_in"
-            text = self._read(array, "i")
-        else:
-            assert isinstance(value, Apply)
-            operands = [self._element(o, names, lines) for o in value.operands]
-            text = self._spell.apply(value.operation, operands, self._type)
-        names[value] = self._fresh("v")
-        lines.append(f"const {self._type} {names[value]} = {text};")
-        return names[value]
+    def element(self, load: Load) -> str:
+        """Return the present element of a FULL or COLUMN tensor."""
+        return self._read(self._array(load), "i")
+
+    def first(self, load: Load) -> str:
+        """Return the element of such a tensor at the row's first column."""
+        return f"{self._array(load)}[0]"
+
+    def row(self, load: Load) -> str:
+        """Return the element of a ROW or SCALAR tensor."""
+        return f"{load.name}_in[{'row' if load.extent is Extent.ROW else '0'}]"
+
+    def _array(self, load: Load) -> str:
+        is_full = load.extent is Extent.FULL
+        return f"({load.name}_in + start)" if is_full else f"{load.name}_in"
 
     def _prepare_rows(self, row_pass: RowPass) -> None:
         """Compute before the loop what does not change in it."""
-        wanted: list[Value] = [r.operand for r in row_pass.reductions]
-        if row_pass.is_last:
-            wanted += [v for v in self._program.values if v.extent is Extent.FULL]
-        if row_pass.keeps is not None:
-            wanted.append(row_pass.keeps)
-        seen: set[Value] = {row_pass.available} if row_pass.available is not None else set()
-        while wanted:
-            value = wanted.pop()
-            if value in seen:
-                continue
-            seen.add(value)
-            if value.extent in (Extent.SCALAR, Extent.ROW):
-                self._row(value)
-            else:
-                wanted.extend(value.arguments)
-
-    def _row(self, value: Value) -> str:
-        """Return the name of a value that is the same for the whole row."""
-        if value in self._rows:
-            return self._rows[value]
-        if isinstance(value, Literal):
-            return literal(value.number)
-        if isinstance(value, ColumnCount):
-            return "(float)cols"
-        if isinstance(value, Load):
-            text = f"{value.name}_in[{'row' if value.extent is Extent.ROW else '0'}]"
-        elif isinstance(value, Reduce):
-            assert value.kind == "first"
-            text = self._first(value.operand)
-        else:
-            assert isinstance(value, Apply)
-            text = self._row_operation(value)
-        self._rows[value] = self._constant(text, "row")
-        return self._rows[value]
-
-    def _row_operation(self, value: Apply) -> str:
-        return self._spell.apply(value.operation, [self._row(o) for o in value.operands], "float")
-
-    def _first(self, operand: Value) -> str:
-        """Return the operand at the row's first element, as a nested scope would compute it."""
-        lines: list[str] = []
-        name = self._element(operand, {}, lines)
-        first = self._fresh("first")
-        inner = " ".join(lines)
-        self._lines.append(f"float {first}; {{ const int i = 0; {inner} {first} = {name}; }}")
-        return first
+        self._writer.prepare(row_pass.wanted(self._program.values), row_pass.available)
 
     def _emit_row_outputs(self) -> None:
         for output, value in self._program.outputs:
             if value.extent is Extent.ROW:
-                self._lines.append(f"if (lane == 0) {output}_to[row] = {self._row(value)};")
-
-    def _constant(self, text: str, prefix: str) -> str:
-        name = self._fresh(prefix)
-        self._lines.append(f"const float {name} = {text};")
-        return name
-
-    def _fresh(self, prefix: str) -> str:
-        self._count += 1
-        return f"{prefix}{self._count}"
+                self._lines.append(f"if (lane == 0) {output}_to[row] = {self._writer.row(value)};")

@@ -1,6 +1,6 @@
-"""SYCL spellings: operations, literals, kernel heads, and functions that recipes bring along."""
+"""SYCL spellings: operations, kernel heads, and functions that recipes bring along."""
 
-import math
+from generator_svc.recipes.cpp_operations import USES_ERF, USES_EXP, spell
 
 ERF = """\
 template <typename T> static inline T recipe_erf(T x) {  // rational, float32 accuracy
@@ -73,46 +73,16 @@ static inline vec16 recipe_scaled(vec16 p, vec16 shifted) {
 }
 """
 
-_TEMPLATES = {
-    "add": "({0} + {1})",
-    "sub": "({0} - {1})",
-    "mul": "({0} * {1})",
-    "div": "({0} / {1})",
-    "max": "({T}({0}) > {T}({1}) ? {T}({0}) : {T}({1}))",
-    "min": "({T}({0}) < {T}({1}) ? {T}({0}) : {T}({1}))",
-    "pow": "__builtin_elementwise_pow({T}({0}), {T}({1}))",
-    "neg": "(-{0})",
-    "abs": "__builtin_elementwise_abs({0})",
-    "sqrt": "__builtin_elementwise_sqrt({0})",
-    "rsqrt": "(1.0f / __builtin_elementwise_sqrt({0}))",
-    "log": "__builtin_elementwise_log({0})",
-    "tanh": "(1.0f - 2.0f / (1.0f + {exp}(2.0f * {0})))",
-    "exp": "{exp}({0})",
-    "erf": "{erf}({0})",
-    "sigmoid": "(1.0f / (1.0f + {exp}(-{0})))",
-    "silu": "({0} / (1.0f + {exp}(-{0})))",
-    "gelu": "(0.5f * {0} * (1.0f + {erf}({0} * 0.70710678f)))",
-    # 0.5 * (1 + tanh(z)) is the sigmoid of 2 z.
-    "gelu_tanh": "({0} / (1.0f + {exp}(-1.59576912f * ({0} + 0.044715f * {0} * {0} * {0}))))",
-    # log(1 + e^x) = max(x, 0) + log(1 + e^-|x|), which overflows nowhere.
-    "softplus": "(__builtin_elementwise_max({T}({0}), {T}(0.0f)) + "
-    "__builtin_elementwise_log(1.0f + {exp}(-__builtin_elementwise_abs({0}))))",
+_NAMES = {
+    "abs": "__builtin_elementwise_abs",
+    "sqrt": "__builtin_elementwise_sqrt",
+    "log": "__builtin_elementwise_log",
+    "fmax": "__builtin_elementwise_max",
+    "pow": "__builtin_elementwise_pow",
 }
-
-USES_EXP = frozenset({"exp", "sigmoid", "silu", "softplus", "tanh", "gelu_tanh"})
-"""Operations that call the exponential."""
-
-USES_ERF = frozenset({"erf", "gelu"})
-"""Operations that call the error function."""
 
 _REDUCERS = {"sum": "sycl::plus<float>()", "max": "sycl::maximum<float>()",
              "min": "sycl::minimum<float>()"}  # fmt: skip
-
-NEUTRAL = {"sum": "0.0f", "max": "-INFINITY", "min": "INFINITY"}
-"""Neutral element of each reduction."""
-
-_COMBINE = {"sum": "{0} += {1};", "max": "{0} = {1} > {0} ? {1} : {0};",
-            "min": "{0} = {1} < {0} ? {1} : {0};"}  # fmt: skip
 
 
 class SyclText:
@@ -127,13 +97,14 @@ class SyclText:
     def __init__(self, *, polynomial_exp: bool, polynomial_erf: bool, is_vector: bool) -> None:
         self._is_vector = is_vector
         self._names = {
+            **_NAMES,
             "exp": "recipe_exp" if polynomial_exp else "__builtin_elementwise_exp",
             "erf": "recipe_erf" if polynomial_erf or is_vector else "sycl::erf",
         }
 
     def apply(self, operation: str, operands: list[str], element_type: str) -> str:
         """Return the expression of an operation on values of `element_type`."""
-        return _TEMPLATES[operation].format(*operands, T=element_type, **self._names)
+        return spell(operation, operands, element_type, self._names)
 
     def functions(self, used: frozenset[str]) -> str:
         """Return the types and functions that the operations in `used` need."""
@@ -143,20 +114,6 @@ class SyclText:
         if used & USES_ERF and self._names["erf"] == "recipe_erf":
             text += ERF
         return text
-
-
-def literal(number: float) -> str:
-    """Return a float literal."""
-    if math.isnan(number):
-        return "NAN"
-    if math.isinf(number):
-        return "INFINITY" if number > 0 else "-INFINITY"
-    return f"({float(number)!r}f)" if number < 0 else f"{float(number)!r}f"
-
-
-def accumulate(kind: str, accumulator: str, value: str) -> str:
-    """Return the statement that takes `value` into `accumulator`."""
-    return _COMBINE[kind].format(accumulator, value)
 
 
 def reduce_over(group: str, kind: str, value: str) -> str:

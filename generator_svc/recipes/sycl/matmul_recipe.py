@@ -1,11 +1,12 @@
 """The recipe for a matrix product with a pointwise epilogue."""
 
-from generator_svc.recipes.expression import Apply, Extent, Literal, Load, Value, operations
+from generator_svc.recipes.expression import Extent, Load, operations
 from generator_svc.recipes.genome import Expectation, Gene, Genome
 from generator_svc.recipes.graph_reader import ReferenceGraph
 from generator_svc.recipes.matmul_program import PRODUCT, MatmulProgram, translate_matmul
-from generator_svc.recipes.matmul_text import BODIES, KERNEL, TILE
-from generator_svc.recipes.sycl_text import VECTOR_TYPES, SyclText, literal
+from generator_svc.recipes.row_writer import RowWriter, loaded_tensors
+from generator_svc.recipes.sycl.matmul_text import BODIES, KERNEL, TILE
+from generator_svc.recipes.sycl.spelling import VECTOR_TYPES, SyclText
 from generator_svc.recipes.unsupported import RecipeUnsupported
 
 _EXPECTED = Expectation(
@@ -77,40 +78,35 @@ class _Epilogue:
     """The function that finishes an element, and the tensors it reads."""
 
     def __init__(self, program: MatmulProgram) -> None:
-        self.tensors: list[str] = []
-        self._lines: list[str] = []
-        self._names: dict[Value, str] = {}
-        self._spell = SyclText(polynomial_exp=False, polynomial_erf=False, is_vector=False)
-        result = self._visit(program.value)
+        self.tensors = tuple(n for n in loaded_tensors((program.value,)) if n != PRODUCT)
+        spell = SyclText(polynomial_exp=False, polynomial_erf=False, is_vector=False)
+        writer = RowWriter(spell, self, columns="")
+        lines: list[str] = []
+        result = writer.element(program.value, {}, lines)
         arguments = "".join(f", const float* {t}_in" for t in self.tensors)
-        body = "".join(f"  {line}\n" for line in self._lines)
-        functions = self._spell.functions(operations((program.value,)))
+        body = "".join(f"  {line}\n" for line in (*writer.lines, *lines))
+        functions = spell.functions(operations((program.value,)))
         self.function = (
             f"{functions}static inline float finish(float {PRODUCT}, size_t at, int n{arguments}) "
             f"{{\n  (void)at, (void)n;\n{body}  return {result};\n}}\n"
         )
         self.call = "".join(f", {t}_in" for t in self.tensors)
 
-    def _visit(self, value: Value) -> str:
-        if value in self._names:
-            return self._names[value]
-        if isinstance(value, Literal):
-            return literal(value.number)
-        if isinstance(value, Load):
-            if value.name == PRODUCT:
-                return PRODUCT
-            if value.name not in self.tensors:
-                self.tensors.append(value.name)
-            index = {Extent.FULL: "at", Extent.COLUMN: "n", Extent.SCALAR: "0"}
-            text = f"{value.name}_in[{index[value.extent]}]"
-        elif isinstance(value, Apply):
-            operands = [self._visit(o) for o in value.operands]
-            text = self._spell.apply(value.operation, operands, "float")
-        else:
-            raise RecipeUnsupported("an epilogue that is not pointwise")
-        self._names[value] = f"e{len(self._names)}"
-        self._lines.append(f"const float {self._names[value]} = {text};")
-        return self._names[value]
+    def element(self, load: Load) -> str:
+        """Return the present element of a FULL or COLUMN tensor."""
+        if load.name == PRODUCT:
+            return PRODUCT
+        return f"{load.name}_in[{'at' if load.extent is Extent.FULL else 'n'}]"
+
+    def first(self, load: Load) -> str:
+        """Refuse: an epilogue has no rows."""
+        raise RecipeUnsupported(f"the first element of {load.name} after a matrix product")
+
+    def row(self, load: Load) -> str:
+        """Return a scalar tensor's element."""
+        if load.extent is not Extent.SCALAR:
+            raise RecipeUnsupported(f"{load.name}, one value a row, after a matrix product")
+        return f"{load.name}_in[0]"
 
 
 def _plan(program: MatmulProgram, genome: Genome, tensors: list[str], layout: str) -> str:

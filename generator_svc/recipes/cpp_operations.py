@@ -1,0 +1,87 @@
+"""C++ of operations, literals and accumulations, shared by the languages.
+
+Knows no language: each gives the names of its functions.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Protocol
+
+_TEMPLATES = {
+    "add": "({0} + {1})",
+    "sub": "({0} - {1})",
+    "mul": "({0} * {1})",
+    "div": "({0} / {1})",
+    "max": "({T}({0}) > {T}({1}) ? {T}({0}) : {T}({1}))",
+    "min": "({T}({0}) < {T}({1}) ? {T}({0}) : {T}({1}))",
+    "pow": "{pow}({T}({0}), {T}({1}))",
+    "neg": "(-{0})",
+    "abs": "{abs}({0})",
+    "sqrt": "{sqrt}({0})",
+    "rsqrt": "(1.0f / {sqrt}({0}))",
+    "log": "{log}({0})",
+    "tanh": "(1.0f - 2.0f / (1.0f + {exp}(2.0f * {0})))",
+    "exp": "{exp}({0})",
+    "erf": "{erf}({0})",
+    "sigmoid": "(1.0f / (1.0f + {exp}(-{0})))",
+    "silu": "({0} / (1.0f + {exp}(-{0})))",
+    "gelu": "(0.5f * {0} * (1.0f + {erf}({0} * 0.70710678f)))",
+    # 0.5 * (1 + tanh(z)) is the sigmoid of 2 z.
+    "gelu_tanh": "({0} / (1.0f + {exp}(-1.59576912f * ({0} + 0.044715f * {0} * {0} * {0}))))",
+    # log(1 + e^x) = max(x, 0) + log(1 + e^-|x|), which overflows nowhere.
+    "softplus": "({fmax}({T}({0}), {T}(0.0f)) + {log}(1.0f + {exp}(-{abs}({0}))))",
+}
+
+USES_EXP = frozenset({"exp", "sigmoid", "silu", "softplus", "tanh", "gelu_tanh", "exp_sum"})
+"""Operations and reductions that call the exponential."""
+
+USES_ERF = frozenset({"erf", "gelu"})
+"""Operations that call the error function."""
+
+NEUTRAL = {"sum": "0.0f", "max": "-INFINITY", "min": "INFINITY"}
+"""Neutral element of each reduction."""
+
+_COMBINE = {"sum": "{0} += {1};", "max": "{0} = {1} > {0} ? {1} : {0};",
+            "min": "{0} = {1} < {0} ? {1} : {0};"}  # fmt: skip
+
+
+class Spelling(Protocol):
+    """How a language writes an operation."""
+
+    def apply(self, operation: str, operands: list[str], element_type: str) -> str:
+        """Return the expression of an operation on values of `element_type`."""
+        ...
+
+
+def spell(
+    operation: str,
+    operands: list[str],
+    element_type: str,
+    names: Mapping[str, str],
+    own: Mapping[str, str] | None = None,
+) -> str:
+    """Return the expression of an operation.
+
+    Args:
+        operation: Its name in the expression graph.
+        operands: Their texts.
+        element_type: C++ type of the operands.
+        names: The language's functions: exp, erf, log, sqrt, abs, fmax, pow.
+        own: Templates that the language has better ones of.
+    """
+    template = (own or {}).get(operation, _TEMPLATES[operation])
+    return template.format(*operands, T=element_type, **names)
+
+
+def literal(number: float) -> str:
+    """Return a float literal."""
+    if math.isnan(number):
+        return "NAN"
+    if math.isinf(number):
+        return "INFINITY" if number > 0 else "-INFINITY"
+    return f"({float(number)!r}f)" if number < 0 else f"{float(number)!r}f"
+
+
+def accumulate(kind: str, accumulator: str, value: str) -> str:
+    """Return the statement that takes `value` into `accumulator`."""
+    return _COMBINE[kind].format(accumulator, value)

@@ -1,0 +1,1 @@
+"""CUDA kernels of the recipes: vector loads, registers, warp shuffles, register tiles."""

@@ -1,0 +1,1 @@
+"""SYCL kernels of the recipes: styles that differ in speed on CPU devices."""
