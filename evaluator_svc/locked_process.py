@@ -1,4 +1,4 @@
-"""The first steps of every builder and runner: connect, lock in, open the device, say so.
+"""The first steps of every builder and runner: connect, lock in, open what it needs, say so.
 
 Runs in the child, before any candidate is near. Knows nothing of what the process does next.
 """
@@ -9,13 +9,13 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 from evaluator_svc.channel import Channel, ChannelClosedError
 from evaluator_svc.conversation import Conversation
 from evaluator_svc.messages import Configure, Failed, Ready
 from evaluator_svc.sandbox.confinement import confine, is_sufficient
-from kernel_foundry.domain.device import DeviceSpec
+from kernel_foundry.domain.device import DeviceSpec, IsolationReport, UnitLimits
 from kernel_foundry.domain.language import Language
 from kernel_foundry.errors import IsolationUnavailableError
 
@@ -32,25 +32,93 @@ class OpenDevice:
     device: Any
     """The module's `Device`."""
 
+    def release(self) -> None:
+        """Give the device up."""
+        self.device.release()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenCompiler:
+    """A compiler that this process has opened; no device is needed for some."""
+
+    compiler: Any
+    """A native `Compiler`."""
+
+    def release(self) -> None:
+        """A compiler holds nothing that has to be given up."""
+
+
+class _Opened(Protocol):
+    def release(self) -> None: ...
+
+
+T = TypeVar("T", bound=_Opened)
+
 
 def connect() -> Conversation:
     """Return the conversation with the supervisor; its descriptor is the only argument."""
-    connection = socket.socket(fileno=int(sys.argv[1]))
+    return converse(int(sys.argv[1]))
+
+
+def converse(descriptor: int) -> Conversation:
+    """Return the conversation over a connected socket, which it owns from now on."""
+    connection = socket.socket(fileno=descriptor)
     return Conversation(Channel(connection, accepts_descriptors=True))
 
 
-def serve(work: Callable[[Conversation, OpenDevice], None]) -> None:
-    """Lock this process in, open the device, then do `work`; ends the process.
+def serve_runner(
+    work: Callable[[Conversation, OpenDevice], None], conversation: Conversation
+) -> None:
+    """Lock this process in with an open device, then do `work`; ends the process."""
 
-    Ends with `os._exit`: a device runtime's own clean-up at exit may abort a process.
-    """
-    conversation = connect()
+    def begin() -> OpenDevice | None:
+        configure: Configure = conversation.receive(Configure).message
+        # The CUDA driver needs a socket to start; all that a candidate brings comes later.
+        return _begin(
+            conversation,
+            configure,
+            open_it=lambda: _open_device(configure),
+            describe=lambda opened: {
+                "device": describe_device(opened.device, configure.kind, configure.index),
+                "device_count": opened.module.device_count(),
+            },
+            opens_first=configure.kind == "cuda",
+        )
+
+    _serve(work, begin, conversation)
+
+
+def serve_builder(
+    work: Callable[[Conversation, OpenCompiler], None], conversation: Conversation
+) -> None:
+    """Lock this process in with an open compiler, then do `work`; ends the process."""
+
+    def begin() -> OpenCompiler | None:
+        configure: Configure = conversation.receive(Configure).message
+        return _begin(
+            conversation,
+            configure,
+            open_it=lambda: _open_compiler(configure),
+            describe=lambda opened: {"compiler_version": opened.compiler.compiler_version},
+            # Without an architecture the driver is asked for it.
+            opens_first=configure.kind == "cuda" and not configure.architecture,
+        )
+
+    _serve(work, begin, conversation)
+
+
+def _serve(
+    work: Callable[[Conversation, T], None],
+    begin: Callable[[], T | None],
+    conversation: Conversation,
+) -> None:
+    """Ends with `os._exit`: a device runtime's own clean-up at exit may abort a process."""
     code = 0
     try:
-        opened = _open(conversation)
+        opened = begin()
         if opened is not None:
             work(conversation, opened)
-            opened.device.release()
+            opened.release()
     except ChannelClosedError:
         pass  # The supervisor is gone, or has no use for this process.
     except BaseException:  # noqa: BLE001  the supervisor keeps stderr
@@ -60,40 +128,66 @@ def serve(work: Callable[[Conversation, OpenDevice], None]) -> None:
     os._exit(code)
 
 
-def _open(conversation: Conversation) -> OpenDevice | None:
-    configure: Configure = conversation.receive(Configure).message
+def _begin(
+    conversation: Conversation,
+    configure: Configure,
+    *,
+    open_it: Callable[[], T],
+    describe: Callable[[T], dict[str, Any]],
+    opens_first: bool,
+) -> T | None:
+    """Lock in and open, in the order that the device kind wants; tell the supervisor."""
+    opened: T | str = ""
+    if opens_first:
+        opened = _attempt(open_it)
     isolation = confine(configure.confinement, outer=configure.outer)
     if not is_sufficient(isolation) and not configure.unsandboxed:
-        missing = "; ".join(isolation.missing)
-        error = IsolationUnavailableError(
-            f"nothing locks candidates in on this host ({missing}); allow running without a "
-            "sandbox explicitly, or install bubblewrap",
-            missing=missing,
-        )
-        conversation.send(Failed.of(error))
+        conversation.send(Failed.of(_not_locked(isolation)))
         return None
-    # Only now, and only here: what it loads must already be locked in.
+    if not opens_first:
+        opened = _attempt(open_it)
+    facts: dict[str, Any] = {"device": None}
+    if isinstance(opened, str):
+        facts["unavailable"] = opened
+    else:
+        facts |= describe(opened)
+    conversation.send(Ready(process_id=os.getpid(), isolation=isolation, **facts))
+    return None if isinstance(opened, str) else opened
+
+
+def _attempt(open_it: Callable[[], T]) -> T | str:
+    """Return what was opened, or why it was not."""
+    # Here and not at the top: what it loads must be locked in, where the driver allows it.
     import kernel_foundry_native as native
 
-    process_id = os.getpid()
     try:
-        module = native.device_kind(configure.kind)
-        device = module.open_device(configure.index)
+        return open_it()
     except native.NativeError as error:
-        ready = Ready(
-            process_id=process_id, isolation=isolation, device=None, unavailable=str(error)
-        )
-        conversation.send(ready)
-        return None
-    spec = describe_device(device, configure.kind, configure.index)
-    ready = Ready(
-        process_id=process_id,
-        isolation=isolation,
-        device=spec,
-        compiler_version=device.compiler_version,
+        return str(error) or type(error).__name__
+
+
+def _not_locked(isolation: IsolationReport) -> IsolationUnavailableError:
+    missing = "; ".join(isolation.missing)
+    return IsolationUnavailableError(
+        f"nothing locks candidates in on this host ({missing}); allow running without a "
+        "sandbox explicitly, or install bubblewrap",
+        missing=missing,
     )
-    conversation.send(ready)
-    return OpenDevice(module=module, device=device)
+
+
+def _open_device(configure: Configure) -> OpenDevice:
+    import kernel_foundry_native as native
+
+    module = native.device_kind(configure.kind)
+    return OpenDevice(module=module, device=module.open_device(configure.index))
+
+
+def _open_compiler(configure: Configure) -> OpenCompiler:
+    import kernel_foundry_native as native
+
+    module = native.device_kind(configure.kind)
+    compiler = module.open_compiler(configure.index, configure.architecture)
+    return OpenCompiler(compiler=compiler)
 
 
 def describe_device(device: Any, kind: str, index: int) -> DeviceSpec:
@@ -102,7 +196,7 @@ def describe_device(device: Any, kind: str, index: int) -> DeviceSpec:
     preferred = _PREFERRED_SUB_GROUP if _PREFERRED_SUB_GROUP in sizes else max(sizes, default=1)
     return DeviceSpec(
         id=f"{kind}:{index}",
-        language=Language.SYCL,
+        language=Language.CUDA if kind == "cuda" else Language.SYCL,
         name=device.name,
         vendor=device.vendor,
         architecture=device.architecture,
@@ -113,4 +207,15 @@ def describe_device(device: Any, kind: str, index: int) -> DeviceSpec:
         shared_bytes=device.shared_bytes,
         memory_bytes=device.memory_bytes,
         cache_bytes=device.cache_bytes,
+        unit_limits=_unit_limits(device),
+    )
+
+
+def _unit_limits(device: Any) -> UnitLimits | None:
+    limits = device.unit_limits
+    if limits is None:
+        return None
+    registers, shared_bytes, work_items, groups = limits
+    return UnitLimits(
+        registers=registers, shared_bytes=shared_bytes, work_items=work_items, groups=groups
     )

@@ -42,7 +42,7 @@ def _compile(opened: OpenDevice, unit: TranslationUnit) -> tuple[Compiled, bytes
     import kernel_foundry_native as native
 
     try:
-        built = opened.device.compile(
+        built = opened.compiler.compile(
             source=unit.source, options=list(unit.options), kernels=list(unit.kernels)
         )
     except native.CompileError as error:

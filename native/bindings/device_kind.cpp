@@ -2,10 +2,14 @@
 
 #include <pybind11/stl.h>
 
+#include <array>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "compiler.hpp"
 #include "errors.hpp"
 #include "launches.hpp"
 #include "measurement.hpp"
@@ -17,40 +21,102 @@ namespace {
 
 using Unlocked = py::call_guard<py::gil_scoped_release>;
 
-void bind_device(py::module_& m) {
-  py::classh<ObjectCode>(m, "ObjectCode", py::module_local(), "Built code for any process.")
-      .def_property_readonly("code", [](const ObjectCode& o) { return py::bytes(o.code); })
-      .def_property_readonly("log",
-                             [](const ObjectCode& o) {
-                               return py::reinterpret_steal<py::str>(PyUnicode_DecodeUTF8(
-                                   o.log.data(), static_cast<Py_ssize_t>(o.log.size()), "replace"));
-                             })
-      .def_readonly("build_ns", &ObjectCode::build_ns);
+std::vector<std::tuple<std::string, std::size_t, std::size_t, std::size_t, std::size_t>>
+resources_of(const Program& program) {
+  std::vector<std::tuple<std::string, std::size_t, std::size_t, std::size_t, std::size_t>> rows;
+  for (const KernelResources& r : program.resources()) {
+    rows.emplace_back(r.name, r.registers, r.shared_bytes, r.local_bytes, r.max_block);
+  }
+  return rows;
+}
 
+void bind_loaded(py::module_& m) {
   py::classh<Program>(m, "Program", py::module_local(), "Kernels loaded on a device.")
-      .def_property_readonly("kernel_names", &Program::kernel_names);
+      .def_property_readonly("kernel_names", &Program::kernel_names)
+      .def_property_readonly("resources", &resources_of);
 
   py::classh<Buffer>(m, "Buffer", py::module_local(), "Memory of the device.")
       .def_property_readonly("address", &Buffer::address)
       .def_property_readonly("size_bytes", &Buffer::size_bytes);
 
+  py::classh<SharedMemory>(m, "SharedMemory", py::module_local(),
+                           "Device memory that another process opens by its handle.")
+      .def_property_readonly("address", &SharedMemory::address)
+      .def_property_readonly("size_bytes", &SharedMemory::size_bytes)
+      .def_property_readonly("handle",
+                             [](const SharedMemory& memory) { return py::bytes(memory.handle()); })
+      .def("close", &SharedMemory::close, Unlocked(), "Give it back; idempotent.");
+}
+
+std::optional<std::array<std::size_t, 4>> unit_limits_of(const Device& device) {
+  const auto& limits = device.facts().unit_limits;
+  if (!limits) return std::nullopt;
+  return std::array{limits->registers, limits->shared_bytes, limits->work_items, limits->groups};
+}
+
+// Python's `fill` and `copy` are complete when they return, whatever the device queues.
+void fill_and_wait(Device& device, std::uintptr_t address, std::size_t size_bytes,
+                   unsigned char byte) {
+  device.fill(address, size_bytes, byte);
+  device.wait();
+}
+
+void copy_and_wait(Device& device, std::uintptr_t to, std::uintptr_t from, std::size_t size_bytes) {
+  device.copy(to, from, size_bytes);
+  device.wait();
+}
+
+Comparison compare_outputs(Device& device, std::uintptr_t actual, std::uintptr_t expected,
+                           std::string dtype, std::size_t count, double rtol, double atol,
+                           std::uintptr_t scale, std::size_t groups, std::size_t inner) {
+  return device.compare(actual, expected,
+                        {std::move(dtype), count, rtol, atol, scale, groups, inner});
+}
+
+void bind_device_memory(py::classh<Device>& device) {
+  device.def("allocate", &Device::allocate, py::arg("size_bytes"), Unlocked())
+      .def("fill", &fill_and_wait, py::arg("address"), py::arg("size_bytes"), py::arg("byte"),
+           Unlocked())
+      .def("copy", &copy_and_wait, py::arg("to"), py::arg("from_"), py::arg("size_bytes"),
+           Unlocked(), "Copy between addresses that do not overlap.")
+      .def("create_shared", &Device::create_shared, py::arg("size_bytes"), Unlocked())
+      .def(
+          "open_shared",
+          [](Device& device, const py::bytes& handle, std::size_t size_bytes) {
+            const std::string bytes = handle;
+            const py::gil_scoped_release unlocked;
+            return device.open_shared(bytes, size_bytes);
+          },
+          py::arg("handle"), py::arg("size_bytes"))
+      .def("compare", &compare_outputs, py::kw_only(), py::arg("actual"), py::arg("expected"),
+           py::arg("dtype"), py::arg("count"), py::arg("rtol"), py::arg("atol"),
+           py::arg("scale") = 0, py::arg("groups") = 1, py::arg("inner") = 1, Unlocked(),
+           "Compare every element; `scale` is the address of `groups` float32 values or 0.")
+      .def("same_bytes", &Device::same_bytes, py::arg("a"), py::arg("b"), py::arg("size_bytes"),
+           Unlocked());
+}
+
+void bind_device(py::module_& m) {
   auto fact = [](auto member) {
     return [member](const Device& device) { return device.facts().*member; };
   };
-  py::classh<Device>(m, "Device", py::module_local(), "An open device.")
-      .def_property_readonly("name", fact(&DeviceFacts::name))
+  py::classh<Device> device(m, "Device", py::module_local(), "An open device.");
+  device.def_property_readonly("name", fact(&DeviceFacts::name))
       .def_property_readonly("vendor", fact(&DeviceFacts::vendor))
       .def_property_readonly("architecture", fact(&DeviceFacts::architecture))
       .def_property_readonly("driver_version", fact(&DeviceFacts::driver_version))
-      .def_property_readonly("compiler_version", fact(&DeviceFacts::compiler_version))
       .def_property_readonly("compute_units", fact(&DeviceFacts::compute_units))
       .def_property_readonly("sub_group_sizes", fact(&DeviceFacts::sub_group_sizes))
       .def_property_readonly("max_block", fact(&DeviceFacts::max_block))
       .def_property_readonly("shared_bytes", fact(&DeviceFacts::shared_bytes))
       .def_property_readonly("memory_bytes", fact(&DeviceFacts::memory_bytes))
       .def_property_readonly("cache_bytes", fact(&DeviceFacts::cache_bytes))
-      .def("compile", &Device::compile, py::kw_only(), py::arg("source"), py::arg("options"),
-           py::arg("kernels"), Unlocked(), "Build source text; raises CompileError.")
+      .def_property_readonly("unit_limits", &unit_limits_of)
+      .def_property_readonly("uuid", fact(&DeviceFacts::uuid))
+      .def_property_readonly("stream", &Device::stream)
+      .def_property_readonly("is_host_memory", &Device::is_host_memory)
+      .def_property_readonly("times_by_events", &Device::times_by_events)
+      .def_property_readonly("event_overhead_ns", &Device::event_overhead_ns)
       .def(
           "load",
           [](Device& device, const py::bytes& code, const std::vector<std::string>& kernels) {
@@ -59,23 +125,25 @@ void bind_device(py::module_& m) {
             return device.load(text, kernels);
           },
           py::kw_only(), py::arg("code"), py::arg("kernels"), "Load built code; raises LoadError.")
-      .def("allocate", &Device::allocate, py::arg("size_bytes"), Unlocked())
-      .def("fill", &Device::fill, py::arg("address"), py::arg("size_bytes"), py::arg("byte"),
-           Unlocked())
-      .def("copy", &Device::copy, py::arg("to"), py::arg("from_"), py::arg("size_bytes"),
-           Unlocked(), "Copy between addresses that do not overlap.")
+      .def("synchronize", &Device::wait, Unlocked(), "Wait; raises LaunchError.")
       .def("release", &Device::release, Unlocked(), "Drop queue and context before exit.");
+  bind_device_memory(device);
 }
 
 }  // namespace
 
-void bind_device_kind(py::module_& m, OpenDevice open, CountDevices count) {
+void bind_device_kind(py::module_& m, const KindFunctions& kind) {
+  py::module_::import("kernel_foundry_native._core");  // it binds what `compare` returns
   bind_errors();
   bind_measurement(m);
+  bind_compiler(m);
+  bind_loaded(m);
   bind_device(m);
   bind_launches(m);
-  m.def("device_count", count, Unlocked());
-  m.def("open_device", open, py::arg("index") = 0, Unlocked());
+  m.def("device_count", kind.count_devices, Unlocked());
+  m.def("open_device", kind.open_device, py::arg("index") = 0, Unlocked());
+  m.def("open_compiler", kind.open_compiler, py::arg("index") = 0, py::arg("architecture") = "",
+        Unlocked());
 }
 
 }  // namespace kernel_foundry

@@ -9,13 +9,29 @@ namespace py = pybind11;
 namespace kernel_foundry {
 namespace {
 
-void raise(const char* name, const std::exception& error) {
+py::object instance(const char* name, const std::exception& error) {
   const py::object type = py::module_::import("kernel_foundry_native.errors").attr(name);
   // A compiler log may hold bytes that are no UTF-8.
   const auto text = py::reinterpret_steal<py::object>(PyUnicode_DecodeUTF8(
       error.what(), static_cast<Py_ssize_t>(std::char_traits<char>::length(error.what())),
       "replace"));
-  PyErr_SetObject(type.ptr(), text.ptr());
+  return type(text);
+}
+
+void raise(const py::object& error) {
+  PyErr_SetObject(py::type::handle_of(error).ptr(), error.ptr());
+}
+
+void raise(const char* name, const std::exception& error) { raise(instance(name, error)); }
+
+const char* name_of(LaunchFault fault) {
+  switch (fault) {
+  case LaunchFault::illegal_access: return "illegal_access";
+  case LaunchFault::resources: return "resources";
+  case LaunchFault::invalid: return "invalid";
+  case LaunchFault::other: break;
+  }
+  return "other";
 }
 
 }  // namespace
@@ -31,7 +47,9 @@ void bind_errors() {
     } catch (const LoadError& error) {
       raise("LoadError", error);
     } catch (const LaunchError& error) {
-      raise("LaunchError", error);
+      py::object launch_error = instance("LaunchError", error);
+      launch_error.attr("kind") = name_of(error.fault());
+      raise(launch_error);
     } catch (const DriverError& error) {
       raise("DriverError", error);
     }

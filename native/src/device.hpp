@@ -4,32 +4,72 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "compare.hpp"
+#include "error.hpp"
+
 namespace kernel_foundry {
+
+// What one compute unit has for all work-groups on it.
+struct UnitLimits {
+  std::size_t registers = 0;
+  std::size_t shared_bytes = 0;
+  std::size_t work_items = 0;
+  std::size_t groups = 0;
+};
 
 struct DeviceFacts {
   std::string name;
   std::string vendor;
   std::string architecture;
   std::string driver_version;
-  std::string compiler_version;
   std::size_t compute_units = 0;
   std::vector<std::size_t> sub_group_sizes;
   std::size_t max_block = 0;
   std::size_t shared_bytes = 0;
   std::size_t memory_bytes = 0;
   std::size_t cache_bytes = 0;  // last level
+  std::optional<UnitLimits> unit_limits;
+  std::string uuid;  // empty where there is none
 };
 
 // Object code that another process can load, and what the compiler said.
 struct ObjectCode {
   std::string code;
+  std::string assembly;  // for reading only; empty where the code itself is read
   std::string log;
   double build_ns = 0;
+};
+
+// Source text to object code; needs no device where the kind's compiler needs none.
+class Compiler {
+ public:
+  virtual ~Compiler() = default;
+  [[nodiscard]] virtual const std::string& architecture() const noexcept = 0;
+  // Changes whenever the same source may build to other code.
+  [[nodiscard]] virtual const std::string& version() const noexcept = 0;
+  // Throws CompileError with the log.
+  [[nodiscard]] virtual ObjectCode compile(const std::string& source,
+                                           const std::vector<std::string>& options,
+                                           const std::vector<std::string>& kernels) = 0;
+  // Drop what the driver must not see at the end of the process.
+  virtual void release() noexcept {}
+};
+
+// What the driver says of a loaded kernel.
+struct KernelResources {
+  std::string name;
+  std::size_t registers = 0;     // of a work-item
+  std::size_t shared_bytes = 0;  // static
+  std::size_t local_bytes = 0;   // of a work-item: spills and arrays
+  std::size_t max_block = 0;
 };
 
 // Kernels loaded on a device, which outlives them.
@@ -37,6 +77,8 @@ class Program {
  public:
   virtual ~Program() = default;
   [[nodiscard]] virtual const std::vector<std::string>& kernel_names() const noexcept = 0;
+  // Empty where the driver does not say.
+  [[nodiscard]] virtual std::vector<KernelResources> resources() const { return {}; }
 };
 
 // Memory of the device; on the CPU its address is a plain pointer.
@@ -45,6 +87,23 @@ class Buffer {
   virtual ~Buffer() = default;
   [[nodiscard]] virtual std::uintptr_t address() const noexcept = 0;
   [[nodiscard]] virtual std::size_t size_bytes() const noexcept = 0;
+};
+
+// Device memory that another process can open by its handle.
+class SharedMemory {
+ public:
+  virtual ~SharedMemory() = default;
+  [[nodiscard]] virtual std::uintptr_t address() const noexcept = 0;
+  [[nodiscard]] virtual std::size_t size_bytes() const noexcept = 0;
+  [[nodiscard]] virtual const std::string& handle() const noexcept = 0;  // bytes
+  virtual void close() noexcept = 0;                                     // idempotent
+};
+
+// Queued work that was recorded once and is queued again as a whole.
+class Graph {
+ public:
+  virtual ~Graph() = default;
+  virtual void launch() = 0;  // throws LaunchError
 };
 
 struct BufferArgument {
@@ -80,29 +139,68 @@ class Device {
   virtual ~Device() = default;
   [[nodiscard]] virtual const DeviceFacts& facts() const noexcept = 0;
 
-  // Throws CompileError with the log.
-  [[nodiscard]] virtual ObjectCode compile(const std::string& source,
-                                           const std::vector<std::string>& options,
-                                           const std::vector<std::string>& kernels) = 0;
   // Throws LoadError.
   [[nodiscard]] virtual std::shared_ptr<Program> load(const std::string& code,
                                                       const std::vector<std::string>& kernels) = 0;
   [[nodiscard]] virtual std::unique_ptr<Buffer> allocate(std::size_t size_bytes) = 0;
 
-  // Queue work in order; both throw LaunchError.
+  // Queue work in order; all throw LaunchError. Work on host memory is done when they return.
   virtual void enqueue(const Launch& launch, const std::vector<std::uintptr_t>& addresses) = 0;
   virtual void clear(std::uintptr_t address, std::size_t size_bytes) = 0;
-  virtual void wait() = 0;  // throws LaunchError for what failed on the way
-  // From the start of the first to the end of the last kernel since the wait before; else NaN.
-  [[nodiscard]] virtual double span_ns() = 0;
-
   virtual void fill(std::uintptr_t address, std::size_t size_bytes, unsigned char byte) = 0;
   virtual void copy(std::uintptr_t to, std::uintptr_t from, std::size_t size_bytes) = 0;
   // Displace measured data from every cache by touching `size_bytes` of other data.
   virtual void flush(std::size_t size_bytes) = 0;
+  virtual void wait() = 0;  // throws LaunchError for what failed on the way
+  // From the start of the first to the end of the last kernel since the wait before; else NaN.
+  [[nodiscard]] virtual double span_ns() = 0;
+
+  // The functions of compare.hpp on memory of the device; they wait.
+  [[nodiscard]] virtual Comparison compare(std::uintptr_t actual, std::uintptr_t expected,
+                                           const CompareOptions& options) = 0;
+  [[nodiscard]] virtual bool same_bytes(std::uintptr_t a, std::uintptr_t b,
+                                        std::size_t size_bytes) = 0;
 
   // Drop queue and context; nothing else may be called afterwards.
   virtual void release() noexcept = 0;
+
+  // From here on: what a device with memory and a stream of its own adds. The defaults are those
+  // of a device that works in host memory and is timed by the host's clock.
+
+  [[nodiscard]] virtual bool is_host_memory() const noexcept { return true; }
+  // Of the driver, for libraries that enqueue their own work.
+  [[nodiscard]] virtual std::uintptr_t stream() const noexcept { return 0; }
+
+  // Whether `marked_ns` is the figure, not the host's clock.
+  [[nodiscard]] virtual bool times_by_events() const noexcept { return false; }
+  // What a pair of marks shows beyond the work between them.
+  [[nodiscard]] virtual double event_overhead_ns() const { return 0; }
+  virtual void mark_start() {}
+  virtual void mark_end() {}
+  // Between the two marks, as the events say it; only after `wait`.
+  [[nodiscard]] virtual double marked_ns() { return std::numeric_limits<double>::quiet_NaN(); }
+  // Holds back whatever is enqueued next until `release_hold`; false where that cannot be. Nothing
+  // that waits may be called in between, nor more enqueued than the driver's queue takes.
+  [[nodiscard]] virtual bool hold() { return false; }
+  virtual void release_hold() {}
+  // Records what `enqueue` enqueues instead of running it; null where there are no graphs.
+  [[nodiscard]] virtual std::unique_ptr<Graph> capture(const std::function<void()>& enqueue) {
+    (void)enqueue;
+    return nullptr;
+  }
+  // Lets go of cache lines that a kernel asked to keep.
+  virtual void reset_persisting_cache() {}
+
+  // Memory that other processes open by its handle; zeros at first. Throws DriverError.
+  [[nodiscard]] virtual std::unique_ptr<SharedMemory> create_shared(std::size_t size_bytes) {
+    (void)size_bytes;
+    throw DriverError("memory of this device is shared by descriptor");
+  }
+  [[nodiscard]] virtual std::unique_ptr<SharedMemory> open_shared(const std::string& handle,
+                                                                  std::size_t size_bytes) {
+    (void)handle, (void)size_bytes;
+    throw DriverError("memory of this device is shared by descriptor");
+  }
 };
 
 }  // namespace kernel_foundry

@@ -37,10 +37,18 @@ class LoadError : public NativeError {
   using NativeError::NativeError;
 };
 
-// A launch that the driver refused.
+// What a launch failed of, as far as the driver tells.
+enum class LaunchFault { other, illegal_access, resources, invalid };
+
+// A launch that the driver refused, or work that failed on the device.
 class LaunchError : public NativeError {
  public:
-  using NativeError::NativeError;
+  explicit LaunchError(const std::string& text, LaunchFault fault = LaunchFault::other)
+      : NativeError(text), fault_(fault) {}
+  [[nodiscard]] LaunchFault fault() const noexcept { return fault_; }
+
+ private:
+  LaunchFault fault_;
 };
 
 }  // namespace kernel_foundry

@@ -34,6 +34,19 @@ void HostDevice::copy(std::uintptr_t to, std::uintptr_t from, std::size_t size_b
   kernel_foundry::copy(to, from, size_bytes);
 }
 
+void HostDevice::clear(std::uintptr_t address, std::size_t size_bytes) {
+  kernel_foundry::fill(address, size_bytes, 0);
+}
+
+Comparison HostDevice::compare(std::uintptr_t actual, std::uintptr_t expected,
+                               const CompareOptions& options) {
+  return kernel_foundry::compare(actual, expected, options);
+}
+
+bool HostDevice::same_bytes(std::uintptr_t a, std::uintptr_t b, std::size_t size_bytes) {
+  return kernel_foundry::same_bytes(a, b, size_bytes);
+}
+
 void HostDevice::flush(std::size_t size_bytes) {
   if (!flushed_ || flushed_->size_bytes() != size_bytes) {
     flushed_ = std::make_unique<Pages>(size_bytes);

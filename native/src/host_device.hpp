@@ -12,6 +12,10 @@ class HostDevice : public Device {
   void fill(std::uintptr_t address, std::size_t size_bytes, unsigned char byte) final;
   void copy(std::uintptr_t to, std::uintptr_t from, std::size_t size_bytes) final;
   void flush(std::size_t size_bytes) final;
+  void clear(std::uintptr_t address, std::size_t size_bytes) override;
+  [[nodiscard]] Comparison compare(std::uintptr_t actual, std::uintptr_t expected,
+                                   const CompareOptions& options) final;
+  [[nodiscard]] bool same_bytes(std::uintptr_t a, std::uintptr_t b, std::size_t size_bytes) final;
 
  private:
   std::unique_ptr<Pages> flushed_;

@@ -14,6 +14,7 @@
 namespace kernel_foundry {
 namespace {
 
+constexpr const char* null_architecture = "null";
 constexpr std::string_view object_header = "null object\n";
 
 class NullProgram final : public Program {
@@ -59,13 +60,30 @@ void run_known_kernel(const Launch& launch, const std::vector<std::uintptr_t>& a
                  [is_relu](float x) { return is_relu ? std::max(x, 0.0f) : x; });
 }
 
+class NullCompiler final : public Compiler {
+ public:
+  [[nodiscard]] const std::string& architecture() const noexcept override { return architecture_; }
+  [[nodiscard]] const std::string& version() const noexcept override { return version_; }
+
+  [[nodiscard]] ObjectCode compile(const std::string& source, const std::vector<std::string>&,
+                                   const std::vector<std::string>&) override {
+    std::string code(object_header);
+    code += source;
+    return {std::move(code), "", "", 0};
+  }
+
+ private:
+  std::string architecture_ = null_architecture;
+  std::string version_ = "1";
+};
+
 class NullDevice final : public HostDevice {
  public:
   NullDevice() {
     facts_.name = "null device";
     facts_.vendor = "Kernel Foundry";
-    facts_.architecture = "null";
-    facts_.driver_version = facts_.compiler_version = "1";
+    facts_.architecture = null_architecture;
+    facts_.driver_version = "1";
     facts_.compute_units = 1;
     facts_.sub_group_sizes = {1};
     facts_.max_block = 1024;
@@ -75,13 +93,6 @@ class NullDevice final : public HostDevice {
   }
 
   [[nodiscard]] const DeviceFacts& facts() const noexcept override { return facts_; }
-
-  [[nodiscard]] ObjectCode compile(const std::string& source, const std::vector<std::string>&,
-                                   const std::vector<std::string>&) override {
-    std::string code(object_header);
-    code += source;
-    return {std::move(code), "", 0};
-  }
 
   [[nodiscard]] std::shared_ptr<Program> load(const std::string& code,
                                               const std::vector<std::string>& kernels) override {
@@ -94,10 +105,6 @@ class NullDevice final : public HostDevice {
     const auto start = std::chrono::steady_clock::now();
     run_known_kernel(launch, addresses);
     std::this_thread::sleep_until(start + program.duration());
-  }
-
-  void clear(std::uintptr_t address, std::size_t size_bytes) override {
-    fill(address, size_bytes, 0);
   }
 
   void wait() override {}
@@ -113,6 +120,15 @@ class NullDevice final : public HostDevice {
 std::shared_ptr<Device> open_null_device(std::size_t index) {
   if (index != 0) throw DriverUnavailableError("there is one null device, number 0");
   return std::make_shared<NullDevice>();
+}
+
+std::shared_ptr<Compiler> open_null_compiler(std::size_t index, const std::string& architecture) {
+  if (index != 0) throw DriverUnavailableError("there is one null device, number 0");
+  if (!architecture.empty() && architecture != null_architecture) {
+    throw std::invalid_argument("the null compiler builds for \"null\", not \"" + architecture +
+                                "\"");
+  }
+  return std::make_shared<NullCompiler>();
 }
 
 std::size_t null_device_count() { return 1; }

@@ -1,6 +1,5 @@
 #include "sycl_device.hpp"
 
-#include <chrono>
 #include <limits>
 #include <optional>
 #include <sycl/sycl.hpp>
@@ -8,6 +7,7 @@
 #include "error.hpp"
 #include "host_device.hpp"
 #include "sycl_arguments.hpp"
+#include "sycl_find.hpp"
 
 namespace kernel_foundry {
 namespace {
@@ -17,18 +17,6 @@ using ExecutableBundle = sycl::kernel_bundle<sycl::bundle_state::executable>;
 
 // In the SPIR-V a free-function kernel `name` carries this prefix.
 std::string spirv_name(const std::string& kernel) { return "__sycl_kernel_" + kernel; }
-
-// Without it kernels of different sub-group sizes become several modules.
-constexpr const char* one_module = "-fsycl-device-code-split=off";
-
-// The SPIR-V that all kernels of a built bundle are in.
-std::string spirv_of(const ExecutableBundle& bundle) {
-  if (bundle.end() - bundle.begin() != 1) {
-    throw CompileError("the compiler split the kernels over several modules");
-  }
-  const std::vector<std::byte> bytes = bundle.begin()->ext_oneapi_get_backend_content();
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 class SyclProgram final : public Program {
  public:
@@ -75,11 +63,8 @@ class SyclDevice final : public HostDevice {
     namespace info = sycl::info::device;
     facts_.name = device.get_info<info::name>();
     facts_.vendor = device.get_info<info::vendor>();
-    facts_.architecture = "spir64-" + std::string(device.is_cpu() ? "cpu" : "gpu");
+    facts_.architecture = architecture_of(device);
     facts_.driver_version = device.get_info<info::driver_version>();
-    facts_.compiler_version = "libsycl " + std::to_string(__LIBSYCL_MAJOR_VERSION) + "." +
-                              std::to_string(__LIBSYCL_MINOR_VERSION) + "." +
-                              std::to_string(__LIBSYCL_PATCH_VERSION);
     facts_.compute_units = device.get_info<info::max_compute_units>();
     facts_.sub_group_sizes = device.get_info<info::sub_group_sizes>();
     facts_.max_block = device.get_info<info::max_work_group_size>();
@@ -90,32 +75,6 @@ class SyclDevice final : public HostDevice {
   }
 
   [[nodiscard]] const DeviceFacts& facts() const noexcept override { return facts_; }
-
-  [[nodiscard]] ObjectCode compile(const std::string& source,
-                                   const std::vector<std::string>& options,
-                                   const std::vector<std::string>& kernels) override {
-    if (kernels.empty()) throw CompileError("no kernel to build");
-    const auto start = std::chrono::steady_clock::now();
-    std::vector<std::string> all_options = options;
-    all_options.emplace_back(one_module);
-    std::string log;
-    try {
-      auto text = syclexp::create_kernel_bundle_from_source(queue().get_context(),
-                                                            syclexp::source_language::sycl, source);
-      auto bundle = syclexp::build(
-          text, syclexp::properties{syclexp::build_options{all_options}, syclexp::save_log{&log}});
-      for (const std::string& name : kernels) {
-        if (!bundle.ext_oneapi_has_kernel(name)) {
-          throw CompileError("the source has no kernel called " + name);
-        }
-      }
-      const std::chrono::duration<double, std::nano> spent =
-          std::chrono::steady_clock::now() - start;
-      return {spirv_of(bundle), log, spent.count()};
-    } catch (const sycl::exception& error) {
-      throw CompileError(log.empty() ? error.what() : log);
-    }
-  }
 
   [[nodiscard]] std::shared_ptr<Program> load(const std::string& code,
                                               const std::vector<std::string>& kernels) override {
@@ -194,41 +153,10 @@ class SyclDevice final : public HostDevice {
   bool is_new_span_ = true;
 };
 
-std::vector<sycl::device> usable_devices() {
-  std::vector<sycl::device> usable;
-  for (const auto kind : {sycl::info::device_type::cpu, sycl::info::device_type::gpu}) {
-    for (const sycl::device& device : sycl::device::get_devices(kind)) {
-      // Buffers are shared with the judge as plain host memory.
-      if (device.get_backend() == sycl::backend::opencl &&
-          device.has(sycl::aspect::usm_system_allocations)) {
-        usable.push_back(device);
-      }
-    }
-  }
-  return usable;
-}
-
 }  // namespace
 
-std::size_t sycl_device_count() {
-  try {
-    return usable_devices().size();
-  } catch (const sycl::exception& error) {
-    throw DriverUnavailableError(error.what());
-  }
-}
-
 std::shared_ptr<Device> open_sycl_device(std::size_t index) {
-  try {
-    const auto devices = usable_devices();
-    if (index >= devices.size()) {
-      throw DriverUnavailableError("SYCL device " + std::to_string(index) + " of " +
-                                   std::to_string(devices.size()) + " usable ones");
-    }
-    return std::make_shared<SyclDevice>(devices[index]);
-  } catch (const sycl::exception& error) {
-    throw DriverUnavailableError(error.what());
-  }
+  return with_driver([&] { return std::make_shared<SyclDevice>(usable_device(index)); });
 }
 
 }  // namespace kernel_foundry

@@ -14,16 +14,16 @@ from kernel_foundry.plan import kernels, translation_unit
 
 def main(folder: str, *sources: str) -> None:
     """Write one module for each source."""
-    device = native.device_kind("sycl").open_device(0)
+    compiler = native.device_kind("sycl").open_compiler(0)
     for source in map(Path, sources):
         text = source.read_text(encoding="utf-8")
-        built = device.compile(
+        built = compiler.compile(
             source=translation_unit(text, {}, native.prelude("sycl"), "sycl"),
             options=[],
             kernels=[k.name for k in kernels(text, "sycl", {})],
         )
         Path(folder, f"{source.stem}.spv").write_bytes(built.code)
-    device.release()
+    compiler.release()
 
 
 if __name__ == "__main__":

@@ -68,6 +68,14 @@ def device(sycl: ModuleType) -> Iterator[Any]:
     opened.release()
 
 
+@pytest.fixture
+def compiler(sycl: ModuleType) -> Iterator[Any]:
+    """Return a compiler for the SYCL device."""
+    opened = sycl.open_compiler()
+    yield opened
+    opened.release()
+
+
 @pytest.fixture(scope="session")
 def softmax_source() -> str:
     """Return a whole translation unit with the kernel `softmax_rows(x, out, rows, cols)`."""

@@ -80,7 +80,7 @@ def relu_sequence(count: int, set_count: int) -> tuple[Any, list[Any], list[Any]
     null = native.device_kind("null")
     device = null.open_device()
     program = device.load(
-        code=device.compile(source="", options=[], kernels=["null_relu"]).code,
+        code=null.open_compiler().compile(source="", options=[], kernels=["null_relu"]).code,
         kernels=["null_relu"],
     )
     sequence = null.LaunchSequence(device)

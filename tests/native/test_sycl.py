@@ -34,7 +34,9 @@ def run_once(
     **launch: Any,
 ) -> None:
     """Build `text` behind the prelude and launch one kernel on numpy arrays."""
-    built = device.compile(source=native.prelude("sycl") + text, options=[], kernels=[kernel])
+    compiler = sycl.open_compiler()
+    built = compiler.compile(source=native.prelude("sycl") + text, options=[], kernels=[kernel])
+    compiler.release()
     sequence = sycl.LaunchSequence(device)
     sequence.launch(
         program=device.load(code=built.code, kernels=[kernel]), kernel=kernel,
@@ -69,9 +71,9 @@ print("right")
 
 
 def test_one_process_builds_and_another_runs(
-    device: Any, softmax_source: str, tmp_path: Path
+    compiler: Any, softmax_source: str, tmp_path: Path
 ) -> None:
-    built = device.compile(source=softmax_source, options=[], kernels=["softmax_rows"])
+    built = compiler.compile(source=softmax_source, options=[], kernels=["softmax_rows"])
     assert struct.unpack("<I", built.code[:4]) == (SPIRV_MAGIC,)
     assert built.build_ns > 0
     (tmp_path / "softmax.spv").write_bytes(built.code)
@@ -84,11 +86,11 @@ def test_one_process_builds_and_another_runs(
     assert (child.returncode, child.stdout) == (0, "right\n"), child.stderr
 
 
-def test_the_prelude_is_slim(device: Any, softmax_source: str) -> None:
+def test_the_prelude_is_slim(compiler: Any, softmax_source: str) -> None:
     seconds = []
     for _ in range(3):
         start = time.monotonic()
-        device.compile(source=softmax_source, options=[], kernels=["softmax_rows"])
+        compiler.compile(source=softmax_source, options=[], kernels=["softmax_rows"])
         seconds.append(time.monotonic() - start)
     # 0.85 to 1.1 s on an idle core; twice that tells a heavy header from a busy machine.
     assert min(seconds) < 2.0
@@ -170,7 +172,9 @@ def test_an_argument_too_few_is_a_launch_error(sycl: ModuleType, device: Any) ->
         run_once(sycl, device, text, "k", buffers=[np.zeros(1, dtype=np.int32)], arguments=[])
 
 
-def test_steps_run_in_order_and_clear_at_every_run(sycl: ModuleType, device: Any) -> None:
+def test_steps_run_in_order_and_clear_at_every_run(
+    sycl: ModuleType, device: Any, compiler: Any
+) -> None:
     text = (
         KERNEL_1D
         + """
@@ -183,7 +187,7 @@ void twice(const float* sums, float* out) {
   out[i] = 2 * sums[i];
 }"""
     )
-    built = device.compile(
+    built = compiler.compile(
         source=native.prelude("sycl") + text, options=[], kernels=["add", "twice"]
     )
     program = device.load(code=built.code, kernels=["add", "twice"])
@@ -201,39 +205,43 @@ void twice(const float* sums, float* out) {
         np.testing.assert_array_equal(arrays[1], np.full(64, 6))
 
 
-def test_kernels_of_different_sub_group_sizes_stay_in_one_module(device: Any) -> None:
+def test_kernels_of_different_sub_group_sizes_stay_in_one_module(
+    device: Any, compiler: Any
+) -> None:
     text = "".join(
         KERNEL_1D
         + f"SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::sub_group_size<{size}>)) "
         + f"void k{size}(int* out) {{ out[0] = {size}; }}\n"
         for size in (8, 32)
     )
-    built = device.compile(source=native.prelude("sycl") + text, options=[], kernels=["k8", "k32"])
+    built = compiler.compile(
+        source=native.prelude("sycl") + text, options=[], kernels=["k8", "k32"]
+    )
     assert device.load(code=built.code, kernels=["k8", "k32"]).kernel_names == ["k8", "k32"]
 
 
-def test_a_bad_source_brings_the_compilers_log(device: Any) -> None:
+def test_a_bad_source_brings_the_compilers_log(compiler: Any) -> None:
     code = KERNEL_1D + "void k(int* out) {\n  out[0] = missing;\n}"
     text = native.prelude("sycl") + '#line 1 "candidate.sycl"\n' + code
     with pytest.raises(native.CompileError) as caught:
-        device.compile(source=text, options=[], kernels=["k"])
+        compiler.compile(source=text, options=[], kernels=["k"])
     log = caught.value.log
     assert "error: use of undeclared identifier 'missing'" in log
     # `#line` rules the number beside the excerpt, not the one before the message.
     assert "\n    3 |   out[0] = missing;" in log
 
 
-def test_a_kernel_that_is_not_in_the_source_is_a_compile_error(device: Any) -> None:
+def test_a_kernel_that_is_not_in_the_source_is_a_compile_error(compiler: Any) -> None:
     text = native.prelude("sycl") + KERNEL_1D + "void k(int* out) { out[0] = 1; }"
     with pytest.raises(native.CompileError, match="other"):
-        device.compile(source=text, options=[], kernels=["k", "other"])
+        compiler.compile(source=text, options=[], kernels=["k", "other"])
 
 
 def test_measured_calls_have_device_spans_within_the_samples(
-    sycl: ModuleType, device: Any, softmax_source: str
+    sycl: ModuleType, device: Any, compiler: Any, softmax_source: str
 ) -> None:
     rows, cols = 64, 1024
-    built = device.compile(source=softmax_source, options=[], kernels=["softmax_rows"])
+    built = compiler.compile(source=softmax_source, options=[], kernels=["softmax_rows"])
     sequence = sycl.LaunchSequence(device)
     sequence.launch(
         program=device.load(code=built.code, kernels=["softmax_rows"]), kernel="softmax_rows",
@@ -266,11 +274,25 @@ def test_measured_calls_have_device_spans_within_the_samples(
     assert POISON_BYTE not in kept.view(np.uint8)[..., 3::4]
 
 
-def test_a_released_device_refuses_instead_of_crashing(
+def test_what_was_released_refuses_instead_of_crashing(
     sycl: ModuleType, softmax_source: str
 ) -> None:
-    device = sycl.open_device()
-    device.release()
-    device.release()
+    compiler, device = sycl.open_compiler(), sycl.open_device()
+    for _ in range(2):
+        compiler.release()
+        device.release()
     with pytest.raises(native.DriverError, match="released"):
-        device.compile(source=softmax_source, options=[], kernels=["softmax_rows"])
+        compiler.compile(source=softmax_source, options=[], kernels=["softmax_rows"])
+    with pytest.raises(native.DriverError, match="released"):
+        device.load(code=b"", kernels=[])
+
+
+def test_a_build_without_spirv_is_a_compile_error(compiler: Any) -> None:
+    text = (
+        "#include <sycl/ext/oneapi/bfloat16.hpp>\n"
+        + native.prelude("sycl")
+        + KERNEL_1D
+        + "void k(float* out) { sycl::ext::oneapi::bfloat16 x(out[0]); out[0] = float(x) * 2; }"
+    )
+    with pytest.raises(native.CompileError):
+        compiler.compile(source=text, options=[], kernels=["k"])

@@ -6,6 +6,7 @@ they are called, on (float32 in, float32 out, count); any other does nothing.
 
 from collections.abc import Sequence
 
+from kernel_foundry_native._core import Comparison
 from kernel_foundry_native._core import Measurement as Measurement
 from kernel_foundry_native._core import MeasureOptions as MeasureOptions
 
@@ -17,7 +18,11 @@ class ObjectCode:
 
     @property
     def code(self) -> bytes:
-        """SPIR-V for SYCL."""
+        """SPIR-V for SYCL, a cubin for CUDA."""
+
+    @property
+    def assembly(self) -> bytes:
+        """PTX for CUDA; empty where `code` itself is read."""
 
     @property
     def log(self) -> str:
@@ -27,12 +32,40 @@ class ObjectCode:
     def build_ns(self) -> float:
         """Time that the build took."""
 
+class Compiler:
+    """Source text to object code; the CUDA one needs no GPU and no driver."""
+
+    @property
+    def architecture(self) -> str:
+        """What it builds for."""
+
+    @property
+    def compiler_version(self) -> str:
+        """Changes whenever the same source may build to other code."""
+
+    def compile(self, *, source: str, options: Sequence[str], kernels: Sequence[str]) -> ObjectCode:
+        """Build a source text.
+
+        Raises:
+            CompileError: it does not compile, or has not all of `kernels`.
+        """
+
+    def release(self) -> None:
+        """Drop what must be gone before the process ends; nothing may be used afterwards."""
+
 class Program:
     """Kernels loaded on a device."""
 
     @property
     def kernel_names(self) -> list[str]:
         """In the order asked for."""
+
+    @property
+    def resources(self) -> list[tuple[str, int, int, int, int]]:
+        """For each kernel its name, registers, static shared and local bytes, largest block.
+
+        Empty where the driver does not say.
+        """
 
 class Buffer:
     """Memory of the device; given back when the object goes."""
@@ -44,6 +77,24 @@ class Buffer:
     @property
     def size_bytes(self) -> int:
         """As asked for."""
+
+class SharedMemory:
+    """Device memory that another process opens by its handle."""
+
+    @property
+    def address(self) -> int:
+        """In this process; 0 when closed."""
+
+    @property
+    def size_bytes(self) -> int:
+        """As asked for."""
+
+    @property
+    def handle(self) -> bytes:
+        """For `Device.open_shared` in another process."""
+
+    def close(self) -> None:
+        """Give it back; may be called again."""
 
 class Device:
     """An open device."""
@@ -63,10 +114,6 @@ class Device:
     @property
     def driver_version(self) -> str:
         """As the driver says it."""
-
-    @property
-    def compiler_version(self) -> str:
-        """Changes whenever the same source may build to other code."""
 
     @property
     def compute_units(self) -> int:
@@ -92,12 +139,29 @@ class Device:
     def cache_bytes(self) -> int:
         """Last-level cache."""
 
-    def compile(self, *, source: str, options: Sequence[str], kernels: Sequence[str]) -> ObjectCode:
-        """Build a source text.
+    @property
+    def unit_limits(self) -> tuple[int, int, int, int] | None:
+        """Registers, shared bytes, work-items and work-groups of one compute unit."""
 
-        Raises:
-            CompileError: it does not compile, or has not all of `kernels`.
-        """
+    @property
+    def uuid(self) -> str:
+        """As the vendor's tools name the device; empty where there is none."""
+
+    @property
+    def stream(self) -> int:
+        """Handle of the driver's stream, for libraries that enqueue their own work; 0: none."""
+
+    @property
+    def is_host_memory(self) -> bool:
+        """Whether plain host addresses are the device's."""
+
+    @property
+    def times_by_events(self) -> bool:
+        """Whether samples are spans between events, not times of the host's clock."""
+
+    @property
+    def event_overhead_ns(self) -> float:
+        """What a pair of events shows beyond the work between them."""
 
     def load(self, *, code: bytes, kernels: Sequence[str]) -> Program:
         """Load built code.
@@ -114,10 +178,49 @@ class Device:
         """
 
     def fill(self, address: int, size_bytes: int, byte: int) -> None:
-        """Fill a range with one byte."""
+        """Fill a range with one byte; done when it returns."""
 
     def copy(self, to: int, from_: int, size_bytes: int) -> None:
-        """Copy between addresses that do not overlap."""
+        """Copy between addresses that do not overlap; done when it returns."""
+
+    def create_shared(self, size_bytes: int) -> SharedMemory:
+        """Return zeros that other processes can open.
+
+        Raises:
+            DriverError: there is no memory, or this device's is shared by descriptor.
+        """
+
+    def open_shared(self, handle: bytes, size_bytes: int) -> SharedMemory:
+        """Open what another process has created.
+
+        Raises:
+            DriverError: the driver refuses it, or memory is shared by descriptor.
+        """
+
+    def compare(
+        self,
+        *,
+        actual: int,
+        expected: int,
+        dtype: str,
+        count: int,
+        rtol: float,
+        atol: float,
+        scale: int = 0,
+        groups: int = 1,
+        inner: int = 1,
+    ) -> Comparison:
+        """Do on the device's memory what `_core.compare` does on the host's."""
+
+    def same_bytes(self, a: int, b: int, size_bytes: int) -> bool:
+        """Return whether two ranges hold the same."""
+
+    def synchronize(self) -> None:
+        """Wait for all that was queued.
+
+        Raises:
+            LaunchError: work failed on the device.
+        """
 
     def release(self) -> None:
         """Drop queue and context, so that the process can end; nothing may be used afterwards."""
@@ -198,4 +301,16 @@ def open_device(index: int = 0) -> Device:
 
     Raises:
         DriverUnavailableError: there is no such device.
+    """
+
+def open_compiler(index: int = 0, architecture: str = "") -> Compiler:
+    """Open a compiler.
+
+    Args:
+        index: Device that it builds for.
+        architecture: Its architecture; "" asks the driver. CUDA needs no device when it is given.
+
+    Raises:
+        DriverUnavailableError: there is no such device, or no compiler.
+        ValueError: it does not build for this architecture.
     """

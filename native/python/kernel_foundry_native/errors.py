@@ -27,4 +27,7 @@ class LoadError(NativeError):
 
 
 class LaunchError(NativeError):
-    """A launch that the driver refused."""
+    """A launch that the driver refused, or work that failed on the device."""
+
+    kind: str = "other"
+    """What it failed of: "illegal_access", "resources", "invalid" or "other"."""
