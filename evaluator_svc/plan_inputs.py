@@ -4,11 +4,12 @@ Used in builder and runner alike. Knows nothing of candidates.
 """
 
 import ast
+from typing import Final
 
 from evaluator_svc.messages import WorkloadNames
 from kernel_foundry.domain.device import DeviceSpec
-from kernel_foundry.domain.finding import Finding, FindingKind, Severity
-from kernel_foundry.plan.errors import PlanError
+from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.plan.errors import NotMeant, PlanError
 from kernel_foundry.plan.names import NameTable, ScalarName, TensorName
 from kernel_foundry.plan.values import DeviceLimits
 
@@ -36,8 +37,20 @@ def device_limits(device: DeviceSpec) -> DeviceLimits:
     )
 
 
+_NOT_MEANT: Final = Evidence(name="not_meant", value=1.0)
+
+
 def plan_finding(error: PlanError) -> Finding:
     """Return the finding that says what `error` says."""
     return Finding(
-        kind=FindingKind.PLAN, severity=Severity.ERROR, message=error.message, line=error.line
+        kind=FindingKind.PLAN,
+        severity=Severity.ERROR,
+        message=error.message,
+        line=error.line,
+        evidence=(_NOT_MEANT,) if isinstance(error, NotMeant) else (),
     )
+
+
+def is_not_meant(finding: Finding) -> bool:
+    """Return whether a finding says that a configuration is not meant, by WHERE or `require`."""
+    return finding.kind is FindingKind.PLAN and _NOT_MEANT in finding.evidence

@@ -1,0 +1,94 @@
+"""Which configurations a sweep tries: the plan's search space, cut to size, in order.
+
+Pure: text and name tables in, configurations out. Knows nothing of compilers and devices.
+"""
+
+import random
+import time
+from collections.abc import Iterator
+from typing import Final
+
+from evaluator_svc.builder.prepare import CandidateRefusedError
+from evaluator_svc.messages_sweep import Enumerated, EnumerateRequest
+from evaluator_svc.plan_inputs import device_limits, name_table, plan_finding
+from kernel_foundry.domain.evaluation import EvaluationOutcome, Setting
+from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+from kernel_foundry.domain.sweep import Configuration
+from kernel_foundry.plan.candidate_text import ExtractionError, split
+from kernel_foundry.plan.configuration import (
+    default_configuration,
+    is_meant,
+    parse_overrides,
+    space_size,
+)
+from kernel_foundry.plan.errors import PlanError
+from kernel_foundry.plan.parse import parse
+from kernel_foundry.plan.tree import Plan, TuneValue
+
+_MOST_LOOKED_AT: Final = 200_000
+"""Members of a space that are looked at; of a larger one a random choice."""
+_SECONDS: Final = 5.0
+"""For looking at them; what was found by then is what there is."""
+
+
+def enumerate_configurations(request: EnumerateRequest) -> Enumerated:
+    """Return the default (where it is meant), `order`, and an even choice of the others.
+
+    Raises:
+        CandidateRefusedError: the text holds no candidate, or its plan does not fit.
+    """
+    try:
+        plan = parse(split(request.text).plan_text)
+        chosen = _chosen(plan, request)
+    except ExtractionError as error:
+        finding = Finding(
+            kind=FindingKind.EXTRACTION, severity=Severity.ERROR, message=error.message
+        )
+        raise CandidateRefusedError(EvaluationOutcome.EXTRACTION_FAILED, (finding,)) from error
+    except PlanError as error:
+        raise CandidateRefusedError(EvaluationOutcome.PLAN_ERROR, (plan_finding(error),)) from error
+    return Enumerated(configurations=tuple(_configuration(values) for values in chosen))
+
+
+def _chosen(plan: Plan, request: EnumerateRequest) -> list[dict[str, TuneValue]]:
+    # The first workload decides conditions on shapes; what another one refuses is a result.
+    names = name_table(request.workloads[0])
+    device = device_limits(request.device)
+    deadline = time.monotonic() + _SECONDS
+    chosen: dict[tuple[TuneValue, ...], dict[str, TuneValue]] = {}
+    for values in _candidates(plan, request):
+        if len(chosen) >= request.most or time.monotonic() > deadline:
+            break
+        key = tuple(values.values())
+        if key not in chosen and is_meant(plan, values, names, device):
+            chosen[key] = values
+    # Nothing is meant: the default says why.
+    return list(chosen.values()) or [default_configuration(plan)]
+
+
+def _candidates(plan: Plan, request: EnumerateRequest) -> Iterator[dict[str, TuneValue]]:
+    yield default_configuration(plan)
+    for configuration in request.order:
+        try:
+            yield parse_overrides(plan, (f"{s.name}={s.value}" for s in configuration.settings))
+        except PlanError:
+            continue  # It comes from another candidate, whose values may be others.
+    size = space_size(plan)
+    # A fixed order that is nobody's: a good incumbent comes early, and a cut is an even choice.
+    for index in random.Random(size).sample(range(size), min(size, _MOST_LOOKED_AT)):
+        yield _member(plan, index)
+
+
+def _member(plan: Plan, index: int) -> dict[str, TuneValue]:
+    """Return a member of the product of TUNE's values by its number."""
+    values = {}
+    for parameter in plan.tune:
+        index, position = divmod(index, len(parameter.values))
+        values[parameter.name] = parameter.values[position]
+    return values
+
+
+def _configuration(values: dict[str, TuneValue]) -> Configuration:
+    return Configuration(
+        settings=tuple(Setting(name=name, value=str(value)) for name, value in values.items())
+    )
