@@ -23,6 +23,7 @@ from kernel_foundry.plan.configuration import (
     space_size,
 )
 from kernel_foundry.plan.errors import NotMeant, PlanError, PlanErrorKind
+from kernel_foundry.plan.library import LIBRARY_OPS, LibraryOp
 from kernel_foundry.plan.macros import translation_unit
 from kernel_foundry.plan.names import NameTable, ScalarName, TensorName
 from kernel_foundry.plan.parse import parse
@@ -34,9 +35,12 @@ from kernel_foundry.plan.sequence import (
     Clear,
     Launch,
     LaunchSequence,
+    LibraryCall,
     LocalArgument,
+    Operand,
     ScalarArgument,
     Step,
+    TensorOperand,
 )
 from kernel_foundry.plan.signature import KernelSignature, Parameter, kernels
 from kernel_foundry.plan.source_text import strip_comments
@@ -44,6 +48,7 @@ from kernel_foundry.plan.tree import Plan, TuneParameter, TuneValue
 from kernel_foundry.plan.values import DeviceLimits
 
 __all__ = [
+    "LIBRARY_OPS",
     "Argument",
     "BufferArgument",
     "BufferSpec",
@@ -56,9 +61,12 @@ __all__ = [
     "KernelSignature",
     "Launch",
     "LaunchSequence",
+    "LibraryCall",
+    "LibraryOp",
     "LocalArgument",
     "NameTable",
     "NotMeant",
+    "Operand",
     "Parameter",
     "Plan",
     "PlanError",
@@ -67,6 +75,7 @@ __all__ = [
     "ScalarName",
     "Step",
     "TensorName",
+    "TensorOperand",
     "TuneParameter",
     "TuneValue",
     "bind",

@@ -5,15 +5,17 @@ Knows nothing of a driver: the sequence is data that native code replays.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from kernel_foundry.plan.configuration import Configuration, evaluate_constants
 from kernel_foundry.plan.errors import bind_error, limit_error, short
 from kernel_foundry.plan.expression import table_value
 from kernel_foundry.plan.interpreter import Interpreter, constant_values
-from kernel_foundry.plan.names import NameTable
+from kernel_foundry.plan.names import NameTable, ScalarName, TensorName
 from kernel_foundry.plan.recorder import Recorder
 from kernel_foundry.plan.sequence import LaunchSequence
 from kernel_foundry.plan.signature import KernelSignature
-from kernel_foundry.plan.tree import Plan
+from kernel_foundry.plan.tree import Function, Plan
 from kernel_foundry.plan.values import DeviceLimits, Value
 
 
@@ -25,8 +27,9 @@ def bind(
     configuration: Configuration,
     device: DeviceLimits,
     language: str,
+    library_ops: tuple[str, ...] = (),
 ) -> LaunchSequence:
-    """Interpret `launch` and return the flat sequence.
+    """Interpret `prepare` and `launch` and return the flat sequence.
 
     Args:
         plan: The parsed plan; may be hostile.
@@ -35,6 +38,7 @@ def bind(
         configuration: A value for every TUNE name.
         device: What the plan may ask and what bounds it.
         language: "sycl" or "cuda".
+        library_ops: Names of the library calls that the task allows; see `LIBRARY_OPS`.
 
     Raises:
         NotMeant: When WHERE or `require` says so.
@@ -45,27 +49,67 @@ def bind(
     try:
         const = evaluate_constants(plan, names, configuration, device, decide_all=True)
         shared: dict[str, Value] = {**constant_values(plan), **configuration, **const}
-        recorder = Recorder(signatures, device, language)
+        recorder = Recorder(
+            signatures,
+            device,
+            language,
+            outputs=tuple(output.name for output in names.outputs),
+            library_ops=library_ops,
+        )
         interpreter = Interpreter(
             plan, shared=shared, names=names, device=device, recorder=recorder
         )
-        interpreter.run(plan.launch, _launch_arguments(plan, names))
-        recorder.check_outputs(tuple(output.name for output in names.outputs))
+        prepared: dict[str, Value] = {}
+        if plan.prepare is not None:
+            arguments = _prepare_arguments(plan.prepare, names)
+            prepared = interpreter.run_prepare(plan.prepare, arguments)
+        recorder.end_prepare()
+        interpreter.run(plan.launch, _launch_arguments(plan.launch, names, prepared))
         return recorder.finish()
     except RecursionError:
         raise limit_error("helpers and expressions are nested too deeply") from None
 
 
-def _launch_arguments(plan: Plan, names: NameTable) -> dict[str, Value]:
+def _prepare_arguments(prepare: Function, names: NameTable) -> dict[str, Value]:
     arguments: dict[str, Value] = {}
-    for name in plan.launch.parameters:
-        entry = names.lookup(name)
-        if entry is None:
-            known = ", ".join(names.all_names)
+    for name in prepare.parameters:
+        entry = _entry(prepare, name, names)
+        if isinstance(entry, TensorName) and entry.role not in ("parameter", "buffer"):
             raise bind_error(
-                f"launch has the parameter {short(name)!r}, which the task does not have; it has "
-                f"{short(known, 600)}",
-                plan.launch.line,
+                f"prepare cannot have the parameter {short(name)!r}: it runs once for each set of "
+                f"weights, before there is an {entry.role}; it takes parameters, buffers and "
+                "scalars",
+                prepare.line,
             )
         arguments[name] = table_value(entry)
     return arguments
+
+
+def _launch_arguments(
+    launch: Function, names: NameTable, prepared: Mapping[str, Value]
+) -> dict[str, Value]:
+    arguments: dict[str, Value] = {}
+    for name in launch.parameters:
+        if name not in prepared:
+            arguments[name] = table_value(_entry(launch, name, names))
+        elif names.lookup(name) is not None:
+            raise bind_error(
+                f"launch has the parameter {short(name)!r}, which prepare assigns and the task has "
+                "too: choose another name in prepare",
+                launch.line,
+            )
+        else:
+            arguments[name] = prepared[name]
+    return arguments
+
+
+def _entry(function: Function, name: str, names: NameTable) -> TensorName | ScalarName:
+    entry = names.lookup(name)
+    if entry is None:
+        known = ", ".join(names.all_names)
+        raise bind_error(
+            f"{function.name} has the parameter {short(name)!r}, which the task does not have; it "
+            f"has {short(known, 600)}",
+            function.line,
+        )
+    return entry

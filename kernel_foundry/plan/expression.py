@@ -77,6 +77,12 @@ class ExpressionEvaluator(abc.ABC):
     ) -> Value:
         """Return the result of a memory function or a helper."""
 
+    @abc.abstractmethod
+    def call_library(
+        self, name: str, arguments: tuple[Value, ...], keywords: Mapping[str, Value], line: int
+    ) -> Value:
+        """Return the result of a library call."""
+
     def evaluate(self, node: ast.expr, scope: Scope) -> Value:
         """Return the value of an expression.
 
@@ -91,7 +97,7 @@ class ExpressionEvaluator(abc.ABC):
 
     def _evaluate(self, node: ast.expr, scope: Scope) -> Value:
         match node:
-            case ast.Constant(value=bool() | int() | float() | str() as value):
+            case ast.Constant(value=bool() | int() | float() | str() | None as value):
                 return value
             case ast.Name(id=name):
                 return self._name(name, scope)
@@ -156,7 +162,7 @@ class ExpressionEvaluator(abc.ABC):
         if scope.names is not None:
             known += scope.names.all_names
         elif self.names is not None and self.names.lookup(name) is not None:
-            return f"{short(name)!r} must be listed as a parameter of launch to be used"
+            return f"{short(name)!r} must be listed as a parameter to be used"
         return f"there is no name {short(name)!r} here; known are {short(', '.join(known), 400)}"
 
     def _compare(self, node: ast.Compare, scope: Scope) -> bool:
@@ -236,11 +242,13 @@ class ExpressionEvaluator(abc.ABC):
         return table_value(entry)
 
     def _call(self, node: ast.Call, scope: Scope) -> Value:
-        if isinstance(node.func, ast.Attribute):
+        if isinstance(node.func, ast.Attribute) and not is_name(node.func.value, "ops"):
             return self._method(node, node.func, scope)
-        assert isinstance(node.func, ast.Name)
         arguments = tuple(self.evaluate(argument, scope) for argument in node.args)
         keywords = self.keywords(node, scope)
+        if isinstance(node.func, ast.Attribute):
+            return self.call_library(node.func.attr, arguments, keywords, node.lineno)
+        assert isinstance(node.func, ast.Name)
         name = node.func.id
         if name in ARITHMETIC_FUNCTIONS:
             if keywords:

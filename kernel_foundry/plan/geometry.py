@@ -19,6 +19,8 @@ _CUDA_MAX_GRID: Final[Extent] = (2**31 - 1, 65_535, 65_535)
 _CUDA_MAX_BLOCK: Final[Extent] = (1_024, 1_024, 64)
 _SYCL_MAX_ITEMS: Final = 2**31 - 1
 """SYCL compilers assume by default that ids fit in int."""
+_CUDA_MAX_CLUSTER: Final = 8
+"""Blocks of a cluster, on every device that has clusters."""
 
 
 def check_extent(value: Value, what: str, kernel: KernelSignature) -> Extent:
@@ -61,10 +63,26 @@ def check_launch(
     if language == "cuda":
         _check_each("grid", kernel, grid, _CUDA_MAX_GRID)
         _check_each("block", kernel, block, _CUDA_MAX_BLOCK)
+        _check_cluster(kernel, grid)
     elif math.prod(grid) * threads > _SYCL_MAX_ITEMS:
         raise bind_error(
             f"{kernel.name} is launched with {math.prod(grid) * threads} work-items; at most "
             f"{_SYCL_MAX_ITEMS} are available: let each one handle several elements"
+        )
+
+
+def _check_cluster(kernel: KernelSignature, grid: Extent) -> None:
+    if kernel.cluster is None:
+        return
+    if not 1 <= math.prod(kernel.cluster) <= _CUDA_MAX_CLUSTER:
+        raise bind_error(
+            f"__cluster_dims__ of {kernel.name} is {kernel.cluster}: a cluster holds 1 to "
+            f"{_CUDA_MAX_CLUSTER} blocks"
+        )
+    if any(size % blocks for size, blocks in zip(grid, kernel.cluster, strict=True)):
+        raise bind_error(
+            f"the grid {grid} of {kernel.name} must be a multiple of its __cluster_dims__ "
+            f"{kernel.cluster} in x, y and z"
         )
 
 

@@ -30,14 +30,14 @@ class _Return(Exception):  # noqa: N818  control flow of the interpreted functio
 
 
 class Interpreter(ExpressionEvaluator):
-    """Runs `launch`, helpers, and the expressions of CONST and WHERE.
+    """Runs `prepare`, `launch`, helpers, and the expressions of CONST and WHERE.
 
     Args:
         plan: The plan.
         shared: TUNE, CONST and top-level constants; may still grow while CONST is evaluated.
         names: The name table, or None before a workload is chosen.
         device: The device, or None before one is chosen.
-        recorder: Takes launches and scratch; None outside of `launch`.
+        recorder: Takes launches, library calls and scratch; None for CONST and WHERE.
     """
 
     def __init__(
@@ -64,9 +64,28 @@ class Interpreter(ExpressionEvaluator):
         Raises:
             PlanError: With the line.
         """
+        return self._run(function, Scope(shared=self._shared, local=dict(arguments)))
+
+    def run_prepare(self, function: Function, arguments: Mapping[str, Value]) -> dict[str, Value]:
+        """Run `prepare` and return the names that it assigns, for `launch`.
+
+        Raises:
+            PlanError: With the line.
+        """
         scope = Scope(shared=self._shared, local=dict(arguments))
+        self._run(function, scope)
+        assigned = {
+            node.id
+            for statement in function.body
+            for node in ast.walk(statement)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        }
+        return {name: value for name, value in scope.local.items() if name in assigned}
+
+    def _run(self, function: Function, scope: Scope) -> Value:
+        is_entry = function is self._plan.launch or function is self._plan.prepare
         try:
-            self._block(function.body, scope, in_launch=function is self._plan.launch)
+            self._block(function.body, scope, in_launch=is_entry)
         except _Return as done:
             return done.value
         return None
@@ -78,10 +97,18 @@ class Interpreter(ExpressionEvaluator):
         if name not in MEMORY_FUNCTIONS:
             return self._call_helper(name, arguments, keywords, line)
         if self._recorder is None:
-            raise bind_error(f"{name}(...) is only available in launch and its helpers")
+            raise bind_error(f"{name}(...) is only available in launch, prepare and their helpers")
         if name == "local":
             return self._recorder.local(arguments, keywords)
         return self._recorder.scratch(name, arguments, keywords)
+
+    def call_library(
+        self, name: str, arguments: tuple[Value, ...], keywords: Mapping[str, Value], line: int
+    ) -> Value:
+        """Return the tensor that a library call fills."""
+        if self._recorder is None:
+            raise bind_error(f"ops.{name} is only available in launch, prepare and their helpers")
+        return self._recorder.library_call(name, arguments, keywords, line)
 
     def _call_helper(
         self, name: str, arguments: tuple[Value, ...], keywords: Mapping[str, Value], line: int
@@ -124,7 +151,7 @@ class Interpreter(ExpressionEvaluator):
             case ast.For():
                 self._for(node, scope, in_launch=in_launch)
             case ast.Return(value=value):
-                # The value of launch is ignored, so it is not even evaluated.
+                # The value of launch and prepare is ignored, so it is not even evaluated.
                 ignored = value is None or in_launch
                 raise _Return(None if value is None or ignored else self.evaluate(value, scope))
             case ast.Assert(test=test, msg=message):
@@ -146,7 +173,9 @@ class Interpreter(ExpressionEvaluator):
 
     def _launch(self, node: ast.Call, target: ast.Subscript, scope: Scope) -> None:
         if self._recorder is None:
-            raise bind_error("a launch is only available in launch and its helpers", node.lineno)
+            raise bind_error(
+                "a launch is only available in launch, prepare and their helpers", node.lineno
+            )
         assert isinstance(target.value, ast.Name)
         assert isinstance(target.slice, ast.Tuple)
         request = LaunchRequest(

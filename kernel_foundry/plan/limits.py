@@ -27,10 +27,15 @@ EXPRESSION_NODES_PER_STEP: Final = 16
 """A statement is one step; a long expression pays one more for each so many nodes."""
 
 MAX_LAUNCHES: Final = 4_096
+MAX_LIBRARY_CALLS: Final = 1_024
 MAX_SCRATCH_BUFFERS: Final = 1_024
 
 SCRATCH_SHARE: Final = 4
 """Scratch may hold a quarter of the device's memory (the divisor)."""
+
+PREPARED_SHARE: Final = 1.25
+"""What `prepare` hands on may hold this many times the bytes that it reads: room for padding and
+for a layout, none for tables of results."""
 
 MAX_TUPLE_WEIGHT: Final = 256
 """Items of a tuple with all that is nested in it; stops tuples that double in a loop."""

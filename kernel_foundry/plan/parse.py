@@ -21,11 +21,12 @@ from kernel_foundry.plan.limits import (
 )
 from kernel_foundry.plan.syntax import SyntaxChecker, check_size
 from kernel_foundry.plan.tree import Constant, Expression, Function, Plan, TuneParameter, TuneValue
-from kernel_foundry.plan.vocabulary import FUNCTIONS, MACRO_NAME_PATTERN, NO_PREPARE
+from kernel_foundry.plan.vocabulary import FUNCTIONS, MACRO_NAME_PATTERN
 
 _TOKEN_PATTERN: Final = r"[A-Za-z_]\w*(?:(?:::| )[A-Za-z_]\w*)*"
 _TOP_LEVEL: Final = (
-    "top level holds TUNE, CONST, WHERE, constants (name = literal), helper functions and launch"
+    "top level holds TUNE, CONST, WHERE, constants (name = literal), helper functions, prepare "
+    "and launch"
 )
 _RESERVED_PREFIXES: Final = ("SYCL_", "CUDA_", "__")
 _RESERVED_NAMES: Final = frozenset({"INFINITY", "NAN", "NULL", "TUNE", "CONST", "WHERE"})
@@ -123,7 +124,8 @@ class _PlanBuilder:
         launch = next((f for f in self._functions if f.name == "launch"), None)
         if launch is None:
             raise policy_error("there is no launch: define def launch(x, out): ...")
-        helpers = [function for function in self._functions if function is not launch]
+        prepare = next((f for f in self._functions if f.name == "prepare"), None)
+        helpers = [f for f in self._functions if f is not launch and f is not prepare]
         if len(helpers) > MAX_HELPERS:
             raise limit_error(f"at most {MAX_HELPERS} helper functions", helpers[-1].lineno)
         macro_names = [p.name for p in self._tune] + [c.name for c in const]
@@ -137,6 +139,11 @@ class _PlanBuilder:
             constants=tuple(self._constants),
             helpers=self._check_functions(helpers, names, macro_names),
             launch=_check_function(launch, SyntaxChecker(names, macro_names)),
+            prepare=(
+                None
+                if prepare is None
+                else _check_function(prepare, SyntaxChecker(names, macro_names))
+            ),
         )
 
     def _top_level(self, node: ast.stmt) -> None:
@@ -144,9 +151,7 @@ class _PlanBuilder:
             case ast.Expr(value=ast.Constant(value=str())):
                 pass  # the plan's docstring
             case ast.FunctionDef(name=name):
-                if name == "prepare":
-                    raise policy_error(NO_PREPARE, node.lineno)
-                if name in FUNCTIONS or name in ("range", "require"):
+                if name in FUNCTIONS or name in ("range", "require", "ops"):
                     raise policy_error(f"{name} is built in: choose another name", node.lineno)
                 self._define(name, node.lineno)
                 self._functions.append(node)
@@ -272,7 +277,7 @@ def _check_function(node: ast.FunctionDef, checker: SyntaxChecker) -> Function:
     parameters = tuple(argument.arg for argument in arguments.args)
     for parameter in parameters:
         checker.check_target_name(parameter, node.lineno)
-    checker.check_block(node.body, in_launch=node.name == "launch")
+    checker.check_block(node.body, in_launch=node.name in ("launch", "prepare"))
     return Function(name=node.name, parameters=parameters, body=tuple(node.body), line=node.lineno)
 
 

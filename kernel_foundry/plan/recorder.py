@@ -1,4 +1,4 @@
-"""Records launches and scratch memory while a plan is interpreted: the flat sequence grows here.
+"""Records launches, library calls and memory while a plan is interpreted: the sequence grows here.
 
 Knows nothing of syntax; errors carry no line, the interpreter adds it.
 """
@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from kernel_foundry.plan.arguments import bind_argument, match_parameters
 from kernel_foundry.plan.arithmetic import whole
+from kernel_foundry.plan.dataflow import Dataflow
 from kernel_foundry.plan.dtypes import canonical_dtype
 from kernel_foundry.plan.errors import bind_error, limit_error, short
 from kernel_foundry.plan.geometry import (
@@ -18,23 +20,27 @@ from kernel_foundry.plan.geometry import (
     check_launch,
     check_shared_bytes,
 )
+from kernel_foundry.plan.library import check_call
 from kernel_foundry.plan.limits import (
     ALIGNMENT_BYTES,
     MAX_LAUNCHES,
+    MAX_LIBRARY_CALLS,
     MAX_SCRATCH_BUFFERS,
     SCRATCH_SHARE,
 )
 from kernel_foundry.plan.sequence import (
     Argument,
-    BufferArgument,
     BufferSpec,
     Clear,
     Launch,
     LaunchSequence,
+    LibraryCall,
     LocalArgument,
+    Operand,
     Step,
+    TensorOperand,
 )
-from kernel_foundry.plan.signature import KernelSignature
+from kernel_foundry.plan.signature import KernelSignature, Parameter
 from kernel_foundry.plan.values import DeviceLimits, LocalMemory, Tensor, Value, describe
 
 
@@ -58,10 +64,18 @@ class Recorder:
         kernels: The device code's kernels.
         device: Bounds launches and scratch.
         language: "sycl" or "cuda".
+        outputs: Names of the tensors that the plan has to fill.
+        library_ops: Names of the library calls that the task allows.
     """
 
     def __init__(
-        self, kernels: tuple[KernelSignature, ...], device: DeviceLimits, language: str
+        self,
+        kernels: tuple[KernelSignature, ...],
+        device: DeviceLimits,
+        language: str,
+        *,
+        outputs: tuple[str, ...],
+        library_ops: tuple[str, ...],
     ) -> None:
         self._kernels = {kernel.name: kernel for kernel in kernels}
         self._device = device
@@ -69,13 +83,33 @@ class Recorder:
         self._buffers: list[BufferSpec] = []
         self._positions: dict[tuple[str, str], int] = {}
         self._steps: list[Step] = []
+        self._prepare: list[Step] = []
+        self._dataflow = Dataflow(outputs)
+        self._library_ops = library_ops
         self._launch_count = 0
+        self._library_call_count = 0
         self._scratch_count = 0
         self._scratch_bytes = 0
 
+    def end_prepare(self) -> None:
+        """Take what was recorded so far for `prepare`."""
+        self._prepare, self._steps = self._steps, []
+        self._dataflow.end_prepare()
+
     def finish(self) -> LaunchSequence:
-        """Return what was recorded."""
-        return LaunchSequence(buffers=tuple(self._buffers), steps=tuple(self._steps))
+        """Return what was recorded.
+
+        Raises:
+            PlanError: `bind` or `limit`, when an output is left without a kernel, or `prepare`
+                holds too much.
+        """
+        buffers = tuple(self._buffers)
+        self._dataflow.check_outputs()
+        return LaunchSequence(
+            buffers=self._dataflow.with_prepared(buffers),
+            steps=tuple(self._steps),
+            prepare=tuple(self._prepare),
+        )
 
     def launch(self, request: LaunchRequest) -> None:
         """Record a launch.
@@ -95,11 +129,12 @@ class Recorder:
         is_cooperative = len(request.setup) > 3 and check_cooperative(
             request.setup[3], self._language
         )
+        given = match_parameters(kernel, request.positional, request.keywords)
         arguments = tuple(
-            bind_argument(parameter, value, self._position)
-            for parameter, value in match_parameters(kernel, request.positional, request.keywords)
+            bind_argument(parameter, value, self._position) for parameter, value in given
         )
         self._check_local_memory(kernel.name, arguments)
+        self._note_launch(given)
         self._steps.append(
             Launch(
                 kernel=kernel.name,
@@ -112,6 +147,32 @@ class Recorder:
                 line=request.line,
             )
         )
+
+    def library_call(
+        self, name: str, arguments: tuple[Value, ...], keywords: Mapping[str, Value], line: int
+    ) -> Tensor:
+        """Record a library call and return its result.
+
+        Raises:
+            PlanError: `policy` when the task does not allow it, `bind` or `limit` for arguments
+                that it cannot take.
+        """
+        call = check_call(name, arguments, keywords, self._library_ops)
+        self._library_call_count += 1
+        if self._library_call_count > MAX_LIBRARY_CALLS:
+            raise limit_error(f"a plan has at most {MAX_LIBRARY_CALLS} library calls")
+        output = call.out or self._new_tensor("result", call.dtype, call.shape)
+        step = LibraryCall(
+            op=name,
+            arguments=tuple(self._operand(value) for value in call.arguments),
+            keywords=tuple((key, self._operand(value)) for key, value in call.keywords),
+            output=self._position(output),
+            line=line,
+        )
+        operands = [value for _, value in call.given if isinstance(value, Tensor)]
+        self._dataflow.note_library_call(name, operands, output)
+        self._steps.append(step)
+        return output
 
     def scratch(
         self, name: str, arguments: tuple[Value, ...], keywords: Mapping[str, Value]
@@ -126,16 +187,10 @@ class Recorder:
         shape = tuple(whole(size, f"a size in {name}") for size in sizes)
         if any(size < 1 for size in shape):
             raise bind_error(f"a size in {name} must be at least 1: {shape}")
-        self._scratch_count += 1
-        tensor = Tensor(
-            kind="scratch",
-            name=f"scratch{self._scratch_count - 1}",
-            dtype=_dtype(given[1], name),
-            shape=shape,
-        )
-        self._account(tensor)
+        tensor = self._new_tensor("scratch", _dtype(given[1], name), shape)
         if name == "zeros":
             position = self._position(tensor)
+            self._dataflow.note_clear(tensor)
             self._steps.append(Clear(buffer=position, size_bytes=tensor.size_bytes))
         return tensor
 
@@ -156,24 +211,29 @@ class Recorder:
             raise bind_error(f"the size in local must be at least 1, not {count}")
         return LocalMemory(count=count, dtype=_dtype(given[1], "local"))
 
-    def check_outputs(self, outputs: tuple[str, ...]) -> None:
-        """Refuse a plan that leaves an output without a kernel.
+    def _note_launch(self, given: tuple[tuple[Parameter, Value], ...]) -> None:
+        self._dataflow.note_launch(
+            [value for parameter, value in given if isinstance(value, Tensor)],
+            [v for p, v in given if isinstance(v, Tensor) and not p.is_const],
+        )
 
-        Raises:
-            PlanError: `bind`.
-        """
-        if self._launch_count == 0:
-            raise bind_error("launch launches no kernel: write kernel[grid, block](arguments)")
-        used = {
-            self._buffers[argument.index].name
-            for step in self._steps
-            if isinstance(step, Launch)
-            for argument in step.arguments
-            if isinstance(argument, BufferArgument)
-        }
-        for name in outputs:
-            if name not in used:
-                raise bind_error(f"the output {name} is passed to no kernel: it would stay unset")
+    def _operand(self, value: Value) -> Operand:
+        if isinstance(value, Tensor):
+            return TensorOperand(index=self._position(value), shape=value.shape)
+        if isinstance(value, tuple):
+            return tuple(self._operand(item) for item in value)
+        assert isinstance(value, int | float | str | None)  # the check of the call lets no other in
+        return value
+
+    def _new_tensor(
+        self, kind: Literal["scratch", "result"], dtype: str, shape: tuple[int, ...]
+    ) -> Tensor:
+        name = f"{kind}{self._scratch_count}"
+        self._scratch_count += 1
+        tensor = Tensor(kind=kind, name=name, dtype=dtype, shape=shape)
+        self._account(tensor)
+        self._dataflow.note_new(tensor)
+        return tensor
 
     def _check_local_memory(self, kernel: str, arguments: tuple[Argument, ...]) -> None:
         local_bytes = sum(

@@ -103,15 +103,13 @@ class LibraryCall:
     keywords: tuple[tuple[str, Operand], ...]
     """Without `out`."""
     output: int
-    """Position of the buffer that holds the result: a "result" buffer, or, with `out=`, one that
-    exists already."""
+    """Position of the buffer that holds the result: a "result" buffer; or, with `out=` and for what
+    `prepare` hands to `launch`, one whose address is known before."""
     line: int
     """1-based line in the plan text."""
 
 
-Operand: TypeAlias = (
-    TensorOperand | int | float | bool | str | None | tuple["Operand", ...]
-)
+Operand: TypeAlias = TensorOperand | int | float | bool | str | tuple["Operand", ...] | None
 """A value given to a library call."""
 
 Step: TypeAlias = Launch | Clear | LibraryCall
@@ -130,10 +128,22 @@ class LaunchSequence:
     @property
     def kernels(self) -> tuple[str, ...]:
         """Names of the kernels launched, in order of first use."""
-        launched = (step.kernel for step in self.steps if isinstance(step, Launch))
+        steps = (*self.prepare, *self.steps)
+        launched = (step.kernel for step in steps if isinstance(step, Launch))
         return tuple(dict.fromkeys(launched))
 
     @property
     def scratch_bytes(self) -> int:
         """Bytes of all scratch buffers."""
         return sum(buffer.size_bytes for buffer in self.buffers if buffer.kind == "scratch")
+
+    @property
+    def prepared_bytes(self) -> int:
+        """Bytes of what `prepare` hands to `launch`."""
+        return sum(buffer.size_bytes for buffer in self.buffers if buffer.kind == "prepared")
+
+    @property
+    def library_calls(self) -> tuple[LibraryCall, ...]:
+        """The library calls of both parts; with none, no library needs to be loaded."""
+        steps = (*self.prepare, *self.steps)
+        return tuple(step for step in steps if isinstance(step, LibraryCall))

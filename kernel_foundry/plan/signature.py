@@ -25,6 +25,8 @@ from kernel_foundry.plan.source_text import (
 CUDA_DIMENSIONS: Final = 3
 _EXTERN_C: Final = re.compile(r'\bextern\s*"."\s*')
 _ND_RANGE: Final = re.compile(r"\bnd_range_kernel\s*<([^<>]*)>")
+_CLUSTER: Final = re.compile(r"\b__cluster_dims__\s*\(([^()]{1,200})\)")
+_TEMPLATE: Final = re.compile(r"\btemplate\s*<")
 _ATTRIBUTE_CALL: Final = re.compile(r"\b(?:SYCL_\w+|__\w+__|__attribute__|__declspec|alignas)\s*\(")
 _LOCAL_ACCESSOR: Final = re.compile(
     r"(?:::)?(?:sycl::)?local_accessor\s*<\s*(.+?)\s*(?:,\s*(\w+)\s*)?>\s*(?:const\s*)?&?\s*(\w*)$"
@@ -73,6 +75,9 @@ class KernelSignature:
     """N of `nd_range_kernel<N>`; 3 in CUDA."""
     line: int
     """1-based line of the kernel's name in the device code."""
+    cluster: tuple[int, int, int] | None = None
+    """Blocks of a cluster in x, y, z (CUDA); None without `__cluster_dims__`, or when its sizes
+    cannot be read."""
 
     def __str__(self) -> str:
         """Return name and parameters as in C."""
@@ -189,8 +194,30 @@ def _kernel(
             f"the kernel {match[1]} (line {line} of the device code) needs nd_range_kernel<1>, "
             "<2> or <3>"
         )
-    parameters = tuple(_parameters(bare[match.end() : end - 1], aliases))
-    return KernelSignature(name=match[1], parameters=parameters, dimensions=dimensions, line=line)
+    if _TEMPLATE.search(bare, 0, match.start()):
+        raise bind_error(
+            f"the kernel {match[1]} (line {line} of the device code) is a template, which no "
+            'extern "C" kernel can be: use TUNE and CONST names, which are macros, in place of its '
+            "parameters"
+        )
+    return KernelSignature(
+        name=match[1],
+        parameters=tuple(_parameters(bare[match.end() : end - 1], aliases)),
+        dimensions=dimensions,
+        line=line,
+        cluster=_cluster(declaration, aliases),
+    )
+
+
+def _cluster(declaration: str, aliases: Mapping[str, str]) -> tuple[int, int, int] | None:
+    match = _CLUSTER.search(declaration)
+    if match is None:
+        return None
+    words = [_resolve_word(part.strip("() "), aliases) for part in match[1].split(",")]
+    if len(words) > 3 or not all(re.fullmatch(r"[0-9]{1,5}", word) for word in words):
+        return None
+    x, y, z = (*map(int, words), 1, 1)[:3]
+    return x, y, z
 
 
 def _without_attributes(declaration: str) -> str:

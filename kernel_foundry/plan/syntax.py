@@ -11,13 +11,14 @@ from typing import Final
 
 from kernel_foundry.plan.dtypes import canonical_dtype
 from kernel_foundry.plan.errors import limit_error, policy_error, short
+from kernel_foundry.plan.library import LIBRARY_OPS
 from kernel_foundry.plan.limits import INT_MAX, INT_MIN, MAX_NESTING, MAX_SYNTAX_NODES
 from kernel_foundry.plan.refusals import OPERATOR_REFUSALS, refuse, refuse_attribute
 from kernel_foundry.plan.vocabulary import (
     DEVICE_ATTRIBUTES,
     FUNCTIONS,
-    NO_OPS,
     NO_VIEWS,
+    OPS_FORM,
     TENSOR_ATTRIBUTES,
     TENSOR_METHODS,
 )
@@ -90,6 +91,8 @@ class SyntaxChecker:
         Raises:
             PlanError: `policy`.
         """
+        if name == "ops":
+            raise policy_error(f"ops has a meaning of its own: {OPS_FORM}", line)
         if name in self._forbidden_targets:
             raise policy_error(f"{name} is a TUNE or CONST name: choose another name here", line)
 
@@ -204,13 +207,14 @@ class SyntaxChecker:
         value = node.value
         if not isinstance(value, int | float | str):
             raise policy_error(
-                f"{short(repr(value))} is not available: numbers, True, False and strings are",
+                f"{short(repr(value))} is not available: numbers, True, False and strings are"
+                + ("; None only as an argument of ops" if value is None else ""),
                 node.lineno,
             )
 
     def _name(self, node: ast.Name) -> None:
         if node.id == "ops":
-            raise policy_error(NO_OPS, node.lineno)
+            raise policy_error(OPS_FORM, node.lineno)
 
     def _tuple(self, node: ast.Tuple) -> None:
         for item in node.elts:
@@ -241,7 +245,7 @@ class SyntaxChecker:
 
     def _attribute(self, node: ast.Attribute) -> None:
         if is_name(node.value, "ops"):
-            raise policy_error(NO_OPS, node.lineno)
+            raise policy_error(OPS_FORM, node.lineno)
         if is_name(node.value, "torch"):
             if canonical_dtype(node.attr) is None:
                 raise policy_error(
@@ -275,7 +279,8 @@ class SyntaxChecker:
             raise policy_error("a launch is a statement of its own and has no value", node.lineno)
         if isinstance(function, ast.Attribute):
             if is_name(function.value, "ops"):
-                raise policy_error(NO_OPS, node.lineno)
+                self._library_call(node, function)
+                return
             if function.attr not in TENSOR_METHODS:
                 refuse_attribute(function)
             self.check_expression(function.value)
@@ -284,6 +289,15 @@ class SyntaxChecker:
         else:
             raise policy_error("only named functions can be called", node.lineno)
         self._arguments(node)
+
+    def _library_call(self, node: ast.Call, function: ast.Attribute) -> None:
+        if function.attr not in LIBRARY_OPS:
+            raise policy_error(
+                f"there is no library call ops.{short(function.attr)}: there are "
+                f"{', '.join(LIBRARY_OPS)}",
+                function.lineno,
+            )
+        self._arguments(node, may_be_none=True)
 
     def _called_name(self, function: ast.Name) -> None:
         name = function.id
@@ -299,13 +313,14 @@ class SyntaxChecker:
                 function.lineno,
             )
 
-    def _arguments(self, call: ast.Call) -> None:
-        for argument in call.args:
-            self.check_expression(argument)
+    def _arguments(self, call: ast.Call, *, may_be_none: bool = False) -> None:
         for keyword in call.keywords:
             if keyword.arg is None:
                 raise policy_error("** is not available: name every argument", call.lineno)
-            self.check_expression(keyword.value)
+        for value in (*call.args, *(keyword.value for keyword in call.keywords)):
+            is_none = isinstance(value, ast.Constant) and value.value is None
+            if not (may_be_none and is_none):
+                self.check_expression(value)
 
     def _operator(self, operator: ast.AST, line: int) -> None:
         if not isinstance(operator, _OPERATORS):

@@ -38,7 +38,7 @@ class Expression:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Function:
-    """`launch` or a helper."""
+    """`launch`, `prepare` or a helper."""
 
     name: str
     parameters: tuple[str, ...]
@@ -69,6 +69,7 @@ class Plan:
     """In order; a constant may use those above it."""
     helpers: tuple[Function, ...]
     launch: Function
+    prepare: Function | None = None
 
     @property
     def macro_names(self) -> tuple[str, ...]:

@@ -15,9 +15,9 @@ from kernel_foundry.plan.dtypes import DTYPE_BYTES
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Tensor:
-    """A tensor of the name table, or scratch memory made by `empty` or `zeros`."""
+    """A tensor of the name table, scratch of `empty` or `zeros`, or a library call's result."""
 
-    kind: Literal["tensor", "scratch"]
+    kind: Literal["tensor", "scratch", "result"]
     name: str
     dtype: str
     """Canonical dtype name."""
@@ -86,14 +86,14 @@ Value: TypeAlias = (
     | ParameterMap
     | None
 )
-"""Any value of a plan; None is what a helper without `return` gives."""
+"""Any value of a plan; None is what a helper without `return` gives, and an argument of `ops`."""
 
 
 def describe(value: Value) -> str:
     """Return the value's type and text for a message, short."""
     match value:
         case None:
-            return "nothing (the helper returns no value)"
+            return "nothing (None, or the helper returns no value)"
         case Tensor(name=name):
             return f"the tensor {name}"
         case LocalMemory():

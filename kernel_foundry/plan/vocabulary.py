@@ -27,8 +27,4 @@ NO_TENSOR_ARITHMETIC: Final = (
     "tensor arithmetic is not available: compute in a kernel; for a position inside a tensor, "
     "pass the tensor and an integer offset to the kernel"
 )
-NO_OPS: Final = "library calls (ops.*) are not available yet: write a kernel for this step"
-NO_PREPARE: Final = (
-    "prepare(...) is not available yet: read the weights as they are, or change their layout by a "
-    "kernel in launch"
-)
+OPS_FORM: Final = "a library call is y = ops.NAME(tensors, keywords), such as ops.linear(x, weight)"
