@@ -9,12 +9,14 @@ import os
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
+from evaluator_svc.builder_pools import BuilderPools
 from evaluator_svc.device_gate import DeviceGate
 from evaluator_svc.disk_cache import DiskCache
 from evaluator_svc.judge_client import JudgeClient
-from evaluator_svc.locked_starter import BUILDER, RUNNER, LockedStarter
+from evaluator_svc.locked_starter import RUNNER, LockedStarter
 from evaluator_svc.messages import Ready
 from evaluator_svc.object_cache import ObjectCache
 from evaluator_svc.process import ChildProcess, ProcessCommand, ProcessLauncher
@@ -31,7 +33,8 @@ from kernel_foundry.errors import BackendUnavailableError
 _JUDGE: Final = "evaluator_svc.judge"
 _JUDGE_VARIABLES: Final = (
     "PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "CC", "CXX", "XDG_CACHE_HOME",
-    "TORCHINDUCTOR_CACHE_DIR",
+    "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "CUDA_HOME", "CUDA_VISIBLE_DEVICES",
+    "KERNEL_FOUNDRY_CUDA_DRIVER", "KERNEL_FOUNDRY_NVRTC",
 )  # fmt: skip
 """torch.compile looks for a compiler and a cache; no key or token is among these."""
 
@@ -42,8 +45,9 @@ class DeviceSite:
     Args:
         ready: What a probe of the device said; it has a device.
         settings: The evaluator's settings.
-        starter: Starts builders and runners.
+        starter: Starts runners.
         launcher: Starts the judge.
+        builders: Ready builders of all devices.
     """
 
     def __init__(
@@ -53,6 +57,7 @@ class DeviceSite:
         settings: EvaluatorSettings,
         starter: LockedStarter,
         launcher: ProcessLauncher,
+        builders: BuilderPools,
     ) -> None:
         if ready.device is None:
             raise BackendUnavailableError(ready.unavailable)
@@ -60,7 +65,15 @@ class DeviceSite:
         self.compiler_version = ready.compiler_version
         self.isolation: IsolationReport = ready.isolation
         self.settings = settings
+        self.kind, _, number = self.spec.id.partition(":")
+        self._index = int(number)
         self.gate = DeviceGate()
+        self.pending = 0
+        """Calls that use the device or wait for it; kept by `DeviceSites`."""
+        self.threads = ThreadPoolExecutor(
+            max_workers=settings.parallel_evaluations,
+            thread_name_prefix=f"evaluation-{self.spec.id}",
+        )
         self.objects = ObjectCache(settings.cache_dir / "objects")
         self._facts = DiskCache(settings.cache_dir / "facts")
         self._starter = starter
@@ -71,8 +84,18 @@ class DeviceSite:
         """Held while the device's limits are looked up or measured."""
         self._admissions: dict[str, Admission] = {}
         self.helpers = ThreadPoolExecutor(thread_name_prefix="judge-call")
-        self.builders = self._pool(BUILDER)
-        self.runners = self._pool(RUNNER)
+        if self.shares_cores:
+            self.builders = builders.of_device(self.kind, self._index, self.gate)
+        else:
+            self.builders = builders.of_architecture(self.kind, self.spec.architecture)
+        self.runners = self._runners(with_library=False, size=settings.spare_processes)
+        # Torch in it makes a spare large, and few candidates call libraries.
+        self.library_runners = self._runners(with_library=True, size=0)
+
+    @property
+    def shares_cores(self) -> bool:
+        """True when kernels run on the host's cores, where builds would disturb timings."""
+        return self.kind != "cuda"
 
     @property
     def judge(self) -> JudgeClient:
@@ -91,6 +114,10 @@ class DeviceSite:
         """Replace used builders and runners, in the background."""
         self.builders.refill()
         self.runners.refill()
+
+    def building(self) -> AbstractContextManager[None]:
+        """Return what a build holds: the shared gate where it uses the device's own cores."""
+        return self.gate.shared() if self.shares_cores else nullcontext()
 
     def remembered_peaks(self) -> Peaks | None:
         """Return the device's measured limits, or None when they are yet to be measured."""
@@ -125,62 +152,71 @@ class DeviceSite:
         self._facts.put(key, to_json(admission).encode())
 
     def close(self) -> None:
-        """End every process of the device."""
-        self.builders.close()
+        """Let what runs finish, then end every process of the device."""
+        self.threads.shutdown()
         self.runners.close()
+        self.library_runners.close()
         # Calls to the judge first: one that finds it gone would start another.
         self.helpers.shutdown()
         with self._judge_lock:
             if self._judge is not None:
                 self._judge.close()
 
-    def _pool(self, module: str) -> SparePool:
-        kind, _, index = self.spec.id.partition(":")
-
+    def _runners(self, *, with_library: bool, size: int) -> SparePool:
         def start() -> ChildProcess:
-            process, ready = self._starter.start(module, kind=kind, index=int(index))
+            process, ready = self._starter.start(
+                RUNNER, kind=self.kind, index=self._index, with_library=with_library
+            )
             if ready.device is None:
                 process.kill()
                 raise BackendUnavailableError(ready.unavailable, device=self.spec.id)
             return process
 
-        return SparePool(start, gate=self.gate, size=self.settings.spare_processes)
+        return SparePool(start, gate=self.gate, size=size)
 
     def _start_judge(self) -> JudgeClient:
-        threads = str(self.settings.thread_count)
-        kept = {n: os.environ[n] for n in _JUDGE_VARIABLES if n in os.environ}
-        variables = {
-            **kept,
-            "PYTHONPATH": package_root(),
-            "OMP_NUM_THREADS": threads,
-            "DPCPP_CPU_NUM_CUS": threads,
-        }
-        command = ProcessCommand(
-            module=_JUDGE,
-            environment=tuple(variables.items()),
-            wrapping=None,
-            accepts_descriptors=True,
-        )
-        return JudgeClient(
-            self._launcher.start(command),
-            device=self.spec,
-            threads=self.settings.thread_count,
-            answer_seconds=self.settings.judge_seconds,
-            admission_seconds=self.settings.admission_seconds,
-        )
+        return start_judge(self.spec, self.settings, self._launcher)
 
     def _peaks_key(self) -> str:
-        return content_digest("peaks 2", *self._identity())
+        return content_digest("peaks 3", *self._identity())
 
     def _admission_key(self, task: Task) -> str:
         return content_digest(
-            "admission 2", task.digest, *self._identity(), _torch_version(), repr(self.spec.peaks)
+            "admission 3", task.digest, *self._identity(), _torch_version(), repr(self.spec.peaks)
         )
 
     def _identity(self) -> tuple[str, ...]:
+        """Return what equal devices of one host have in common: they are measured once."""
         spec = self.spec
         threads = str(self.settings.thread_count)
-        return (spec.id, spec.name, spec.architecture, spec.driver_version, threads)
+        return (self.kind, spec.name, spec.architecture, spec.driver_version, threads)
+
+
+def start_judge(
+    spec: DeviceSpec, settings: EvaluatorSettings, launcher: ProcessLauncher
+) -> JudgeClient:
+    """Start the judge of a device."""
+    threads = str(settings.thread_count)
+    kept = {n: os.environ[n] for n in _JUDGE_VARIABLES if n in os.environ}
+    variables = {
+        **kept,
+        "PYTHONPATH": package_root(),
+        "OMP_NUM_THREADS": threads,
+        "DPCPP_CPU_NUM_CUS": threads,
+    }
+    command = ProcessCommand(
+        module=_JUDGE,
+        environment=tuple(variables.items()),
+        wrapping=None,
+        accepts_descriptors=True,
+    )
+    return JudgeClient(
+        launcher.start(command),
+        device=spec,
+        threads=settings.thread_count,
+        answer_seconds=settings.judge_seconds,
+        admission_seconds=settings.admission_seconds,
+    )
 
 
 def _torch_version() -> str:

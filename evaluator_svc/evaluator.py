@@ -6,27 +6,32 @@ meets no candidate. Knows nothing of gRPC.
 
 import asyncio
 import importlib.metadata
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
+from evaluator_svc.build_site import BuildSites
 from evaluator_svc.device_site import DeviceSite
-from evaluator_svc.locked_starter import RUNNER, LockedStarter
-from evaluator_svc.messages import Ready
+from evaluator_svc.device_sites import DeviceSites
+from evaluator_svc.locked_starter import LockedStarter
 from evaluator_svc.peaks import measure_peaks
+from evaluator_svc.pipeline.build_only import CandidateBuild
 from evaluator_svc.pipeline.evaluate import CandidateEvaluation
 from evaluator_svc.process import ProcessLauncher
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.admission import Admission
-from kernel_foundry.domain.device import Availability, Capabilities, IsolationReport, Peaks
+from kernel_foundry.domain.device import Capabilities, Peaks
 from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import (
     BackendUnavailableError,
-    DeviceBusyError,
+    DeadlineExceededError,
+    ProcessLostError,
     ShuttingDownError,
     TaskRefusedError,
 )
@@ -35,7 +40,10 @@ T = TypeVar("T")
 
 _REMEMBERED_REQUESTS: Final = 1024
 """Answers kept for calls that are retried with the same request id."""
-_PACKAGES: Final = ("torch", "intel-sycl-rt", "intel-opencl-rt")
+_PACKAGES: Final = ("torch", "intel-sycl-rt", "intel-opencl-rt", "nvidia-cuda-nvrtc")
+_OWN_FAILURES: Final = (ProcessLostError, BackendUnavailableError, DeadlineExceededError)
+"""What speaks against a device: processes on it that die, do not start or do not answer."""
+_FENCE: Final = re.compile(r"^\s*```+\s*(cuda|sycl)\b", re.MULTILINE)
 
 
 class Evaluator:
@@ -49,19 +57,12 @@ class Evaluator:
     """
 
     def __init__(self, settings: EvaluatorSettings) -> None:
-        self._settings = settings
         self._launcher = ProcessLauncher()
-        self._starter = LockedStarter(settings, self._launcher)
-        self._threads = ThreadPoolExecutor(
-            max_workers=settings.parallel_evaluations, thread_name_prefix="evaluation"
-        )
-        self._face = ThreadPoolExecutor(max_workers=2, thread_name_prefix="capabilities")
-        self._lock = threading.Lock()
+        starter = LockedStarter(settings, self._launcher)
+        self._sites = DeviceSites(settings, starter, self._launcher)
+        self._build_sites = BuildSites(settings, self._launcher, self._sites.builders)
+        self._face = ThreadPoolExecutor(thread_name_prefix="evaluator")
         self._admission_lock = threading.Lock()
-        self._sites: dict[str, DeviceSite] | None = None
-        self._availability: list[Availability] = []
-        self._isolation = IsolationReport(mechanisms=())
-        self._pending = 0
         self._closing = False
         self._answers: OrderedDict[str, asyncio.Future[Evaluation]] = OrderedDict()
 
@@ -71,15 +72,15 @@ class Evaluator:
 
     async def admit(self, task: Task, device: str = "") -> Admission:
         """Return what the device's judge found out about `task`; remembered on disk."""
-        return await self._queued(lambda: self._admit(task, self._site(device)))
+        return await self._on_site(device, None, lambda site: self._admit(task, site))
 
     async def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Judge one candidate; the same request id is judged once."""
         if not request.request_id:
-            return await self._queued(lambda: self._evaluate(request))
+            return await self._judged(request)
         answer = self._answers.get(request.request_id)
         if answer is None or (answer.done() and not _succeeded(answer)):
-            answer = asyncio.ensure_future(self._queued(lambda: self._evaluate(request)))
+            answer = asyncio.ensure_future(self._judged(request))
             self._answers[request.request_id] = answer
             while len(self._answers) > _REMEMBERED_REQUESTS:
                 self._answers.popitem(last=False)
@@ -91,22 +92,46 @@ class Evaluator:
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
-        self._threads.shutdown()
         self._face.shutdown()
-        for site in (self._sites or {}).values():
-            site.close()
+        self._build_sites.close()
+        self._sites.close()
         self._launcher.close()
 
-    async def _queued(self, work: Callable[[], T]) -> T:
-        """Run `work` on an evaluation thread when its turn comes."""
-        room = self._settings.parallel_evaluations + self._settings.queue_limit
-        if self._pending >= room:
-            raise DeviceBusyError(f"{self._pending} calls wait already", pending=str(room))
-        self._pending += 1
+    async def _judged(self, request: EvaluationRequest) -> Evaluation:
+        language = _language_of(request.text)
+        if request.build_only and request.architecture:
+            return await self._in_thread(self._face, lambda: self._build(request, language))
+        return await self._on_site(
+            request.device, language, lambda site: self._evaluate(request, site)
+        )
+
+    async def _on_site(
+        self, device: str, language: Language | None, work: Callable[[DeviceSite], T]
+    ) -> T:
+        """Run `work` on a thread of a device when its turn comes.
+
+        Where any device of a kind will do, one that failed us is left for another once.
+        """
         try:
-            return await self._in_thread(self._threads, work)
-        finally:
-            self._pending -= 1
+            return await self._once_on_site(device, language, work)
+        except _OWN_FAILURES:
+            if ":" in device or len(self._sites.working()) < 2:
+                raise
+        return await self._once_on_site(device, language, work)
+
+    async def _once_on_site(
+        self, device: str, language: Language | None, work: Callable[[DeviceSite], T]
+    ) -> T:
+        # The first call probes the devices, which takes a while.
+        await self._in_thread(self._face, self._sites.working)
+        with self._sites.reserved(device, language) as site:
+            try:
+                result = await self._in_thread(site.threads, lambda: work(site))
+            except _OWN_FAILURES as error:
+                self._sites.failed(site, error)
+                raise
+            self._sites.succeeded(site)
+            return result
 
     async def _in_thread(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> T:
         if self._closing:
@@ -114,25 +139,30 @@ class Evaluator:
         return await asyncio.get_running_loop().run_in_executor(threads, work)
 
     def _capabilities(self) -> Capabilities:
-        sites = self._opened_sites()
-        for site in sites.values():
+        sites = self._sites.working()
+        for site in sites:
             self._peaks(site)
             site.warm_up()
         return Capabilities(
-            devices=tuple(site.spec for site in sites.values()),
-            availability=tuple(self._availability),
-            isolation=self._isolation,
+            devices=tuple(site.spec for site in sites),
+            availability=self._sites.availability(),
+            isolation=self._sites.isolation,
             versions=_versions(),
         )
 
-    def _evaluate(self, request: EvaluationRequest) -> Evaluation:
-        site = self._site(request.device)
+    def _evaluate(self, request: EvaluationRequest, site: DeviceSite) -> Evaluation:
+        if request.build_only:
+            return CandidateBuild(site, request).evaluate()
         admission = self._admit(request.task, site)
         if not admission.admitted:
             reasons = "; ".join(admission.refusals)
             raise TaskRefusedError(f"the task is not admitted: {reasons}", reasons=reasons)
         peaks = self._peaks(site)
         return CandidateEvaluation(site, request, admission, peaks).evaluate()
+
+    def _build(self, request: EvaluationRequest, language: Language | None) -> Evaluation:
+        site = self._build_sites.site(language or Language.CUDA, request.architecture)
+        return CandidateBuild(site, request).evaluate()
 
     def _admit(self, task: Task, site: DeviceSite) -> Admission:
         with self._admission_lock:
@@ -147,45 +177,6 @@ class Evaluator:
                 site.remember_admission(task, admission)
             return admission
 
-    def _site(self, device: str) -> DeviceSite:
-        sites = self._opened_sites()
-        if not device and sites:
-            return next(iter(sites.values()))
-        if device not in sites:
-            known = ", ".join(sites) or "none"
-            reasons = "; ".join(f"{a.kind}: {a.reason}" for a in self._availability if a.reason)
-            raise BackendUnavailableError(
-                f"there is no device {device!r} here; there is {known}" + (f" ({reasons})" if
-                reasons else ""),
-                device=device,
-                reasons=reasons,
-            )  # fmt: skip
-        return sites[device]
-
-    def _opened_sites(self) -> dict[str, DeviceSite]:
-        with self._lock:
-            if self._sites is None:
-                self._availability = []
-                self._sites = dict(
-                    found for kind in self._settings.device_kinds for found in self._probe(kind)
-                )
-            return self._sites
-
-    def _probe(self, kind: str) -> list[tuple[str, DeviceSite]]:
-        process, ready = self._starter.start(RUNNER, kind=kind, index=0)
-        process.kill()
-        self._isolation = ready.isolation
-        self._availability.append(
-            Availability(kind=kind, available=ready.device is not None, reason=ready.unavailable)
-        )
-        return [self._open(ready)] if ready.device is not None else []
-
-    def _open(self, ready: Ready) -> tuple[str, DeviceSite]:
-        site = DeviceSite(
-            ready, settings=self._settings, starter=self._starter, launcher=self._launcher
-        )
-        return site.spec.id, site
-
     def _peaks(self, site: DeviceSite) -> Peaks:
         with site.peaks_lock:
             if site.spec.peaks is not None:
@@ -196,6 +187,12 @@ class Evaluator:
                     peaks = measure_peaks(site)
             site.remember_peaks(peaks)
             return peaks
+
+
+def _language_of(text: str) -> Language | None:
+    """Return the language of the candidate's first device-code block, if it has one."""
+    fence = _FENCE.search(text)
+    return None if fence is None else Language(fence.group(1))
 
 
 def _succeeded(answer: "asyncio.Future[Evaluation]") -> bool:

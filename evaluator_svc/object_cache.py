@@ -11,6 +11,7 @@ from evaluator_svc.disk_cache import DiskCache
 from evaluator_svc.messages import TranslationUnit
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.digest import content_digest
+from kernel_foundry.domain.language import Language
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +20,8 @@ class BuiltUnit:
 
     code: bytes
     """Object code; empty when the build failed."""
+    assembly: bytes
+    """PTX; empty where object code is its own assembly (SPIR-V)."""
     log: str
     build_ns: float
     """Time of the build, whenever it was."""
@@ -37,7 +40,8 @@ def object_key(unit: TranslationUnit, device: DeviceSpec, compiler_version: str)
         "\0".join(unit.kernels),
         device.id.partition(":")[0],
         device.architecture,
-        device.driver_version,
+        # SPIR-V is built by the device's own driver, cubins by a compiler that knows no driver.
+        "" if device.language is Language.CUDA else device.driver_version,
         compiler_version,
     )
 
@@ -57,14 +61,21 @@ class ObjectCache:
         entry = self._entries.get(key)
         if entry is None:
             return None
-        head, _, code = entry.partition(b"\n")
+        head, _, body = entry.partition(b"\n")
         try:
             facts = json.loads(head)
-            return BuiltUnit(code=code, log=str(facts["log"]), build_ns=float(facts["build_ns"]))
+            size = int(facts["code_bytes"])
+            return BuiltUnit(
+                code=body[:size],
+                assembly=body[size:],
+                log=str(facts["log"]),
+                build_ns=float(facts["build_ns"]),
+            )
         except (ValueError, KeyError, TypeError):
             return None
 
     def put(self, key: str, unit: BuiltUnit) -> None:
         """Remember `unit`."""
-        head = json.dumps({"log": unit.log, "build_ns": unit.build_ns}).encode()
-        self._entries.put(key, head + b"\n" + unit.code)
+        facts = {"log": unit.log, "build_ns": unit.build_ns, "code_bytes": len(unit.code)}
+        head = json.dumps(facts).encode()
+        self._entries.put(key, b"\n".join((head, unit.code + unit.assembly)))

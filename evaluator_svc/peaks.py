@@ -23,6 +23,7 @@ from evaluator_svc.messages import (
     TimeRequest,
     WorkloadNames,
 )
+from evaluator_svc.peak_kernels import PEAK_KERNELS
 from evaluator_svc.pipeline.build import BuildFailed, BuildSettings, build, prepare
 from evaluator_svc.pipeline.run import DrawnInputs, load, run
 from evaluator_svc.process import ChildProcess
@@ -34,63 +35,14 @@ from kernel_foundry.errors import ProcessLostError
 T = TypeVar("T")
 
 _LANES: Final = 32
+_CACHES_OF_DATA: Final = 2
+_CACHES_OF_DATA_ON_GPU: Final = 10
+"""Size of the streamed tensors, in last-level caches."""
 _FLOATS_OF_A_GROUP: Final = 64 * _LANES
 _ACCUMULATORS: Final = 8
 _ROUNDS: Final = 4096
 _GROUPS_OF_A_UNIT: Final = 16
 """Enough work-groups for every compute unit to have its share."""
-
-_CANDIDATE: Final = """```sycl
-typedef float line __attribute__((ext_vector_type(16)));
-extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
-void stream_lines(const float* __restrict__ x, float* __restrict__ out) {
-  const size_t start = syclext::this_work_item::get_nd_item<1>().get_global_id(0) * 2048;
-  const line* from = (const line*)(x + start);
-  line* to = (line*)(out + start);
-  // Around the caches: a plain store reads the line first, traffic that nobody asked for.
-  for (int i = 0; i < 128; ++i) __builtin_nontemporal_store(from[i] + 1.0f, to + i);
-}
-extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
-SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::sub_group_size<32>))
-void stream(const float* __restrict__ x, float* __restrict__ out, int floats) {
-  auto it = syclext::this_work_item::get_nd_item<1>();
-  const int lane = it.get_local_id(0);
-  const int start = it.get_group(0) * 2048;
-  const int end = start + 2048 < floats ? start + 2048 : floats;
-  for (int i = start; i < end; i += 32) out[i + lane] = x[i + lane] + 1.0f;
-}
-extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
-SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::sub_group_size<32>))
-void compute(const float* __restrict__ x, float* __restrict__ out, int rounds) {
-  auto it = syclext::this_work_item::get_nd_item<1>();
-  const int i = it.get_global_id(0);
-  const float f = x[i] * 1e-9f + 0.999f;
-  float a = f, b = f + 1, c = f + 2, d = f + 3, e = f + 4, g = f + 5, h = f + 6, k = f + 7;
-  for (int r = 0; r < rounds; ++r) {
-    a = sycl::fma(a, f, 1e-6f); b = sycl::fma(b, f, 1e-6f);
-    c = sycl::fma(c, f, 1e-6f); d = sycl::fma(d, f, 1e-6f);
-    e = sycl::fma(e, f, 1e-6f); g = sycl::fma(g, f, 1e-6f);
-    h = sycl::fma(h, f, 1e-6f); k = sycl::fma(k, f, 1e-6f);
-  }
-  out[i] = a + b + c + d + e + g + h + k;
-}
-extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
-void nothing(float* out) {}
-```
-```python
-def launch(x, out, probe):
-    floats = x.numel()
-    if probe == "compute":
-        compute[floats // 32, 32](x, out, 4096)
-    elif probe == "launch":
-        nothing[1, 1](out)
-    elif probe == "memory":
-        stream_lines[floats // 2048, 1](x, out)
-    else:
-        stream[cdiv(floats, 2048), 32](x, out, floats)
-```
-"""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Probe:
@@ -128,7 +80,8 @@ def measure_peaks(site: DeviceSite) -> Peaks:
     runner = site.runners.take()
     try:
         _load(site, runner, probes)
-        best_ns = {probe.name: _best_ns(runner, probe) for probe in probes}
+        is_shared = site.shares_cores
+        best_ns = {p.name: _best_ns(runner, p, is_shared=is_shared) for p in probes}
     finally:
         runner.kill()
     sizes = {probe.name: probe.floats for probe in probes}
@@ -143,9 +96,13 @@ def measure_peaks(site: DeviceSite) -> Peaks:
 
 def _probes(device: DeviceSpec) -> tuple[_Probe, ...]:
     cache_floats = max(device.cache_bytes // 4, 1 << 18)
-    lanes = device.compute_units * _GROUPS_OF_A_UNIT * _LANES
+    limits = device.unit_limits
+    unit_lanes = _LANES if limits is None else limits.work_items
+    lanes = device.compute_units * _GROUPS_OF_A_UNIT * unit_lanes
+    # A GPU needs more data before start and end of the kernel no longer count.
+    caches = _CACHES_OF_DATA if limits is None else _CACHES_OF_DATA_ON_GPU
     return (
-        _Probe(name="memory", floats=_whole(2 * cache_floats)),
+        _Probe(name="memory", floats=_whole(caches * cache_floats)),
         # Input and output of both sets together fill half of the cache.
         _Probe(name="cache", floats=_whole(cache_floats // 8)),
         _Probe(name="compute", floats=lanes),
@@ -162,7 +119,7 @@ def _load(site: DeviceSite, runner: ChildProcess, probes: tuple[_Probe, ...]) ->
     builder = site.builders.take()
     try:
         request = PrepareRequest(
-            text=_CANDIDATE, configuration=(), device=site.spec, workloads=names
+            text=PEAK_KERNELS[site.spec.language], configuration=(), device=site.spec, workloads=names
         )
         prepared = prepare(builder, request)
         if isinstance(prepared, CandidateFailed):
@@ -190,9 +147,9 @@ def _load(site: DeviceSite, runner: ChildProcess, probes: tuple[_Probe, ...]) ->
         raise _lost(loaded)
 
 
-def _best_ns(runner: ChildProcess, probe: _Probe) -> float:
+def _best_ns(runner: ChildProcess, probe: _Probe, *, is_shared: bool) -> float:
     """Return the shortest sample: a peak, and so the physical floor of others' times."""
-    drawn = _shared_buffer(probe)
+    drawn = _buffer(probe, is_shared=is_shared)
     try:
         failed = run(runner, drawn, seconds=60.0)
     finally:
@@ -217,12 +174,12 @@ def _ask(runner: ChildProcess, message: object, expected: type[T]) -> T:
     return cast("T", answer.message)
 
 
-def _shared_buffer(probe: _Probe) -> DrawnInputs:
-    """Return a buffer of zeros as the judge would share it: one seed, one slot for each run."""
+def _buffer(probe: _Probe, *, is_shared: bool) -> DrawnInputs:
+    """Return a buffer of zeros as the judge would share it: one seed, one slot for each run.
+
+    Device memory cannot be had here; a draw without any buffer is memory of the runner's own.
+    """
     size = -(-probe.size_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
-    descriptor = os.memfd_create("peaks", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    os.ftruncate(descriptor, 2 * size)
-    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
     slots = tuple(
         TensorSlot(
             name=name,
@@ -238,6 +195,11 @@ def _shared_buffer(probe: _Probe) -> DrawnInputs:
         )
     )
     draw = Draw(draw=0, workload=probe.name, size_bytes=2 * size, slots=slots, seed_count=1)
+    if not is_shared:
+        return DrawnInputs(draw=draw, descriptors=())
+    descriptor = os.memfd_create("peaks", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(descriptor, 2 * size)
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
     return DrawnInputs(draw=draw, descriptors=(descriptor,))
 
 

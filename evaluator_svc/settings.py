@@ -30,8 +30,8 @@ def _half_of_memory() -> int:
 class EvaluatorSettings:
     """How an evaluator works; each field is `KERNEL_FOUNDRY_<FIELD>` in the environment."""
 
-    device_kinds: tuple[str, ...] = ("sycl",)
-    """Device kinds to look for: "sycl", "null". Comma-separated in the environment."""
+    device_kinds: tuple[str, ...] = ("cuda", "sycl")
+    """Device kinds to look for: "cuda", "sycl", "null". Comma-separated in the environment."""
     threads: int = 0
     """Threads of the CPU device and of torch; 0: all usable cores."""
     cache_dir: Path = Path(platformdirs.user_cache_dir("kernel-foundry"))

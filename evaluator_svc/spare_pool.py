@@ -6,7 +6,7 @@ Knows nothing of what they are used for.
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from evaluator_svc.device_gate import DeviceGate
 from evaluator_svc.process import ChildProcess
@@ -47,6 +47,15 @@ class SparePool:
                 process.kill()
         self.refill()
         return self._start()
+
+    @contextlib.contextmanager
+    def taken(self) -> Iterator[ChildProcess]:
+        """Use a ready process once, then end it."""
+        process = self.take()
+        try:
+            yield process
+        finally:
+            process.kill()
 
     def refill(self) -> None:
         """Bring the pool back to its size, in the background."""

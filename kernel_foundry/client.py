@@ -83,10 +83,13 @@ class Foundry:
         configuration: tuple[Setting, ...] = (),
         limits: EvaluationLimits = EvaluationLimits(),  # noqa: B008  frozen, a plain value
         fresh_baselines: bool = False,
+        use_tools: bool = False,
+        build_only: bool = False,
+        architecture: str = "",
     ) -> Evaluation:
         """Judge one candidate: its Markdown text, or the path of a file that holds it.
 
-        Never raises for a bad candidate; see `ports.Evaluator.evaluate`.
+        The arguments are those of `EvaluationRequest`. Never raises for a bad candidate; see `ports.Evaluator.evaluate`.
         """
         text = candidate.read_text() if isinstance(candidate, Path) else candidate
         request = EvaluationRequest(
@@ -96,6 +99,9 @@ class Foundry:
             configuration=configuration,
             limits=limits,
             fresh_baselines=fresh_baselines,
+            use_tools=use_tools,
+            build_only=build_only,
+            architecture=architecture,
         )
         return self._run(self._with_evaluator(lambda e: e.evaluate(request)))
 

@@ -54,6 +54,11 @@ def _workload_object(result: WorkloadResult) -> dict[str, Any]:
         "speedup": result.speedup,
         "roofline_share": result.roofline_share,
         "sol_ns": result.sol_ns,
+        "own_share": result.own_share,
+        "prepare_ns": result.prepare_ns,
+        "speedup_prepared_once": result.speedup_prepared_once,
+        "discarded_samples": timing.discarded_count if timing else 0,
+        "clocks": to_plain(timing.clocks) if timing else [],
     }
 
 

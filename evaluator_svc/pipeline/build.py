@@ -3,11 +3,12 @@
 Knows nothing of buffers and of results.
 """
 
+import dataclasses
 import time
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc import diagnosis, policy
+from evaluator_svc import cubin, diagnosis, policy
 from evaluator_svc.messages import (
     CandidateFailed,
     Compiled,
@@ -21,6 +22,7 @@ from evaluator_svc.process_answers import ask_candidate
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import CompileReport, EvaluationOutcome
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.language import Language
 
 _PREPARE_SECONDS: Final = 10.0
 """Reading a text takes milliseconds; the language's own limits end odd ones."""
@@ -46,7 +48,15 @@ class Built:
     """Every unit's object code."""
 
     codes: tuple[bytes, ...]
+    assemblies: tuple[bytes, ...]
+    """PTX of each unit; empty ones where the object code is read itself (SPIR-V)."""
     report: CompileReport
+
+    @property
+    def readable(self) -> tuple[bytes, ...]:
+        """What tells of a unit's behaviour: its assembly, else its object code."""
+        pairs = zip(self.codes, self.assemblies, strict=True)
+        return tuple(assembly or code for code, assembly in pairs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,15 +109,22 @@ def build(
                 report=_report(log, spent_ns, cached, 0),
             )
     log = "\n".join(u.log for u in units if u.log)[-_LOG_CHARACTERS:]
-    size = sum(len(u.code) for u in units)
-    return Built(codes=tuple(u.code for u in units), report=_report(log, spent_ns, cached, size))
+    report = _report(log, spent_ns, cached, sum(len(u.code) for u in units))
+    if settings.device.language is Language.CUDA:
+        kernels = tuple(r for u in units for r in cubin.resources(u.code, u.log))
+        report = dataclasses.replace(report, kernels=tuple(dict.fromkeys(kernels)))
+    return Built(
+        codes=tuple(u.code for u in units),
+        assemblies=tuple(u.assembly for u in units),
+        report=report,
+    )
 
 
-def check_objects(codes: tuple[bytes, ...], prepared: Prepared) -> CandidateFailed | None:
+def check_objects(built: Built, prepared: Prepared) -> CandidateFailed | None:
     """Refuse object code that imports what is no built-in; nothing of it has run yet."""
     findings: tuple[Finding, ...] = ()
-    for code, unit in zip(codes, prepared.units[: len(codes)], strict=True):
-        findings += policy.check_object(code, unit.kernels)
+    for code, unit in zip(built.readable, prepared.units, strict=True):
+        findings += policy.check_object(code, unit.kernels, prepared.source.language)
     if any(f.severity is Severity.ERROR for f in findings):
         return CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=findings)
     return None
@@ -128,8 +145,12 @@ def _compile(
             return _compiler_died(process.wait(0.0), settings.memory_bytes)
         return answer
     compiled: Compiled = answer.message
-    code = answer.blobs[0] if answer.blobs and compiled.succeeded else b""
-    return BuiltUnit(code=code, log=compiled.log, build_ns=compiled.build_ns)
+    code, assembly = b"", b""
+    if compiled.succeeded and answer.blobs:
+        code, assembly = answer.blobs[0], b"".join(answer.blobs[1:2])
+    return BuiltUnit(
+        code=code, assembly=assembly, log=compiled.log, build_ns=compiled.build_ns
+    )
 
 
 def _compiler_died(end: ProcessEnd | None, memory_bytes: int) -> CandidateFailed:

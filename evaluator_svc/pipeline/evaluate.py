@@ -6,10 +6,8 @@ Knows nothing of how processes are started and of gRPC.
 
 import dataclasses
 import secrets
-import time
-from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import Final
 
 from evaluator_svc import behaviour, diagnosis
@@ -21,30 +19,30 @@ from evaluator_svc.messages import (
     CandidateFailed,
     Loaded,
     LoadRequest,
-    Prepared,
-    PrepareRequest,
     WorkloadNames,
 )
-from evaluator_svc.pipeline.build import (
-    BuildFailed,
-    BuildSettings,
-    Built,
-    build,
-    check_objects,
-    prepare,
+from evaluator_svc.pipeline.built_candidate import (
+    BuiltCandidate,
+    describe,
+    operator_count,
+    read_and_build,
 )
+from evaluator_svc.pipeline.decoy import run_without_kernels
 from evaluator_svc.pipeline.record import EvaluationRecord
 from evaluator_svc.pipeline.run import DrawnInputs, failure_of, load, run
 from evaluator_svc.pipeline.timing import TimingSettings, WorkloadTimed, WorkloadTimer
 from evaluator_svc.process import ChildProcess
-from evaluator_svc.spare_pool import SparePool
 from kernel_foundry.domain.admission import Admission, WorkloadAdmission
 from kernel_foundry.domain.device import Peaks
 from kernel_foundry.domain.evaluation import Evaluation, WorkloadResult
+from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationRequest
 
-_NO_OPERATORS: Final = ("placeholder", "output", "get_attr")
-"""Nodes of a reference's graph that compute nothing."""
+
+_CLOCKS: Final = {
+    Language.SYCL: "host's steady clock, first submit to completion",
+    Language.CUDA: "device events around a call, less what a pair of events itself takes",
+}
 
 
 class CandidateEvaluation:
@@ -64,7 +62,7 @@ class CandidateEvaluation:
         self._request = request
         self._admission = admission
         self._peaks = peaks
-        self._record = EvaluationRecord(request, site.spec.id, admission)
+        self._record = EvaluationRecord(request, site.spec.id, _yardsticks_ns(admission))
         self._names = tuple(
             WorkloadNames(workload=w.workload, tensors=w.tensors, scalars=w.scalars)
             for w in admission.workloads
@@ -77,8 +75,7 @@ class CandidateEvaluation:
         """Return the verdict; raises only for failures of our own."""
         try:
             with ExitStack() as stack:
-                with self._site.gate.shared():
-                    runner = self._until_correct(stack)
+                runner = self._until_correct(stack)
                 if isinstance(runner, Evaluation):
                     return runner
                 with self._site.gate.exclusive():
@@ -92,93 +89,53 @@ class CandidateEvaluation:
 
     def _until_correct(self, stack: ExitStack) -> ChildProcess | Evaluation:
         """Do all stages but timing; return the runner, ready to be timed."""
-        # The judge draws while the builder builds; it may still be importing torch.
-        self._start_draw(self._admission.workloads[0])
-        with _taken(self._site.builders) as builder:
-            prepared = self._prepare(builder)
-            if isinstance(prepared, CandidateFailed):
-                return self._record.failed(prepared)
-            built = self._build(builder, prepared)
-        if isinstance(built, CandidateFailed):
-            return self._record.failed(built)
-        runner = stack.enter_context(_taken(self._site.runners))
-        loaded = self._bind(runner, prepared, built)
-        if isinstance(loaded, CandidateFailed):
-            return self._record.failed(loaded)
-        self._describe(prepared, built, loaded)
-        self._add_evidence()
-        failure = self._verify_all(runner)
+        site = self._site
+        with ExitStack() as held:
+            if site.shares_cores:
+                held.enter_context(site.gate.shared())
+                # The judge draws while the builder builds; it may still be importing torch.
+                self._start_draw(self._admission.workloads[0])
+            with site.builders.taken() as builder:
+                candidate = read_and_build(
+                    builder, site, self._request, self._names, self._record
+                )
+            if isinstance(candidate, CandidateFailed):
+                return self._record.failed(candidate)
+            if not site.shares_cores:
+                # A draw runs on the device, and would disturb whoever takes times there.
+                held.enter_context(site.gate.shared())
+                self._start_draw(self._admission.workloads[0])
+            uses_library = candidate.prepared.uses_library
+            runners = site.library_runners if uses_library else site.runners
+            runner = stack.enter_context(runners.taken())
+            failure = self._bind(runner, candidate) or self._verify_all(runner)
+            self._add_evidence()
         return runner if failure is None else self._record.failed(failure)
 
-    def _prepare(self, builder: ChildProcess) -> Prepared | CandidateFailed:
-        request = PrepareRequest(
-            text=self._request.text,
-            configuration=self._request.configuration,
-            device=self._site.spec,
-            workloads=self._names,
-        )
-        started = time.perf_counter()
-        prepared = prepare(builder, request)
-        wall_ms = 1e3 * (time.perf_counter() - started)
-        if isinstance(prepared, CandidateFailed):
-            self._record.add_stage_time("parse", wall_ms)
-            return prepared
-        self._record.add_stage_time("parse", wall_ms - prepared.policy_ms)
-        self._record.add_stage_time("policy", prepared.policy_ms)
-        self._record.set_source(prepared.source)
-        return prepared
-
-    def _build(self, builder: ChildProcess, prepared: Prepared) -> Built | CandidateFailed:
-        site = self._site
-        settings = BuildSettings(
-            device=site.spec,
-            compiler_version=site.compiler_version,
-            seconds=self._request.limits.build_seconds,
-            memory_bytes=site.settings.builder_memory_bytes,
-        )
-        with self._record.stage("build"):
-            built = build(builder, prepared, site.objects, settings)
-        self._record.compile = built.report
-        if isinstance(built, BuildFailed):
-            return built.failure
-        with self._record.stage("policy"):
-            refused = check_objects(self._machine_codes(built), prepared)
-        return refused if refused is not None else built
-
-    def _describe(self, prepared: Prepared, built: Built, loaded: Loaded) -> None:
-        self._bound = {bound.workload: bound for bound in loaded.workloads}
-        bound = loaded.workloads[0]
-        objects = self._machine_codes(built)
-        graph = self._admission.workloads[0].graph
-        with self._record.stage("behaviour"):
-            self._kernel_facts = behaviour.facts_of(
-                prepared.source.device_code, prepared.source.language, objects
-            )
-            self._record.measures = behaviour.measures(
-                device_code=prepared.source.device_code,
-                language=prepared.source.language,
-                objects=objects,
-                launch_count=bound.launch_count,
-                scratch_count=bound.scratch_count,
-                reference_op_count=sum(n.op not in _NO_OPERATORS for n in graph),
-            )
-
-    def _machine_codes(self, built: Built) -> tuple[bytes, ...]:
-        """Return the object code that can be read; the null device's is no code at all."""
-        return () if self._site.spec.id.startswith("null:") else built.codes
-
-    def _bind(
-        self, runner: ChildProcess, prepared: Prepared, built: Built
-    ) -> Loaded | CandidateFailed:
+    def _bind(self, runner: ChildProcess, candidate: BuiltCandidate) -> CandidateFailed | None:
+        prepared = candidate.prepared
         request = LoadRequest(
             source=prepared.source,
             device=self._site.spec,
             workloads=self._names,
             kernels=tuple(unit.kernels for unit in prepared.units),
             unit_of_workload=prepared.unit_of_workload,
+            library_ops=self._request.task.library_ops,
         )
         with self._record.stage("bind"):
-            return load(runner, request, built.codes)
+            loaded = load(runner, request, candidate.built.codes)
+        if isinstance(loaded, CandidateFailed):
+            return loaded
+        self._describe(candidate, loaded)
+        return None
+
+    def _describe(self, candidate: BuiltCandidate, loaded: Loaded) -> None:
+        self._bound = {bound.workload: bound for bound in loaded.workloads}
+        operators = operator_count(self._admission.workloads[0].graph)
+        with self._record.stage("behaviour"):
+            self._kernel_facts, self._record.measures = describe(
+                candidate, self._site.spec, loaded.workloads[0], operators
+            )
 
     def _start_draw(self, workload: WorkloadAdmission) -> Future[DrawnInputs]:
         name = workload.workload
@@ -204,7 +161,11 @@ class CandidateEvaluation:
 
     def _verify(self, runner: ChildProcess, workload: WorkloadAdmission) -> CandidateFailed | None:
         drawn = self._start_draw(workload).result()
-        failure = run(runner, drawn, seconds=self._request.limits.run_seconds)
+        seconds = self._request.limits.run_seconds
+        failure = None
+        if self._bound[workload.workload].library_call_count:
+            failure = run_without_kernels(runner, self._site.judge, drawn, seconds=seconds)
+        failure = failure or run(runner, drawn, seconds=seconds)
         if failure is not None:
             return failure
         verdict = self._site.judge.verify(drawn.draw.draw)
@@ -252,9 +213,15 @@ class CandidateEvaluation:
                 pool_limit_bytes=settings.pool_limit_bytes,
                 stop_above_ns=incumbents[index] if index < len(incumbents) else 0.0,
                 fresh_baselines=request.fresh_baselines,
+                divides_time=self._is_divided(workload.workload),
             ),
         )
         return timer.time()
+
+    def _is_divided(self, workload: str) -> bool:
+        """Return whether a call's time is not all in the candidate's own kernels."""
+        bound = self._bound[workload]
+        return bound.library_call_count > 0 or bound.prepared_bytes > 0
 
     def _keep_times(self, workload: WorkloadAdmission, timed: WorkloadTimed) -> None:
         result = dataclasses.replace(
@@ -262,6 +229,8 @@ class CandidateEvaluation:
             timing=timed.timing,
             warm_timing=timed.warm_timing,
             baselines=timed.baselines,
+            own_share=timed.own_share,
+            prepare_ns=timed.prepare_ns,
         )
         self._record.set_workload(result)
         self._record.add_fact(
@@ -299,7 +268,7 @@ class CandidateEvaluation:
         record.add_fact("compiler", site.compiler_version)
         record.add_fact("threads", f"{site.settings.thread_count}, device and torch alike")
         record.add_fact("seeds", f"{SEED_COUNT} for each workload, fresh and secret")
-        record.add_fact("clock", "host's steady clock, first submit to completion")
+        record.add_fact("clock", _CLOCKS[site.spec.language])
         record.add_fact("isolation", ", ".join(site.isolation.mechanisms) or "none")
         record.add_fact("judge process", str(facts.process_id))
         for fact in facts.facts:
@@ -317,11 +286,10 @@ def _release(site: DeviceSite, future: "Future[DrawnInputs]") -> None:
         site.judge.release(drawn.draw.draw)
 
 
-@contextmanager
-def _taken(pool: SparePool) -> Iterator[ChildProcess]:
-    """Use a ready process once, then end it."""
-    process = pool.take()
-    try:
-        yield process
-    finally:
-        process.kill()
+def _yardsticks_ns(admission: Admission) -> dict[str, float]:
+    """Return the fastest baseline of each timed workload, the yardstick of fitness."""
+    return {
+        w.workload: min(b.timing.median_ns for b in w.baselines)
+        for w in admission.workloads
+        if w.baselines
+    }

@@ -5,11 +5,10 @@ Knows nothing of processes.
 
 import dataclasses
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from evaluator_svc.messages import CandidateFailed, CandidateSource
-from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.evaluation import (
@@ -39,17 +38,15 @@ class EvaluationRecord:
     Args:
         request: What is asked.
         device: Id of the device it runs on.
-        admission: Of the task; its fastest baselines are the yardstick of fitness.
+        yardsticks_ns: The yardstick of fitness on each timed workload.
     """
 
-    def __init__(self, request: EvaluationRequest, device: str, admission: Admission) -> None:
+    def __init__(
+        self, request: EvaluationRequest, device: str, yardsticks_ns: Mapping[str, float]
+    ) -> None:
         self._task = request.task.digest
         self._device = device
-        self._yardsticks_ns = {
-            w.workload: min(b.timing.median_ns for b in w.baselines)
-            for w in admission.workloads
-            if w.baselines
-        }
+        self._yardsticks_ns = yardsticks_ns
         self._candidate = content_digest(request.text)
         self._configuration: tuple[Setting, ...] = request.configuration
         self._stages: dict[str, float] = {}
@@ -103,6 +100,10 @@ class EvaluationRecord:
     def passed(self) -> Evaluation:
         """Return the evaluation of a candidate that passed every stage."""
         return self._evaluation(EvaluationOutcome.PASSED)
+
+    def built(self) -> Evaluation:
+        """Return the evaluation of a candidate that was to be built only."""
+        return self._evaluation(EvaluationOutcome.BUILT)
 
     def _evaluation(self, outcome: EvaluationOutcome) -> Evaluation:
         results = tuple(self._workloads.values())

@@ -17,6 +17,8 @@ from evaluator_svc.messages import (
     CandidateFailed,
     PoolReady,
     PoolRequest,
+    Share,
+    ShareRequest,
     Timed,
     TimeRequest,
 )
@@ -53,6 +55,8 @@ class TimingSettings:
     pool_limit_bytes: int
     stop_above_ns: float
     fresh_baselines: bool
+    divides_time: bool
+    """Whether to measure what part of a call is spent in the candidate's own kernels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +68,9 @@ class WorkloadTimed:
     baselines: tuple[Baseline, ...]
     pool: PoolReady
     flush_bytes: int
+    own_share: float | None
+    """Share of time in the candidate's own kernels; None when it was not to be measured."""
+    prepare_ns: float | None
     failure: CandidateFailed | None
     """The times are impossible, or a timed call's outputs are wrong."""
 
@@ -110,6 +117,9 @@ class WorkloadTimer:
         if isinstance(warm, CandidateFailed):
             return warm
         warm_timed, warm_claim = warm
+        share = self._share() if self._settings.divides_time else None
+        if isinstance(share, CandidateFailed):
+            return share
         timing = _timing(cold, is_cold=True)
         failure = failure_of(kept, self._draw.workload) or self._impossible(
             claim, warm_claim, timing, pool
@@ -120,6 +130,8 @@ class WorkloadTimer:
             baselines=baselines,
             pool=pool,
             flush_bytes=self._flush_bytes,
+            own_share=None if share is None else _own_share(share),
+            prepare_ns=None if share is None else share.prepare_ns,
             failure=failure,
         )
 
@@ -175,6 +187,19 @@ class WorkloadTimer:
                 return block
         return block
 
+    def _share(self) -> Share | CandidateFailed:
+        answer = ask_candidate(
+            self._process,
+            ShareRequest(workload=self._draw.workload),
+            Share,
+            seconds=self._settings.run_seconds,
+            doing="timing each step",
+        )
+        if isinstance(answer, CandidateFailed):
+            return answer
+        share: Share = answer.message
+        return share
+
     def _measure(
         self, plan: MeasurePlan, *, poison: bool, keep_count: int
     ) -> tuple[Timed, Claim] | CandidateFailed:
@@ -195,7 +220,12 @@ class WorkloadTimer:
         timed: Timed = answer.message
         if not timed.samples_ns or not all(map(math.isfinite, timed.samples_ns)):
             return _no_times()
-        claim = Claim(samples_ns=timed.samples_ns, warmup_count=timed.warmup_count, wall_ns=wall_ns)
+        claim = Claim(
+            samples_ns=timed.samples_ns,
+            host_ns=timed.host_ns,
+            warmup_count=timed.warmup_count,
+            wall_ns=wall_ns,
+        )
         return timed, claim
 
     def _impossible(
@@ -208,6 +238,11 @@ class WorkloadTimer:
         if finding is None:
             return None
         return CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=(finding,))
+
+
+def _own_share(share: Share) -> float | None:
+    total_ns = share.own_ns + share.library_ns
+    return share.own_ns / total_ns if share.library_ns and total_ns > 0 else None
 
 
 def _no_times() -> CandidateFailed:
@@ -224,12 +259,14 @@ def _timing(timed: Timed, *, is_cold: bool) -> Timing:
     return Timing(
         samples_ns=timed.samples_ns,
         device_ns=timed.device_ns,
+        host_ns=timed.host_ns,
         median_ns=median_ns,
         ci95_ns=interval,
         stop_reason=timed.stop_reason,
         is_cold=is_cold,
         warmup_count=timed.warmup_count,
         discarded_count=timed.discarded_count,
+        clocks=timed.clocks,
     )
 
 
@@ -243,11 +280,18 @@ def _merged(blocks: list[tuple[Timed, Claim]]) -> tuple[Timed, Claim]:
         timed[-1],
         samples_ns=samples,
         device_ns=tuple(s for t in timed for s in t.device_ns),
+        host_ns=tuple(s for t in timed for s in t.host_ns),
         warmup_count=warmup_count,
         discarded_count=sum(t.discarded_count for t in timed),
+        clocks=tuple(c for t in timed for c in t.clocks),
     )
-    wall_ns = sum(c.wall_ns for c in claims)
-    return merged, Claim(samples_ns=samples, warmup_count=warmup_count, wall_ns=wall_ns)
+    claim = Claim(
+        samples_ns=samples,
+        host_ns=merged.host_ns,
+        warmup_count=warmup_count,
+        wall_ns=sum(c.wall_ns for c in claims),
+    )
+    return merged, claim
 
 
 def _merged_baselines(blocks: list[tuple[Baseline, ...]]) -> tuple[Baseline, ...]:
@@ -264,6 +308,8 @@ def _merged_timing(timings: list[Timing]) -> Timing:
         timings[-1],
         samples_ns=samples,
         device_ns=tuple(s for t in timings for s in t.device_ns),
+        host_ns=tuple(s for t in timings for s in t.host_ns),
+        clocks=tuple(c for t in timings for c in t.clocks),
         median_ns=median_ns,
         ci95_ns=interval,
         warmup_count=sum(t.warmup_count for t in timings),

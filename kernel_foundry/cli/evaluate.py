@@ -10,8 +10,15 @@ from rich.console import Console
 from rich.table import Table
 
 from kernel_foundry.cli.options import device_of, json_option, open_foundry, target_options
-from kernel_foundry.domain.evaluation import Evaluation, Setting
+from kernel_foundry.domain.evaluation import (
+    Evaluation,
+    EvaluationOutcome,
+    KernelResources,
+    Setting,
+    WorkloadResult,
+)
 from kernel_foundry.domain.finding import Severity
+from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.task_file import read_task
 from kernel_foundry.view import duration, evaluation_object, speedup_text, timing_text
@@ -35,6 +42,26 @@ _STYLE = {Severity.INFO: "dim", Severity.WARNING: "yellow", Severity.ERROR: "red
     is_flag=True,
     help="Time the baselines again, in alternation with the candidate.",
 )
+@click.option(
+    "--tools/--no-tools",
+    "use_tools",
+    default=True,
+    show_default=True,
+    help="Let compute-sanitizer look at what crashes, and ncu at fresh measurements, where found.",
+)
+@click.option(
+    "--language",
+    type=click.Choice([language.value for language in Language]),
+    help="Refuse a candidate in another language.",
+)
+@click.option("--build-only", is_flag=True, help="Stop before the first launch.")
+@click.option(
+    "--arch",
+    "architecture",
+    default="",
+    metavar="SM",
+    help="Build for this architecture, such as sm_90; with --build-only, no GPU is needed.",
+)
 @click.option("--build-seconds", default=20.0, show_default=True, help="Deadline of the build.")
 @click.option("--run-seconds", default=10.0, show_default=True, help="Deadline of a checked run.")
 @json_option
@@ -45,6 +72,10 @@ def command(
     device: str,
     settings: tuple[str, ...],
     fresh_baselines: bool,
+    use_tools: bool,
+    language: str | None,
+    build_only: bool,
+    architecture: str,
     build_seconds: float,
     run_seconds: float,
     as_json: bool,
@@ -53,8 +84,16 @@ def command(
     """Judge CANDIDATE (Markdown with a device-code and a plan block) on TASK.
 
     TASK is a KernelBench-format Python file, CANDIDATE for example
-    examples/softmax.sycl.md. Exit code 0 when it passes, 1 when it does not.
+    examples/softmax.sycl.md. Exit code 0 when it passes (or is built, with --build-only), 1 when
+    it does not.
+
+    \b
+    kfoundry evaluate examples/softmax.py examples/softmax.cuda.md --build-only --arch sm_90
     """
+    if architecture and not build_only:
+        raise click.UsageError("--arch goes with --build-only: a device has its own architecture")
+    if language and f"```{language}" not in candidate.read_text():
+        raise click.BadParameter(f"{candidate} has no ```{language} block", param_hint="--language")
     device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
     loaded = read_task(task)
     with open_foundry(**targets) as foundry:
@@ -64,6 +103,9 @@ def command(
             device=device,
             configuration=_settings(settings),
             fresh_baselines=fresh_baselines,
+            use_tools=use_tools,
+            build_only=build_only,
+            architecture=architecture,
             limits=EvaluationLimits(build_seconds=build_seconds, run_seconds=run_seconds),
         )
     if as_json:
@@ -71,7 +113,8 @@ def command(
         sys.stdout.write("\n")
     else:
         show(Console(), evaluation)
-    return 0 if evaluation.passed else 1
+    built = evaluation.outcome is EvaluationOutcome.BUILT
+    return 0 if evaluation.passed or built else 1
 
 
 def _settings(texts: tuple[str, ...]) -> tuple[Setting, ...]:
@@ -86,10 +129,13 @@ def _settings(texts: tuple[str, ...]) -> tuple[Setting, ...]:
 
 def show(console: Console, evaluation: Evaluation) -> None:
     """Print a verdict for people."""
-    colour = "green" if evaluation.passed else "red"
+    is_good = evaluation.passed or evaluation.outcome is EvaluationOutcome.BUILT
+    colour = "green" if is_good else "red"
     console.print(f"[bold {colour}]{evaluation.outcome.name}[/] on {evaluation.device}")
     if evaluation.passed:
         _show_timings(console, evaluation)
+    if evaluation.compile is not None and evaluation.compile.kernels:
+        _show_resources(console, evaluation.compile.kernels)
     for finding in evaluation.findings:
         place = f" (line {finding.line})" if finding.line else ""
         console.print(
@@ -101,6 +147,19 @@ def show(console: Console, evaluation: Evaluation) -> None:
             console.print(f"  → {finding.hint}", style="dim", markup=False)
     stages = ", ".join(f"{s.stage} {s.wall_ms:.0f}" for s in evaluation.stages)
     console.print(f"stages, ms: {stages}", style="dim", markup=False)
+
+
+def _show_resources(console: Console, kernels: tuple[KernelResources, ...]) -> None:
+    table = Table("kernel", "registers", "shared memory", "stack", "spilled")
+    for kernel in kernels:
+        table.add_row(
+            kernel.kernel,
+            str(kernel.registers),
+            f"{kernel.shared_bytes} B",
+            f"{kernel.local_bytes} B",
+            f"{kernel.spill_bytes} B",
+        )
+    console.print(table)
 
 
 def _show_timings(console: Console, evaluation: Evaluation) -> None:
@@ -118,9 +177,22 @@ def _show_timings(console: Console, evaluation: Evaluation) -> None:
             "–" if share is None else f"{share:.0%}",
         )
     console.print(table)
+    _show_parts(console, evaluation.workloads)
     measures = evaluation.measures
     if measures is not None:
         console.print(
             f"fitness {evaluation.fitness:.3f}, cell memory {measures.memory}, "
             f"algorithm {measures.algorithm}, synchronization {measures.synchronization}"
         )
+
+
+def _show_parts(console: Console, results: tuple[WorkloadResult, ...]) -> None:
+    """Print what a call's time does not tell: library calls, and the work of `prepare`."""
+    for result in results:
+        if result.own_share is not None:
+            console.print(f"{result.workload}: {result.own_share:.0%} of the time in own kernels")
+        if result.prepare_ns is not None:
+            once = speedup_text(result.speedup_prepared_once)
+            console.print(
+                f"{result.workload}: prepare {duration(result.prepare_ns)}; {once} with it once"
+            )

@@ -89,10 +89,11 @@ def open_foundry(
 def device_of(device: str, evaluator_target: str) -> tuple[str, str]:
     """Return (device id, evaluator target): a --device that is an address names an evaluator.
 
-    "sycl:0" is a device of the evaluator; "gpuhost:50051" is another evaluator's address.
+    "cuda:1" is a device of the evaluator, "cuda" the least busy one of the kind;
+    "gpuhost:50051" is another evaluator's address.
     """
     kind, _, number = device.partition(":")
-    if kind in ("sycl", "cuda", "null") and number.isdigit():
+    if kind in ("sycl", "cuda", "null") and (number.isdigit() or device == kind):
         return device, evaluator_target
     if device:
         return "", device

@@ -1,0 +1,181 @@
+"""Where candidates are built for an architecture that no device here has.
+
+Knows nothing of devices; the limits of an architecture stand in its vendor's tables.
+"""
+
+import threading
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final
+
+from evaluator_svc.builder_pools import BuilderPools
+from evaluator_svc.device_site import start_judge
+from evaluator_svc.judge_client import JudgeClient
+from evaluator_svc.object_cache import ObjectCache
+from evaluator_svc.process import ProcessLauncher
+from evaluator_svc.settings import EvaluatorSettings
+from kernel_foundry.domain.device import DeviceSpec, IsolationReport, UnitLimits
+from kernel_foundry.domain.language import Language
+from kernel_foundry.errors import InvalidArgumentError
+
+_KIB: Final = 1 << 10
+_REGISTERS: Final = 64 * _KIB
+
+_CUDA_UNITS: Final = {
+    "sm_75": (64, 64, 1024, 16),
+    "sm_80": (163, 164, 2048, 32),
+    "sm_86": (99, 100, 1536, 16),
+    "sm_87": (163, 164, 1536, 16),
+    "sm_89": (99, 100, 1536, 24),
+    "sm_90": (227, 228, 2048, 32),
+    "sm_100": (227, 228, 2048, 32),
+    "sm_103": (227, 228, 2048, 32),
+    "sm_120": (99, 100, 1536, 24),
+}
+"""KiB of shared memory of a block and of a multiprocessor, its threads, its blocks.
+
+Source: CUDA C++ Programming Guide, technical specifications for each compute capability.
+"""
+
+_ASSUMED_UNITS: Final = 100
+"""What a plan that asks for `device.compute_units` gets: parts of one architecture differ."""
+_ASSUMED_MEMORY: Final = 16 << 30
+
+_HOST: Final = DeviceSpec(
+    id="null:0",
+    language=Language.SYCL,
+    name="no device",
+    vendor="",
+    architecture="",
+    driver_version="",
+    compute_units=1,
+    sub_group_size=1,
+    max_block=1,
+    shared_bytes=0,
+    memory_bytes=0,
+    cache_bytes=0,
+)
+"""The judge of builds only describes tasks, on the host."""
+
+
+class BuildSite:
+    """All that builds for one architecture have in common.
+
+    Args:
+        spec: What is known of devices of the architecture.
+        compiler_version: Of the builders.
+        isolation: Of the builders.
+        settings: The evaluator's settings.
+        builders: Ready builders of all targets.
+        judge: Describes tasks.
+    """
+
+    def __init__(
+        self,
+        spec: DeviceSpec,
+        *,
+        compiler_version: str,
+        isolation: IsolationReport,
+        settings: EvaluatorSettings,
+        builders: BuilderPools,
+        judge: JudgeClient,
+    ) -> None:
+        self.spec = spec
+        self.kind = spec.language.value
+        self.compiler_version = compiler_version
+        self.isolation = isolation
+        self.settings = settings
+        self.builders = builders.of_architecture(self.kind, spec.architecture)
+        self.judge = judge
+        self.objects = ObjectCache(settings.cache_dir / "objects")
+
+    def building(self) -> AbstractContextManager[None]:
+        """Return what a build holds: nothing, since no device is timed."""
+        return nullcontext()
+
+
+class BuildSites:
+    """The build sites of an evaluator, made when first asked for.
+
+    Args:
+        settings: The evaluator's settings.
+        launcher: Starts the judge.
+        builders: Ready builders of all targets.
+    """
+
+    def __init__(
+        self, settings: EvaluatorSettings, launcher: ProcessLauncher, builders: BuilderPools
+    ) -> None:
+        self._settings = settings
+        self._launcher = launcher
+        self._builders = builders
+        self._lock = threading.Lock()
+        self._sites: dict[str, BuildSite] = {}
+        self._judge: JudgeClient | None = None
+
+    def site(self, language: Language, architecture: str) -> BuildSite:
+        """Return the site of an architecture.
+
+        Raises:
+            InvalidArgumentError: builds without a device are for CUDA, and for known
+                architectures.
+            BackendUnavailableError: no compiler here builds for it.
+        """
+        if language is not Language.CUDA:
+            raise InvalidArgumentError(
+                "an architecture is for CUDA; SYCL object code is built for the device at hand",
+                field="architecture",
+            )
+        with self._lock:
+            if architecture not in self._sites:
+                self._sites[architecture] = self._open(architecture)
+            return self._sites[architecture]
+
+    def close(self) -> None:
+        """End the judge; the builders are others'."""
+        with self._lock:
+            if self._judge is not None:
+                self._judge.close()
+
+    def _open(self, architecture: str) -> BuildSite:
+        spec = _spec(architecture)
+        ready = self._builders.describe(Language.CUDA.value, architecture)
+        if self._judge is None or not self._judge.is_running:
+            self._judge = start_judge(_HOST, self._settings, self._launcher)
+        return BuildSite(
+            spec,
+            compiler_version=ready.compiler_version,
+            isolation=ready.isolation,
+            settings=self._settings,
+            builders=self._builders,
+            judge=self._judge,
+        )
+
+
+def _spec(architecture: str) -> DeviceSpec:
+    limits = _CUDA_UNITS.get(architecture)
+    if limits is None:
+        known = ", ".join(_CUDA_UNITS)
+        raise InvalidArgumentError(
+            f"no architecture {architecture!r}; known are {known}", field="architecture"
+        )
+    block_kib, unit_kib, work_items, groups = limits
+    return DeviceSpec(
+        id=f"cuda:{architecture}",
+        language=Language.CUDA,
+        name=f"any device of {architecture}",
+        vendor="NVIDIA",
+        architecture=architecture,
+        driver_version="",
+        compute_units=_ASSUMED_UNITS,
+        sub_group_size=32,
+        max_block=1024,
+        shared_bytes=block_kib * _KIB,
+        memory_bytes=_ASSUMED_MEMORY,
+        cache_bytes=0,
+        unit_limits=UnitLimits(
+            registers=_REGISTERS,
+            shared_bytes=unit_kib * _KIB,
+            work_items=work_items,
+            groups=groups,
+        ),
+    )

@@ -1,0 +1,71 @@
+"""Ready builders, shared by all devices that they can build for.
+
+A CUDA builder needs an architecture and no device, so the devices of one kind share theirs; a
+SYCL builder opens the device. Knows nothing of candidates.
+"""
+
+import threading
+
+from evaluator_svc.device_gate import DeviceGate
+from evaluator_svc.locked_starter import BUILDER, LockedStarter
+from evaluator_svc.messages import Ready
+from evaluator_svc.process import ChildProcess
+from evaluator_svc.settings import EvaluatorSettings
+from evaluator_svc.spare_pool import SparePool
+from kernel_foundry.errors import BackendUnavailableError
+
+
+class BuilderPools:
+    """One pool of builders for each target, made when first asked for.
+
+    Args:
+        settings: How many are kept ready.
+        starter: Starts them.
+    """
+
+    def __init__(self, settings: EvaluatorSettings, starter: LockedStarter) -> None:
+        self._settings = settings
+        self._starter = starter
+        self._lock = threading.Lock()
+        self._pools: dict[tuple[str, int, str], SparePool] = {}
+
+    def of_device(self, kind: str, index: int, gate: DeviceGate) -> SparePool:
+        """Return builders that open a device and share its gate."""
+        return self._pool((kind, index, ""), gate)
+
+    def of_architecture(self, kind: str, architecture: str) -> SparePool:
+        """Return builders that need no device."""
+        return self._pool((kind, 0, architecture), DeviceGate())
+
+    def describe(self, kind: str, architecture: str) -> Ready:
+        """Start a builder for an architecture and return what it said of itself.
+
+        Raises:
+            BackendUnavailableError: the compiler is missing, or does not know the architecture.
+        """
+        process, ready = self._starter.start(BUILDER, kind=kind, index=0, architecture=architecture)
+        process.kill()
+        if ready.unavailable:
+            raise BackendUnavailableError(ready.unavailable, device=architecture)
+        return ready
+
+    def close(self) -> None:
+        """End every builder."""
+        for pool in self._pools.values():
+            pool.close()
+
+    def _pool(self, key: tuple[str, int, str], gate: DeviceGate) -> SparePool:
+        with self._lock:
+            if key not in self._pools:
+                size = self._settings.spare_processes
+                self._pools[key] = SparePool(lambda: self._start(*key), gate=gate, size=size)
+            return self._pools[key]
+
+    def _start(self, kind: str, index: int, architecture: str) -> ChildProcess:
+        process, ready = self._starter.start(
+            BUILDER, kind=kind, index=index, architecture=architecture
+        )
+        if ready.unavailable:
+            process.kill()
+            raise BackendUnavailableError(ready.unavailable, device=f"{kind}:{index}")
+        return process

@@ -1,0 +1,176 @@
+"""All devices of an evaluator: found at first use, chosen by id or kind, set aside when broken.
+
+Knows nothing of candidates and of how they are judged.
+"""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Final
+
+from evaluator_svc.builder_pools import BuilderPools
+from evaluator_svc.device_site import DeviceSite
+from evaluator_svc.locked_starter import RUNNER, LockedStarter
+from evaluator_svc.messages import Ready
+from evaluator_svc.process import ProcessLauncher
+from evaluator_svc.settings import EvaluatorSettings
+from kernel_foundry.domain.device import Availability, IsolationReport
+from kernel_foundry.domain.language import Language
+from kernel_foundry.errors import BackendUnavailableError, DeviceBusyError
+
+_FAILURES_UNTIL_SET_ASIDE: Final = 3
+"""In a row, of our own processes on one device; a candidate's failures do not count."""
+
+
+class DeviceSites:
+    """The devices; every method may be called from any thread.
+
+    Args:
+        settings: The evaluator's settings.
+        starter: Starts builders and runners.
+        launcher: Starts judges.
+    """
+
+    def __init__(
+        self, settings: EvaluatorSettings, starter: LockedStarter, launcher: ProcessLauncher
+    ) -> None:
+        self._settings = settings
+        self._starter = starter
+        self._launcher = launcher
+        self._probing = threading.Lock()
+        self._choosing = threading.Lock()
+        self._sites: dict[str, DeviceSite] | None = None
+        self._availability: list[Availability] = []
+        self._failures: dict[str, int] = {}
+        self._set_aside: dict[str, str] = {}
+        self.builders = BuilderPools(settings, starter)
+        self.isolation = IsolationReport(mechanisms=())
+
+    def working(self) -> tuple[DeviceSite, ...]:
+        """Return the devices that are not set aside."""
+        return tuple(s for s in self._opened().values() if s.spec.id not in self._set_aside)
+
+    def availability(self) -> tuple[Availability, ...]:
+        """Return what can be used and what cannot, and why; devices set aside included."""
+        self._opened()
+        broken = [
+            Availability(kind=device, available=False, reason=reason)
+            for device, reason in self._set_aside.items()
+        ]
+        return (*self._availability, *broken)
+
+    @contextmanager
+    def reserved(self, device: str, language: Language | None = None) -> Iterator[DeviceSite]:
+        """Choose a device and count the body as work that waits for it.
+
+        Args:
+            device: An id such as "cuda:1", a kind such as "cuda" for its least busy device, or ""
+                for the least busy of the first kind that speaks `language`.
+            language: Of the candidate; None when any will do.
+
+        Raises:
+            BackendUnavailableError: there is none, or it is set aside; says why.
+            DeviceBusyError: too many calls wait for it.
+        """
+        candidates = self._matching(device, language)
+        with self._choosing:
+            site = min(candidates, key=lambda s: s.pending)
+            room = self._settings.parallel_evaluations + self._settings.queue_limit
+            if site.pending >= room:
+                raise DeviceBusyError(f"{site.pending} calls wait already", pending=str(room))
+            site.pending += 1
+        try:
+            yield site
+        finally:
+            with self._choosing:
+                site.pending -= 1
+
+    def succeeded(self, site: DeviceSite) -> None:
+        """Note that our processes on this device work."""
+        self._failures.pop(site.spec.id, None)
+
+    def failed(self, site: DeviceSite, error: Exception) -> None:
+        """Note a failure of our own on this device; after a few in a row it is set aside."""
+        count = self._failures.get(site.spec.id, 0) + 1
+        self._failures[site.spec.id] = count
+        if count >= _FAILURES_UNTIL_SET_ASIDE:
+            self._set_aside[site.spec.id] = f"set aside after {count} failures in a row: {error}"
+
+    def close(self) -> None:
+        """End every process of every device."""
+        for site in (self._sites or {}).values():
+            site.close()
+        self.builders.close()
+
+    def _matching(self, device: str, language: Language | None) -> list[DeviceSite]:
+        working = self.working()
+        if ":" in device:
+            found = [s for s in working if s.spec.id == device]
+        elif device:
+            found = _alike([s for s in working if s.kind == device])
+        else:
+            found = _alike([s for s in working if language in (None, s.spec.language)])
+        if not found:
+            raise self._unavailable(device, language)
+        return found
+
+    def _unavailable(self, device: str, language: Language | None) -> BackendUnavailableError:
+        wanted = repr(device) if device else f"for {language.value}" if language else "at all"
+        known = ", ".join(s.spec.id for s in self.working()) or "none"
+        reasons = "; ".join(f"{a.kind}: {a.reason}" for a in self.availability() if a.reason)
+        message = f"there is no device {wanted} here; there is {known}"
+        return BackendUnavailableError(
+            f"{message} ({reasons})" if reasons else message, device=device, reasons=reasons
+        )
+
+    def _opened(self) -> dict[str, DeviceSite]:
+        with self._probing:
+            if self._sites is None:
+                self._availability = []
+                found = [site for kind in self._settings.device_kinds for site in self._probe(kind)]
+                self._sites = {site.spec.id: site for site in found}
+            return self._sites
+
+    def _probe(self, kind: str) -> list[DeviceSite]:
+        """Ask a runner for the first device of a kind; the others are opened side by side."""
+        first = self._ready(kind, 0)
+        self.isolation = first.isolation
+        self._availability.append(
+            Availability(kind=kind, available=first.device is not None, reason=first.unavailable)
+        )
+        if first.device is None:
+            return []
+        others = range(1, first.device_count)
+        with ThreadPoolExecutor(max_workers=max(len(others), 1)) as threads:
+            readies = [first, *threads.map(lambda index: self._ready(kind, index), others)]
+        for index, ready in enumerate(readies):
+            if ready.device is None:
+                reason = ready.unavailable
+                self._availability.append(
+                    Availability(kind=f"{kind}:{index}", available=False, reason=reason)
+                )
+        return [self._open(ready) for ready in readies if ready.device is not None]
+
+    def _ready(self, kind: str, index: int) -> Ready:
+        process, ready = self._starter.start(RUNNER, kind=kind, index=index)
+        process.kill()
+        return ready
+
+    def _open(self, ready: Ready) -> DeviceSite:
+        return DeviceSite(
+            ready,
+            settings=self._settings,
+            starter=self._starter,
+            launcher=self._launcher,
+            builders=self.builders,
+        )
+
+
+def _alike(sites: list[DeviceSite]) -> list[DeviceSite]:
+    """Return the first device and its equals: times on others would not compare."""
+    return [s for s in sites if _model(s) == _model(sites[0])]
+
+
+def _model(site: DeviceSite) -> tuple[str, str, str]:
+    return (site.kind, site.spec.name, site.spec.architecture)

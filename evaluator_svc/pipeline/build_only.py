@@ -1,0 +1,97 @@
+"""A candidate that is built and bound and never run: for hosts without its device.
+
+Knows nothing of inputs, results and times.
+"""
+
+from typing import Protocol
+
+from evaluator_svc.judge_client import JudgeClient
+from evaluator_svc.messages import BindRequest, Bound, CandidateFailed
+from evaluator_svc.pipeline.built_candidate import (
+    BuildPlace,
+    BuiltCandidate,
+    describe,
+    read_and_build,
+)
+from evaluator_svc.pipeline.record import EvaluationRecord
+from evaluator_svc.process import ChildProcess
+from evaluator_svc.process_answers import ask_candidate
+from kernel_foundry.domain.device import IsolationReport
+from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.request import EvaluationRequest
+
+_BIND_SECONDS = 30.0
+
+
+class DescribedPlace(BuildPlace, Protocol):
+    """Where candidates are built, with somebody who knows the task's names."""
+
+    isolation: IsolationReport
+
+    @property
+    def judge(self) -> JudgeClient:
+        """Describes tasks."""
+        ...
+
+
+class CandidateBuild:
+    """One candidate on its way to object code; used once.
+
+    Args:
+        site: Where it is built.
+        request: What is asked.
+    """
+
+    def __init__(self, site: DescribedPlace, request: EvaluationRequest) -> None:
+        self._site = site
+        self._request = request
+        self._record = EvaluationRecord(request, site.spec.id, yardsticks_ns={})
+
+    def evaluate(self) -> Evaluation:
+        """Return the verdict BUILT, or how it failed.
+
+        Raises:
+            TaskInvalidError: the reference cannot be loaded or run on the host.
+        """
+        task = self._site.judge.describe(self._request.task)
+        with self._site.building(), self._site.builders.taken() as builder:
+            built = read_and_build(
+                builder, self._site, self._request, task.workloads, self._record
+            )
+            if isinstance(built, CandidateFailed):
+                return self._record.failed(built)
+            failure = self._bind(builder, built, task.reference_op_count)
+        self._add_evidence()
+        return self._record.built() if failure is None else self._record.failed(failure)
+
+    def _bind(
+        self, builder: ChildProcess, built: BuiltCandidate, operator_count: int
+    ) -> CandidateFailed | None:
+        with self._record.stage("bind"):
+            answer = ask_candidate(
+                builder,
+                BindRequest(library_ops=self._request.task.library_ops),
+                Bound,
+                seconds=_BIND_SECONDS,
+                doing="binding the plan",
+            )
+        if isinstance(answer, CandidateFailed):
+            return answer
+        bound: Bound = answer.message
+        with self._record.stage("behaviour"):
+            _, self._record.measures = describe(
+                built, self._site.spec, bound.workloads[0], operator_count
+            )
+        for workload in bound.workloads:
+            self._record.add_fact(
+                f"bound to {workload.workload}",
+                f"{workload.launch_count} launches, {workload.library_call_count} library calls, "
+                f"{workload.scratch_bytes} bytes of scratch",
+            )
+        return None
+
+    def _add_evidence(self) -> None:
+        site, record = self._site, self._record
+        record.add_fact("built for", f"{site.spec.name} ({site.spec.architecture})")
+        record.add_fact("compiler", site.compiler_version)
+        record.add_fact("isolation", ", ".join(site.isolation.mechanisms) or "none")

@@ -1,0 +1,47 @@
+"""Whether a plan's kernels do anything: with library calls, results may be right without them.
+
+Knows nothing of what the kernels are.
+"""
+
+from evaluator_svc.judge_client import JudgeClient
+from evaluator_svc.messages import CandidateFailed, Done, RunRequest
+from evaluator_svc.pipeline.run import DrawnInputs
+from evaluator_svc.process import ChildProcess
+from evaluator_svc.process_answers import ask_candidate
+from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+
+
+def run_without_kernels(
+    process: ChildProcess, judge: JudgeClient, drawn: DrawnInputs, *, seconds: float
+) -> CandidateFailed | None:
+    """Run the plan with its launches left out; refuse it when the outputs are right all the same.
+
+    The outputs are poisoned again afterwards.
+    """
+    answer = ask_candidate(
+        process,
+        RunRequest(draw=drawn.draw, without_kernels=True),
+        Done,
+        seconds=seconds,
+        doing=f"running the library calls on workload {drawn.draw.workload}",
+        descriptors=drawn.descriptors,
+    )
+    if isinstance(answer, CandidateFailed):
+        return answer
+    if judge.verify_decoy(drawn.draw.draw):
+        return CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=(_finding(drawn),))
+    judge.poison(drawn.draw.draw)
+    return None
+
+
+def _finding(drawn: DrawnInputs) -> Finding:
+    return Finding(
+        kind=FindingKind.DECOY,
+        severity=Severity.ERROR,
+        message=(
+            f"the outputs of workload {drawn.draw.workload} are right without the candidate's "
+            "kernels: the library calls do all of the work"
+        ),
+        hint="let kernels of your own compute a part that the outputs depend on",
+    )
