@@ -4,7 +4,6 @@
 #include <pybind11/stl.h>
 
 #include <functional>
-#include <limits>
 #include <memory>
 #include <stdexcept>
 
@@ -12,7 +11,6 @@
 #include "errors.hpp"
 #include "host_device.hpp"
 #include "host_memory.hpp"
-#include "measure.hpp"
 #include "measurement.hpp"
 #include "null_device.hpp"
 #include "shared_buffer.hpp"
@@ -24,33 +22,9 @@ namespace {
 
 using Unlocked = py::call_guard<py::gil_scoped_release>;
 
-// A Python function as something to measure; it owns its outputs, so there is nothing to poison.
-class CallableTrial final : public Trial {
- public:
-  CallableTrial(std::function<void(std::size_t)> call, std::size_t flush_bytes)
-      : call_(std::move(call)), flush_bytes_(flush_bytes), host_(open_null_device(0)) {}
-
-  void poison(std::size_t) override {}
-  void flush() override {
-    if (flush_bytes_ > 0) host_->flush(flush_bytes_);
-  }
-  void run(std::size_t set) override { call_(set); }  // pybind11's wrapper takes the GIL
-  [[nodiscard]] double device_ns() const override {
-    return std::numeric_limits<double>::quiet_NaN();
-  }
-  void keep(std::size_t, std::size_t) override {}
-
- private:
-  std::function<void(std::size_t)> call_;
-  std::size_t flush_bytes_;
-  std::shared_ptr<Device> host_;
-};
-
-Measurement measure_callable(std::function<void(std::size_t)> call, const MeasureOptions& options,
-                             std::size_t flush_bytes) {
-  CallableTrial trial(std::move(call), flush_bytes);
-  const py::gil_scoped_release unlocked;
-  return measure(trial, options, MedianCriterion(options.stopping));
+Measurement measure_on_host(std::function<void(std::size_t)> call, const MeasureOptions& options,
+                            std::size_t flush_bytes) {
+  return measure_callable(open_null_device(0), std::move(call), options, flush_bytes);
 }
 
 void bind_shared_buffer(py::module_& m) {
@@ -103,7 +77,7 @@ PYBIND11_MODULE(_core, m) {
   bind_shared_buffer(m);
   bind_compare(m);
   m.attr("POISON_BYTE") = py::int_(poison_byte);
-  m.def("measure_callable", &measure_callable, py::arg("call"), py::arg("options"), py::kw_only(),
+  m.def("measure_callable", &measure_on_host, py::arg("call"), py::arg("options"), py::kw_only(),
         py::arg("flush_bytes"), "Measure `call(set)` with the loop that measures candidates.");
   m.def("same_bytes", &same_bytes, py::arg("a"), py::arg("b"), py::arg("size_bytes"), Unlocked());
   m.def("copy", &copy, py::arg("to"), py::arg("from_"), py::arg("size_bytes"), Unlocked());

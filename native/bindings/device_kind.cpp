@@ -128,6 +128,7 @@ void bind_device(py::module_& m) {
       .def("synchronize", &Device::wait, Unlocked(), "Wait; raises LaunchError.")
       .def("release", &Device::release, Unlocked(), "Drop queue and context before exit.");
   bind_device_memory(device);
+  bind_measuring(device);
 }
 
 }  // namespace

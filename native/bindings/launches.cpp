@@ -1,12 +1,13 @@
 #include "launches.hpp"
 
+#include <pybind11/functional.h>
 #include <pybind11/stl.h>
 
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "launch_sequence.hpp"
+#include "sequence_trial.hpp"
 
 // Python holds an argument as it is, instead of one of its alternatives.
 PYBIND11_MAKE_OPAQUE(kernel_foundry::Argument)
@@ -81,8 +82,25 @@ void bind_sequence(py::module_& m) {
             sequence.clear({buffer, size_bytes});
           },
           py::arg("buffer"), py::arg("size_bytes"), "Set a buffer to zero at every run.")
+      .def(
+          "call",
+          [](LaunchSequence& sequence, std::function<std::uintptr_t(std::size_t)> function,
+             std::ptrdiff_t buffer) {
+            HostCall call{std::move(function), std::nullopt};
+            if (buffer >= 0) call.result = static_cast<std::size_t>(buffer);
+            sequence.call(std::move(call));
+          },
+          py::arg("function"), py::arg("buffer") = -1,
+          "Call `function(set)`; what it returns is the address of `buffer` from there on.")
       .def("bind", &LaunchSequence::bind, py::arg("set"), py::arg("addresses"))
       .def("run", &LaunchSequence::run, py::arg("set"), Unlocked())
+      .def("enqueue", &LaunchSequence::enqueue, py::arg("set"), Unlocked())
+      .def("run_without_launches", &LaunchSequence::run_without_launches, py::arg("set"),
+           Unlocked())
+      .def("profile", &LaunchSequence::profile, py::arg("set"), Unlocked(),
+           "Run step by step; nanoseconds of each.")
+      .def("capture", &LaunchSequence::capture, py::arg("set"), Unlocked(),
+           "Record the steps as a graph to be replayed, where that can be.")
       .def("measure", &measure_sequence, py::arg("options"), py::kw_only(), py::arg("flush_bytes"),
            py::arg("outputs"), py::arg("keep_into"), Unlocked(),
            "Measure; `outputs` are (buffer, size_bytes), `keep_into[slot]` their addresses.");

@@ -1,12 +1,48 @@
 #include "measurement.hpp"
 
+#include <pybind11/functional.h>
 #include <pybind11/stl.h>
 
-#include "measure.hpp"
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "callable_trial.hpp"
+#include "null_device.hpp"
 
 namespace py = pybind11;
 
 namespace kernel_foundry {
+namespace {
+
+using ClockRow = std::tuple<std::size_t, unsigned, unsigned, unsigned, std::vector<std::string>>;
+
+std::vector<ClockRow> clock_rows(const Measurement& found) {
+  std::vector<ClockRow> rows;
+  for (const ClockBlock& block : found.clocks) {
+    rows.emplace_back(block.sample_count, block.compute_mhz_before, block.compute_mhz_after,
+                      block.memory_mhz, block.reasons);
+  }
+  return rows;
+}
+
+}  // namespace
+
+Measurement measure_callable(std::shared_ptr<Device> device, std::function<void(std::size_t)> call,
+                             const MeasureOptions& options, std::size_t flush_bytes) {
+  // The spans of a device that is not timed by them are of work it was given itself.
+  if (!device->times_by_events()) device = open_null_device(0);
+  CallableTrial trial(std::move(device), std::move(call), flush_bytes);
+  const py::gil_scoped_release unlocked;
+  return measure(trial, options, MedianCriterion(options.stopping));
+}
+
+void bind_measuring(py::classh<Device>& device) {
+  device.def("measure_callable", &measure_callable, py::arg("call"), py::arg("options"),
+             py::kw_only(), py::arg("flush_bytes"),
+             "Measure `call(set)`, which works on the host or on the device's stream.");
+}
 
 void bind_measurement(py::module_& m) {
   py::classh<MeasureOptions>(m, "MeasureOptions", py::module_local(), "How a measurement is taken.")
@@ -32,6 +68,8 @@ void bind_measurement(py::module_& m) {
   py::classh<Measurement>(m, "Measurement", py::module_local(), "Raw samples and why they ended.")
       .def_readonly("samples_ns", &Measurement::samples_ns)
       .def_readonly("device_ns", &Measurement::device_ns)
+      .def_readonly("host_ns", &Measurement::host_ns)
+      .def_property_readonly("clocks", &clock_rows)
       .def_readonly("stop_reason", &Measurement::stop_reason)
       .def_readonly("discarded_count", &Measurement::discarded_count)
       .def_readonly("warmup_count", &Measurement::warmup_count)

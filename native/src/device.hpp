@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "clocks.hpp"
 #include "compare.hpp"
 #include "error.hpp"
 
@@ -188,6 +189,8 @@ class Device {
     (void)enqueue;
     return nullptr;
   }
+  // Null where the device does not tell.
+  [[nodiscard]] virtual Clocks* clocks() noexcept { return nullptr; }
   // Lets go of cache lines that a kernel asked to keep.
   virtual void reset_persisting_cache() {}
 

@@ -1,15 +1,40 @@
 #include "launch_sequence.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
-#include "host_memory.hpp"
+#include "timed_call.hpp"
 
 namespace kernel_foundry {
+namespace {
+
+// A held queue takes about a thousand entries; past that, enqueuing would wait for ever.
+constexpr std::size_t most_held_steps = 256;
+
+// Flushes of this many caches take longer than a library takes to enqueue its work.
+constexpr std::size_t caches_of_a_delay = 4;
+
+}  // namespace
+
+void LaunchSequence::append(Step step) {
+  steps_.push_back(std::move(step));
+  for (auto& graph : graphs_) graph.reset();
+  has_run_ = false;
+}
+
+void LaunchSequence::call(HostCall call) {
+  append(std::move(call));
+  has_calls_ = true;
+}
 
 void LaunchSequence::bind(std::size_t set, std::vector<std::uintptr_t> addresses) {
   if (set > sets_.size()) throw std::invalid_argument("sets are bound in order, without gaps");
-  if (set == sets_.size()) sets_.emplace_back();
+  if (set == sets_.size()) {
+    sets_.emplace_back();
+    graphs_.emplace_back();
+  }
   sets_[set] = std::move(addresses);
+  graphs_[set].reset();
 }
 
 const std::vector<std::uintptr_t>& LaunchSequence::addresses(std::size_t set) const {
@@ -17,52 +42,67 @@ const std::vector<std::uintptr_t>& LaunchSequence::addresses(std::size_t set) co
   return sets_[set];
 }
 
+void LaunchSequence::enqueue_step(const Step& step, std::size_t set) {
+  if (const auto* launch = std::get_if<Launch>(&step)) {
+    device_->enqueue(*launch, last_);
+  } else if (const auto* region = std::get_if<Region>(&step)) {
+    device_->clear(last_.at(region->buffer), region->size_bytes);
+  } else {
+    const auto& call = std::get<HostCall>(step);
+    const std::uintptr_t result = call.function(set);
+    if (call.result) last_.at(*call.result) = result;
+  }
+}
+
+void LaunchSequence::enqueue(std::size_t set) {
+  last_ = addresses(set);
+  if (graphs_[set]) {
+    graphs_[set]->launch();
+    return;
+  }
+  for (const Step& step : steps_) enqueue_step(step, set);
+  has_run_ = true;
+}
+
 void LaunchSequence::run(std::size_t set) {
-  const std::vector<std::uintptr_t>& bound = addresses(set);
-  for (const auto& step : steps_) {
-    if (const auto* launch = std::get_if<Launch>(&step)) {
-      device_->enqueue(*launch, bound);
-    } else {
-      const Region& region = std::get<Region>(step);
-      device_->clear(bound.at(region.buffer), region.size_bytes);
-    }
+  enqueue(set);
+  device_->wait();
+}
+
+void LaunchSequence::run_without_launches(std::size_t set) {
+  last_ = addresses(set);
+  for (const Step& step : steps_) {
+    if (!std::holds_alternative<Launch>(step)) enqueue_step(step, set);
   }
   device_->wait();
 }
 
-SequenceTrial::SequenceTrial(LaunchSequence& sequence, std::vector<Region> outputs,
-                             std::vector<std::vector<std::uintptr_t>> keep_into,
-                             std::size_t flush_bytes)
-    : sequence_(sequence), outputs_(std::move(outputs)), keep_into_(std::move(keep_into)),
-      flush_bytes_(flush_bytes) {
-  for (const auto& slot : keep_into_) {
-    if (slot.size() != outputs_.size()) {
-      throw std::invalid_argument("each keep slot needs one address for each output");
+std::vector<double> LaunchSequence::profile(std::size_t set) {
+  run(set);  // drivers load a kernel at its first launch
+  last_ = addresses(set);
+  std::vector<double> times_ns;
+  times_ns.reserve(steps_.size());
+  for (const Step& step : steps_) {
+    const bool is_call = std::holds_alternative<HostCall>(step);
+    if (is_call && device_->times_by_events()) {
+      device_->flush(caches_of_a_delay * device_->facts().cache_bytes);
     }
+    times_ns.push_back(timed_call(*device_, !is_call, [&] { enqueue_step(step, set); }).figure_ns);
   }
+  return times_ns;
 }
 
-void SequenceTrial::poison(std::size_t set) {
-  const auto& bound = sequence_.addresses(set);
-  for (const Region& output : outputs_) {
-    sequence_.device().fill(bound.at(output.buffer), output.size_bytes, poison_byte);
-  }
+void LaunchSequence::capture(std::size_t set) {
+  if (has_calls_ || !device_->times_by_events()) return;
+  if (!has_run_) run(set);  // drivers load a kernel at its first launch, which is not recorded
+  last_ = addresses(set);
+  graphs_[set] = device_->capture([&] {
+    for (const Step& step : steps_) enqueue_step(step, set);
+  });
 }
 
-void SequenceTrial::flush() {
-  if (flush_bytes_ > 0) sequence_.device().flush(flush_bytes_);
-}
-
-void SequenceTrial::run(std::size_t set) { sequence_.run(set); }
-
-double SequenceTrial::device_ns() const { return sequence_.device().span_ns(); }
-
-void SequenceTrial::keep(std::size_t slot, std::size_t set) {
-  const auto& bound = sequence_.addresses(set);
-  for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    sequence_.device().copy(keep_into_.at(slot)[i], bound.at(outputs_[i].buffer),
-                            outputs_[i].size_bytes);
-  }
+bool LaunchSequence::may_be_held(std::size_t set) const {
+  return has_run_ && !has_calls_ && (graphs_.at(set) || steps_.size() <= most_held_steps);
 }
 
 }  // namespace kernel_foundry

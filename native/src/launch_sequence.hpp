@@ -3,13 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "device.hpp"
-#include "measure.hpp"
 
 namespace kernel_foundry {
 
@@ -19,44 +20,57 @@ struct Region {
   std::size_t size_bytes;
 };
 
+// A host function that enqueues work of its own on the device's stream. Where `result` names a
+// buffer, the address it returns is that buffer's for the steps that follow.
+struct HostCall {
+  std::function<std::uintptr_t(std::size_t set)> function;
+  std::optional<std::size_t> result;
+};
+
 class LaunchSequence {
  public:
   explicit LaunchSequence(std::shared_ptr<Device> device) : device_(std::move(device)) {}
 
-  void launch(Launch launch) { steps_.emplace_back(std::move(launch)); }
-  void clear(Region region) { steps_.emplace_back(region); }
+  void launch(Launch launch) { append(std::move(launch)); }
+  void clear(Region region) { append(region); }
+  void call(HostCall call);
   // Sets the addresses of set `set`, one for each buffer index.
   void bind(std::size_t set, std::vector<std::uintptr_t> addresses);
-  // Runs every step on set `set` and waits. Throws LaunchError.
+
+  // Queues every step on set `set`, as a graph where one was captured. Throws LaunchError.
+  void enqueue(std::size_t set);
+  // The same, and waits.
   void run(std::size_t set);
+  // Runs calls and clears only: what is left is not the work of any kernel of the sequence.
+  void run_without_launches(std::size_t set);
+  // Runs step by step; the time of each, in nanoseconds.
+  [[nodiscard]] std::vector<double> profile(std::size_t set);
+  // Records the steps of a set, for `enqueue` to replay; does nothing with host calls among them,
+  // and on devices without graphs.
+  void capture(std::size_t set);
+
+  // Whether the device's queue may be held while the sequence is enqueued.
+  [[nodiscard]] bool may_be_held(std::size_t set) const;
+  [[nodiscard]] std::size_t step_count() const noexcept { return steps_.size(); }
   [[nodiscard]] std::size_t set_count() const noexcept { return sets_.size(); }
   [[nodiscard]] const std::vector<std::uintptr_t>& addresses(std::size_t set) const;
+  // Those of the last run, with the results of its calls.
+  [[nodiscard]] const std::vector<std::uintptr_t>& last_addresses() const noexcept { return last_; }
   [[nodiscard]] Device& device() const noexcept { return *device_; }
 
  private:
+  using Step = std::variant<Launch, Region, HostCall>;
+
+  void append(Step step);
+  void enqueue_step(const Step& step, std::size_t set);
+
   std::shared_ptr<Device> device_;
-  std::vector<std::variant<Launch, Region>> steps_;
+  std::vector<Step> steps_;
   std::vector<std::vector<std::uintptr_t>> sets_;
-};
-
-// Measures a sequence: outputs are poisoned before each call, some are kept.
-class SequenceTrial final : public Trial {
- public:
-  // `keep_into[slot]` holds one address for each output region.
-  SequenceTrial(LaunchSequence& sequence, std::vector<Region> outputs,
-                std::vector<std::vector<std::uintptr_t>> keep_into, std::size_t flush_bytes);
-
-  void poison(std::size_t set) override;
-  void flush() override;
-  void run(std::size_t set) override;
-  [[nodiscard]] double device_ns() const override;
-  void keep(std::size_t slot, std::size_t set) override;
-
- private:
-  LaunchSequence& sequence_;
-  std::vector<Region> outputs_;
-  std::vector<std::vector<std::uintptr_t>> keep_into_;
-  std::size_t flush_bytes_;
+  std::vector<std::unique_ptr<Graph>> graphs_;  // of each set; null: not captured
+  std::vector<std::uintptr_t> last_;
+  bool has_calls_ = false;
+  bool has_run_ = false;
 };
 
 }  // namespace kernel_foundry

@@ -1,18 +1,13 @@
 #include "measure.hpp"
 
-#include <chrono>
 #include <cmath>
 #include <optional>
 #include <random>
 
+#include "clock_watch.hpp"
+
 namespace kernel_foundry {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double since_ns(Clock::time_point start) {
-  return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
-}
 
 // Picks the next set at random, never the one before when there is a choice.
 class SetOrder {
@@ -37,19 +32,35 @@ class SetOrder {
 // Keeps a uniform choice of the timed calls without knowing how many there will be.
 // Source: reservoir sampling, algorithm R.
 void maybe_keep(Trial& trial, Measurement& result, SetOrder& order, std::size_t keep_count,
-                std::size_t set) {
-  const std::size_t sample = result.samples_ns.size() - 1;
+                std::size_t call, std::size_t set) {
   if (keep_count == 0) return;
-  if (sample < keep_count) {
-    trial.keep(sample, set);
-    result.kept.emplace_back(sample, set);
+  if (call < keep_count) {
+    trial.keep(call, set);
+    result.kept.emplace_back(call, set);
     return;
   }
-  const std::size_t slot = order.below(sample + 1);
+  const std::size_t slot = order.below(call + 1);
   if (slot < keep_count) {
     trial.keep(slot, set);
-    result.kept[slot] = {sample, set};
+    result.kept[slot] = {call, set};
   }
+}
+
+void note_time(Measurement& result, const CallTime& time, bool times_by_events) {
+  result.samples_ns.push_back(time.figure_ns);
+  if (std::isnan(time.beside_ns)) return;
+  (times_by_events ? result.host_ns : result.device_ns).push_back(time.beside_ns);
+}
+
+std::size_t warm_up(Trial& trial, const MeasureOptions& options, SetOrder& order) {
+  const SteadyClock::time_point start = SteadyClock::now();
+  std::size_t count = 0;
+  for (; count < options.warmup_calls; ++count) {
+    // A call of seconds is warm after one.
+    if (count > 0 && since_ns(start) > options.stopping.max_seconds * 0.5e9) break;
+    static_cast<void>(trial.call(order.next()));
+  }
+  return count;
 }
 
 }  // namespace
@@ -58,25 +69,23 @@ Measurement measure(Trial& trial, const MeasureOptions& options,
                     const StoppingCriterion& criterion) {
   Measurement result;
   SetOrder order(options.set_count, options.order_seed);
-  const Clock::time_point start = Clock::now();
-  for (; result.warmup_count < options.warmup_calls; ++result.warmup_count) {
-    // A call of seconds is warm after one.
-    if (result.warmup_count > 0 && since_ns(start) > options.stopping.max_seconds * 0.5e9) break;
-    trial.run(order.next());
-  }
-  std::optional<std::string> reason;
-  while (!reason) {
+  const SteadyClock::time_point start = SteadyClock::now();
+  result.warmup_count = warm_up(trial, options, order);
+  ClockWatch watch(trial.clocks());
+  for (std::size_t call = 0;; ++call) {
     const std::size_t set = order.next();
     trial.poison(set);
     if (options.is_cold) trial.flush();
-    const Clock::time_point begin = Clock::now();
-    trial.run(set);
-    result.samples_ns.push_back(since_ns(begin));
-    if (const double span = trial.device_ns(); !std::isnan(span)) result.device_ns.push_back(span);
-    maybe_keep(trial, result, order, options.keep_count, set);
-    reason = criterion.finished(result.samples_ns, since_ns(start) * 1e-9);
+    note_time(result, trial.call(set), trial.times_by_events());
+    maybe_keep(trial, result, order, options.keep_count, call, set);
+    const auto reason = criterion.finished(result.samples_ns, since_ns(start) * 1e-9);
+    if (!reason) {
+      watch.note(result);
+    } else if (watch.settle(result, *reason == "budget")) {
+      result.stop_reason = *reason;
+      break;
+    }
   }
-  result.stop_reason = *reason;
   result.half_width = relative_half_width(result.samples_ns);
   result.elapsed_ns = since_ns(start);
   return result;

@@ -1,15 +1,24 @@
 // The measuring loop: the same for candidates and baselines, on every device kind.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "clocks.hpp"
 #include "stopping.hpp"
 
 namespace kernel_foundry {
+
+// How long one call took: the figure that counts, and what another clock says of the same call.
+struct CallTime {
+  double figure_ns = 0;
+  double beside_ns = std::numeric_limits<double>::quiet_NaN();  // NaN: there is no other clock
+};
 
 // What is measured. A set is one copy of inputs and outputs at addresses of its own.
 class Trial {
@@ -17,9 +26,12 @@ class Trial {
   virtual ~Trial() = default;
   virtual void poison(std::size_t set) = 0;  // spoil the outputs, so that they must be written
   virtual void flush() = 0;                  // empty the caches of the measured data
-  virtual void run(std::size_t set) = 0;     // one call, complete when it returns
-  [[nodiscard]] virtual double device_ns() const = 0;        // span of the last call; NaN: unknown
+  // One call, complete when it returns.
+  [[nodiscard]] virtual CallTime call(std::size_t set) = 0;
   virtual void keep(std::size_t slot, std::size_t set) = 0;  // save the outputs of the last call
+  // Whether the figure is a span of device events, and the other clock the host's.
+  [[nodiscard]] virtual bool times_by_events() const noexcept { return false; }
+  [[nodiscard]] virtual Clocks* clocks() noexcept { return nullptr; }
 };
 
 struct MeasureOptions {
@@ -31,18 +43,36 @@ struct MeasureOptions {
   MedianCriterion::Options stopping;
 };
 
+// Samples between two readings of the device's clocks, in the order of `samples_ns`.
+struct ClockBlock {
+  std::size_t sample_count = 0;
+  unsigned compute_mhz_before = 0;
+  unsigned compute_mhz_after = 0;
+  unsigned memory_mhz = 0;
+  std::vector<std::string> reasons;
+};
+
 struct Measurement {
-  std::vector<double> samples_ns;  // steady clock, from the first submit to completion
-  std::vector<double> device_ns;   // empty where the device gives none
+  std::vector<double> samples_ns;  // device events where it times by them, else the steady clock
+  std::vector<double> device_ns;   // events beside the steady clock; empty where there are none
+  std::vector<double> host_ns;     // the steady clock beside events
+  std::vector<ClockBlock> clocks;  // empty where the device does not tell
   std::string stop_reason;
-  std::size_t discarded_count = 0;
+  std::size_t discarded_count = 0;  // samples of a throttled device
   std::size_t warmup_count = 0;
   double elapsed_ns = 0;
   double half_width = 0;
-  std::vector<std::pair<std::size_t, std::size_t>> kept;  // (sample, set) in each keep slot
+  // (timed call, set) in each keep slot; a call counts even when its sample is discarded.
+  std::vector<std::pair<std::size_t, std::size_t>> kept;
 };
 
 [[nodiscard]] Measurement measure(Trial& trial, const MeasureOptions& options,
                                   const StoppingCriterion& criterion);
+
+using SteadyClock = std::chrono::steady_clock;
+
+[[nodiscard]] inline double since_ns(SteadyClock::time_point start) {
+  return std::chrono::duration<double, std::nano>(SteadyClock::now() - start).count();
+}
 
 }  // namespace kernel_foundry

@@ -42,11 +42,22 @@ class Measurement:
 
     @property
     def samples_ns(self) -> list[float]:
-        """Steady clock from the first submit to completion."""
+        """Steady clock from the first submit to completion; on devices timed by them, events."""
 
     @property
     def device_ns(self) -> list[float]:
-        """Event spans; empty where the device gives none."""
+        """Event spans beside the steady clock; empty where there are none."""
+
+    @property
+    def host_ns(self) -> list[float]:
+        """Steady clock beside events; empty where the samples are the steady clock's."""
+
+    @property
+    def clocks(self) -> list[tuple[int, int, int, int, list[str]]]:
+        """Blocks of samples: (samples, compute MHz before, after, memory MHz, reasons).
+
+        The reasons are why the device ran no faster. Empty where it does not tell.
+        """
 
     @property
     def stop_reason(self) -> str:

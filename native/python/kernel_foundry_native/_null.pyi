@@ -4,7 +4,7 @@ What it offers is what every device kind offers. Its kernels `null_copy` and `nu
 they are called, on (float32 in, float32 out, count); any other does nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kernel_foundry_native._core import Comparison
 from kernel_foundry_native._core import Measurement as Measurement
@@ -215,6 +215,11 @@ class Device:
     def same_bytes(self, a: int, b: int, size_bytes: int) -> bool:
         """Return whether two ranges hold the same."""
 
+    def measure_callable(
+        self, call: Callable[[int], object], options: MeasureOptions, *, flush_bytes: int
+    ) -> Measurement:
+        """Measure `call(set)`, which works on the host or enqueues on the device's stream."""
+
     def synchronize(self) -> None:
         """Wait for all that was queued.
 
@@ -250,6 +255,14 @@ class LaunchSequence:
     def clear(self, buffer: int, size_bytes: int) -> None:
         """Append setting a buffer to zero."""
 
+    def call(self, function: Callable[[int], int], buffer: int = -1) -> None:
+        """Append a host function that enqueues its work on the device's stream.
+
+        Args:
+            function: Called with the set.
+            buffer: Whose address it returns, for the steps that follow; -1: of none.
+        """
+
     def bind(self, set: int, addresses: Sequence[int]) -> None:
         """Give set `set` one address for each buffer index; sets are bound in order."""
 
@@ -259,6 +272,22 @@ class LaunchSequence:
         Raises:
             LaunchError: the driver refuses a launch.
         """
+
+    def enqueue(self, set: int) -> None:
+        """Queue every step on a set, without waiting.
+
+        Raises:
+            LaunchError: the driver refuses a launch.
+        """
+
+    def run_without_launches(self, set: int) -> None:
+        """Run calls and clears only, and wait: the work that no kernel of the sequence does."""
+
+    def profile(self, set: int) -> list[float]:
+        """Run step by step and return the nanoseconds of each."""
+
+    def capture(self, set: int) -> None:
+        """Record the steps as a graph that is replayed from then on, where that can be."""
 
     def measure(
         self,
