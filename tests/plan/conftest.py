@@ -88,6 +88,7 @@ def bind_text(names: NameTable, device: DeviceLimits) -> Callable[..., LaunchSeq
         code: str | None = None,
         configuration: Mapping[str, Any] | None = None,
         table: NameTable = names,
+        library_ops: tuple[str, ...] = (),
     ) -> LaunchSequence:
         plan = parse(plan_text)
         chosen = default_configuration(plan) if configuration is None else configuration
@@ -100,6 +101,7 @@ def bind_text(names: NameTable, device: DeviceLimits) -> Callable[..., LaunchSeq
             configuration=chosen,
             device=device,
             language=language,
+            library_ops=library_ops,
         )
 
     return run

@@ -11,9 +11,11 @@ from kernel_foundry.plan import (
     BufferSpec,
     Clear,
     Launch,
+    LaunchSequence,
     LocalArgument,
     PlanError,
     ScalarArgument,
+    kernels,
     parse,
 )
 
@@ -208,6 +210,34 @@ def test_cuda_launch_takes_shared_bytes_and_cooperative(bind_text) -> None:
     step = bind_text(text, language="cuda").steps[0]
     assert isinstance(step, Launch)
     assert (step.shared_bytes, step.cooperative, step.dimensions) == (1024, True, 3)
+
+
+def test_cluster_divides_the_grid(bind_text) -> None:
+    """`__cluster_dims__` is read through macros; the grid must be a multiple of it."""
+    code = (
+        'extern "C" __global__ void __cluster_dims__(SPLIT, 2) __launch_bounds__(64)\n'
+        "pair(const __nv_bfloat16* __restrict__ w, float* out) {}\n"
+        'extern "C" __global__ __cluster_dims__(SPLIT * 2) void odd(float* out) {}\n'
+        'extern "C" __cluster_dims__(16) __global__ void many(float* out) {}\n'
+    )
+    first, odd, many = kernels(code, "cuda", {"SPLIT": 4})
+    assert (first.cluster, odd.cluster, many.cluster) == ((4, 2, 1), None, (16, 1, 1))
+    assert [(p.name, p.ctype, p.is_const) for p in first.parameters] == [
+        ("w", "bfloat16", True),
+        ("out", "float32", False),
+    ]
+
+    def run(launch: str) -> LaunchSequence:
+        text = f'TUNE = {{"SPLIT": [4]}}\ndef launch(out):\n    {launch}\n'
+        return bind_text(text, language="cuda", code=code.replace("__nv_bfloat16", "void"))
+
+    step = run("pair[(8, 2, 3), 64](out, out)").steps[0]
+    assert isinstance(step, Launch)
+    assert step.grid == (8, 2, 3)
+    with pytest.raises(PlanError, match=r"the grid \(8, 1, 1\) of pair must be a multiple"):
+        run("pair[8, 64](out, out)")
+    with pytest.raises(PlanError, match="a cluster holds 1 to 8 blocks"):
+        run("many[16, 64](out)")
 
 
 LAUNCH_REFUSALS = [

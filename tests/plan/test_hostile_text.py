@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kernel_foundry.plan import (
+    LIBRARY_OPS,
     CandidateText,
     ExtractionError,
     LaunchSequence,
@@ -31,8 +32,15 @@ VALID = (
     "EPS = 1e-5\n"
     "def rows(t, step):\n"
     "    return cdiv(t.numel(), step)\n"
-    "def launch(x, out, eps, stride):\n"
+    "def prepare(norm_weight, n_head):\n"
+    "    folded = zeros(norm_weight.shape, float32)\n"
+    "    scale[1, 1](norm_weight, folded, 1, 1)\n"
+    "    each = cdiv(folded.numel(), n_head)\n"
+    "def launch(x, out, eps, stride, folded, each):\n"
     '    """Scale."""\n'
+    "    assert each == 250\n"
+    "    y = ops.matmul(x, folded)\n"
+    "    ops.linear(x, empty((7, x.shape[1]), x.dtype), bias=None, out=empty((6, 7), x.dtype))\n"
     "    n, total = x.shape[-1], 0\n"
     '    tmp = zeros((n, 2), "float32")\n'
     "    for i in range(3):\n"
@@ -75,6 +83,12 @@ HOSTILE = [
     "x = '\\q'",
     "def launch(x, out):\n return 1 is 1",
     "x = 1\n" * 20_000,
+    "def prepare():\n  prepare()\ndef launch(x, out):\n pass",
+    "def prepare():\n  n = launch(1, 2)\ndef launch(x, out):\n pass",
+    "def prepare(eps):\n  for i in range(10**18):\n    pass\ndef launch(x, out):\n pass",
+    "def launch(x, out):\n y = ops.conv2d(x, x, padding=10**18)",
+    "def launch(x, out):\n ops.linear(ops.linear, ops)",
+    "def launch(x, out):\n y = x\n for i in range(99):\n  y = ops.matmul(y, y)",
     "def launch(x, out):\n  t = (1,)\n  for i in range(100):\n    t = (t, t)\n",
     "def launch(x, out):\n  t = (1,)\n  for i in range(90000):\n    t = (t,)\n",
     "def launch(x, out):\n  for i in range(10**18):\n    pass\n",
@@ -136,7 +150,7 @@ def _plan_error_or_result(call: Callable[[], object]) -> object:
 
 
 def _only_the_plan_error(text: str, bind_text) -> None:
-    result = _plan_error_or_result(lambda: bind_text(text))
+    result = _plan_error_or_result(lambda: bind_text(text, library_ops=tuple(LIBRARY_OPS)))
     if isinstance(result, PlanError):
         assert result.message
         assert result.line is None or result.line >= 1
@@ -190,7 +204,8 @@ _LEAVES = (
 _OPERATORS = ("+", "-", "*", "/", "//", "%", "**", "==", "<", ">=", "!=", "in", "and", "or",
               "is", "<<", "@", "not in")  # fmt: skip
 _FUNCTIONS = ("cdiv", "min", "max", "abs", "int", "len", "next_pow2", "sqrt", "exp", "log2",
-              "empty", "zeros", "local", "rows", "range", "scale", "print")  # fmt: skip
+              "empty", "zeros", "local", "rows", "range", "scale", "print", "ops.linear",
+              "ops.conv2d", "ops.max_pool2d", "ops.mm", "ops.scaled_dot_product_attention")  # fmt: skip
 _FORMS = ("({0} {o} {1})", "({0} {o} {1})", "{f}({0}, {1})", "{f}({0})", "{0}[{1}]", "({0}, {1})",
           "({0} if {1} else {2})", "(-{0})", "(not {0})", "{0}.size({1})",
           "{0}.shape[{1}:{2}]")  # fmt: skip
@@ -215,7 +230,8 @@ def test_random_tree_raises_only_the_plan_error(seed, depth, bind_text) -> None:
         'TUNE = {"BLOCK": [64]}\nCONST = {"COLS": "x.shape[-1]"}\n'
         f"WHERE = [{d}]\n"
         "def rows(t, step):\n    return cdiv(t, step)\n"
-        "def launch(x, out, eps, stride):\n"
+        f"def prepare(stride):\n    made = {b}\n"
+        "def launch(x, out, eps, stride, made):\n"
         f"    y = {a}\n    for i, j in ({b}, {c}):\n        scale[{c}, {b}](x, out, {a}, {d})\n"
         f"    assert {d}\n    scale[{a}, {d}](x, out, {b}, factor={c})\n"
     )
@@ -267,7 +283,9 @@ def test_odd_reply_raises_only_the_extraction_error(text) -> None:
 
 def test_valid_plan_of_the_mutation_test_is_valid(bind_text) -> None:
     """The mutations start from something that binds."""
-    assert len(bind_text(VALID).steps) == 2
+    sequence = bind_text(VALID, library_ops=("matmul", "linear"))
+    assert len(sequence.steps) == 4
+    assert sequence.prepared_bytes == 4000
     assert len(list(configurations(parse(VALID)))) == 4
 
 

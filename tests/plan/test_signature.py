@@ -144,3 +144,25 @@ def test_comments_become_blanks() -> None:
     assert strip_comments(code) == (
         'a     \n     d       \n \n"//" R"x(/* )" )x" 1\'000 \'"\'     '
     )
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'template <int N>\nextern "C" __global__ void k(float* out) {}',
+        'extern "C" {\ntemplate <typename T> __global__ void k(T* out) {}\n}',
+    ],
+)
+def test_template_is_refused_with_the_reason(code) -> None:
+    """A kernel is found by its plain name, which a template has not."""
+    with pytest.raises(PlanError, match=r"k \(line 2 of the device code\) is a template"):
+        kernels(code, "cuda")
+
+
+def test_template_beside_a_kernel_is_no_matter() -> None:
+    """Device functions may be templates."""
+    code = (
+        "template <int N> __device__ float twice(float x) { return x * N; }\n"
+        'extern "C" __global__ void k(float* out) { out[0] = twice<2>(1.0f); }'
+    )
+    assert [kernel.name for kernel in kernels(code, "cuda")] == ["k"]
