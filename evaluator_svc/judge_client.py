@@ -13,12 +13,16 @@ from evaluator_svc.messages import (
     AdmitRequest,
     BaselinesRequest,
     BaselinesTimed,
+    DecoyVerdict,
+    Described,
+    DescribeRequest,
     Done,
     DrawRequest,
     Failed,
     JudgeConfigure,
     PoisonRequest,
     ReleaseRequest,
+    VerifyDecoyRequest,
     VerifyKeptRequest,
     VerifyRequest,
 )
@@ -80,16 +84,35 @@ class JudgeClient:
         answer, _ = self._ask(request, Admission, seconds=self._admission_seconds)
         return answer  # type: ignore[no-any-return]
 
+    def describe(self, task: Task) -> Described:
+        """Return what plans may name in `task`; needs no device.
+
+        Raises:
+            TaskInvalidError: the reference cannot be loaded or run.
+        """
+        return self._ask(DescribeRequest(task=task), Described)[0]  # type: ignore[no-any-return]
+
     def draw(
         self, task: Task, workload: str, tolerance: Tolerance, seeds: tuple[int, ...]
     ) -> tuple[Draw, tuple[int, ...]]:
-        """Draw inputs; returns their description and the shared buffers' descriptors."""
+        """Draw inputs; returns their description and the shared buffers' descriptors.
+
+        Device memory has none; its handles are part of the description.
+        """
         request = DrawRequest(task=task, workload=workload, tolerance=tolerance, seeds=seeds)
         return self._ask(request, Draw)
 
     def verify(self, draw: int) -> Verdict:
         """Compare every output slot of every seed with the reference."""
         return self._ask(VerifyRequest(draw=draw), Verdict)[0]  # type: ignore[no-any-return]
+
+    def verify_decoy(self, draw: int) -> bool:
+        """Return whether the outputs of a run without the candidate's kernels are right.
+
+        They lie in the first slot of every seed. Right ones were not the kernels' doing.
+        """
+        answer, _ = self._ask(VerifyDecoyRequest(draw=draw), DecoyVerdict)
+        return answer.is_right  # type: ignore[no-any-return]
 
     def poison(self, draw: int) -> None:
         """Poison every output slot again."""

@@ -27,7 +27,7 @@ from kernel_foundry.domain.task import Task, Tolerance
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configure:
-    """First message to a builder or runner: lock yourself in, then open the device."""
+    """First message to a builder or runner: lock yourself in and open what you need."""
 
     kind: str
     """Device kind: "cuda", "sycl" or "null"."""
@@ -161,7 +161,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileRequest:
-    """Build one of the prepared units; the builder still has its source."""
+    """Build one of the units prepared last; the builder still has its source."""
 
     unit: int
 
@@ -390,6 +390,37 @@ class BaselinesTimed:
     """Answer to `BaselinesRequest`."""
 
     baselines: tuple[Baseline, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeRequest:
+    """Tell what plans may name in a task; needs no device. The answer is `Described`."""
+
+    task: Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """Answer to `DescribeRequest`."""
+
+    workloads: tuple[WorkloadNames, ...]
+    reference_op_count: int
+    """Operators of the reference; 0 when its graph cannot be had."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyDecoyRequest:
+    """Tell whether the first slots are right after a run without the candidate's kernels."""
+
+    draw: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecoyVerdict:
+    """Answer to `VerifyDecoyRequest`."""
+
+    is_right: bool
+    """The first slot of every output and seed equals the reference within the tolerance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,12 +18,15 @@ from evaluator_svc.messages import (
     AdmitRequest,
     BaselinesRequest,
     BaselinesTimed,
+    DecoyVerdict,
+    DescribeRequest,
     Done,
     DrawRequest,
     Failed,
     JudgeConfigure,
     PoisonRequest,
     ReleaseRequest,
+    VerifyDecoyRequest,
     VerifyKeptRequest,
     VerifyRequest,
 )
@@ -32,8 +35,10 @@ from kernel_foundry.errors import KernelFoundryError
 
 _REQUESTS = (
     AdmitRequest,
+    DescribeRequest,
     DrawRequest,
     VerifyRequest,
+    VerifyDecoyRequest,
     PoisonRequest,
     VerifyKeptRequest,
     BaselinesRequest,
@@ -48,10 +53,12 @@ def serve(conversation: Conversation) -> None:
     conversation.send(judge.facts())
     while True:
         request = conversation.receive(*_REQUESTS).message
-        _answer(conversation, partial(_handle, judge, request))
+        if not _answer(conversation, partial(_handle, judge, request)) and not judge.is_sound():
+            return  # The next question starts another one.
 
 
-def _answer(conversation: Conversation, step: Callable[[], tuple[Any, tuple[int, ...]]]) -> None:
+def _answer(conversation: Conversation, step: Callable[[], tuple[Any, tuple[int, ...]]]) -> bool:
+    """Send what `step` returns, or its failure; returns whether it went well."""
     try:
         message, descriptors = step()
     except KernelFoundryError as error:
@@ -60,6 +67,7 @@ def _answer(conversation: Conversation, step: Callable[[], tuple[Any, tuple[int,
         traceback.print_exc()
         message, descriptors = Failed(reason="", message=f"{type(error).__name__}: {error}"), ()
     conversation.send(message, descriptors=descriptors)
+    return not isinstance(message, Failed)
 
 
 def _handle(judge: Judge, request: Any) -> tuple[Any, tuple[int, ...]]:
@@ -71,7 +79,11 @@ def _handle(judge: Judge, request: Any) -> tuple[Any, tuple[int, ...]]:
             draw, descriptors = judge.draw(
                 request.task, request.workload, request.tolerance, request.seeds
             )
-            return draw, tuple(descriptors)
+            return draw, descriptors
+        case DescribeRequest():
+            return judge.describe(request.task), ()
+        case VerifyDecoyRequest():
+            return DecoyVerdict(is_right=judge.verify_decoy(request.draw)), ()
         case VerifyRequest():
             return judge.verify(request.draw), ()
         case VerifyKeptRequest():

@@ -5,19 +5,24 @@ Knows nothing of candidates and of shared buffers.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
+
+import torch
 
 from evaluator_svc.exchange import MeasurePlan
 from evaluator_svc.judge.baselines import (
     COMPILE,
     EAGER,
-    CompileFailedError,
+    GRAPH,
+    BaselineFailedError,
     compile_seconds,
     time_baseline,
 )
 from evaluator_svc.judge.cost import count_bytes, count_flops
 from evaluator_svc.judge.graph import export_graph
 from evaluator_svc.judge.input_set import InputSet
+from evaluator_svc.judge.judge_memory import JudgeMemory
 from evaluator_svc.judge.memory import least_bytes, memory_refusal, needed_bytes
 from evaluator_svc.judge.prepared import PreparedWorkload
 from evaluator_svc.judge.screening import screen
@@ -48,6 +53,8 @@ def admit_task(
     *,
     device: DeviceSpec,
     peaks: Peaks,
+    memory: JudgeMemory,
+    memory_bytes: int,
     prepare: Callable[[Workload], PreparedWorkload],
     note: Callable[[Fact], None],
 ) -> Admission:
@@ -57,6 +64,8 @@ def admit_task(
         task: The task.
         device: Where candidates will run.
         peaks: Its measured limits.
+        memory: Where the reference runs.
+        memory_bytes: Memory that an evaluation can have.
         prepare: Loads a workload, or returns it when it is loaded.
         note: Takes facts about the admission itself, such as compile time.
 
@@ -66,24 +75,26 @@ def admit_task(
     found = _Findings()
     fallback = task.tolerance or Tolerance(rtol=0.0, atol=0.0)
     for workload in task.workloads:
-        refusal = memory_refusal(_least_bytes(task, workload), device.memory_bytes)
+        refusal = memory_refusal(_least_bytes(task, workload), memory_bytes)
         if refusal:
             return _refused(task, device, fallback, f"{workload.name}: {refusal}")
     prepared = [prepare(workload) for workload in task.workloads]
     for item in prepared:
-        refusal = memory_refusal(needed_bytes(item.tensors), device.memory_bytes)
+        needed = needed_bytes(item.tensors, is_large=item.is_large)
+        refusal = memory_refusal(needed, memory_bytes)
         if refusal:
             return _refused(task, device, fallback, f"{item.workload.name}: {refusal}")
     found.refusals += _changed_kinds(prepared)
     tolerance, noise = _tolerance(task, prepared)
     for item in prepared:
-        _screen(item, tolerance, found)
+        _screen(item, tolerance, found, memory)
     if noise > tolerance.rtol and not found.refusals:
         found.warnings.append(
             f"the reference is ill-conditioned: reordering alone changes it by {noise:.1g} of its"
             f" scale, and the tolerance is {tolerance.rtol:g}"
         )
-    workloads = [_workload_admission(item, device, peaks, found, note=note) for item in prepared]
+    time_baselines = partial(_baselines, device=device, memory=memory, found=found, note=note)
+    workloads = [_workload_admission(item, peaks, found, time_baselines) for item in prepared]
     return Admission(
         task=task.digest,
         device=device,
@@ -102,7 +113,7 @@ def _refused(task: Task, device: DeviceSpec, tolerance: Tolerance, reason: str) 
 
 def _least_bytes(task: Task, workload: Workload) -> int:
     """Return what inputs need, without making them; 0 when only real values tell."""
-    module = TaskModule(task, workload)
+    module = TaskModule(task, workload, torch.device("meta"))
     try:
         return least_bytes(module.input_shapes())
     except TaskInvalidError:
@@ -131,26 +142,42 @@ def _tolerance(task: Task, prepared: Sequence[PreparedWorkload]) -> tuple[Tolera
     return tolerance, max(noise for _, noise in derived)
 
 
-def _screen(item: PreparedWorkload, tolerance: Tolerance, found: _Findings) -> None:
+def _screen(
+    item: PreparedWorkload, tolerance: Tolerance, found: _Findings, memory: JudgeMemory
+) -> None:
+    sets = [item.input_set(seed) for seed in ADMISSION_SEEDS[:2]]
+    if item.is_large and not _same_values(sets[0], item.input_set(ADMISSION_SEEDS[0]), memory):
+        found.refusals.append(
+            f"{item.workload.name}: get_inputs() gives other values under the same seed, and the"
+            " workload is too large to keep copies of them; draw from torch's generator"
+        )
     screening = screen(
-        [item.input_set(seed) for seed in ADMISSION_SEEDS[:2]],
+        sets,
         tolerance,
         is_scaled=item.task.tolerance is None,
         where=item.workload.name,
+        memory=memory,
     )
     found.refusals += screening.refusals
     found.warnings += screening.warnings
 
 
+def _same_values(first: InputSet, second: InputSet, memory: JudgeMemory) -> bool:
+    return all(
+        memory.same_bytes(a.data_ptr(), b.data_ptr(), a.nbytes)
+        for a, b in zip(first.pristine, second.pristine, strict=True)
+    )
+
+
 def _workload_admission(
     item: PreparedWorkload,
-    device: DeviceSpec,
     peaks: Peaks,
     found: _Findings,
-    *,
-    note: Callable[[Fact], None],
+    time_baselines: Callable[[PreparedWorkload, Sequence[InputSet]], tuple[Baseline, ...]],
 ) -> WorkloadAdmission:
-    sets = [item.input_set(seed) for seed in ADMISSION_SEEDS]
+    # No cache holds what a large workload reads, so one set of it will do.
+    seeds = ADMISSION_SEEDS[:1] if item.is_large else ADMISSION_SEEDS
+    sets = [item.input_set(seed) for seed in seeds]
     graph = _graph(item, sets[0], found)
     flops = count_flops(sets[0], graph)
     minimal_bytes = count_bytes(item.tensors, graph)
@@ -165,7 +192,7 @@ def _workload_admission(
         minimal_bytes=minimal_bytes,
         sol_ns=1e9
         * max(minimal_bytes / peaks.bandwidth_bytes_per_second, flops / peaks.flops_per_second),
-        baselines=_baselines(item, sets, device, found, note) if is_timed else (),
+        baselines=time_baselines(item, sets) if is_timed else (),
     )
 
 
@@ -180,20 +207,27 @@ def _graph(item: PreparedWorkload, input_set: InputSet, found: _Findings) -> tup
 def _baselines(
     item: PreparedWorkload,
     sets: Sequence[InputSet],
+    *,
     device: DeviceSpec,
+    memory: JudgeMemory,
     found: _Findings,
     note: Callable[[Fact], None],
 ) -> tuple[Baseline, ...]:
     plan = MeasurePlan(seconds=_BASELINE_SECONDS, flush_bytes=_FLUSH_CACHES * device.cache_bytes)
-    baselines = [time_baseline(EAGER, sets, plan)]
+    baselines = [time_baseline(EAGER, sets, plan, memory)]
     try:
         seconds = compile_seconds(sets)
-        baselines.append(time_baseline(COMPILE, sets, plan))
-    except CompileFailedError as error:
+        baselines.append(time_baseline(COMPILE, sets, plan, memory))
+    except BaselineFailedError as error:
         found.warnings.append(str(error))
     else:
         name = f"torch.compile of {item.task.name}, {item.workload.name}"
         note(Fact(name=name, value=f"{seconds:.1f} s to compile"))
+    if memory.has_graphs:
+        try:
+            baselines.append(time_baseline(GRAPH, sets, plan, memory))
+        except BaselineFailedError as error:
+            found.warnings.append(str(error))
     return tuple(baselines)
 
 

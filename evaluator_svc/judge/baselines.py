@@ -1,7 +1,8 @@
 """PyTorch's own times for a workload, taken by the measuring loop that times candidates.
 
-Eager and torch.compile run as KernelBench runs them: the module's mode, no gradients, fixed
-threads. They rotate over the input sets of a draw. Knows nothing of candidates.
+They run as KernelBench runs them: the module's mode, no gradients, fixed threads. They rotate
+over the input sets of a draw. On a GPU all their work goes to the stream that is measured, torch's
+current one. Knows nothing of candidates.
 """
 
 import time
@@ -13,27 +14,37 @@ import torch
 
 from evaluator_svc.exchange import MeasurePlan
 from evaluator_svc.judge.input_set import InputSet
+from evaluator_svc.judge.judge_memory import JudgeMemory
 from evaluator_svc.median import median_interval
-from kernel_foundry.domain.evaluation import Baseline, StopReason, Timing
+from kernel_foundry.domain.evaluation import Baseline, ClockBlock, StopReason, Timing
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry_native import _core as native
 
 EAGER: Final = "eager"
 COMPILE: Final = "torch.compile"
 
+GRAPH: Final = "cuda_graph"
+"""Eager, captured once as a CUDA graph and replayed: no Python and no launches from the host."""
+
 _COMPILE_WARMUP_CALLS: Final = 3
 """For each input set: the first compiles, the next may specialise once more."""
 
 
-class CompileFailedError(Exception):
-    """torch.compile cannot compile the reference or run the result; a warning, no refusal."""
+_CAPTURE_WARMUP_CALLS: Final = 2
+"""Libraries choose algorithms and workspaces in their first calls, which no graph can hold."""
 
 
-def time_baseline(name: str, sets: Sequence[InputSet], plan: MeasurePlan) -> Baseline:
+class BaselineFailedError(Exception):
+    """A baseline does not work for the reference; a warning, no refusal."""
+
+
+def time_baseline(
+    name: str, sets: Sequence[InputSet], plan: MeasurePlan, memory: JudgeMemory
+) -> Baseline:
     """Return the time of one call, over the input sets in random order.
 
     Raises:
-        CompileFailedError: torch.compile does not work for this reference.
+        BaselineFailedError: torch.compile or capture does not work for this reference.
         InvalidArgumentError: no baseline of that name.
     """
     if name not in _PREPARE:
@@ -46,8 +57,8 @@ def time_baseline(name: str, sets: Sequence[InputSet], plan: MeasurePlan) -> Bas
         calls[index]()
 
     with torch.no_grad():
-        measurement = native.measure_callable(
-            call, _options(plan, len(sets)), flush_bytes=plan.flush_bytes
+        measurement = memory.measure(
+            call, _options(memory, plan, len(sets)), flush_bytes=plan.flush_bytes
         )
     return Baseline(name=name, timing=_timing(measurement, plan))
 
@@ -56,7 +67,7 @@ def compile_seconds(sets: Sequence[InputSet]) -> float:
     """Compile the reference ahead of timing and return how long that took.
 
     Raises:
-        CompileFailedError: as `time_baseline`.
+        BaselineFailedError: as `time_baseline`.
     """
     start = time.monotonic()
     _compiled_calls(sets)
@@ -81,9 +92,43 @@ def _compiled_calls(sets: Sequence[InputSet]) -> list[Callable[[], Any]]:
             for call in calls * _COMPILE_WARMUP_CALLS:
                 call()
     except Exception as error:  # dynamo, inductor and the C++ compiler raise anything
-        first = str(error).strip().partition("\n")[0]
-        raise CompileFailedError(f"torch.compile: {type(error).__name__}: {first}") from error
+        raise _failed(COMPILE, error) from error
     return calls
+
+
+def _captured_calls(sets: Sequence[InputSet]) -> list[Callable[[], Any]]:
+    calls: list[Callable[[], Any]] = []
+    try:
+        with torch.no_grad():
+            for input_set in sets:
+                model, values = input_set.callable_model()
+                for _ in range(_CAPTURE_WARMUP_CALLS):
+                    model(*values)
+                torch.cuda.synchronize()
+                graph = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(graph):
+                    outputs = model(*values)
+                calls.append(_replay(graph, (model, values, outputs)))
+            for call in calls:
+                call()
+            torch.cuda.synchronize()
+    except Exception as error:  # whatever cannot be captured raises something of its own
+        raise _failed(GRAPH, error) from error
+    return calls
+
+
+def _replay(graph: torch.cuda.CUDAGraph, held: Any) -> Callable[[], Any]:
+    """Return a call that replays `graph`, and holds the tensors that it works on."""
+
+    def call(_held: Any = held) -> None:
+        graph.replay()
+
+    return call
+
+
+def _failed(name: str, error: Exception) -> BaselineFailedError:
+    first = str(error).strip().partition("\n")[0]
+    return BaselineFailedError(f"{name}: {type(error).__name__}: {first}")
 
 
 def _call(model: Callable[..., Any], values: Sequence[Any]) -> Callable[[], Any]:
@@ -93,11 +138,12 @@ def _call(model: Callable[..., Any], values: Sequence[Any]) -> Callable[[], Any]
 _PREPARE: Final[Mapping[str, Callable[[Sequence[InputSet]], list[Callable[[], Any]]]]] = {
     EAGER: _eager_calls,
     COMPILE: _compiled_calls,
+    GRAPH: _captured_calls,
 }
 
 
-def _options(plan: MeasurePlan, set_count: int) -> native.MeasureOptions:
-    return native.MeasureOptions(
+def _options(memory: JudgeMemory, plan: MeasurePlan, set_count: int) -> native.MeasureOptions:
+    return memory.options_type(
         warmup_calls=plan.warmup_calls,
         min_samples=plan.min_samples,
         max_samples=plan.max_samples,
@@ -110,11 +156,25 @@ def _options(plan: MeasurePlan, set_count: int) -> native.MeasureOptions:
     )
 
 
+def _clock_block(block: tuple[int, int, int, int, list[str]]) -> ClockBlock:
+    sample_count, before_mhz, after_mhz, memory_mhz, reasons = block
+    return ClockBlock(
+        sample_count=sample_count,
+        compute_mhz_before=before_mhz,
+        compute_mhz_after=after_mhz,
+        memory_mhz=memory_mhz,
+        throttle_reasons=tuple(reasons),
+    )
+
+
 def _timing(measurement: native.Measurement, plan: MeasurePlan) -> Timing:
     samples_ns = tuple(measurement.samples_ns)
     median_ns, interval_ns = median_interval(samples_ns)
     return Timing(
         samples_ns=samples_ns,
+        device_ns=tuple(measurement.device_ns),
+        host_ns=tuple(measurement.host_ns),
+        clocks=tuple(_clock_block(block) for block in measurement.clocks),
         median_ns=median_ns,
         ci95_ns=interval_ns,
         stop_reason=StopReason(measurement.stop_reason),

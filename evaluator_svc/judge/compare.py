@@ -6,14 +6,19 @@ magnitude; 1 where the tolerance was given by hand. Knows nothing of seeds and f
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 import torch
 
+from evaluator_svc.judge.judge_memory import JudgeMemory
 from evaluator_svc.judge.name_table import dtype_name
 from kernel_foundry.domain.task import Tolerance
 from kernel_foundry_native import _core as native
+
+CHUNK_ELEMENTS: Final = 1 << 26
+"""Most elements that are worked on with temporaries."""
 
 _MIN_GROUP: Final = 16
 """Fewest elements with a scale of their own: the scale of a few is as noisy as they are."""
@@ -33,6 +38,8 @@ class ExpectedOutput:
     groups: int
     inner: int
     """Elements of a group; neighbours in memory."""
+    memory: JudgeMemory
+    """Where all of this lies; it compares."""
 
     @property
     def is_exact(self) -> bool:
@@ -42,24 +49,44 @@ class ExpectedOutput:
     def bound(self, tolerance: Tolerance) -> torch.Tensor:
         """Return the largest allowed error of each element, in the output's shape, float32."""
         if self.is_exact:
-            return torch.zeros(self.tensor.shape)
+            return torch.zeros(self.tensor.shape, device=self.tensor.device)
         grouped = self.tensor.reshape(self.groups, self.inner).float().abs()
-        scale = torch.ones(self.groups) if self.scale is None else self.scale
+        scale = grouped.new_ones(self.groups) if self.scale is None else self.scale
         bound = grouped.mul_(tolerance.rtol).add_(tolerance.atol * scale[:, None])
         return bound.reshape(self.tensor.shape)
 
 
-def expect(tensor: torch.Tensor, *, is_scaled: bool) -> ExpectedOutput:
-    """Return `tensor` with the scale of each of its groups."""
+def expect(tensor: torch.Tensor, *, is_scaled: bool, memory: JudgeMemory) -> ExpectedOutput:
+    """Return `tensor`, which lies in `memory`, with the scale of each of its groups."""
     groups, inner = group_shape(tuple(tensor.shape))
-    scale = None
-    if is_scaled and tensor.is_floating_point() and tensor.numel():
-        grouped = tensor.reshape(groups, inner).float()
-        scale = torch.linalg.vector_norm(grouped, dim=1).div_(math.sqrt(inner))
-        scale = scale.nan_to_num_(nan=0.0, posinf=0.0)
-        whole = math.sqrt(float(scale.double().square().mean()))
-        scale = scale.clamp_(min=max(_SCALE_FLOOR * whole, 1e-35)).contiguous()
-    return ExpectedOutput(tensor=tensor, scale=scale, groups=groups, inner=inner)
+    is_scaled = is_scaled and tensor.is_floating_point() and tensor.numel() > 0
+    return ExpectedOutput(
+        tensor=tensor,
+        scale=group_scale(tensor) if is_scaled else None,
+        groups=groups,
+        inner=inner,
+        memory=memory,
+    )
+
+
+def group_scale(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the root mean square of each group of a floating-point tensor, float32.
+
+    Works in pieces of `CHUNK_ELEMENTS`, so that large tensors need no large temporaries.
+    """
+    groups, inner = group_shape(tuple(tensor.shape))
+    grouped = tensor.reshape(groups, inner)
+    norms = [torch.linalg.vector_norm(part.float(), dim=1) for part in row_chunks(grouped)]
+    scale = torch.cat(norms).div_(math.sqrt(inner)).nan_to_num_(nan=0.0, posinf=0.0)
+    whole = math.sqrt(float(scale.double().square().mean()))
+    return scale.clamp_(min=max(_SCALE_FLOOR * whole, 1e-35)).contiguous()
+
+
+def row_chunks(grouped: torch.Tensor) -> Iterator[torch.Tensor]:
+    """Yield views of consecutive rows, each of `CHUNK_ELEMENTS` elements or a single row."""
+    rows = max(CHUNK_ELEMENTS // max(grouped.shape[1], 1), 1)
+    for start in range(0, len(grouped), rows):
+        yield grouped[start : start + rows]
 
 
 def group_shape(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -76,7 +103,7 @@ def compare_output(
 ) -> native.Comparison:
     """Compare the values at `address` with `expected`; integers must be equal."""
     scale = expected.scale
-    return native.compare(
+    return expected.memory.compare(
         actual=address,
         expected=expected.tensor.data_ptr(),
         dtype=dtype_name(expected.tensor.dtype),

@@ -80,7 +80,7 @@ class InputSet:
             values, model = cast_floats(values, dtype), model.to(dtype)
         seed_all(self.seed if random_seed is None else random_seed)
         with self.module.user_code("forward()"), torch.no_grad(), self._unchanged(tensors):
-            outputs = list(_flatten(model(*values)))
+            outputs = list(flatten_outputs(model(*values)))
         return tuple(output.detach().contiguous() for output in outputs)
 
     def callable_model(self) -> tuple[nn.Module, list[Any]]:
@@ -112,12 +112,17 @@ def bind_state(model: nn.Module, state: Mapping[str, torch.Tensor]) -> nn.Module
     return copy.deepcopy(model, memo)
 
 
-def _flatten(value: Any) -> Iterator[torch.Tensor]:
+def flatten_outputs(value: Any) -> Iterator[torch.Tensor]:
+    """Yield the tensors of what forward gives, in order.
+
+    Raises:
+        TaskInvalidError: there is something else in it.
+    """
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, list | tuple) and value:
         for item in value:
-            yield from _flatten(item)
+            yield from flatten_outputs(item)
     else:
         raise TaskInvalidError(
             f"forward() gives a {type(value).__name__}; expected a tensor, or a tuple or list"

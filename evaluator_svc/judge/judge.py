@@ -8,6 +8,7 @@ import itertools
 import os
 import time
 from collections import OrderedDict
+from functools import cached_property
 from typing import Final
 
 import torch
@@ -15,27 +16,27 @@ import torch
 from evaluator_svc.exchange import Draw, JudgeFacts, KeptOutput, MeasurePlan, Verdict
 from evaluator_svc.judge import verify as verification
 from evaluator_svc.judge.admit import admit_task
-from evaluator_svc.judge.baselines import CompileFailedError, time_baseline
+from evaluator_svc.judge.baselines import BaselineFailedError, time_baseline
+from evaluator_svc.judge.buffer_pool import BufferPool
+from evaluator_svc.judge.describe import describe_task
+from evaluator_svc.judge.judge_memory import JudgeMemory, open_memory
 from evaluator_svc.judge.prepared import PreparedWorkload
-from evaluator_svc.judge.shared_draw import BufferPool, SharedDraw
+from evaluator_svc.judge.shared_draw import SharedDraw
+from evaluator_svc.messages import Described
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline, Fact
 from kernel_foundry.domain.task import Task, Tolerance, Workload
-from kernel_foundry.errors import InvalidArgumentError
-from kernel_foundry_native import _core as native
+from kernel_foundry.errors import BackendUnavailableError, InvalidArgumentError, TaskInvalidError
 
 _PREPARED_LIMIT: Final = 16
 """Workloads kept loaded."""
-
-_POOL_SHARE: Final = 0.15
-"""Share of the machine's memory that idle shared buffers may hold."""
 
 _MAX_FACTS: Final = 64
 
 
 class Judge:
-    """Admits tasks and judges outputs for one device.
+    """Admits tasks and judges outputs for one device, which is opened when first needed.
 
     Args:
         device: Where candidates run.
@@ -43,8 +44,6 @@ class Judge:
     """
 
     def __init__(self, device: DeviceSpec, threads: int) -> None:
-        # Before torch allocates anything large: see the native function's own reason.
-        native.keep_memory()
         torch.set_num_threads(threads)
         torch.set_float32_matmul_precision("highest")
         self._device = device
@@ -52,9 +51,21 @@ class Judge:
         self._prepared: OrderedDict[tuple[str, str], PreparedWorkload] = OrderedDict()
         self._draws: dict[int, SharedDraw] = {}
         self._handles = itertools.count(1)
-        memory_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        self._pool = BufferPool(int(_POOL_SHARE * memory_bytes))
         self._noted: list[Fact] = []
+
+    @cached_property
+    def _memory(self) -> JudgeMemory:
+        return open_memory(self._device.id)
+
+    @cached_property
+    def _pool(self) -> BufferPool:
+        return BufferPool(self._memory, int(self._memory.idle_share * self._memory.total_bytes))
+
+    @property
+    def _memory_bytes(self) -> int:
+        """Memory for an evaluation; a device that does not tell (0 bytes) has the machine's."""
+        total_bytes = self._memory.total_bytes
+        return min(total_bytes, self._device.memory_bytes or total_bytes)
 
     def facts(self) -> JudgeFacts:
         """Return what the judge's process is, for evidence."""
@@ -62,10 +73,21 @@ class Judge:
             "torch": torch.__version__,
             "threads of torch": str(self._threads),
             "float32 matmul precision": torch.get_float32_matmul_precision(),
-            "allocator": "malloc keeps freed memory (no fresh pages for each result)",
         }
-        facts = tuple(Fact(name=name, value=value) for name, value in fixed.items())
+        facts = [Fact(name=name, value=value) for name, value in fixed.items()]
+        try:
+            facts += self._memory.facts()
+        except BackendUnavailableError as error:
+            facts.append(Fact(name="device of the judge", value=error.message))
         return JudgeFacts(process_id=os.getpid(), facts=(*facts, *self._noted))
+
+    def describe(self, task: Task) -> Described:
+        """Return what plans may name in `task`, from shapes alone; needs no device.
+
+        Raises:
+            TaskInvalidError: the reference cannot be loaded or run.
+        """
+        return describe_task(task)
 
     def admit(self, task: Task, peaks: Peaks) -> Admission:
         """Return what is to be known of `task` before any candidate is made.
@@ -74,13 +96,25 @@ class Judge:
             TaskInvalidError: the reference cannot be loaded or run.
         """
         start = time.monotonic()
-        admission = admit_task(
-            task,
-            device=self._device,
-            peaks=peaks,
-            prepare=lambda workload: self._prepare(task, workload),
-            note=self._note,
-        )
+        self._pool.clear()  # an admission has more use for the memory
+        try:
+            admission = admit_task(
+                task,
+                device=self._device,
+                peaks=peaks,
+                memory=self._memory,
+                memory_bytes=self._memory_bytes,
+                prepare=lambda workload: self._prepare(task, workload),
+                note=self._note,
+            )
+        except torch.OutOfMemoryError as error:
+            raise TaskInvalidError(
+                f"{task.name}: judging the reference takes more memory than there is; choose"
+                " smaller sizes in the sidecar",
+                task=task.name,
+            ) from error
+        finally:
+            self._memory.trim()
         self._note(
             Fact(name=f"admission of {task.name}", value=f"{time.monotonic() - start:.1f} s")
         )
@@ -88,12 +122,14 @@ class Judge:
 
     def draw(
         self, task: Task, workload: str, tolerance: Tolerance, seeds: tuple[int, ...]
-    ) -> tuple[Draw, list[int]]:
-        """Draw inputs and parameters, one shared buffer for each seed; outputs are poisoned.
+    ) -> tuple[Draw, tuple[int, ...]]:
+        """Draw inputs and parameters, one shared region for each seed; outputs are poisoned.
+
+        All of it is in place on return.
 
         Returns:
-            The draw and the buffers' file descriptors in order of the seeds. They stay the
-            judge's own, until `release`.
+            The draw and, for host memory, the regions' file descriptors in order of the seeds.
+            They stay the judge's own, until `release`.
 
         Raises:
             InvalidArgumentError: no such workload, or no seeds.
@@ -105,17 +141,22 @@ class Judge:
         if chosen is None:
             raise InvalidArgumentError(f"{task.name}: no workload {workload!r}", field="workload")
         prepared = self._prepare(task, chosen)
-        sets = [prepared.input_set(seed) for seed in seeds]
-        draw = SharedDraw(
-            handle=next(self._handles),
-            sets=sets,
-            slots=prepared.slots,
-            buffers=[self._pool.take(prepared.size_bytes) for _ in seeds],
-            tolerance=tolerance,
-            is_scaled=task.tolerance is None,
-        )
+        regions = self._pool.take(prepared.size_bytes, count=len(seeds))
+        try:
+            draw = SharedDraw(
+                handle=next(self._handles),
+                prepared=prepared,
+                seeds=seeds,
+                memory=self._memory,
+                regions=regions,
+                tolerance=tolerance,
+            )
+        except BaseException:
+            self._pool.give(regions)
+            raise
         self._draws[draw.handle] = draw
-        return draw.message(workload), [buffer.fd for buffer in draw.buffers]
+        self._memory.trim()
+        return draw.message()
 
     def verify(self, draw: int) -> Verdict:
         """Compare every output slot with the reference, which runs now.
@@ -124,7 +165,17 @@ class Judge:
             InvalidArgumentError: no such draw.
             TaskInvalidError: the reference raises.
         """
-        return verification.verify(self._draw(draw))
+        verdict = verification.verify(self._draw(draw))
+        self._memory.trim()
+        return verdict
+
+    def verify_decoy(self, draw: int) -> bool:
+        """Return whether the first slot of every seed is right though no kernel was launched.
+
+        Raises:
+            InvalidArgumentError, TaskInvalidError: as `verify`.
+        """
+        return verification.is_right_already(self._draw(draw))
 
     def poison(self, draw: int) -> None:
         """Poison every output slot again."""
@@ -142,20 +193,31 @@ class Judge:
         Raises:
             InvalidArgumentError: no such draw or baseline.
         """
-        sets = self._draw(draw).sets
+        sets = self._draw(draw).timed_sets()
         timed = []
         for name in names:
             try:
-                timed.append(time_baseline(name, sets, plan))
-            except CompileFailedError as error:
+                timed.append(time_baseline(name, sets, plan, self._memory))
+            except BaselineFailedError as error:
                 self._note(Fact(name=name, value=str(error)))
+        self._memory.trim()
         return tuple(timed)
 
     def release(self, draw: int) -> None:
         """Forget a draw, once the runner that worked on it is dead. Unknown ones are ignored."""
         released = self._draws.pop(draw, None)
         if released is not None:
-            self._pool.give(released.buffers)
+            self._pool.give(released.regions)
+            del released
+            self._memory.trim()
+
+    def is_sound(self) -> bool:
+        """Return False when the device's context is lost, as after a fault of the reference."""
+        try:
+            self._memory.synchronize()
+        except RuntimeError:
+            return False
+        return True
 
     def _draw(self, handle: int) -> SharedDraw:
         draw = self._draws.get(handle)
@@ -166,7 +228,12 @@ class Judge:
     def _prepare(self, task: Task, workload: Workload) -> PreparedWorkload:
         key = (task.digest, workload.name)
         if key not in self._prepared:
-            self._prepared[key] = PreparedWorkload(task, workload)
+            self._prepared[key] = PreparedWorkload(
+                task,
+                workload,
+                device=self._memory.torch_device,
+                memory_bytes=self._memory_bytes,
+            )
         self._prepared.move_to_end(key)
         while len(self._prepared) > _PREPARED_LIMIT:
             _, oldest = self._prepared.popitem(last=False)

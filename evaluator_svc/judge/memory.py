@@ -1,9 +1,15 @@
 """Whether a workload fits: what a draw, its runner and the judge need, against what is there.
 
+In sets of everything that one seed decides (inputs, parameters, buffers and one copy of the
+outputs), an evaluation holds at once:
+* shared: for each seed the sources once and the outputs `OUTPUT_SLOTS` times;
+* the judge's own: for each seed pristine sources and expected outputs; of a large workload those
+  of one seed alone, drawn and computed again for each use, and one more while the reference or a
+  baseline runs;
+* in the runner: one set to take times on.
 Knows nothing of the reference beyond the sizes of its tensors.
 """
 
-import os
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -13,35 +19,31 @@ from evaluator_svc.exchange import OUTPUT_SLOTS, SEED_COUNT
 from evaluator_svc.judge.layout import tensor_bytes
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
 
+KEPT_SHARE: Final = 0.5
+"""A workload is large when an evaluation that keeps every copy needs more of the memory."""
+
 _USABLE: Final = 0.9
 """Share of memory that may be asked for."""
 
 
-def needed_bytes(tensors: Sequence[NamedTensor]) -> int:
-    """Return the most bytes that an evaluation holds at once.
-
-    For each seed the shared buffer, the judge's pristine copies and the expected outputs; and
-    one set of inputs and outputs in the runner.
-    """
+def needed_bytes(tensors: Sequence[NamedTensor], *, is_large: bool) -> int:
+    """Return the most bytes that an evaluation holds at once."""
     outputs = sum(tensor_bytes(t) for t in tensors if t.role is TensorRole.OUTPUT)
     sources = sum(tensor_bytes(t) for t in tensors if t.role is not TensorRole.OUTPUT)
-    per_seed = 2 * sources + (OUTPUT_SLOTS + 1) * outputs
-    return SEED_COUNT * per_seed + sources + outputs
+    shared = SEED_COUNT * (sources + OUTPUT_SLOTS * outputs)
+    judge_sets = 2 if is_large else SEED_COUNT
+    return shared + (judge_sets + 1) * (sources + outputs)
 
 
 def least_bytes(input_values: Sequence[Any]) -> int:
-    """Return what inputs alone need, from shapes on the meta device."""
+    """Return what the shared inputs alone need, from shapes on the meta device."""
     sizes = [v.numel() * v.element_size() for v in input_values if isinstance(v, torch.Tensor)]
-    return 2 * SEED_COUNT * sum(sizes)
+    return SEED_COUNT * sum(sizes)
 
 
-def memory_refusal(needed: int, device_bytes: int) -> str | None:
-    """Return why `needed` bytes cannot be had, or None.
-
-    A device that does not tell its memory (0 bytes) has the machine's.
-    """
-    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    limit = int(_USABLE * min(pages, device_bytes or pages))
+def memory_refusal(needed: int, total_bytes: int) -> str | None:
+    """Return why `needed` bytes cannot be had of memory of `total_bytes`, or None."""
+    limit = int(_USABLE * total_bytes)
     if needed <= limit:
         return None
     return (

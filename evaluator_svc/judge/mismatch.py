@@ -17,7 +17,7 @@ from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severi
 from kernel_foundry.domain.task import Tolerance
 from kernel_foundry_native import _core as native
 
-_MAX_ELEMENTS: Final = 1 << 26
+MAX_EXPLAINED_ELEMENTS: Final = 1 << 26
 """Largest output whose pattern is looked at; the counts are exact in any case."""
 
 _ALIKE: Final = 0.99
@@ -68,7 +68,7 @@ class Mismatch:
     def unwritten(self) -> torch.Tensor:
         """Return which wrong elements still hold the poison."""
         if not self.actual.numel():
-            return torch.zeros(self.actual.shape, dtype=torch.bool)
+            return torch.zeros_like(self.actual, dtype=torch.bool)
         size = self.actual.element_size()
         held = self.actual.reshape(-1, 1).view(torch.uint8).reshape(-1, size)
         untouched = torch.eq(held, native.POISON_BYTE).all(dim=1)
@@ -77,7 +77,7 @@ class Mismatch:
 
 def explain(mismatch: Mismatch) -> tuple[Finding, ...]:
     """Return the finding for the first pattern that fits; never empty."""
-    if mismatch.actual.numel() > _MAX_ELEMENTS:
+    if mismatch.actual.numel() > MAX_EXPLAINED_ELEMENTS:
         return (_unexplained(mismatch),)
     for pattern in _PATTERNS:
         finding = pattern(mismatch)

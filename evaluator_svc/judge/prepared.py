@@ -3,8 +3,11 @@
 What stays the same over all evaluations of a task. Knows nothing of seeds that candidates see.
 """
 
+import torch
+
 from evaluator_svc.judge.input_set import InputSet
 from evaluator_svc.judge.layout import lay_out
+from evaluator_svc.judge.memory import KEPT_SHARE, needed_bytes
 from evaluator_svc.judge.name_table import named_scalars, named_tensors
 from evaluator_svc.judge.redraw import redraw_rules
 from evaluator_svc.judge.task_module import TaskModule
@@ -20,21 +23,27 @@ class PreparedWorkload:
     Args:
         task: The task.
         workload: One of its workloads.
+        device: Where the reference runs.
+        memory_bytes: Memory that an evaluation can have.
 
     Raises:
         TaskInvalidError: the reference cannot be loaded or run.
     """
 
-    def __init__(self, task: Task, workload: Workload) -> None:
+    def __init__(
+        self, task: Task, workload: Workload, *, device: torch.device, memory_bytes: int
+    ) -> None:
         self.task = task
         self.workload = workload
-        self.module = TaskModule(task, workload)
+        self.module = TaskModule(task, workload, device)
         self.rules = redraw_rules(self.module.model)
         sample = self.input_set(PREPARATION_SEED)
         outputs = sample.run()
         self.tensors = named_tensors(self.module.model, sample.arguments, outputs)
         self.scalars = named_scalars(self.module.model, sample.arguments, self.tensors)
         self.slots, self.size_bytes = lay_out(self.tensors)
+        self.is_large = needed_bytes(self.tensors, is_large=False) > KEPT_SHARE * memory_bytes
+        """Whether copies are too many bytes to keep (see `memory`)."""
 
     def input_set(self, seed: int) -> InputSet:
         """Return inputs and parameters drawn from `seed`."""

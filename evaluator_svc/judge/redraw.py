@@ -45,9 +45,10 @@ def redraw_rules(model: nn.Module) -> tuple[RedrawRule, ...]:
 
 
 def redraw(rules: tuple[RedrawRule, ...], seed: int) -> dict[str, torch.Tensor]:
-    """Return new values by path. The same seed gives the same values."""
+    """Return new values by path. The same seed gives the same values on the same device."""
     # Not the seed itself: inputs start from it, and parameters must not repeat their values.
-    generator = torch.Generator().manual_seed((seed ^ _STATE_STREAM) % 2**63)
+    device = rules[0].base.device if rules else torch.device("cpu")
+    generator = torch.Generator(device).manual_seed((seed ^ _STATE_STREAM) % 2**63)
     return {rule.path: _new_values(rule, generator) for rule in rules}
 
 
@@ -75,8 +76,10 @@ def _new_values(rule: RedrawRule, generator: torch.Generator) -> torch.Tensor:
         return rule.base.clone()
     shape = rule.base.shape
     if rule.zero_deviation:
-        noise = torch.randn(shape, generator=generator, dtype=torch.float32)
+        noise = torch.randn(
+            shape, generator=generator, dtype=torch.float32, device=generator.device
+        )
         return noise.mul_(rule.zero_deviation).to(rule.base.dtype)
-    factor = torch.rand(shape, generator=generator, dtype=torch.float32)
+    factor = torch.rand(shape, generator=generator, dtype=torch.float32, device=generator.device)
     factor.mul_(2.0 * _SPREAD).add_(1.0 - _SPREAD)
     return factor.mul_(rule.base).to(rule.base.dtype)

@@ -4,14 +4,16 @@ Refusals and warnings are sentences for the user. Knows nothing of baselines and
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 import torch
 
 from evaluator_svc.judge.compare import ExpectedOutput, expect, matches
 from evaluator_svc.judge.input_set import InputSet
+from evaluator_svc.judge.judge_memory import JudgeMemory
 from kernel_foundry.domain.task import Tolerance
 
 _MAX_NON_FINITE_SHARE: Final = 1e-3
@@ -30,7 +32,12 @@ class Screening:
 
 
 def screen(
-    sets: Sequence[InputSet], tolerance: Tolerance, *, is_scaled: bool, where: str
+    sets: Sequence[InputSet],
+    tolerance: Tolerance,
+    *,
+    is_scaled: bool,
+    where: str,
+    memory: JudgeMemory,
 ) -> Screening:
     """Return what speaks against a workload, judged by at least two input sets.
 
@@ -39,11 +46,13 @@ def screen(
         tolerance: What candidates will be held to.
         is_scaled: Whether it is in units of each row's scale.
         where: Name of the workload, for the messages.
+        memory: Where the sets lie.
     """
     found = Screening()
-    if not _is_repeatable(sets[0], tolerance, found, is_scaled=is_scaled):
+    ready = partial(expect, is_scaled=is_scaled, memory=memory)
+    if not _is_repeatable(sets[0], tolerance, found, ready):
         return found
-    expected = [tuple(expect(output, is_scaled=is_scaled) for output in s.expected()) for s in sets]
+    expected = [tuple(map(ready, input_set.expected())) for input_set in sets]
     shapes = [[tuple(e.tensor.shape) for e in outputs] for outputs in expected]
     if any(other != shapes[0] for other in shapes):
         found.refusals.append(f"{where}: the outputs' shapes depend on the inputs' values")
@@ -64,10 +73,13 @@ def screen(
 
 
 def _is_repeatable(
-    input_set: InputSet, tolerance: Tolerance, found: Screening, *, is_scaled: bool
+    input_set: InputSet,
+    tolerance: Tolerance,
+    found: Screening,
+    ready: Callable[[torch.Tensor], ExpectedOutput],
 ) -> bool:
     first = input_set.run()
-    expected = tuple(expect(output, is_scaled=is_scaled) for output in first)
+    expected = tuple(map(ready, first))
     if not _all_match(input_set.run(random_seed=input_set.seed + 1), expected, tolerance):
         found.refusals.append(
             "the reference is random: the same inputs give another output under another seed"

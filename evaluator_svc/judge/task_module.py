@@ -43,15 +43,18 @@ class TaskModule:
     Args:
         task: The task; its reference is executed here.
         workload: One of its workloads.
+        device: Where its parameters and inputs are made; the meta device gives shapes alone.
 
     Raises:
         TaskInvalidError: the text is no Python, lacks a name, or raises.
     """
 
-    def __init__(self, task: Task, workload: Workload) -> None:
+    def __init__(self, task: Task, workload: Workload, device: torch.device) -> None:
         self.task = task
         self.workload = workload
+        self.device = device
         self.dtype = TORCH_DTYPE[task.precision]
+        self._makes_on_device = device.type != "cpu"
         self._file_name = f"{task.name}-{task.digest[:12]}-{next(_counter)}.py"
         self._module = ModuleType(self._file_name.removesuffix(".py").replace(".", "_"))
         self._execute(_sized_tree(task, workload))
@@ -60,25 +63,26 @@ class TaskModule:
     def model(self) -> nn.Module:
         """The reference's module in the task's precision and mode, made when first asked for."""
         get_arguments: Callable[[], Any] = getattr(self._module, "get_init_inputs", list)
-        seed_all(_CONSTRUCTION_SEED)
-        with self.user_code("Model(*get_init_inputs())"):
-            model = self._module.Model(*get_arguments())
+        model = self._make(
+            "Model(*get_init_inputs())",
+            lambda: self._module.Model(*get_arguments()),
+            seed=_CONSTRUCTION_SEED,
+        )
         if not isinstance(model, nn.Module):
             raise TaskInvalidError(f"{self.task.name}: Model is no torch.nn.Module")
         adopt_plain_tensors(model)
-        model.to(dtype=self.dtype)
+        model.to(device=self.device, dtype=self.dtype)
         return model.train(self.task.training).requires_grad_(requires_grad=False)
 
     def input_values(self, seed: int) -> list[Any]:
         """Return what `get_inputs` gives under `seed`, floats cast to the task's precision."""
-        seed_all(seed)
-        with self.user_code("get_inputs()"), torch.no_grad():
-            values = self._module.get_inputs()
+        with torch.no_grad():
+            values = self._make("get_inputs()", self._module.get_inputs, seed=seed)
         if not isinstance(values, list | tuple):
             raise TaskInvalidError(
                 f"{self.task.name}: get_inputs() gives a {type(values).__name__}; expected a list"
             )
-        return [cast_floats(value, self.dtype) for value in values]
+        return [cast_floats(value, self.dtype, device=self.device) for value in values]
 
     def input_shapes(self) -> list[Any]:
         """Return what `get_inputs` gives on the meta device: shapes without memory.
@@ -107,6 +111,23 @@ class TaskModule:
         """Forget the module, so that nothing keeps its tensors alive."""
         sys.modules.pop(self._module.__name__, None)
         linecache.cache.pop(self._file_name, None)
+
+    def _make(self, what: str, make: Callable[[], Any], *, seed: int) -> Any:
+        """Return what the user's `make` gives under `seed`, made on the device where it can be.
+
+        Code that needs host memory (numpy, generators of its own) is run again without a default
+        device, from then on for everything; the caller moves the result.
+        """
+        if self._makes_on_device:
+            seed_all(seed)
+            try:
+                with self.user_code(what), self.device:
+                    return make()
+            except TaskInvalidError:
+                self._makes_on_device = False
+        seed_all(seed)
+        with self.user_code(what):
+            return make()
 
     def _execute(self, tree: ast.Module) -> None:
         text = self.task.reference
@@ -138,12 +159,12 @@ def seed_all(seed: int) -> None:
     np.random.seed(seed % 2**32)  # noqa: NPY002  references draw from the global one
 
 
-def cast_floats(value: Any, dtype: torch.dtype) -> Any:
-    """Return `value` with the floating-point tensors in it cast to `dtype`."""
+def cast_floats(value: Any, dtype: torch.dtype, *, device: torch.device | None = None) -> Any:
+    """Return `value` with floating-point tensors cast to `dtype`, and all of them on `device`."""
     if isinstance(value, torch.Tensor):
-        return value.to(dtype) if value.is_floating_point() else value
+        return value.to(device=device, dtype=dtype if value.is_floating_point() else value.dtype)
     if isinstance(value, list | tuple):
-        return [cast_floats(item, dtype) for item in value]
+        return [cast_floats(item, dtype, device=device) for item in value]
     return value
 
 

@@ -11,7 +11,13 @@ from typing import Final
 
 from evaluator_svc.exchange import OUTPUT_SLOTS, KeptOutput, Verdict
 from evaluator_svc.judge.compare import compare_output
-from evaluator_svc.judge.mismatch import Mismatch, explain, modified_finding, unstable_finding
+from evaluator_svc.judge.mismatch import (
+    MAX_EXPLAINED_ELEMENTS,
+    Mismatch,
+    explain,
+    modified_finding,
+    unstable_finding,
+)
 from evaluator_svc.judge.shared_draw import SharedDraw
 from kernel_foundry.domain.evaluation import Correctness
 from kernel_foundry.domain.finding import Finding
@@ -54,24 +60,35 @@ class OutputCheck:
 def verify(draw: SharedDraw) -> Verdict:
     """Return the verdict on every output slot, and on the inputs, of `draw`."""
     runs = tuple(range(OUTPUT_SLOTS))
-    seeds = range(len(draw.sets))
-    modified = sorted({name for seed in seeds for name in draw.modified_inputs(seed)})
-    checks = [
-        check_output(draw, seed=seed, output=output, slots=runs)
-        for seed in seeds
-        for output in range(len(draw.output_slots))
-    ]
-    return _verdict(draw, checks, tuple(modified))
+    modified: set[str] = set()
+    checks: list[OutputCheck] = []
+    # All of one seed before the next: of a large workload only one seed's tensors are held.
+    for seed in range(len(draw.seeds)):
+        modified.update(draw.modified_inputs(seed))
+        checks += [
+            check_output(draw, seed=seed, output=output, slots=runs)
+            for output in range(len(draw.output_slots))
+        ]
+    return _verdict(draw, checks, tuple(sorted(modified)))
 
 
 def verify_kept(draw: SharedDraw, kept: Sequence[KeptOutput]) -> Verdict:
     """Return the verdict on outputs of timed calls that were copied back."""
     checks = [
         check_output(draw, seed=item.seed, output=output, slots=(item.slot,))
-        for item in kept
+        for item in sorted(kept, key=lambda item: item.seed)
         for output in range(len(draw.output_slots))
     ]
     return _verdict(draw, checks, ())
+
+
+def is_right_already(draw: SharedDraw) -> bool:
+    """Return whether the first slot of every output and seed is right, whoever wrote it."""
+    return not any(
+        check_output(draw, seed=seed, output=output, slots=(0,)).is_wrong
+        for seed in range(len(draw.seeds))
+        for output in range(len(draw.output_slots))
+    )
 
 
 def check_output(
@@ -80,10 +97,10 @@ def check_output(
     """Compare one output in `slots`; slots that equal the first one are not compared again."""
     place = draw.output_slots[output]
     expected = draw.expected(seed)[output]
-    base = draw.buffers[seed].address
+    base = draw.regions[seed].address
     addresses = [base + place.offsets[slot] for slot in slots]
     first = compare_output(addresses[0], expected, draw.tolerance)
-    same = [native.same_bytes(addresses[0], a, place.size_bytes) for a in addresses[1:]]
+    same = [draw.memory.same_bytes(addresses[0], a, place.size_bytes) for a in addresses[1:]]
     others = [
         first if is_same else compare_output(address, expected, draw.tolerance)
         for is_same, address in zip(same, addresses[1:], strict=True)
@@ -120,14 +137,16 @@ def _verdict(draw: SharedDraw, checks: Sequence[OutputCheck], modified: tuple[st
 
 def _mismatch(draw: SharedDraw, check: OutputCheck, failed: Sequence[OutputCheck]) -> Mismatch:
     slot = check.slots[check.worst]
+    actual = draw.output_tensor(check.seed, check.output, slot)
+    if actual.numel() <= MAX_EXPLAINED_ELEMENTS:
+        actual = actual.clone()  # nobody else may change it while it is looked at
     return Mismatch(
         name=draw.output_slots[check.output].name,
         comparison=check.comparisons[check.worst],
-        # A copy: nobody else may change it while it is looked at.
-        actual=draw.output_tensor(check.seed, check.output, slot).clone(),
+        actual=actual,
         expected=draw.expected(check.seed)[check.output],
         tolerance=draw.tolerance,
-        seed_count=len(draw.sets),
+        seed_count=len(draw.seeds),
         wrong_seed_count=len({c.seed for c in failed if c.output == check.output}),
     )
 

@@ -1,0 +1,189 @@
+"""The judge's work in the memory of a CUDA device.
+
+Torch and the native module share the device's primary context and one stream, the native
+device's own, so that their work is ordered and timed by the same events. Shared regions travel as
+CUDA IPC handles. Imports no CUDA library before a device is opened. Knows nothing of tasks.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Self
+
+import torch
+
+from kernel_foundry.domain.evaluation import Fact
+from kernel_foundry.errors import BackendUnavailableError
+from kernel_foundry_native import DriverUnavailableError, device_kind
+from kernel_foundry_native import _core as native
+
+_IDLE_SHARE: Final = 0.6
+"""Of the device's memory: a large task's regions are worth keeping, and the judge gives idle
+ones back before it makes others."""
+
+_BLOCK_BYTES: Final = 2 << 20
+"""The driver maps memory in blocks of this size, and an IPC handle opens whole blocks: a smaller
+region would share its block with other memory of this process."""
+
+_TORCH_KEEPS_SHARE: Final = 0.02
+"""Share of the device's memory that torch may keep while it does not use it."""
+
+
+class CudaRegion:
+    """Shared device memory of the size that was asked for, in blocks of its own.
+
+    Args:
+        memory: As the native device made it.
+        size_bytes: As asked for.
+    """
+
+    def __init__(self, memory: Any, size_bytes: int) -> None:
+        self._memory = memory
+        self.size_bytes = size_bytes
+
+    @property
+    def address(self) -> int:
+        """Of the first byte; the same on the device and here."""
+        return int(self._memory.address)
+
+    @property
+    def handle(self) -> bytes:
+        """What another process opens it with."""
+        return bytes(self._memory.handle)
+
+    def close(self) -> None:
+        """Give it back to the driver."""
+        self._memory.close()
+
+
+class CudaMemory:
+    """Memory of one CUDA device; see `JudgeMemory` for its methods.
+
+    Work is queued on one stream, which is torch's current one from here on; only `same_bytes`,
+    `compare`, `measure` and `synchronize` wait for it.
+
+    Args:
+        device: The native device.
+        torch_device: The same device as torch calls it.
+    """
+
+    has_graphs = True
+    idle_share = _IDLE_SHARE
+
+    def __init__(self, device: Any, torch_device: torch.device) -> None:
+        self.torch_device = torch_device
+        self.total_bytes = int(device.memory_bytes)
+        self._device = device
+        self.options_type: type[native.MeasureOptions] = device_kind("cuda").MeasureOptions
+        torch.cuda.set_device(torch_device)
+        stream = torch.cuda.ExternalStream(  # type: ignore[no-untyped-call]  # torch's own
+            device.stream, device=torch_device
+        )
+        torch.cuda.set_stream(stream)
+        # float32 means float32: TF32 keeps 10 bits of the mantissa. What cuDNN chooses stays
+        # PyTorch's default (no autotuning, no insistence on deterministic algorithms): baselines
+        # are what users get, and verdicts have a tolerance.
+        torch.backends.cuda.matmul.allow_tf32 = False
+        torch.backends.cudnn.allow_tf32 = False
+
+    @classmethod
+    def open(cls, index: int) -> Self:
+        """Open device `index`.
+
+        Raises:
+            BackendUnavailableError: no driver, no such device, or a torch without CUDA.
+        """
+        if torch.version.cuda is None:
+            raise BackendUnavailableError(
+                f"torch {torch.__version__} was built without CUDA; install the CUDA build",
+                device=f"cuda:{index}",
+            )
+        try:
+            device = device_kind("cuda").open_device(index)
+        except DriverUnavailableError as error:
+            raise BackendUnavailableError(str(error), device=f"cuda:{index}") from error
+        return cls(device, torch.device("cuda", index))
+
+    def share(self, size_bytes: int) -> CudaRegion:
+        """Return memory that a runner can open; its content is unspecified."""
+        whole_blocks = -(-max(size_bytes, 1) // _BLOCK_BYTES) * _BLOCK_BYTES
+        self.trim()
+        return CudaRegion(self._device.create_shared(whole_blocks), size_bytes)
+
+    def passes(self, regions: Sequence[Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """Return the regions' handles in hexadecimal."""
+        return tuple(region.handle.hex() for region in regions), ()
+
+    def bytes_of(self, region: Any, start: int, size_bytes: int) -> torch.Tensor:
+        """Return a view of part of a region."""
+        array = _DeviceBytes(region.address + start, size_bytes)
+        return torch.as_tensor(array, device=self.torch_device)
+
+    def fill(self, address: int, size_bytes: int, byte: int) -> None:
+        """Fill a range with one byte."""
+        if size_bytes:
+            self._device.fill(address, size_bytes, byte)
+
+    def copy(self, to: int, from_: int, size_bytes: int) -> None:
+        """Copy between ranges that do not overlap."""
+        if size_bytes:
+            self._device.copy(to, from_, size_bytes)
+
+    def same_bytes(self, a: int, b: int, size_bytes: int) -> bool:
+        """Compare two ranges."""
+        return not size_bytes or bool(self._device.same_bytes(a, b, size_bytes))
+
+    def compare(self, **arguments: Any) -> native.Comparison:
+        """Compare two tensors by address."""
+        comparison: native.Comparison = self._device.compare(**arguments)
+        return comparison
+
+    def measure(
+        self, call: Callable[[int], object], options: native.MeasureOptions, *, flush_bytes: int
+    ) -> native.Measurement:
+        """Measure what `call` puts on the stream, by events around it."""
+        measurement: native.Measurement = self._device.measure_callable(
+            call, options, flush_bytes=flush_bytes
+        )
+        return measurement
+
+    def synchronize(self) -> None:
+        """Wait for the device."""
+        torch.cuda.synchronize(self.torch_device)
+
+    def trim(self) -> None:
+        """Give torch's unused memory back when it is much: runners need it too."""
+        idle = torch.cuda.memory_reserved(self.torch_device) - torch.cuda.memory_allocated(
+            self.torch_device
+        )
+        if idle > _TORCH_KEEPS_SHARE * self.total_bytes:
+            torch.cuda.empty_cache()
+
+    def facts(self) -> tuple[Fact, ...]:
+        """Return what it is, for evidence."""
+        backends = torch.backends
+        tf32 = backends.cuda.matmul.allow_tf32 or backends.cudnn.allow_tf32
+        values = {
+            "device of torch": str(self._device.name),
+            "driver": str(self._device.driver_version),
+            "CUDA of torch": str(torch.version.cuda),
+            "cuDNN": str(backends.cudnn.version()),  # type: ignore[no-untyped-call]
+            "TF32": "on" if tf32 else "off",
+            "cuDNN algorithms": "PyTorch's default choice"
+            f" (deterministic {backends.cudnn.deterministic}, benchmark"
+            f" {backends.cudnn.benchmark})",
+            "allocator": f"torch's caching one ({torch.cuda.get_allocator_backend()}) on the"
+            " native device's stream",
+        }
+        return tuple(Fact(name=name, value=value) for name, value in values.items())
+
+
+class _DeviceBytes:
+    """Device memory that torch takes as a tensor of bytes without copying it."""
+
+    def __init__(self, address: int, size_bytes: int) -> None:
+        self.__cuda_array_interface__ = {
+            "shape": (size_bytes,),
+            "typestr": "|u1",
+            "data": (address, False),
+            "strides": None,
+            "version": 3,
+        }

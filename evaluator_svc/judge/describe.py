@@ -1,0 +1,73 @@
+"""What a launch plan may name in a task, from shapes alone: no device, hardly any memory.
+
+The reference runs on torch's meta device; one that needs real values runs on the CPU. Knows
+nothing of devices and values.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import torch
+from torch import nn
+
+from evaluator_svc.judge.arguments import read_arguments
+from evaluator_svc.judge.graph import export_graph
+from evaluator_svc.judge.input_set import flatten_outputs
+from evaluator_svc.judge.name_table import named_scalars, named_tensors
+from evaluator_svc.judge.task_module import TaskModule
+from evaluator_svc.messages import Described, WorkloadNames
+from kernel_foundry.domain.admission import NamedTensor
+from kernel_foundry.domain.task import Task, Workload
+from kernel_foundry.errors import TaskInvalidError
+
+_SEED: Final = 7
+"""Values do not matter here."""
+
+_NO_OPERATORS: Final = ("placeholder", "output", "get_attr")
+"""Nodes of the graph that compute nothing."""
+
+
+def describe_task(task: Task) -> Described:
+    """Return the name tables of all workloads, and the number of the reference's operators.
+
+    Raises:
+        TaskInvalidError: the reference cannot be loaded or run.
+    """
+    described = [_describe(task, workload) for workload in task.workloads]
+    return Described(
+        workloads=tuple(names for names, _ in described), reference_op_count=described[0][1]
+    )
+
+
+def _describe(task: Task, workload: Workload) -> tuple[WorkloadNames, int]:
+    try:
+        return _describe_on(torch.device("meta"), task, workload)
+    except TaskInvalidError:
+        return _describe_on(torch.device("cpu"), task, workload)
+
+
+def _describe_on(device: torch.device, task: Task, workload: Workload) -> tuple[WorkloadNames, int]:
+    module = TaskModule(task, workload, device)
+    try:
+        values = module.input_values(_SEED)
+        arguments = read_arguments(module.model, values)
+        with module.user_code("forward()"), torch.no_grad():
+            outputs = list(flatten_outputs(module.model(*values)))
+        tensors = named_tensors(module.model, arguments, outputs)
+        names = WorkloadNames(
+            workload=workload.name,
+            tensors=tensors,
+            scalars=named_scalars(module.model, arguments, tensors),
+        )
+        return names, _operator_count(module.model, values, tensors)
+    finally:
+        module.close()
+
+
+def _operator_count(model: nn.Module, values: Sequence[Any], tensors: Sequence[NamedTensor]) -> int:
+    """Return the nodes that compute, 0 when the reference has no graph."""
+    try:
+        graph = export_graph(model, values, tensors)
+    except TaskInvalidError:
+        return 0
+    return sum(node.op not in _NO_OPERATORS for node in graph)

@@ -1,0 +1,74 @@
+"""The judge's work in host memory, for devices whose kernels run on the CPU.
+
+Shared regions travel as file descriptors. Knows nothing of tasks.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import torch
+
+from kernel_foundry.domain.evaluation import Fact
+from kernel_foundry_native import _core as native
+
+_IDLE_SHARE: Final = 0.15
+
+
+class HostMemory:
+    """Host memory; see `JudgeMemory` for its methods. All of them have finished on return."""
+
+    options_type = native.MeasureOptions
+    has_graphs = False
+    idle_share = _IDLE_SHARE
+
+    def __init__(self) -> None:
+        # Before torch allocates anything large: see the native function's own reason.
+        native.keep_memory()
+        self.torch_device = torch.device("cpu")
+        self.total_bytes: int = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+    def share(self, size_bytes: int) -> native.SharedBuffer:
+        """Return memory that a runner can open; its content is unspecified."""
+        return native.SharedBuffer.create(size_bytes)
+
+    def passes(self, regions: Sequence[Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """Return the regions' descriptors."""
+        return (), tuple(region.fd for region in regions)
+
+    def bytes_of(self, region: Any, start: int, size_bytes: int) -> torch.Tensor:
+        """Return a view of part of a region."""
+        return torch.frombuffer(region, dtype=torch.uint8, offset=start, count=size_bytes)
+
+    def fill(self, address: int, size_bytes: int, byte: int) -> None:
+        """Fill a range with one byte."""
+        native.fill(address, size_bytes, byte)
+
+    def copy(self, to: int, from_: int, size_bytes: int) -> None:
+        """Copy between ranges that do not overlap."""
+        native.copy(to, from_, size_bytes)
+
+    def same_bytes(self, a: int, b: int, size_bytes: int) -> bool:
+        """Compare two ranges."""
+        return native.same_bytes(a, b, size_bytes)
+
+    def compare(self, **arguments: Any) -> native.Comparison:
+        """Compare two tensors by address."""
+        return native.compare(**arguments)
+
+    def measure(
+        self, call: Callable[[int], object], options: native.MeasureOptions, *, flush_bytes: int
+    ) -> native.Measurement:
+        """Measure by the steady clock."""
+        return native.measure_callable(call, options, flush_bytes=flush_bytes)
+
+    def synchronize(self) -> None:
+        """Nothing is ever under way."""
+
+    def trim(self) -> None:
+        """Freed memory is kept on purpose."""
+
+    def facts(self) -> tuple[Fact, ...]:
+        """Return what it is, for evidence."""
+        value = "malloc keeps freed memory (no fresh pages for each result)"
+        return (Fact(name="allocator", value=value),)
