@@ -1,0 +1,88 @@
+// A device's primary context, which every handle keeps alive, and the handles.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "cuda_driver.hpp"
+
+namespace kernel_foundry::cuda {
+
+class PrimaryContext {
+ public:
+  // Throws DriverUnavailableError when there is no device `index`.
+  static std::shared_ptr<const PrimaryContext> retain(std::size_t index);
+  ~PrimaryContext();
+  PrimaryContext(const PrimaryContext&) = delete;  // releases once
+  PrimaryContext& operator=(const PrimaryContext&) = delete;
+
+  // The driver works on the calling thread's current context: to be called first wherever a thread
+  // may come in.
+  void make_current() const { check(driver().ctx_set_current(context_), "cuCtxSetCurrent"); }
+  [[nodiscard]] bool make_current_noexcept() const noexcept {
+    return driver().ctx_set_current(context_) == success;
+  }
+  [[nodiscard]] Ordinal device() const noexcept { return device_; }
+
+ private:
+  PrimaryContext(Ordinal device, Context context) : device_(device), context_(context) {}
+
+  Ordinal device_;
+  Context context_;
+};
+
+using SharedContext = std::shared_ptr<const PrimaryContext>;
+
+// Owns one object of the driver; `destroy` is the function that ends it.
+template <typename Object, Result (*Driver::*destroy)(Object)>
+class UniqueHandle {
+ public:
+  UniqueHandle() = default;
+  UniqueHandle(SharedContext context, Object object)
+      : context_(std::move(context)), object_(object) {}
+  ~UniqueHandle() { reset(); }
+  UniqueHandle(UniqueHandle&& other) noexcept
+      : context_(std::move(other.context_)), object_(std::exchange(other.object_, Object{})) {}
+  UniqueHandle& operator=(UniqueHandle&& other) noexcept {
+    if (this == &other) return *this;
+    reset();
+    context_ = std::move(other.context_);
+    object_ = std::exchange(other.object_, Object{});
+    return *this;
+  }
+
+  [[nodiscard]] Object get() const noexcept { return object_; }
+  explicit operator bool() const noexcept { return object_ != Object{}; }
+
+  // What the driver says is dropped: after a fault nothing can be given back any more.
+  void reset() noexcept {
+    if (object_ != Object{} && context_->make_current_noexcept()) (driver().*destroy)(object_);
+    object_ = Object{};
+    context_.reset();
+  }
+
+ private:
+  SharedContext context_;
+  Object object_{};
+};
+
+using UniqueModule = UniqueHandle<Module, &Driver::module_unload>;
+using UniqueStream = UniqueHandle<Stream, &Driver::stream_destroy>;
+using UniqueEvent = UniqueHandle<Event, &Driver::event_destroy>;
+using UniqueGraph = UniqueHandle<Graph, &Driver::graph_destroy>;
+using UniqueGraphExec = UniqueHandle<GraphExec, &Driver::graph_exec_destroy>;
+using UniqueMemory = UniqueHandle<Address, &Driver::mem_free>;
+using UniqueMapping = UniqueHandle<Address, &Driver::ipc_close_mem_handle>;
+using UniqueHostMemory = UniqueHandle<void*, &Driver::mem_free_host>;
+
+// All throw DriverError.
+[[nodiscard]] UniqueStream create_stream(const SharedContext& context);
+[[nodiscard]] UniqueEvent create_event(const SharedContext& context);
+[[nodiscard]] UniqueMemory allocate(const SharedContext& context, std::size_t size_bytes);
+
+[[nodiscard]] int attribute_of(Ordinal device, DeviceAttribute attribute);
+[[nodiscard]] Ordinal ordinal_of(std::size_t index);        // throws DriverUnavailableError
+[[nodiscard]] std::string architecture_of(Ordinal device);  // such as "sm_90"
+
+}  // namespace kernel_foundry::cuda
