@@ -15,7 +15,7 @@ from evaluator_svc.process import ProcessLauncher
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.device import DeviceSpec, IsolationReport, UnitLimits
 from kernel_foundry.domain.language import Language
-from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.errors import BackendUnavailableError, InvalidArgumentError
 
 _KIB: Final = 1 << 10
 _REGISTERS: Final = 64 * _KIB
@@ -138,7 +138,9 @@ class BuildSites:
 
     def _open(self, architecture: str) -> BuildSite:
         spec = _spec(architecture)
-        ready = self._builders.describe(Language.CUDA.value, architecture)
+        ready = self._builders.describe(Language.CUDA.value, 0, architecture)
+        if ready.unavailable:
+            raise BackendUnavailableError(ready.unavailable, device=spec.id)
         if self._judge is None or not self._judge.is_running:
             self._judge = start_judge(_HOST, self._settings, self._launcher)
         return BuildSite(

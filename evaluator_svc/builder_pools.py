@@ -37,16 +37,12 @@ class BuilderPools:
         """Return builders that need no device."""
         return self._pool((kind, 0, architecture), DeviceGate())
 
-    def describe(self, kind: str, architecture: str) -> Ready:
-        """Start a builder for an architecture and return what it said of itself.
-
-        Raises:
-            BackendUnavailableError: the compiler is missing, or does not know the architecture.
-        """
-        process, ready = self._starter.start(BUILDER, kind=kind, index=0, architecture=architecture)
+    def describe(self, kind: str, index: int, architecture: str) -> Ready:
+        """Start a builder and return what it said of itself; `unavailable` when it cannot build."""
+        process, ready = self._starter.start(
+            BUILDER, kind=kind, index=index, architecture=architecture
+        )
         process.kill()
-        if ready.unavailable:
-            raise BackendUnavailableError(ready.unavailable, device=architecture)
         return ready
 
     def close(self) -> None:

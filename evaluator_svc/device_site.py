@@ -44,6 +44,7 @@ class DeviceSite:
 
     Args:
         ready: What a probe of the device said; it has a device.
+        compiler_version: What its builders said.
         settings: The evaluator's settings.
         starter: Starts runners.
         launcher: Starts the judge.
@@ -54,6 +55,7 @@ class DeviceSite:
         self,
         ready: Ready,
         *,
+        compiler_version: str,
         settings: EvaluatorSettings,
         starter: LockedStarter,
         launcher: ProcessLauncher,
@@ -62,7 +64,7 @@ class DeviceSite:
         if ready.device is None:
             raise BackendUnavailableError(ready.unavailable)
         self.spec: DeviceSpec = ready.device
-        self.compiler_version = ready.compiler_version
+        self.compiler_version = compiler_version
         self.isolation: IsolationReport = ready.isolation
         self.settings = settings
         self.kind, _, number = self.spec.id.partition(":")

@@ -102,6 +102,7 @@ class DeviceSites:
         for site in (self._sites or {}).values():
             site.close()
         self.builders.close()
+        self._starter.close()
 
     def _matching(self, device: str, language: Language | None) -> list[DeviceSite]:
         working = self.working()
@@ -136,10 +137,10 @@ class DeviceSites:
         """Ask a runner for the first device of a kind; the others are opened side by side."""
         first = self._ready(kind, 0)
         self.isolation = first.isolation
-        self._availability.append(
-            Availability(kind=kind, available=first.device is not None, reason=first.unavailable)
-        )
-        if first.device is None:
+        builder = self._builder(kind, first)
+        reason = first.unavailable or ("" if builder is None else builder.unavailable)
+        self._availability.append(Availability(kind=kind, available=not reason, reason=reason))
+        if reason or builder is None:
             return []
         others = range(1, first.device_count)
         with ThreadPoolExecutor(max_workers=max(len(others), 1)) as threads:
@@ -150,16 +151,24 @@ class DeviceSites:
                 self._availability.append(
                     Availability(kind=f"{kind}:{index}", available=False, reason=reason)
                 )
-        return [self._open(ready) for ready in readies if ready.device is not None]
+        version = builder.compiler_version
+        return [self._open(ready, version) for ready in readies if ready.device is not None]
 
     def _ready(self, kind: str, index: int) -> Ready:
         process, ready = self._starter.start(RUNNER, kind=kind, index=index)
         process.kill()
         return ready
 
-    def _open(self, ready: Ready) -> DeviceSite:
+    def _builder(self, kind: str, runner: Ready) -> Ready | None:
+        """Return what a builder for a runner's device says of itself."""
+        if runner.device is None:
+            return None
+        return self.builders.describe(kind, 0, runner.device.architecture if kind == "cuda" else "")
+
+    def _open(self, ready: Ready, compiler_version: str) -> DeviceSite:
         return DeviceSite(
             ready,
+            compiler_version=compiler_version,
             settings=self._settings,
             starter=self._starter,
             launcher=self._launcher,

@@ -60,7 +60,8 @@ def launch(x, out, probe):
 """
 
 _CUDA = """```cuda
-extern "C" __global__ void stream(const float4* __restrict__ x, float4* __restrict__ out, int lines) {
+extern "C" __global__ void stream(const float4* __restrict__ x, float4* __restrict__ out,
+                                  int lines) {
   const int i = blockIdx.x * 1024 + threadIdx.x;
   float4 kept[4];
   for (int k = 0; k < 4; ++k) if (i + k * 256 < lines) kept[k] = __ldcs(x + i + k * 256);
@@ -81,7 +82,8 @@ extern "C" __global__ void stream_cached(const float4* __restrict__ x, float4* _
     out[i + k * 256] = kept[k];
   }
 }
-extern "C" __global__ void compute(const float* __restrict__ x, float* __restrict__ out, int rounds) {
+extern "C" __global__ void compute(const float* __restrict__ x, float* __restrict__ out,
+                                   int rounds) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   const float f = x[i] * 1e-9f + 0.999f;
   float a = f, b = f + 1, c = f + 2, d = f + 3, e = f + 4, g = f + 5, h = f + 6, k = f + 7;

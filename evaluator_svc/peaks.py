@@ -44,6 +44,7 @@ _ROUNDS: Final = 4096
 _GROUPS_OF_A_UNIT: Final = 16
 """Enough work-groups for every compute unit to have its share."""
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Probe:
     """One of the four measurements."""
@@ -119,7 +120,10 @@ def _load(site: DeviceSite, runner: ChildProcess, probes: tuple[_Probe, ...]) ->
     builder = site.builders.take()
     try:
         request = PrepareRequest(
-            text=PEAK_KERNELS[site.spec.language], configuration=(), device=site.spec, workloads=names
+            text=PEAK_KERNELS[site.spec.language],
+            configuration=(),
+            device=site.spec,
+            workloads=names,
         )
         prepared = prepare(builder, request)
         if isinstance(prepared, CandidateFailed):

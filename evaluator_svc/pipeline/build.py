@@ -148,9 +148,7 @@ def _compile(
     code, assembly = b"", b""
     if compiled.succeeded and answer.blobs:
         code, assembly = answer.blobs[0], b"".join(answer.blobs[1:2])
-    return BuiltUnit(
-        code=code, assembly=assembly, log=compiled.log, build_ns=compiled.build_ns
-    )
+    return BuiltUnit(code=code, assembly=assembly, log=compiled.log, build_ns=compiled.build_ns)
 
 
 def _compiler_died(end: ProcessEnd | None, memory_bytes: int) -> CandidateFailed:

@@ -55,9 +55,7 @@ class CandidateBuild:
         """
         task = self._site.judge.describe(self._request.task)
         with self._site.building(), self._site.builders.taken() as builder:
-            built = read_and_build(
-                builder, self._site, self._request, task.workloads, self._record
-            )
+            built = read_and_build(builder, self._site, self._request, task.workloads, self._record)
             if isinstance(built, CandidateFailed):
                 return self._record.failed(built)
             failure = self._bind(builder, built, task.reference_op_count)

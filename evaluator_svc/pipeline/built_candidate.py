@@ -32,6 +32,7 @@ from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.spare_pool import SparePool
 from kernel_foundry.domain.admission import GraphNode
 from kernel_foundry.domain.device import DeviceSpec
+from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.request import EvaluationRequest
 
 _NO_OPERATORS: Final = ("placeholder", "output", "get_attr")
@@ -92,7 +93,7 @@ def read_and_build(
 
 def describe(
     candidate: BuiltCandidate, device: DeviceSpec, bound: BoundWorkload, operator_count: int
-) -> tuple[behaviour.KernelFacts, behaviour.Measures]:
+) -> tuple[behaviour.KernelFacts, Measures]:
     """Return what the compiler's output says of the kernels, and their measures."""
     source = candidate.prepared.source
     objects = () if is_null(device) else candidate.built.readable

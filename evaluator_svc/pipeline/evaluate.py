@@ -38,7 +38,6 @@ from kernel_foundry.domain.evaluation import Evaluation, WorkloadResult
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationRequest
 
-
 _CLOCKS: Final = {
     Language.SYCL: "host's steady clock, first submit to completion",
     Language.CUDA: "device events around a call, less what a pair of events itself takes",
@@ -96,9 +95,7 @@ class CandidateEvaluation:
                 # The judge draws while the builder builds; it may still be importing torch.
                 self._start_draw(self._admission.workloads[0])
             with site.builders.taken() as builder:
-                candidate = read_and_build(
-                    builder, site, self._request, self._names, self._record
-                )
+                candidate = read_and_build(builder, site, self._request, self._names, self._record)
             if isinstance(candidate, CandidateFailed):
                 return self._record.failed(candidate)
             if not site.shares_cores:

@@ -81,7 +81,7 @@ def command(
     as_json: bool,
     **targets: Any,
 ) -> int:
-    """Judge CANDIDATE (Markdown with a device-code and a plan block) on TASK.
+    r"""Judge CANDIDATE (Markdown with a device-code and a plan block) on TASK.
 
     TASK is a KernelBench-format Python file, CANDIDATE for example
     examples/softmax.sycl.md. Exit code 0 when it passes (or is built, with --build-only), 1 when
