@@ -31,6 +31,8 @@ class OpenDevice:
     """`kernel_foundry_native`'s module for the device kind."""
     device: Any
     """The module's `Device`."""
+    index: int
+    """Of the device among its kind."""
 
     def release(self) -> None:
         """Give the device up."""
@@ -179,7 +181,8 @@ def _open_device(configure: Configure) -> OpenDevice:
     import kernel_foundry_native as native
 
     module = native.device_kind(configure.kind)
-    return OpenDevice(module=module, device=module.open_device(configure.index))
+    index = configure.index
+    return OpenDevice(module=module, device=module.open_device(index), index=index)
 
 
 def _open_compiler(configure: Configure) -> OpenCompiler:

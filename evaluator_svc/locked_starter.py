@@ -1,19 +1,28 @@
 """Starts builders and runners: their environment, their lock, their first two messages.
 
+A runner is started as a process of its own, or forked from a server that has torch.
+
 Knows nothing of candidates; see `locked_process` for the child's side.
 """
 
+import dataclasses
 import os
 import sys
 import tempfile
 from typing import Final
 
 from evaluator_svc.channel import ChannelError
+from evaluator_svc.fork_server import ForkServer
 from evaluator_svc.messages import Configure, Failed, Ready
 from evaluator_svc.process import ChildProcess, ProcessCommand, ProcessLauncher
 from evaluator_svc.sandbox import bubblewrap
 from evaluator_svc.sandbox.confinement import Confinement
-from evaluator_svc.sandbox.host_paths import DEVICE_NODES, package_root, readable_paths
+from evaluator_svc.sandbox.host_paths import (
+    PASSED_ON,
+    device_nodes,
+    package_root,
+    readable_paths,
+)
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.device import IsolationReport
 from kernel_foundry.errors import ProcessLostError
@@ -29,8 +38,7 @@ _BUILDER_CPU_SECONDS: Final = 600
 _RUNNER_CPU_SECONDS: Final = 3600
 """Far beyond any deadline: these only end what nobody watches any more."""
 _FILE_BYTES: Final = 64 << 20
-_KEPT_VARIABLES: Final = ("LD_LIBRARY_PATH", "OCL_ICD_FILENAMES", "KERNEL_FOUNDRY_CUDA_DRIVER")
-"""What a driver may need to be found; all else is dropped."""
+_FORK_SERVER: Final = "evaluator_svc.runner.fork_server"
 
 
 class LockedStarter:
@@ -45,28 +53,49 @@ class LockedStarter:
         self._settings = settings
         self._launcher = launcher
         self._readable = readable_paths()
+        self._fork_server = ForkServer(self._start_fork_server)
 
-    def start(self, module: str, *, kind: str, index: int) -> tuple[ChildProcess, Ready]:
+    def start(
+        self,
+        module: str,
+        *,
+        kind: str,
+        index: int,
+        architecture: str = "",
+        with_library: bool = False,
+    ) -> tuple[ChildProcess, Ready]:
         """Start `module` for a device and wait until it is ready.
+
+        Args:
+            module: `BUILDER` or `RUNNER`.
+            kind: Device kind.
+            index: Of the device among its kind.
+            architecture: What a builder builds for; "" is the device's own.
+            with_library: Whether a runner can make library calls.
 
         Raises:
             IsolationUnavailableError: nothing locks it in, and that is not allowed.
             ProcessLostError: it ended before it was ready.
         """
-        without = self._why_no_bubblewrap()
+        without = self._why_no_bubblewrap(module, kind, with_library=with_library)
         scratch = None if not without else tempfile.TemporaryDirectory(prefix="kernel-foundry-")
         folder = bubblewrap.SCRATCH if scratch is None else scratch.name
-        command = ProcessCommand(
-            module=module,
-            environment=self._environment(folder),
-            wrapping=None if without else self._wrapping(folder),
-            accepts_descriptors=False,
-        )
-        process = self._launcher.start(command)
+        if with_library:
+            process = self._fork_server.fork(_scratch_variables(folder))
+        else:
+            process = self._launcher.start(
+                ProcessCommand(
+                    module=module,
+                    environment=self._environment(folder),
+                    wrapping=None if without else self._wrapping(folder),
+                    accepts_descriptors=False,
+                )
+            )
         process.scratch = scratch
         configure = Configure(
             kind=kind,
             index=index,
+            architecture=architecture,
             confinement=self._confinement(module, folder),
             outer=() if without else ("bubblewrap",),
             unsandboxed=self._settings.allow_unsandboxed,
@@ -76,7 +105,34 @@ class LockedStarter:
             ready = _with_missing(ready, f"bubblewrap: {without}")
         return process, ready
 
-    def _why_no_bubblewrap(self) -> str:
+    def warm_up_library(self) -> str:
+        """Start the fork server unless it runs, and wait for it; returns torch's version.
+
+        Raises:
+            ProcessLostError: it does not start; torch may be missing.
+        """
+        return self._fork_server.warm_up().torch_version
+
+    def close(self) -> None:
+        """End the fork server."""
+        self._fork_server.close()
+
+    def _start_fork_server(self) -> ChildProcess:
+        # Its forks get a scratch folder each; it writes nothing itself.
+        environment = (*self._environment("/nonexistent"), ("OPENBLAS_NUM_THREADS", "1"))
+        command = ProcessCommand(
+            module=_FORK_SERVER,
+            environment=environment,
+            wrapping=None,
+            accepts_descriptors=False,
+        )
+        return self._launcher.start(command)
+
+    def _why_no_bubblewrap(self, module: str, kind: str, *, with_library: bool) -> str:
+        if with_library:
+            return "not around a forked runner, whose parent is not the supervisor"
+        if kind == "cuda" and module == RUNNER:
+            return "not around a CUDA runner: memory is not shared across namespaces"
         if not self._settings.use_bubblewrap:
             return "switched off"
         return bubblewrap.probe(self._wrapping(bubblewrap.SCRATCH), sys.executable)
@@ -90,15 +146,15 @@ class LockedStarter:
 
     def _environment(self, scratch: str) -> tuple[tuple[str, str], ...]:
         threads = str(self._settings.thread_count)
-        kept = {n: os.environ[n] for n in _KEPT_VARIABLES if n in os.environ}
+        kept = {n: os.environ[n] for n in PASSED_ON if n in os.environ}
         variables = {
             "PATH": "/usr/bin:/bin",
             "LANG": "C.UTF-8",
-            "HOME": scratch,
-            "TMPDIR": scratch,
+            **dict(_scratch_variables(scratch)),
             "PYTHONPATH": package_root(),
             "PYTHONDONTWRITEBYTECODE": "1",
             "DPCPP_CPU_NUM_CUS": threads,
+            "CUDA_CACHE_DISABLE": "1",
             "OMP_NUM_THREADS": threads,
             **kept,
         }
@@ -109,7 +165,7 @@ class LockedStarter:
         settings = self._settings
         return Confinement(
             readable=self._readable,
-            devices=DEVICE_NODES,
+            devices=device_nodes(),
             scratch=scratch,
             memory_bytes=settings.builder_memory_bytes if is_builder else settings.runner_bytes,
             cpu_seconds=_BUILDER_CPU_SECONDS if is_builder else _RUNNER_CPU_SECONDS,
@@ -136,10 +192,8 @@ def _with_missing(ready: Ready, reason: str) -> Ready:
     isolation = IsolationReport(
         mechanisms=ready.isolation.mechanisms, missing=(reason, *ready.isolation.missing)
     )
-    return Ready(
-        process_id=ready.process_id,
-        isolation=isolation,
-        device=ready.device,
-        compiler_version=ready.compiler_version,
-        unavailable=ready.unavailable,
-    )
+    return dataclasses.replace(ready, isolation=isolation)
+
+
+def _scratch_variables(folder: str) -> tuple[tuple[str, str], ...]:
+    return (("HOME", folder), ("TMPDIR", folder))

@@ -13,7 +13,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import IO, Final
+from typing import IO, Final, Protocol
 
 from evaluator_svc.channel import Channel
 from evaluator_svc.conversation import Conversation, Received
@@ -63,17 +63,76 @@ class ProcessEnd:
         return f"it was ended by {name}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawEnd:
+    """How a process ended, in the system's terms."""
+
+    wait_status: int
+    """As `wait` gives it."""
+    peak_memory_bytes: int
+
+
+class ProcessHandle(Protocol):
+    """The system's hold on a child, whoever its parent is."""
+
+    @property
+    def process_id(self) -> int:
+        """Id of the process."""
+        ...
+
+    def poll(self) -> RawEnd | None:
+        """Return how it ended, or None while it runs; not called again after its end."""
+        ...
+
+    def kill(self) -> None:
+        """End it and all it started, at once."""
+        ...
+
+
+class OwnChild:
+    """A child of this very process.
+
+    Args:
+        process: As started, leader of its own process group.
+    """
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self._process = process
+
+    @property
+    def process_id(self) -> int:
+        """Id of the process, or of the bubblewrap around it."""
+        return self._process.pid
+
+    def poll(self) -> RawEnd | None:
+        """Return how it ended, or None while it runs."""
+        # wait4 and not Popen.wait: only it tells the peak memory of this very child.
+        try:
+            pid, status, usage = os.wait4(self._process.pid, os.WNOHANG)
+        except ChildProcessError:
+            return None
+        if pid == 0:
+            return None
+        self._process.returncode = os.waitstatus_to_exitcode(status)
+        return RawEnd(wait_status=status, peak_memory_bytes=usage.ru_maxrss * 1024)
+
+    def kill(self) -> None:
+        """End its process group."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+
 class ChildProcess:
     """A running child and the conversation with it.
 
     Args:
-        process: As started, leader of its own process group.
+        process: The system's hold on it.
         conversation: With the child.
         stderr: File that the child's stdout and stderr go to.
     """
 
     def __init__(
-        self, process: "subprocess.Popen[bytes]", conversation: Conversation, stderr: IO[bytes]
+        self, process: ProcessHandle, conversation: Conversation, stderr: IO[bytes]
     ) -> None:
         self._process = process
         self._stderr = stderr
@@ -85,7 +144,7 @@ class ChildProcess:
     @property
     def process_id(self) -> int:
         """Id of the process, or of the bubblewrap around it."""
-        return self._process.pid
+        return self._process.process_id
 
     @property
     def is_running(self) -> bool:
@@ -118,8 +177,7 @@ class ChildProcess:
     def kill(self) -> ProcessEnd | None:
         """End it and all it started, at once; return how it ended."""
         if self.is_running:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.kill()
         end = self.wait(_REAP_SECONDS)
         self.conversation.close()
         self._stderr.close()
@@ -128,22 +186,17 @@ class ChildProcess:
         return end
 
     def _reap(self) -> ProcessEnd | None:
-        # wait4 and not Popen.wait: only it tells the peak memory of this very child.
-        try:
-            pid, status, usage = os.wait4(self._process.pid, os.WNOHANG)
-        except ChildProcessError:
-            return self._end
-        if pid == 0:
-            return None
-        code = os.waitstatus_to_exitcode(status)
-        self._process.returncode = code
+        ended = self._process.poll()
+        if ended is None:
+            return self._end  # another thread may have seen it a moment ago
+        code = os.waitstatus_to_exitcode(ended.wait_status)
         number = -code if code < 0 else None
         if code > _SHELL_SIGNAL_BASE:
             number = code - _SHELL_SIGNAL_BASE
         self._end = ProcessEnd(
             exit_code=code if number is None else None,
             signal=number,
-            peak_memory_bytes=usage.ru_maxrss * 1024,
+            peak_memory_bytes=ended.peak_memory_bytes,
             last_words=self.last_words(),
         )
         return self._end
@@ -210,4 +263,4 @@ def _start(command: ProcessCommand) -> ChildProcess:
     finally:
         theirs.close()
     channel = Channel(ours, accepts_descriptors=command.accepts_descriptors)
-    return ChildProcess(process, Conversation(channel), stderr)
+    return ChildProcess(OwnChild(process), Conversation(channel), stderr)

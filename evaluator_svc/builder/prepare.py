@@ -5,9 +5,11 @@ Pure: text and name tables in, texts out. Knows nothing of compilers and devices
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TypeVar
 
 from evaluator_svc import policy
+from evaluator_svc.binding import uses_library
 from evaluator_svc.messages import (
     CandidateSource,
     Prepared,
@@ -29,6 +31,16 @@ from kernel_foundry.plan.tree import Plan, TuneValue
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toolchain:
+    """What every source of a language is built with."""
+
+    prelude: str
+    """Text before the candidate's."""
+    options: tuple[str, ...]
+    """For the compiler, such as include folders."""
+
+
 class CandidateRefusedError(Exception):
     """The candidate goes no further.
 
@@ -43,7 +55,7 @@ class CandidateRefusedError(Exception):
         self.findings = findings
 
 
-def prepare(request: PrepareRequest, prelude: str) -> Prepared:
+def prepare(request: PrepareRequest, toolchain: Toolchain) -> Prepared:
     """Return what has to be built for every workload, equal units once.
 
     Raises:
@@ -57,7 +69,9 @@ def prepare(request: PrepareRequest, prelude: str) -> Prepared:
     _check_policy(text)
     checked = time.perf_counter()
     configuration = _planned(lambda: _configuration(plan, request))
-    units, unit_of_workload = _planned(lambda: _units(request, text, plan, configuration, prelude))
+    units, unit_of_workload = _planned(
+        lambda: _units(request, text, plan, configuration, toolchain)
+    )
     source = CandidateSource(
         language=Language(text.language),
         device_code=text.device_code,
@@ -72,6 +86,7 @@ def prepare(request: PrepareRequest, prelude: str) -> Prepared:
         unit_of_workload=unit_of_workload,
         parse_ms=1e3 * (parsed - started + time.perf_counter() - checked),
         policy_ms=1e3 * (checked - parsed),
+        uses_library=uses_library(plan),
     )
 
 
@@ -104,8 +119,12 @@ def _planned(step: Callable[[], T]) -> T:
     try:
         return step()
     except PlanError as error:
-        finding = plan_finding(error)
-        raise CandidateRefusedError(EvaluationOutcome.PLAN_ERROR, (finding,)) from error
+        raise plan_refused(error) from error
+
+
+def plan_refused(error: PlanError) -> CandidateRefusedError:
+    """Return the refusal that says what `error` says."""
+    return CandidateRefusedError(EvaluationOutcome.PLAN_ERROR, (plan_finding(error),))
 
 
 def _configuration(plan: Plan, request: PrepareRequest) -> dict[str, TuneValue]:
@@ -117,7 +136,7 @@ def _units(
     text: CandidateText,
     plan: Plan,
     configuration: Mapping[str, TuneValue],
-    prelude: str,
+    toolchain: Toolchain,
 ) -> tuple[tuple[TranslationUnit, ...], tuple[int, ...]]:
     units: dict[TranslationUnit, int] = {}
     unit_of_workload = []
@@ -126,8 +145,8 @@ def _units(
         table = name_table(workload)
         macros = {**configuration, **constants(plan, table, configuration, limits)}
         unit = TranslationUnit(
-            source=translation_unit(text.device_code, macros, prelude, text.language),
-            options=(),
+            source=translation_unit(text.device_code, macros, toolchain.prelude, text.language),
+            options=toolchain.options,
             kernels=tuple(k.name for k in kernels(text.device_code, text.language, macros)),
         )
         unit_of_workload.append(units.setdefault(unit, len(units)))

@@ -1,58 +1,12 @@
 """A runner: runs and times one candidate, then is thrown away.
 
 A kernel on the CPU device is native code in this very process, so nothing that it says is
-trusted. It holds no expected value and nothing of another candidate. Knows nothing of torch.
+trusted. It holds no expected value and nothing of another candidate. Knows nothing of torch;
+a runner that needs it comes from `fork_server`.
 """
 
-from collections.abc import Callable
-from functools import partial
-
-from evaluator_svc.conversation import Conversation
-from evaluator_svc.locked_process import OpenDevice, serve
-from evaluator_svc.messages import (
-    CandidateFailed,
-    DropRequest,
-    LoadRequest,
-    PoolRequest,
-    RunRequest,
-    TimeRequest,
-)
-from evaluator_svc.runner.session import CandidateFaultError, Session
-
-
-def run(conversation: Conversation, opened: OpenDevice) -> None:
-    """Answer requests about one candidate until the supervisor has enough."""
-    session = Session(opened)
-    received = conversation.receive(LoadRequest)
-    if not _answer(conversation, partial(session.load, received.message, received.blobs)):
-        return
-    while True:
-        received = conversation.receive(RunRequest, PoolRequest, TimeRequest, DropRequest)
-        request = received.message
-        step: Callable[[], object]
-        match request:
-            case RunRequest():
-                step = partial(session.run, request, received.descriptors)
-            case PoolRequest():
-                step = partial(session.fill_pool, request)
-            case TimeRequest():
-                step = partial(session.time, request)
-            case _:
-                step = partial(session.drop, request.workload)
-        if not _answer(conversation, step):
-            return
-
-
-def _answer(conversation: Conversation, step: Callable[[], object]) -> bool:
-    """Send what `step` returns, or the candidate's fault; return whether to go on."""
-    try:
-        answer = step()
-    except CandidateFaultError as fault:
-        conversation.send(CandidateFailed(outcome=fault.outcome, findings=(fault.finding,)))
-        return False
-    conversation.send(answer)
-    return True
-
+from evaluator_svc.locked_process import connect, serve_runner
+from evaluator_svc.runner.answers import answer_requests
 
 if __name__ == "__main__":
-    serve(run)
+    serve_runner(answer_requests, connect())

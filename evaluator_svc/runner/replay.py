@@ -1,20 +1,25 @@
-"""A bound plan as native code replays it: the flat sequence with its scratch memory.
+"""A bound plan as native code replays it: the flat sequence on its sets of buffers.
 
 Knows nothing of plans; `kernel_foundry.plan.sequence` is its input.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evaluator_svc.locked_process import OpenDevice
+from evaluator_svc.runner.memory import PlanMemory
 from kernel_foundry.plan.sequence import (
     Argument,
     BufferArgument,
     Clear,
     Launch,
-    LaunchSequence,
+    LibraryCall,
     LocalArgument,
+    Step,
 )
+
+if TYPE_CHECKING:
+    from evaluator_svc.runner.library_calls import LibraryCalls
 
 
 class Replay:
@@ -23,49 +28,75 @@ class Replay:
     Args:
         opened: The device.
         program: The loaded program that holds the kernels.
-        sequence: What to launch.
+        steps: What to do, in order.
+        memory: The plan's own memory.
     """
 
-    def __init__(self, opened: OpenDevice, program: Any, sequence: LaunchSequence) -> None:
+    def __init__(
+        self, opened: OpenDevice, program: Any, steps: tuple[Step, ...], memory: PlanMemory
+    ) -> None:
         self.module = opened.module
-        self._buffers = sequence.buffers
+        self.steps = steps
+        self._addresses: dict[int, list[int]] = {}
+        self._memory = memory
         self._program = program
-        # One scratch for all sets: the runs follow each other.
-        self._scratch = {
-            index: opened.device.allocate(max(buffer.size_bytes, 1))
-            for index, buffer in enumerate(sequence.buffers)
-            if buffer.kind == "scratch"
-        }
+        self.library = _library(opened, steps, memory)
+        """Makes the library calls; None without any."""
         self.native = opened.module.LaunchSequence(opened.device)
-        for step in sequence.steps:
-            if isinstance(step, Clear):
-                self.native.clear(step.buffer, step.size_bytes)
-            else:
-                self._add(step)
+        for step in steps:
+            self._add(step)
+
+    @property
+    def set_count(self) -> int:
+        """Sets that are bound."""
+        return len(self._addresses)
 
     def buffer_index(self, name: str) -> int | None:
-        """Return the position of the tensor `name`, or None when no launch takes it."""
-        for index, buffer in enumerate(self._buffers):
+        """Return the position of the tensor `name`, or None when no step takes it."""
+        for index, buffer in enumerate(self._memory.buffers):
             if buffer.kind == "tensor" and buffer.name == name:
                 return index
         return None
 
-    def bind(self, index: int, addresses: Mapping[str, int]) -> None:
-        """Let set `index` use the tensors at `addresses`, by name."""
-        self.native.bind(
-            index,
-            [
-                self._scratch[position].address if position in self._scratch
-                else addresses[buffer.name]
-                for position, buffer in enumerate(self._buffers)
-            ],
-        )  # fmt: skip
+    def bind(self, index: int, tensors: Mapping[str, int], *, seed: int) -> None:
+        """Let set `index`, the next or an earlier one, use tensors by name.
+
+        Args:
+            index: Number of the set.
+            tensors: Addresses.
+            seed: Whose weights these are.
+        """
+        addresses = self._memory.addresses(tensors, seed)
+        self.native.bind(index, addresses)
+        if self.library is not None:
+            self.library.bind(index, addresses)
+        self._addresses[index] = addresses
+
+    def addresses(self, index: int) -> list[int]:
+        """Return the address of every buffer of a set, as bound."""
+        return self._addresses[index]
 
     def run(self, index: int) -> None:
-        """Launch everything on set `index` and wait."""
+        """Do everything on set `index` and wait."""
         self.native.run(index)
 
-    def _add(self, step: Launch) -> None:
+    def forget_results(self) -> None:
+        """Give the memory of library calls' results back."""
+        if self.library is not None:
+            self.library.forget_results()
+
+    def _add(self, step: Step) -> None:
+        match step:
+            case Clear():
+                self.native.clear(step.buffer, step.size_bytes)
+            case Launch():
+                self._add_launch(step)
+            case LibraryCall():
+                assert self.library is not None, "a sequence with library calls has a library"
+                is_new = self._memory.buffers[step.output].kind == "result"
+                self.native.call(self.library.step(step), step.output if is_new else -1)
+
+    def _add_launch(self, step: Launch) -> None:
         self.native.launch(
             program=self._program,
             kernel=step.kernel,
@@ -83,3 +114,14 @@ class Replay:
         if isinstance(argument, LocalArgument):
             return self.module.local_argument(argument.element_bytes, argument.count)
         return self.module.scalar_argument(argument.ctype, argument.value)
+
+
+def _library(
+    opened: OpenDevice, steps: tuple[Step, ...], memory: PlanMemory
+) -> "LibraryCalls | None":
+    if not any(isinstance(step, LibraryCall) for step in steps):
+        return None
+    # Only with such calls: it imports torch, which other runners never load.
+    from evaluator_svc.runner.library_calls import LibraryCalls
+
+    return LibraryCalls(opened.device, opened.index, memory.buffers)

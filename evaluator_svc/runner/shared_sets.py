@@ -1,13 +1,14 @@
 """The judge's shared buffers as a runner sees them: one for each seed, inputs and output slots.
 
-Inputs are mapped writable, so that a kernel that changes them is found out and not ended.
-Knows nothing of what the outputs should be.
+Inputs are mapped writable, so that a kernel that changes them is found out and not ended. Host
+memory comes as file descriptors, device memory as handles. Knows nothing of what the outputs
+should be.
 """
 
 import os
 from typing import Any
 
-from evaluator_svc.exchange import Draw, TensorSlot
+from evaluator_svc.exchange import ALIGNMENT_BYTES, Draw, TensorSlot
 from kernel_foundry.domain.admission import TensorRole
 
 
@@ -15,19 +16,19 @@ class SharedSets:
     """A draw's buffers, mapped.
 
     Args:
-        draw: What lies where.
-        descriptors: One descriptor for each seed; closed once the buffers are mapped.
+        draw: What lies where, with handles of device memory.
+        descriptors: Of host memory, one for each seed; closed once the buffers are mapped.
+        device: Native device that opens handles.
     """
 
-    def __init__(self, draw: Draw, descriptors: tuple[int, ...]) -> None:
-        from kernel_foundry_native import _core
-
+    def __init__(self, draw: Draw, descriptors: tuple[int, ...], device: Any) -> None:
         self.draw = draw
-        self._buffers: list[Any] = [
-            _core.SharedBuffer.open(descriptor, draw.size_bytes) for descriptor in descriptors
-        ]
-        for descriptor in descriptors:
-            os.close(descriptor)
+        self.is_device_memory = bool(draw.handles)
+        self._buffers = (
+            [device.open_shared(bytes.fromhex(handle), draw.size_bytes) for handle in draw.handles]
+            if self.is_device_memory
+            else _mapped(descriptors, draw.size_bytes)
+        )
 
     @property
     def inputs(self) -> tuple[TensorSlot, ...]:
@@ -38,6 +39,11 @@ class SharedSets:
     def outputs(self) -> tuple[TensorSlot, ...]:
         """Slots of all that a candidate writes."""
         return tuple(s for s in self.draw.slots if s.role == TensorRole.OUTPUT.value)
+
+    @property
+    def set_bytes(self) -> int:
+        """Bytes of one set: the inputs, and the outputs once."""
+        return sum(_aligned(slot.size_bytes) for slot in self.draw.slots)
 
     def address(self, seed: int, tensor: TensorSlot, slot: int) -> int:
         """Return where `tensor` lies for a seed; `slot` picks the copy of an output."""
@@ -52,3 +58,16 @@ class SharedSets:
         """Unmap the buffers."""
         for buffer in self._buffers:
             buffer.close()
+
+
+def _mapped(descriptors: tuple[int, ...], size_bytes: int) -> list[Any]:
+    from kernel_foundry_native import _core
+
+    buffers = [_core.SharedBuffer.open(descriptor, size_bytes) for descriptor in descriptors]
+    for descriptor in descriptors:
+        os.close(descriptor)
+    return buffers
+
+
+def _aligned(size_bytes: int) -> int:
+    return -(-size_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES

@@ -6,46 +6,65 @@ Knows nothing of verdicts.
 from typing import Any
 
 from evaluator_svc.exchange import KeptOutput
+from evaluator_svc.locked_process import OpenDevice
 from evaluator_svc.messages import Timed, TimeRequest
-from evaluator_svc.runner.input_pool import InputPool
+from evaluator_svc.runner.input_pool import TimedSets
 from evaluator_svc.runner.replay import Replay
-from kernel_foundry.domain.evaluation import StopReason
+from kernel_foundry.domain.evaluation import ClockBlock, StopReason
 
 
-def take_times(replay: Replay, pool: InputPool, request: TimeRequest) -> Timed:
+def timed_sequence(opened: OpenDevice, replay: Replay) -> Any:
+    """Return the native sequence to time: the replay's own, or its graphs where there are any."""
+    if replay.library is None or opened.device.is_host_memory:
+        return replay.native  # a sequence of launches alone makes its graph itself
+    from evaluator_svc.runner.graph_replay import captured
+
+    return captured(opened, replay) or replay.native
+
+
+def take_times(sequence: Any, replay: Replay, pool: TimedSets, request: TimeRequest) -> Timed:
     """Measure; kept outputs go into the output slots 0, 1, … of their seed's shared buffer."""
     outputs = [
         (index, slot)
         for slot in pool.shared.outputs
         if slot.size_bytes and (index := replay.buffer_index(slot.name)) is not None
     ]
-    # Which seed a kept call will have had is known only afterwards, so it is kept aside first.
-    aside = [
-        [pool.spare(slot.size_bytes) for _, slot in outputs] for _ in range(request.keep_count)
-    ]
-    measurement = replay.native.measure(
+    slots = [slot for _, slot in outputs]
+    measurement = sequence.measure(
         _options(replay, pool, request),
         flush_bytes=request.plan.flush_bytes,
         outputs=[(i, slot.size_bytes) for i, slot in outputs] if request.poison else [],
-        keep_into=[[int(buffer.address) for buffer in kept] for kept in aside],
+        # Which seed a kept call will have had is known only afterwards: first it is set aside.
+        keep_into=pool.set_aside(slots, request.keep_count),
     )
-    kept = []
-    for position, (_call, index) in enumerate(measurement.kept):
-        seed = pool.seed_of(index)
-        for buffer, (_, slot) in zip(aside[position], outputs, strict=True):
-            pool.keep(buffer, seed, slot, position)
-        kept.append(KeptOutput(seed=seed, slot=position))
+    replay.forget_results()
+    seeds = [pool.seed_of(index) for _call, index in measurement.kept]
+    pool.keep(slots, seeds)
     return Timed(
         samples_ns=tuple(measurement.samples_ns),
         device_ns=tuple(measurement.device_ns),
         stop_reason=StopReason(measurement.stop_reason),
         warmup_count=measurement.warmup_count,
         discarded_count=measurement.discarded_count,
-        kept=tuple(kept),
+        kept=tuple(KeptOutput(seed=seed, slot=slot) for slot, seed in enumerate(seeds)),
+        host_ns=tuple(measurement.host_ns),
+        clocks=tuple(_clock_block(*block) for block in measurement.clocks),
     )
 
 
-def _options(replay: Replay, pool: InputPool, request: TimeRequest) -> Any:
+def _clock_block(
+    sample_count: int, before_mhz: int, after_mhz: int, memory_mhz: int, reasons: list[str]
+) -> ClockBlock:
+    return ClockBlock(
+        sample_count=sample_count,
+        compute_mhz_before=before_mhz,
+        compute_mhz_after=after_mhz,
+        memory_mhz=memory_mhz,
+        throttle_reasons=tuple(reasons),
+    )
+
+
+def _options(replay: Replay, pool: TimedSets, request: TimeRequest) -> Any:
     plan = request.plan
     return replay.module.MeasureOptions(
         warmup_calls=plan.warmup_calls,

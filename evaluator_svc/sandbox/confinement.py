@@ -4,7 +4,9 @@ Covered, once `confine` has returned: reading beyond the interpreter, its packag
 system's libraries; writing beyond one scratch folder; new processes; sockets; signals to,
 tracing of and memory access to other processes; memory, file size and CPU time. Not covered:
 the process's own memory (a kernel on the CPU device runs in it and can forge what the process
-says), denial of service within the limits, and bugs of the kernel itself.
+says), denial of service within the limits, and bugs of the kernel itself. Threads that a driver
+started before (CUDA, which has to be opened first) keep their files and capabilities: Landlock
+holds for the calling thread and those to come. Device code cannot reach them.
 
 Knows nothing of device code.
 """
@@ -33,7 +35,7 @@ class Confinement:
     scratch: str
     """The one folder it may write to."""
     memory_bytes: int
-    """Private writable memory."""
+    """Private writable memory, on top of what the process has."""
     cpu_seconds: int
     """CPU time of all its threads together."""
     file_bytes: int
@@ -41,7 +43,7 @@ class Confinement:
 
 
 def confine(confinement: Confinement, *, outer: tuple[str, ...]) -> IsolationReport:
-    """Lock the calling process in for good; call it before any thread or driver starts.
+    """Lock the calling process in for good, before any thread or driver starts where it can be.
 
     Args:
         confinement: What it is left with.

@@ -6,12 +6,14 @@ Knows nothing of why a process needs how much.
 import ctypes
 import resource
 import signal
+from pathlib import Path
 from typing import Final
 
 from evaluator_svc.sandbox.mechanism import MechanismUnavailableError, last_error
 
-_OPEN_FILES: Final = 512
-"""Shared buffers, libraries while they load, the device: a few dozen were seen."""
+_OPEN_FILES: Final = 1024
+"""Shared buffers, libraries while they load, the device: a few dozen were seen. A CUDA driver
+opens several files for every GPU of the host."""
 
 _PR_SET_PDEATHSIG: Final = 1
 _CAPSET: Final = 126
@@ -29,13 +31,14 @@ def end_with_parent() -> None:
 def limit(*, memory_bytes: int, cpu_seconds: int, file_bytes: int) -> None:
     """Limit private writable memory, CPU time, written files and open files; no core dumps.
 
+    `memory_bytes` come on top of what the process has: a driver, or torch, may be loaded already.
     RLIMIT_DATA and not RLIMIT_AS: drivers reserve address space that they never touch.
 
     Raises:
         MechanismUnavailableError: a limit is refused.
     """
     wanted = {
-        resource.RLIMIT_DATA: memory_bytes,
+        resource.RLIMIT_DATA: _writable_bytes() + memory_bytes,
         resource.RLIMIT_CPU: cpu_seconds,
         resource.RLIMIT_FSIZE: file_bytes,
         resource.RLIMIT_NOFILE: _OPEN_FILES,
@@ -48,6 +51,14 @@ def limit(*, memory_bytes: int, cpu_seconds: int, file_bytes: int) -> None:
             resource.setrlimit(kind, (bound, bound))
         except (OSError, ValueError) as error:
             raise MechanismUnavailableError(str(error)) from error
+
+
+def _writable_bytes() -> int:
+    """Return what RLIMIT_DATA counts of this process today."""
+    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+        if line.startswith("VmData:"):
+            return int(line.split()[1]) << 10
+    return 0
 
 
 def drop_capabilities() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from evaluator_svc.sandbox import bubblewrap
 from evaluator_svc.sandbox.confinement import Confinement, is_sufficient
-from evaluator_svc.sandbox.host_paths import DEVICE_NODES, package_root, readable_paths
+from evaluator_svc.sandbox.host_paths import device_nodes, package_root, readable_paths
 from kernel_foundry.domain.device import IsolationReport
 
 _PROBE = """
@@ -72,7 +72,7 @@ def locked(request, tmp_path):
     scratch.mkdir()
     confinement = Confinement(
         readable=readable,
-        devices=DEVICE_NODES,
+        devices=device_nodes(),
         scratch=bubblewrap.SCRATCH if wrapped else str(scratch),
         memory_bytes=1 << 30,
         cpu_seconds=60,

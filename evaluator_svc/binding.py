@@ -1,0 +1,73 @@
+"""A candidate's plan bound to a workload, and what is told of it; in builder and runner alike.
+
+Knows nothing of devices beyond their facts, and nothing of processes.
+"""
+
+import ast
+import math
+
+from evaluator_svc.messages import BoundWorkload, CandidateSource, WorkloadNames
+from evaluator_svc.plan_inputs import device_limits, name_table
+from kernel_foundry.domain.device import DeviceSpec
+from kernel_foundry.plan.bind import bind
+from kernel_foundry.plan.configuration import constants, parse_overrides
+from kernel_foundry.plan.sequence import Launch, LaunchSequence, LibraryCall
+from kernel_foundry.plan.signature import kernels
+from kernel_foundry.plan.tree import Plan
+
+
+def bind_workload(
+    plan: Plan,
+    workload: WorkloadNames,
+    *,
+    source: CandidateSource,
+    device: DeviceSpec,
+    library_ops: tuple[str, ...],
+) -> LaunchSequence:
+    """Return what the plan launches for a workload.
+
+    Raises:
+        PlanError: the plan does not fit.
+    """
+    configuration = parse_overrides(plan, (f"{s.name}={s.value}" for s in source.configuration))
+    table = name_table(workload)
+    limits = device_limits(device)
+    language = source.language.value
+    macros = {**configuration, **constants(plan, table, configuration, limits)}
+    return bind(
+        plan,
+        kernels(source.device_code, language, macros),
+        names=table,
+        configuration=configuration,
+        device=limits,
+        language=language,
+        library_ops=library_ops,
+    )
+
+
+def describe(workload: str, sequence: LaunchSequence) -> BoundWorkload:
+    """Return what the supervisor is told of a bound plan."""
+    launches = [step for step in sequence.steps if isinstance(step, Launch)]
+    sizes = [(math.prod(launch.grid), math.prod(launch.block)) for launch in launches]
+    group_count, group_size = max(sizes, key=math.prod, default=(0, 0))
+    return BoundWorkload(
+        workload=workload,
+        launch_count=len(launches),
+        group_count=group_count,
+        group_size=group_size,
+        scratch_count=sum(buffer.kind == "scratch" for buffer in sequence.buffers),
+        scratch_bytes=sequence.scratch_bytes,
+        kernels=sequence.kernels,
+        library_call_count=sum(isinstance(step, LibraryCall) for step in sequence.steps),
+        prepared_bytes=sequence.prepared_bytes,
+    )
+
+
+def uses_library(plan: Plan) -> bool:
+    """Return whether a parsed plan makes library calls, in `prepare` or elsewhere."""
+    return any(
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "ops"
+        for node in ast.walk(ast.parse(plan.text))
+    )

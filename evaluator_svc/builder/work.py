@@ -1,0 +1,93 @@
+"""A builder's requests: prepare a configuration, build its units, bind its plan; any number.
+
+Knows nothing of how the process came to be.
+"""
+
+from typing import Any
+
+from evaluator_svc.binding import bind_workload, describe
+from evaluator_svc.builder.prepare import CandidateRefusedError, Toolchain, plan_refused, prepare
+from evaluator_svc.conversation import Conversation
+from evaluator_svc.locked_process import OpenCompiler
+from evaluator_svc.messages import (
+    BindRequest,
+    Bound,
+    CandidateFailed,
+    Compiled,
+    CompileRequest,
+    Prepared,
+    PrepareRequest,
+    TranslationUnit,
+)
+from kernel_foundry.domain.language import Language
+from kernel_foundry.plan.errors import PlanError
+from kernel_foundry.plan.parse import parse
+
+
+def build(conversation: Conversation, opened: OpenCompiler) -> None:
+    """Answer requests until the supervisor has enough; the last configuration is the one meant."""
+    request: PrepareRequest | None = None
+    prepared: Prepared | None = None
+    while True:
+        received = conversation.receive(PrepareRequest, CompileRequest, BindRequest)
+        message = received.message
+        blobs: tuple[bytes, ...] = ()
+        answer: object
+        try:
+            if isinstance(message, PrepareRequest):
+                request = message
+                answer = prepared = prepare(message, _toolchain(message.device.language))
+            else:
+                assert request is not None, "a candidate is prepared first"
+                assert prepared is not None, "a candidate is prepared first"
+                if isinstance(message, BindRequest):
+                    answer = _bind(request, prepared, message.library_ops)
+                else:
+                    answer, blobs = _compile(opened.compiler, prepared.units[message.unit])
+        except CandidateRefusedError as refusal:
+            answer = CandidateFailed(outcome=refusal.outcome, findings=refusal.findings)
+        conversation.send(answer, blobs=blobs)
+
+
+def _toolchain(language: Language) -> Toolchain:
+    import kernel_foundry_native as native
+
+    folders = native.cuda_include_paths() if language is Language.CUDA else ()
+    return Toolchain(
+        prelude=native.prelude(language.value),
+        options=tuple(f"-I{folder}" for folder in folders),
+    )
+
+
+def _bind(request: PrepareRequest, prepared: Prepared, library_ops: tuple[str, ...]) -> Bound:
+    try:
+        plan = parse(prepared.source.plan)
+        sequences = [
+            (
+                workload.workload,
+                bind_workload(
+                    plan,
+                    workload,
+                    source=prepared.source,
+                    device=request.device,
+                    library_ops=library_ops,
+                ),
+            )
+            for workload in request.workloads
+        ]
+    except PlanError as error:
+        raise plan_refused(error) from error
+    return Bound(workloads=tuple(describe(name, sequence) for name, sequence in sequences))
+
+
+def _compile(compiler: Any, unit: TranslationUnit) -> tuple[Compiled, tuple[bytes, ...]]:
+    import kernel_foundry_native as native
+
+    try:
+        built = compiler.compile(
+            source=unit.source, options=list(unit.options), kernels=list(unit.kernels)
+        )
+    except native.CompileError as error:
+        return Compiled(succeeded=False, log=error.log, build_ns=0.0), ()
+    compiled = Compiled(succeeded=True, log=built.log, build_ns=float(built.build_ns))
+    return compiled, (built.code, built.assembly)

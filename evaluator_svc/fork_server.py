@@ -1,0 +1,160 @@
+"""The supervisor's side of the fork server: starts it, forks runners with it, sees their end.
+
+Knows nothing of torch; `evaluator_svc.runner.fork_server` is the process itself.
+"""
+
+import signal
+import socket
+import tempfile
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from evaluator_svc.channel import Channel, ChannelError
+from evaluator_svc.conversation import Conversation
+from evaluator_svc.process import ChildProcess, RawEnd
+from evaluator_svc.runner.forking import (
+    Forked,
+    ForkRequest,
+    ForkServerReady,
+    Polled,
+    PollRequest,
+)
+from kernel_foundry.errors import ProcessLostError
+
+_START_SECONDS: Final = 120.0
+"""Importing torch from a cold disk."""
+_ANSWER_SECONDS: Final = 10.0
+"""A fork takes milliseconds, everything else less."""
+
+
+class ForkServer:
+    """Forks runners that have torch; the server starts with the first and again when it is lost.
+
+    Args:
+        start: Starts the server's process.
+    """
+
+    def __init__(self, start: Callable[[], ChildProcess]) -> None:
+        self._start = start
+        self._process: ChildProcess | None = None
+        self._ready: ForkServerReady | None = None
+        self._lock = threading.Lock()
+
+    def warm_up(self) -> ForkServerReady:
+        """Start the server unless it runs; returns when it can fork.
+
+        Raises:
+            ProcessLostError: it does not start.
+        """
+        with self._lock:
+            self._running()
+            assert self._ready is not None, "a running server is ready"
+            return self._ready
+
+    def fork(self, environment: tuple[tuple[str, str], ...]) -> ChildProcess:
+        """Return a new runner, not yet configured.
+
+        Args:
+            environment: Changes of the server's environment.
+
+        Raises:
+            ProcessLostError: the server is lost.
+        """
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        stderr = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
+        try:
+            with self._lock, theirs:
+                server = self._running()
+                received = server.ask(
+                    ForkRequest(environment=environment),
+                    Forked,
+                    timeout_seconds=_ANSWER_SECONDS,
+                    descriptors=(theirs.fileno(), stderr.fileno()),
+                )
+        except ChannelError as error:
+            ours.close()
+            stderr.close()
+            raise ProcessLostError(f"the fork server is lost: {error}") from error
+        except BaseException:
+            ours.close()
+            stderr.close()
+            raise
+        handle = _ForkedRunner(self, server, received.message.process_id)
+        channel = Channel(ours, accepts_descriptors=False)
+        return ChildProcess(handle, Conversation(channel), stderr)
+
+    def poll(self, server: ChildProcess, request: PollRequest) -> Polled:
+        """Ask `server` about one of its children, which end with it."""
+        with self._lock:
+            try:
+                received = server.ask(request, Polled, timeout_seconds=_ANSWER_SECONDS)
+            except ChannelError:
+                server.kill()
+                return Polled(has_ended=True, wait_status=signal.SIGKILL)
+        polled: Polled = received.message
+        return polled
+
+    def close(self) -> None:
+        """End the server, and with it its runners."""
+        with self._lock:
+            if self._process is not None:
+                self._process.kill()
+                self._process = None
+
+    def _running(self) -> ChildProcess:
+        if self._process is not None:
+            if self._process.is_running:
+                return self._process
+            self._process.kill()
+        process = self._process = self._start()
+        try:
+            # It speaks first: what takes time is its import of torch.
+            received = process.conversation.receive(ForkServerReady, timeout_seconds=_START_SECONDS)
+        except ChannelError as error:
+            process.wait(1.0)
+            end = process.kill()
+            self._process = None
+            how = f"{end.describe()}: {end.last_words[-800:]}" if end is not None else str(error)
+            raise ProcessLostError(f"the fork server did not start: {how}", cause=how) from error
+        self._ready = received.message
+        return process
+
+
+class _ForkedRunner:
+    """The system's hold on a runner whose parent is the fork server.
+
+    Args:
+        servers: Asks the server.
+        server: Its parent.
+        process_id: Its id.
+    """
+
+    def __init__(self, servers: ForkServer, server: ChildProcess, process_id: int) -> None:
+        self._servers = servers
+        self._server = server
+        self._process_id = process_id
+        self._end: RawEnd | None = None
+
+    @property
+    def process_id(self) -> int:
+        """Id of the process."""
+        return self._process_id
+
+    def poll(self) -> RawEnd | None:
+        """Return how it ended, or None while it runs."""
+        return self._ask(kill=False)
+
+    def kill(self) -> None:
+        """End it; it has no children, for it is locked in."""
+        self._ask(kill=True)
+
+    def _ask(self, *, kill: bool) -> RawEnd | None:
+        if self._end is None:
+            request = PollRequest(process_id=self._process_id, kill=kill)
+            polled = self._servers.poll(self._server, request)
+            if polled.has_ended:
+                self._end = RawEnd(
+                    wait_status=polled.wait_status, peak_memory_bytes=polled.peak_memory_bytes
+                )
+        return self._end

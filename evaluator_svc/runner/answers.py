@@ -1,0 +1,59 @@
+"""A runner's requests, from the first to the last: each is answered by the candidate's session.
+
+Knows nothing of how the process came to be.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+from evaluator_svc.conversation import Conversation
+from evaluator_svc.locked_process import OpenDevice
+from evaluator_svc.messages import (
+    CandidateFailed,
+    DropRequest,
+    LoadRequest,
+    PoolRequest,
+    RunRequest,
+    ShareRequest,
+    TimeRequest,
+)
+from evaluator_svc.runner.faults import CandidateFaultError
+from evaluator_svc.runner.session import Session
+
+
+def answer_requests(conversation: Conversation, opened: OpenDevice) -> None:
+    """Answer requests about one candidate until the supervisor has enough."""
+    session = Session(opened)
+    received = conversation.receive(LoadRequest)
+    if not _answer(conversation, partial(session.load, received.message, received.blobs)):
+        return
+    while True:
+        received = conversation.receive(
+            RunRequest, PoolRequest, TimeRequest, ShareRequest, DropRequest
+        )
+        request = received.message
+        step: Callable[[], object]
+        match request:
+            case RunRequest():
+                step = partial(session.run, request, received.descriptors)
+            case PoolRequest():
+                step = partial(session.fill_pool, request)
+            case TimeRequest():
+                step = partial(session.time, request)
+            case ShareRequest():
+                step = partial(session.share, request.workload)
+            case _:
+                step = partial(session.drop, request.workload)
+        if not _answer(conversation, step):
+            return
+
+
+def _answer(conversation: Conversation, step: Callable[[], object]) -> bool:
+    """Send what `step` returns, or the candidate's fault; return whether to go on."""
+    try:
+        answer = step()
+    except CandidateFaultError as fault:
+        conversation.send(CandidateFailed(outcome=fault.outcome, findings=(fault.finding,)))
+        return False
+    conversation.send(answer)
+    return True

@@ -1,0 +1,52 @@
+"""What supervisor and fork server say to each other.
+
+Knows nothing of runners; see `evaluator_svc.messages` for what those hear.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForkServerReady:
+    """torch is imported; forks take milliseconds from now on."""
+
+    torch_version: str
+    thread_count: int
+    """Threads of the server itself; more than one does not survive a fork."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForkRequest:
+    """Fork a runner; its channel's and its stderr's descriptors travel beside it."""
+
+    environment: tuple[tuple[str, str], ...]
+    """Changes of the server's own environment."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forked:
+    """Answer to `ForkRequest`."""
+
+    process_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PollRequest:
+    """Say whether a forked runner still runs.
+
+    Only its parent can tell how it ended, and only before it asks is the id surely its own: so
+    the server kills it as well, and forgets it once its end was told.
+    """
+
+    process_id: int
+    kill: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Polled:
+    """Answer to `PollRequest`."""
+
+    has_ended: bool
+    wait_status: int = 0
+    """As `wait` gives it."""
+    peak_memory_bytes: int = 0

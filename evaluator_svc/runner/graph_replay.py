@@ -1,0 +1,57 @@
+"""Sequences with library calls as CUDA graphs: what a user would replay is what is timed.
+
+torch captures, since its calls allocate; launches of the native sequence are captured with them.
+Only for devices with graphs. Knows nothing of how times are taken.
+"""
+
+import contextlib
+from typing import Any
+
+import torch
+
+from evaluator_svc.locked_process import OpenDevice
+from evaluator_svc.runner.faults import CandidateFaultError
+from evaluator_svc.runner.replay import Replay
+
+
+def captured(opened: OpenDevice, replay: Replay) -> Any:
+    """Return a native sequence that replays one graph for each set, or None.
+
+    None where a call does not let itself be captured: then the calls are timed one by one.
+    """
+    import kernel_foundry_native as native
+
+    graphs: list[torch.cuda.CUDAGraph] = []
+    try:
+        for index in range(replay.set_count):
+            graphs.append(_capture(replay, index, pool=graphs[0].pool() if graphs else None))
+    except (RuntimeError, native.NativeError, CandidateFaultError):
+        replay.forget_results()
+        return None
+    sequence = opened.module.LaunchSequence(opened.device)
+
+    def launch(index: int) -> int:
+        graphs[index].replay()
+        return 0
+
+    sequence.call(launch, -1)
+    for index in range(replay.set_count):
+        sequence.bind(index, replay.addresses(index))
+    return sequence
+
+
+def _capture(replay: Replay, index: int, pool: Any) -> torch.cuda.CUDAGraph:
+    """Return the graph of one set; all share memory, for they never run at once."""
+    graph = torch.cuda.CUDAGraph()
+    graph.capture_begin(pool=pool, capture_error_mode="thread_local")
+    try:
+        replay.native.enqueue(index)
+        # Results given back within the capture are memory for the next set's.
+        replay.forget_results()
+    except BaseException:
+        # The stream must leave its capture; what went wrong is told by the first error.
+        with contextlib.suppress(RuntimeError):
+            graph.capture_end()
+        raise
+    graph.capture_end()
+    return graph

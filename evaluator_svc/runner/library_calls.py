@@ -1,0 +1,162 @@
+"""Runs the library calls of a plan with torch, on the tensors' own memory.
+
+The only part of a runner that knows torch. An operand is a view of a bound address, a result
+torch's own memory, which lives until the next run of its call. Work goes to the native device's
+stream, so that it keeps its place among the launches.
+"""
+
+import ctypes
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import torch
+
+from evaluator_svc.runner.faults import CandidateFaultError, fault
+from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.finding import FindingKind
+from kernel_foundry.plan.library import LIBRARY_OPS
+from kernel_foundry.plan.sequence import BufferSpec, LibraryCall, Operand, TensorOperand
+
+_TAKE_OUT: Final = frozenset({"linear", "matmul", "mm", "bmm", "addmm", "baddbmm"})
+"""Calls that can write their result themselves."""
+_ILLEGAL: Final = ("illegal memory access", "misaligned address", "unspecified launch failure")
+"""CUDA tells of a kernel's illegal access at the next call, which may be one of torch's."""
+
+
+class LibraryCalls:
+    """The library calls of one sequence.
+
+    Args:
+        device: Native device.
+        index: Of the device among its kind.
+        buffers: The sequence's buffers.
+    """
+
+    def __init__(self, device: Any, index: int, buffers: tuple[BufferSpec, ...]) -> None:
+        self._buffers = buffers
+        self._device = None if device.is_host_memory else torch.device("cuda", index)
+        self._sets: dict[int, Sequence[int]] = {}
+        self._views: dict[tuple[int, int], torch.Tensor] = {}
+        self._results: dict[int, torch.Tensor] = {}
+        _set_precision()
+        if self._device is not None:
+            torch.cuda.set_device(self._device)
+            # For good: this process has no other work for torch.
+            stream = torch.cuda.ExternalStream(  # type: ignore[no-untyped-call]
+                device.stream, device=self._device
+            )
+            torch.cuda.set_stream(stream)
+
+    def bind(self, index: int, addresses: Sequence[int]) -> None:
+        """Let set `index` use `addresses`, one for each buffer."""
+        self._sets[index] = addresses
+        for key in [key for key in self._views if key[0] == index]:
+            del self._views[key]
+
+    def step(self, call: LibraryCall) -> Callable[[int], int]:
+        """Return what makes the call on a set, and returns the address of a new result, else 0."""
+        op = LIBRARY_OPS[call.op]
+        function = getattr(importlib.import_module(op.module), op.name)
+
+        def run(index: int) -> int:
+            # The old result first: two at a time may be one too many.
+            self._results.pop(call.output, None)
+            try:
+                with torch.inference_mode():
+                    return self._run(function, call, index)
+            except torch.OutOfMemoryError as error:
+                raise _failed(call, error, FindingKind.MEMORY_LIMIT) from error
+            except (RuntimeError, ValueError, TypeError, NotImplementedError) as error:
+                raise _failed(call, error, FindingKind.PLAN) from error
+
+        return run
+
+    def forget_results(self) -> None:
+        """Give the memory of the last run's results back."""
+        self._results.clear()
+
+    def _run(self, function: Callable[..., torch.Tensor], call: LibraryCall, index: int) -> int:
+        arguments = [self._value(value, index) for value in call.arguments]
+        keywords = {name: self._value(value, index) for name, value in call.keywords}
+        if self._buffers[call.output].kind == "result":
+            result = function(*arguments, **keywords).contiguous()
+            self._check(result, call.output)
+            self._results[call.output] = result
+            return result.data_ptr()
+        out = self._view(index, call.output)
+        if call.op in _TAKE_OUT:
+            function(*arguments, **keywords, out=out)
+        else:
+            out.copy_(function(*arguments, **keywords))
+        return 0
+
+    def _check(self, result: torch.Tensor, position: int) -> None:
+        buffer = self._buffers[position]
+        dtype = getattr(torch, buffer.dtype)
+        if (tuple(result.shape), result.dtype) != (buffer.shape, dtype):
+            raise ValueError(
+                f"the result is {result.dtype} {tuple(result.shape)}, not {dtype} {buffer.shape}"
+            )
+
+    def _value(self, operand: Operand, index: int) -> Any:
+        if isinstance(operand, TensorOperand):
+            return self._view(index, operand.index).view(operand.shape)
+        if isinstance(operand, tuple):
+            return tuple(self._value(item, index) for item in operand)
+        return operand
+
+    def _view(self, index: int, position: int) -> torch.Tensor:
+        result = self._results.get(position)
+        if result is not None:
+            return result
+        key = (index, position)
+        if key not in self._views:
+            buffer = self._buffers[position]
+            memory = self._bytes_at(self._sets[index][position], buffer.size_bytes)
+            self._views[key] = memory.view(getattr(torch, buffer.dtype)).view(buffer.shape)
+        return self._views[key]
+
+    def _bytes_at(self, address: int, size_bytes: int) -> torch.Tensor:
+        if self._device is None:
+            memory = (ctypes.c_ubyte * size_bytes).from_address(address)
+            return torch.frombuffer(memory, dtype=torch.uint8)
+        return torch.as_tensor(_DeviceBytes(address, size_bytes), device=self._device)
+
+
+class _DeviceBytes:
+    """Device memory as torch takes it, with no copy.
+
+    Args:
+        address: Of the first byte.
+        size_bytes: How many.
+    """
+
+    def __init__(self, address: int, size_bytes: int) -> None:
+        self.__cuda_array_interface__ = {
+            "shape": (size_bytes,),
+            "typestr": "|u1",
+            "data": (address, False),
+            "version": 3,
+            "stream": None,  # ordered by the stream that all of this process uses
+        }
+
+
+def _set_precision() -> None:
+    """Plain float32, as the reference runs and as a plan's author expects."""
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+
+
+def _failed(call: LibraryCall, error: Exception, kind: FindingKind) -> CandidateFaultError:
+    message = str(error).strip().splitlines()
+    first = message[0] if message else type(error).__name__
+    if any(words in str(error) for words in _ILLEGAL):
+        return fault(
+            EvaluationOutcome.CRASHED,
+            FindingKind.ILLEGAL_ACCESS,
+            f"a kernel before ops.{call.op} made an illegal access: {first}",
+        )
+    text = f"ops.{call.op} failed: {first}"
+    return fault(EvaluationOutcome.PLAN_ERROR, kind, text, line=call.line)
