@@ -1,0 +1,1 @@
+"""Benchmarks that anyone with the hardware can run."""

@@ -1,0 +1,46 @@
+"""How a benchmark writes what it measured: JSON with device, driver, date and commit."""
+
+import argparse
+import datetime
+import json
+import platform
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from kernel_foundry.domain.device import DeviceSpec
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+def out_option(parser: argparse.ArgumentParser, name: str) -> None:
+    """Add --out, whose default is the benchmark's file among the results."""
+    parser.add_argument("--out", type=Path, default=RESULTS / f"{name}.json", help="result file")
+
+
+def write_result(out: Path, name: str, device: DeviceSpec, measured: dict[str, Any]) -> None:
+    """Write `measured` with what it was measured on."""
+    result = {
+        "benchmark": name,
+        "device": device.name,
+        "driver": device.driver_version,
+        "architecture": device.architecture,
+        "python": platform.python_version(),
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        **measured,
+    }
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(result, indent=1) + "\n")
+
+
+def commit() -> str:
+    """Return the commit of the checkout; a copy without history says so itself."""
+    marker = ROOT / "COMMIT"
+    if marker.exists():
+        return marker.read_text().strip()
+    found = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return found.stdout.strip() or "unknown"
