@@ -25,7 +25,17 @@ SOURCE_FILE_NAMES: Final[dict[str, str]] = {"sycl": "candidate.sycl", "cuda": "c
 """The file name in diagnostics, by language."""
 
 _INCLUDE: Final = re.compile(r"^[ \t]*#[ \t]*include\b", re.M)
-_SYCL_INCLUDE: Final = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"](?:CL/)?sycl(?:/sycl)?\.hpp[>"]')
+_NEEDLESS_INCLUDE: Final = {
+    language: re.compile(rf'^[ \t]*#[ \t]*include[ \t]*[<"](?:{headers})[>"]')
+    for language, headers in {
+        "sycl": r"(?:CL/)?sycl(?:/sycl)?\.hpp",
+        # NVRTC has what these declare for device code built in, or the prelude has; most of the
+        # files themselves it cannot even find.
+        "cuda": r"(?:cuda|cuda_runtime|cuda_runtime_api|device_launch_parameters|vector_types"
+        r"|(?:math|stdint|stddef|float|limits))\.h|c(?:math|stdint|stddef|float|limits)",
+    }.items()
+}
+"""Headers whose contents are there without them, by language."""
 _CONDITIONAL: Final = re.compile(r"^[ \t]*#[ \t]*(if|endif)")
 _DEFINITION: Final = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)")
 
@@ -48,10 +58,10 @@ def translation_unit(
     file_name = SOURCE_FILE_NAMES[language]
     lines = device_code.split("\n")
     plain = strip_comments(device_code).split("\n")
-    if language == "sycl":
-        for index, line in enumerate(plain):
-            if _SYCL_INCLUDE.match(line):
-                lines[index] = ""
+    for index, line in enumerate(plain):
+        match = _NEEDLESS_INCLUDE[language].match(line)
+        if match:  # only the directive: a comment may begin or end on its line
+            lines[index] = lines[index][: line.index("#")] + lines[index][match.end() :]
     split_at = _line_after_includes(device_code)
     definitions = [f"#define {name} {macro_text(value)}" for name, value in macros.items()]
     return "\n".join(

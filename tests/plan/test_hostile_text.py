@@ -205,7 +205,8 @@ _OPERATORS = ("+", "-", "*", "/", "//", "%", "**", "==", "<", ">=", "!=", "in", 
               "is", "<<", "@", "not in")  # fmt: skip
 _FUNCTIONS = ("cdiv", "min", "max", "abs", "int", "len", "next_pow2", "sqrt", "exp", "log2",
               "empty", "zeros", "local", "rows", "range", "scale", "print", "ops.linear",
-              "ops.conv2d", "ops.max_pool2d", "ops.mm", "ops.scaled_dot_product_attention")  # fmt: skip
+              "ops.conv2d", "ops.max_pool2d", "ops.mm",
+              "ops.scaled_dot_product_attention")  # fmt: skip
 _FORMS = ("({0} {o} {1})", "({0} {o} {1})", "{f}({0}, {1})", "{f}({0})", "{0}[{1}]", "({0}, {1})",
           "({0} if {1} else {2})", "(-{0})", "(not {0})", "{0}.size({1})",
           "{0}.shape[{1}:{2}]")  # fmt: skip

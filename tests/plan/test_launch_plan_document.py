@@ -8,6 +8,7 @@ import re
 import pytest
 
 from kernel_foundry.plan import (
+    LIBRARY_OPS,
     NameTable,
     PlanError,
     configurations,
@@ -27,7 +28,7 @@ EXAMPLES = re.findall(r"^````markdown\n(.*?)^````$", DOCUMENT, re.M | re.S)
 REFUSALS = re.findall(r"^\| `([^`]+)` \| (\w+) \| (.+) \|$", DOCUMENT.split("## Refusals")[1], re.M)
 
 
-@pytest.mark.parametrize("text", EXAMPLES, ids=["sycl", "cuda"])
+@pytest.mark.parametrize("text", EXAMPLES, ids=["sycl", "cuda", "library"])
 def test_example_binds_in_every_configuration(text, names, device, bind_text) -> None:
     """Each worked example is split, parsed, assembled and bound."""
     found = split(text)
@@ -45,6 +46,7 @@ def test_example_binds_in_every_configuration(text, names, device, bind_text) ->
             code=found.device_code,
             configuration=configuration,
             table=table,
+            library_ops=("matmul",),
         )
         defined = {k.name for k in kernels(found.device_code, found.language, macros)}
         assert set(sequence.kernels) == defined
@@ -60,7 +62,7 @@ def test_documented_refusal_is_the_real_one(statement, kind, message, bind_text)
 
 def test_document_is_complete(names) -> None:
     """Every word, dtype and limit of the language is on the page; so is the name table."""
-    assert len(EXAMPLES) == 2
+    assert len(EXAMPLES) == 3
     assert len(REFUSALS) >= 40
     assert names.render() in DOCUMENT
     words = (
@@ -69,6 +71,7 @@ def test_document_is_complete(names) -> None:
         *vocabulary.TENSOR_METHODS,
         *vocabulary.DEVICE_ATTRIBUTES,
         *DTYPE_BYTES,
+        *LIBRARY_OPS,
     )
     assert [word for word in words if not re.search(rf"\b{word}\b", DOCUMENT)] == []
     for limit in (limits.MAX_STEPS, limits.MAX_LAUNCHES, limits.MAX_PLAN_CHARACTERS):

@@ -48,6 +48,15 @@ def test_value_becomes_c_text(value, expected) -> None:
     assert expected == macro_text(value)
 
 
+def test_needless_include_is_dropped_alone() -> None:
+    """What a comment on its line says about other lines stays."""
+    code = "/* a\n b */ #include <cuda_runtime.h> /* c\n d */\n#include <cmath>\n#include <mma.h>\n"
+    lines = translation_unit(code, {}, "", "cuda").split("\n")
+    assert lines[2:6] == ["/* a", " b */  /* c", " d */", ""]
+    assert "#include <mma.h>" in lines
+    assert "#include <cmath>" in translation_unit("#include <cmath>\n", {}, "", "sycl")
+
+
 def test_macros_follow_the_last_include() -> None:
     """The source's own sycl.hpp is dropped; macros stand behind the includes' conditional."""
     lines = translation_unit(CODE, {"BLOCK": 64}, "// prelude", "sycl").split("\n")

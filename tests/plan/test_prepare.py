@@ -142,7 +142,8 @@ REFUSALS = [
      "const"),
     (PREPARE + LAUNCH + "    h = zeros((8, 6), float32)\n    ops.mm(h, zeros((6, 6), float32), "
      "out=wt)\n", "bind", "launch may only read it"),
-    (PREPARE.split("    transpose", maxsplit=1)[0] + LAUNCH, "bind", "a tensor that it never fills"),
+    (PREPARE.replace("weight, wt, rows)", "weight, weight, rows)") + LAUNCH, "bind",
+     "a tensor that it never fills"),
     (PREPARE.replace("cols, rows)", "cols, rows + 2)") + LAUNCH, "limit",
      "prepare hands 256 bytes to launch; at most 240 are allowed: 1.25 × the 192 bytes of the "
      "tensors that it reads"),
