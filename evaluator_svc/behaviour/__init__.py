@@ -6,10 +6,12 @@ in comments and names decide nothing. `levels` has the rule of each level.
 
 from collections.abc import Iterable
 
-from evaluator_svc.behaviour.facts import KernelFacts, kernel_facts
+from evaluator_svc import ptx, spirv
+from evaluator_svc.behaviour.facts import KernelFacts
+from evaluator_svc.behaviour.from_ptx.facts import kernel_facts as facts_of_ptx
+from evaluator_svc.behaviour.from_spirv.facts import kernel_facts as facts_of_spirv
 from evaluator_svc.behaviour.levels import PlanCounts, algorithm, memory, synchronization
 from evaluator_svc.behaviour.source_facts import source_facts
-from evaluator_svc.spirv import SpirvError, parse
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import Measures
 
@@ -73,10 +75,18 @@ def explain(
 
 
 def facts_of(device_code: str, language: Language, objects: Iterable[bytes]) -> KernelFacts:
-    """Return what a candidate's kernels do."""
+    """Return what a candidate's kernels do.
+
+    Args:
+        device_code: The source as written.
+        language: Of the source.
+        objects: SPIR-V modules, or PTX texts for CUDA; the first that can be read counts.
+    """
     for code in objects:
         try:
-            return kernel_facts(parse(code))
-        except SpirvError:
-            continue  # not SPIR-V: other languages, other object code
+            if language is Language.CUDA:
+                return facts_of_ptx(ptx.parse(code))
+            return facts_of_spirv(spirv.parse(code))
+        except (ptx.PtxError, spirv.SpirvError):
+            continue  # of some other kind, or damaged
     return source_facts(device_code) if language is Language.CUDA else KernelFacts()

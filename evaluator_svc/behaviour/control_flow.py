@@ -1,14 +1,15 @@
-"""Blocks and loops of a SPIR-V function.
+"""Loops among a function's blocks.
 
-Kernel SPIR-V has no structured merge instructions, and its blocks stand in no helpful order, so
-loops are found by their back edges. Knows nothing of memory.
+Compilers leave no structure and no helpful order of blocks, so loops are found by their back edges.
+Knows nothing of instructions.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
-from evaluator_svc.spirv import Function, Instruction
-from evaluator_svc.spirv.opcodes import Op
+InstructionT = TypeVar("InstructionT")
+"""An instruction, of whatever language."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,56 +17,26 @@ class Loop:
     """A natural loop."""
 
     header: int
-    """Label of the block that it starts with."""
+    """Number of the block that it starts with."""
     blocks: frozenset[int]
-    """Labels of all its blocks, the header included."""
+    """Numbers of all its blocks, the header included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ControlFlow:
-    """Blocks of a function in order, and the loops around each."""
+class ControlFlow(Generic[InstructionT]):
+    """Blocks of a function in order, and the loops around each; no block is number 0."""
 
-    blocks: Mapping[int, tuple[Instruction, ...]]
+    blocks: Mapping[int, tuple[InstructionT, ...]]
     loops: tuple[Loop, ...]
 
-    def around(self, label: int) -> tuple[Loop, ...]:
+    def around(self, block: int) -> tuple[Loop, ...]:
         """Return the loops that a block is in, outermost first."""
-        found = (loop for loop in self.loops if label in loop.blocks)
+        found = (loop for loop in self.loops if block in loop.blocks)
         return tuple(sorted(found, key=lambda loop: -len(loop.blocks)))
 
 
-def control_flow(function: Function) -> ControlFlow:
-    """Return blocks and loops; jumps to nowhere are left out."""
-    blocks: dict[int, list[Instruction]] = {}
-    current: list[Instruction] = []
-    for instruction in function.body:
-        if instruction.opcode == Op.LABEL:
-            current = blocks.setdefault(instruction.result_id, [])
-        else:
-            current.append(instruction)
-    successors = {
-        label: tuple(t for t in _targets(body) if t in blocks) for label, body in blocks.items()
-    }
-    return ControlFlow(
-        blocks={label: tuple(body) for label, body in blocks.items()},
-        loops=tuple(_loops(successors)),
-    )
-
-
-def _targets(block: list[Instruction]) -> Iterator[int]:
-    if not block:
-        return
-    last = block[-1]
-    if last.opcode == Op.BRANCH:
-        yield from last.operands[:1]
-    elif last.opcode == Op.BRANCH_CONDITIONAL:
-        yield from last.operands[1:3]
-    elif last.opcode == Op.SWITCH:
-        # Literals and labels alternate; a literal that equals a label costs a false edge only.
-        yield from last.operands[1:]
-
-
-def _loops(successors: Mapping[int, tuple[int, ...]]) -> Iterator[Loop]:
+def loops(successors: Mapping[int, tuple[int, ...]]) -> Iterator[Loop]:
+    """Iterate over the loops of a graph of blocks; the first block is the entry."""
     latches: dict[int, list[int]] = {}
     for source, header in _back_edges(successors):
         latches.setdefault(header, []).append(source)

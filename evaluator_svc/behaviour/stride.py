@@ -5,10 +5,8 @@ is not constant. Quotients and remainders by at least eight count as what they a
 since a tile's indices are made of them. Knows nothing of memory.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
-
-from evaluator_svc.spirv.opcodes import BuiltIn, Op
 
 VARIES: Final = None
 """Differs from neighbour to neighbour by no constant."""
@@ -16,25 +14,11 @@ VARIES: Final = None
 Stride = int | None
 """Difference between neighbours, or `VARIES`."""
 
-LANE_BUILT_INS: Final = {
-    BuiltIn.LOCAL_INVOCATION_ID,
-    BuiltIn.GLOBAL_INVOCATION_ID,
-    BuiltIn.LOCAL_INVOCATION_INDEX,
-    BuiltIn.GLOBAL_LINEAR_ID,
-    BuiltIn.SUBGROUP_LOCAL_INVOCATION_ID,
-}
-"""Work-item queries whose first component goes up by one from neighbour to neighbour."""
-
 _SHORTEST_RUN: Final = 8
 """Neighbours that a quotient must keep together to count as uniform."""
 
-KEEPS_STRIDE: Final = frozenset(
-    {
-        *(Op.COPY_OBJECT, Op.U_CONVERT, Op.S_CONVERT, Op.BITCAST, Op.CONVERT_PTR_TO_U),
-        *(Op.CONVERT_U_TO_PTR, Op.PTR_CAST_TO_GENERIC, Op.GENERIC_CAST_TO_PTR),
-        Op.GENERIC_CAST_TO_PTR_EXPLICIT,
-    }
-)
+Rule = Callable[[Stride, Stride, tuple[int | None, int | None]], Stride]
+"""Stride of a result from those of two operands, and from their values where known."""
 
 
 def merged(a: Stride, b: Stride) -> Stride:
@@ -60,53 +44,65 @@ def multiplied(a: Stride, b: Stride, constants: tuple[int | None, int | None]) -
     return b * constants[0] if constants[0] is not None else VARIES
 
 
-def _left(a: Stride, b: Stride, constants: tuple[int | None, int | None]) -> Stride:
+def left_shifted(a: Stride, b: Stride, constants: tuple[int | None, int | None]) -> Stride:
+    """Return the stride of a value shifted up."""
     shift = constants[1]
     if a is None or shift is None or shift > 63:
         return 0 if a == 0 and b == 0 else VARIES
     return a << shift
 
 
-def _divided(a: Stride, b: Stride, run: int | None) -> Stride:
+def divided(a: Stride, b: Stride, constants: tuple[int | None, int | None]) -> Stride:
+    """Return the stride of a quotient: neighbours mostly share it when the run is long."""
+    return quotient(a, b, constants[1])
+
+
+def quotient(a: Stride, b: Stride, divisor: int | None) -> Stride:
+    """Return the stride of a quotient by a number that may be known."""
     if a == 0 and b == 0:
         return 0
-    long = run is None or run >= _SHORTEST_RUN
-    return 0 if a in (1, -1) and b == 0 and long else VARIES
+    if b == 0 and a is not None and divisor and a % divisor == 0:
+        return a // divisor
+    return 0 if b == 0 and _is_run(a, divisor) else VARIES
 
 
-def _remainder(a: Stride, b: Stride, run: int | None) -> Stride:
+def remainder(a: Stride, b: Stride, constants: tuple[int | None, int | None]) -> Stride:
+    """Return the stride of a remainder: within a run, that of the number itself."""
     if a == 0 and b == 0:
         return 0
-    return a if b == 0 and (run is None or run >= _SHORTEST_RUN) else VARIES
+    if b == 0 and a is not None and constants[1] and a % constants[1] == 0:
+        return 0
+    return a if b == 0 and _is_run(a, constants[1]) else VARIES
 
 
-def _masked(a: Stride, b: Stride, constants: tuple[int | None, int | None]) -> Stride:
+def masked(a: Stride, b: Stride, constants: tuple[int | None, int | None]) -> Stride:
+    """Return the stride of a bitwise and: a remainder, or a multiple rounded down."""
     mask = constants[1]
-    if mask is None or mask & (mask + 1):
-        return 0 if a == 0 and b == 0 else VARIES
-    return _remainder(a, b, mask + 1)
+    if mask is not None and mask >= 0 and not mask & (mask + 1):
+        return remainder(a, b, (None, mask + 1))
+    if mask is not None and mask < 0 and not -mask & (-mask - 1):
+        return quotient(a, b, -mask)
+    return 0 if a == 0 and b == 0 else VARIES
 
 
-def _shifted(a: Stride, b: Stride, constants: tuple[int | None, int | None]) -> Stride:
+def right_shifted(a: Stride, b: Stride, constants: tuple[int | None, int | None]) -> Stride:
+    """Return the stride of a value shifted down."""
     shift = constants[1]
-    return _divided(a, b, None if shift is None else 1 << min(shift, 63))
+    return quotient(a, b, None if shift is None else 1 << min(shift, 63))
 
 
-_Rule = Callable[[Stride, Stride, tuple[int | None, int | None]], Stride]
+def summed(a: Stride, b: Stride, _: tuple[int | None, int | None]) -> Stride:
+    """Return the stride of a sum, or of a bitwise or, as compilers write sums of disjoint bits."""
+    return added(a, b)
 
-BINARY: Final[Mapping[int, _Rule]] = {
-    Op.I_ADD: lambda a, b, _: added(a, b),
-    Op.BITWISE_OR: lambda a, b, _: added(a, b),  # as compilers write sums of disjoint bits
-    Op.I_SUB: lambda a, b, _: added(a, None if b is None else -b),
-    Op.I_MUL: multiplied,
-    Op.SHIFT_LEFT_LOGICAL: _left,
-    Op.SHIFT_RIGHT_LOGICAL: _shifted,
-    Op.SHIFT_RIGHT_ARITHMETIC: _shifted,
-    Op.U_DIV: lambda a, b, c: _divided(a, b, c[1]),
-    Op.S_DIV: lambda a, b, c: _divided(a, b, c[1]),
-    Op.U_MOD: lambda a, b, c: _remainder(a, b, c[1]),
-    Op.S_REM: lambda a, b, c: _remainder(a, b, c[1]),
-    Op.S_MOD: lambda a, b, c: _remainder(a, b, c[1]),
-    Op.BITWISE_AND: _masked,
-}
-"""Stride of a result from those of two operands."""
+
+def subtracted(a: Stride, b: Stride, _: tuple[int | None, int | None]) -> Stride:
+    """Return the stride of a difference."""
+    return added(a, None if b is None else -b)
+
+
+def _is_run(a: Stride, length: int | None) -> bool:
+    """Return whether enough neighbours lie between two multiples of `length`."""
+    if a is None:
+        return False
+    return abs(a) <= 1 if length is None else abs(length) >= _SHORTEST_RUN * abs(a)

@@ -1,28 +1,63 @@
-"""What is known of the values of one function, for one call of it.
+"""What is known of the values of one SPIR-V function, for one call of it.
 
 Interprets the function until nothing changes any more. Knows nothing of levels.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from evaluator_svc.behaviour.stride import (
-    BINARY,
-    KEEPS_STRIDE,
-    LANE_BUILT_INS,
     VARIES,
+    Rule,
     Stride,
     added,
+    divided,
+    left_shifted,
+    masked,
     merged,
     multiplied,
+    remainder,
+    right_shifted,
+    subtracted,
+    summed,
 )
 from evaluator_svc.spirv import Function, Instruction, Module
-from evaluator_svc.spirv.opcodes import Op, StorageClass
+from evaluator_svc.spirv.opcodes import BuiltIn, Op, StorageClass
 
 _MAX_ROUNDS: Final = 6
 _OUTER_CHAINS: Final = frozenset({Op.PTR_ACCESS_CHAIN, Op.IN_BOUNDS_PTR_ACCESS_CHAIN})
 _INNER_CHAINS: Final = frozenset({Op.ACCESS_CHAIN, Op.IN_BOUNDS_ACCESS_CHAIN})
+_LANE_BUILT_INS: Final = {
+    BuiltIn.LOCAL_INVOCATION_ID,
+    BuiltIn.GLOBAL_INVOCATION_ID,
+    BuiltIn.LOCAL_INVOCATION_INDEX,
+    BuiltIn.GLOBAL_LINEAR_ID,
+    BuiltIn.SUBGROUP_LOCAL_INVOCATION_ID,
+}
+"""Work-item queries whose first component goes up by one from neighbour to neighbour."""
+_KEEPS_STRIDE: Final = frozenset(
+    {
+        *(Op.COPY_OBJECT, Op.U_CONVERT, Op.S_CONVERT, Op.BITCAST, Op.CONVERT_PTR_TO_U),
+        *(Op.CONVERT_U_TO_PTR, Op.PTR_CAST_TO_GENERIC, Op.GENERIC_CAST_TO_PTR),
+        Op.GENERIC_CAST_TO_PTR_EXPLICIT,
+    }
+)
+_BINARY: Final[Mapping[int, Rule]] = {
+    Op.I_ADD: summed,
+    Op.BITWISE_OR: summed,
+    Op.I_SUB: subtracted,
+    Op.I_MUL: multiplied,
+    Op.SHIFT_LEFT_LOGICAL: left_shifted,
+    Op.SHIFT_RIGHT_LOGICAL: right_shifted,
+    Op.SHIFT_RIGHT_ARITHMETIC: right_shifted,
+    Op.U_DIV: divided,
+    Op.S_DIV: divided,
+    Op.U_MOD: remainder,
+    Op.S_REM: remainder,
+    Op.S_MOD: remainder,
+    Op.BITWISE_AND: masked,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,9 +123,9 @@ class Values:
     def _result(self, instruction: Instruction) -> Value:
         opcode, operands = instruction.opcode, instruction.operands
         value = Value()
-        if opcode in BINARY and len(operands) > 1:
+        if opcode in _BINARY and len(operands) > 1:
             value = self._combined(opcode, *operands[:2])
-        elif opcode in KEEPS_STRIDE and operands:
+        elif opcode in _KEEPS_STRIDE and operands:
             value = self._as_pointer(self.of(operands[0]), instruction)
         elif opcode == Op.LOAD and operands:
             value = self._loaded(instruction)
@@ -112,7 +147,7 @@ class Values:
     def _combined(self, opcode: int, left: int, right: int) -> Value:
         constants = self._module.constants
         known = (constants.get(left), constants.get(right))
-        return Value(stride=BINARY[opcode](self.of(left).stride, self.of(right).stride, known))
+        return Value(stride=_BINARY[opcode](self.of(left).stride, self.of(right).stride, known))
 
     def _as_pointer(self, value: Value, instruction: Instruction) -> Value:
         """Give a pointer its storage: that of its type, unless the type leaves it open."""
@@ -137,7 +172,7 @@ class Values:
     def _loaded(self, instruction: Instruction) -> Value:
         pointer = instruction.operands[0]
         if pointer in self._module.built_ins:
-            is_lane = self._module.built_ins[pointer] in LANE_BUILT_INS
+            is_lane = self._module.built_ins[pointer] in _LANE_BUILT_INS
             return Value(stride=1 if is_lane else 0, base=pointer)
         source = self.of(pointer)
         if source.stride != 0:

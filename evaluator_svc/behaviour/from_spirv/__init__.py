@@ -1,0 +1,1 @@
+"""Facts of kernels that came as SPIR-V."""

@@ -1,0 +1,101 @@
+"""The dataflow of a SPIR-V function. Knows nothing of what it is looked at for."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from evaluator_svc.behaviour.control_flow import ControlFlow, Loop
+from evaluator_svc.behaviour.dataflow import Carried, Dataflow, Kind, Node
+from evaluator_svc.behaviour.from_spirv.flow import control_flow
+from evaluator_svc.behaviour.recurrence import TILE_SIZE
+from evaluator_svc.spirv import Function, Instruction, Module
+from evaluator_svc.spirv.opcodes import OPENCL_EXP, OPENCL_FMA, Op, StorageClass
+
+_KINDS: Final[Mapping[int, Kind]] = {
+    Op.F_ADD: Kind.ADD,
+    Op.F_SUB: Kind.SUBTRACT,
+    Op.F_MUL: Kind.MULTIPLY,
+    Op.VECTOR_TIMES_SCALAR: Kind.MULTIPLY,
+    Op.F_DIV: Kind.DIVIDE,
+    Op.LOAD: Kind.LOAD,
+}
+
+
+def dataflow(module: Module, function: Function) -> Dataflow:
+    """Return what a function's values are computed from."""
+    flow = control_flow(function)
+    arrays = _PrivateArrays(module, function)
+    return Dataflow(
+        nodes={i.result_id: _node(i) for i in function.body if i.result_id},
+        carried=tuple(tuple(_carried(module, flow, loop)) for loop in flow.loops),
+        heads=frozenset(
+            i.result_id
+            for loop in flow.loops
+            for i in flow.blocks.get(loop.header, ())
+            if i.opcode == Op.PHI
+        ),
+        array_updates=tuple(
+            i.operands[1]
+            for loop in flow.loops
+            for block in loop.blocks
+            for i in flow.blocks.get(block, ())
+            if i.opcode == Op.STORE
+            and len(i.operands) > 1
+            and arrays.length(i.operands[0]) >= TILE_SIZE
+        ),
+        array_loads=frozenset(
+            i.result_id
+            for i in function.body
+            if i.opcode == Op.LOAD and i.operands and arrays.length(i.operands[0])
+        ),
+    )
+
+
+def _node(instruction: Instruction) -> Node:
+    opcode, operands = instruction.opcode, instruction.operands
+    kind = _KINDS.get(opcode, Kind.OTHER)
+    if opcode == Op.PHI:
+        kind, operands = Kind.CHOICE, operands[::2]
+    elif opcode == Op.SELECT:
+        kind, operands = Kind.CHOICE, operands[1:3]
+    elif opcode == Op.EXT_INST and len(operands) > 2:
+        if operands[1] in OPENCL_FMA and len(operands) > 4:
+            kind = Kind.MULTIPLY_ADD
+        elif operands[1] in OPENCL_EXP:
+            kind = Kind.EXPONENTIAL
+        operands = operands[2:]
+    return Node(instruction.result_id, kind, operands)
+
+
+def _carried(module: Module, flow: ControlFlow[Instruction], loop: Loop) -> Iterator[Carried]:
+    for instruction in flow.blocks.get(loop.header, ()):
+        if instruction.opcode != Op.PHI or not module.is_float(instruction.type_id):
+            continue
+        sources = zip(instruction.operands[::2], instruction.operands[1::2], strict=False)
+        for value, block in sources:
+            if block in loop.blocks:
+                lanes = module.lanes(instruction.type_id)
+                yield Carried(instruction.result_id, value, lanes)
+
+
+class _PrivateArrays:
+    """Arrays of a work-item that the compiler left in memory."""
+
+    def __init__(self, module: Module, function: Function) -> None:
+        self._module = module
+        self._made = {i.result_id: i for i in function.body if i.result_id}
+
+    def length(self, pointer: int) -> int:
+        """Return the length of the private array that a pointer is into; 0: it is none."""
+        for _ in range(8):
+            node = self._made.get(pointer)
+            if node is None:
+                return 0
+            if node.opcode == Op.VARIABLE:
+                found = self._module.pointer(node.type_id)
+                if found is None or found.storage != StorageClass.FUNCTION:
+                    return 0
+                return self._module.size_bytes(found.pointee) // 4
+            if not node.operands:
+                return 0
+            pointer = node.operands[0]
+        return 0

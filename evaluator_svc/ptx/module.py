@@ -1,0 +1,186 @@
+"""A PTX module: functions, their instructions, variables. Registers go by their names.
+
+Which operands an instruction writes is told here; what it computes is not.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+LABEL: Final = "(label)"
+"""Opcode of a label in a function's body; its operand is the name."""
+
+_NAME: Final = re.compile(r"(?<![\w$%.@])[A-Za-z_$%][\w$%.@]*")
+_WRITES_NOTHING: Final = frozenset(
+    {
+        *("st", "red", "bra", "brx", "call", "ret", "exit", "trap", "brkpt", "pmevent", "bar"),
+        *("barrier", "membar", "fence", "prefetch", "prefetchu", "cp", "nanosleep", "discard"),
+        *("griddepcontrol", "setmaxnreg", "applypriority", "stmatrix", "tensormap", LABEL),
+    }
+)
+_WRITES_NOTHING_WITH: Final = {
+    "wmma": {"store"},
+    "mbarrier": {"init", "inval", "expect_tx", "complete_tx"},
+    "multimem": {"st", "red", "cp"},
+    "wgmma": {"fence", "commit_group", "wait_group"},
+    "tcgen05": {"st", "cp", "mma", "alloc", "dealloc", "commit", "wait", "fence", "shift"},
+}
+"""Opcodes that write nothing when this word follows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Location:
+    """Where in the source an instruction is from."""
+
+    file: int
+    """Number among the module's files."""
+    line: int
+    column: int
+    caller: "Location | None" = None
+    """Where the function that it stands in was called, when it was put in line."""
+
+    @property
+    def outermost(self) -> "Location":
+        """Where the kernel itself called what this instruction is from."""
+        return self if self.caller is None else self.caller.outermost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """A bracketed operand: a register or a symbol, and a distance from it."""
+
+    base: str
+    """Register or symbol; empty: an absolute address."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instruction:
+    """One instruction, or a label."""
+
+    parts: tuple[str, ...]
+    """Opcode and its modifiers: ("ld", "global", "v4", "f32")."""
+    operands: tuple[str, ...] = ()
+    """As written; vectors and calls' lists with their braces."""
+    predicate: str = ""
+    """Register that it depends on."""
+    location: Location | None = None
+
+    @property
+    def opcode(self) -> str:
+        """First part."""
+        return self.parts[0]
+
+    @property
+    def writes(self) -> bool:
+        """Whether the first operand is a result."""
+        if self.parts[0] in _WRITES_NOTHING:
+            return self.parts[0] in ("bar", "barrier") and "red" in self.parts
+        never = _WRITES_NOTHING_WITH.get(self.parts[0])
+        return never is None or len(self.parts) < 2 or self.parts[1] not in never
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """Registers that it writes."""
+        if not self.operands or not self.writes:
+            return ()
+        return tuple(n for n in _NAME.findall(self.operands[0]) if n != "_")
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Operands that it reads, in order."""
+        return self.operands[1:] if self.writes else self.operands
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """Its bracketed operands."""
+        found = (address_of(operand) for operand in self.operands)
+        return tuple(address for address in found if address is not None)
+
+    @property
+    def lanes(self) -> int:
+        """Numbers moved at once, from the vector modifier."""
+        for part in self.parts[1:]:
+            if part in ("v2", "v4", "v8"):
+                return int(part[1:])
+        return 1
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes moved at once, from vector and type modifiers."""
+        return self.lanes * type_bytes(self.parts[-1])
+
+
+def names_in(operand: str) -> tuple[str, ...]:
+    """Return registers and symbols that an operand names."""
+    return tuple(_NAME.findall(operand))
+
+
+def address_of(operand: str) -> Address | None:
+    """Return the address that a bracketed operand holds; None for all others."""
+    if not operand.startswith("["):
+        return None
+    match = _NAME.search(operand)
+    return Address(base=match[0] if match else "")
+
+
+def type_bytes(name: str) -> int:
+    """Return the size of a fundamental type such as f32, b16x2; 4 for those not known."""
+    match = re.fullmatch(r"[a-z]+(\d+)(x\d+)?", name)
+    if match is None:
+        return 4
+    count = int(match[2][1:]) if match[2] else 1
+    return max(1, int(match[1]) * count // 8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variable:
+    """A named piece of memory."""
+
+    name: str
+    space: str
+    """global, shared, const, local or param."""
+    size_bytes: int
+    """0: not told, as for dynamic shared memory."""
+    is_extern: bool = False
+    is_managed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Function:
+    """A kernel or a function."""
+
+    name: str
+    is_kernel: bool
+    is_declaration: bool
+    """Named but not defined."""
+    parameters: tuple[str, ...] = ()
+    body: tuple[Instruction, ...] = ()
+    variables: Mapping[str, Variable]
+    """Its own, by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Module:
+    """What one PTX text holds."""
+
+    target: str
+    """Such as "sm_90a"."""
+    functions: Mapping[str, Function]
+    variables: Mapping[str, Variable]
+    files: Mapping[int, str]
+
+    def kernels(self) -> tuple[Function, ...]:
+        """Return the functions that can be launched."""
+        return tuple(f for f in self.functions.values() if f.is_kernel)
+
+    def instructions(self) -> Iterator[tuple[Function, Instruction]]:
+        """Iterate over every function's instructions, labels left out."""
+        for function in self.functions.values():
+            for instruction in function.body:
+                if instruction.opcode != LABEL:
+                    yield function, instruction
+
+    def variable(self, function: Function, name: str) -> Variable | None:
+        """Return what a name stands for inside a function."""
+        return function.variables.get(name) or self.variables.get(name)
