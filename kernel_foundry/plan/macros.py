@@ -29,10 +29,9 @@ _NEEDLESS_INCLUDE: Final = {
     language: re.compile(rf'^[ \t]*#[ \t]*include[ \t]*[<"](?:{headers})[>"]')
     for language, headers in {
         "sycl": r"(?:CL/)?sycl(?:/sycl)?\.hpp",
-        # NVRTC has what these declare for device code built in, or the prelude has; most of the
-        # files themselves it cannot even find.
-        "cuda": r"(?:cuda|cuda_runtime|cuda_runtime_api|device_launch_parameters|vector_types"
-        r"|(?:math|stdint|stddef|float|limits))\.h|c(?:math|stdint|stddef|float|limits)",
+        # The host's side of CUDA: NVRTC has built in what they declare for device code, and stops
+        # in the first of them.
+        "cuda": r"(?:cuda|cuda_runtime|cuda_runtime_api|device_launch_parameters)\.h",
     }.items()
 }
 """Headers whose contents are there without them, by language."""
