@@ -165,9 +165,9 @@ class _OpenFunction:
             name = match[1]
             if match[3]:
                 count = min(int(match[3][1:-1]), _MAX_SCOPED_REGISTERS)
-                scope.names |= {f"{name}{i}": f"%{name}{i}@{scope.number}" for i in range(count)}
+                scope.names |= {f"{name}{i}": f"{name}{i}@{scope.number}" for i in range(count)}
             else:
-                scope.names[name] = f"%{name}@{scope.number}"
+                scope.names[name] = f"{name}@{scope.number}"
 
     def renamed(self, text: str) -> str:
         """Return operands with the names of the scopes that they stand in."""

@@ -79,7 +79,7 @@ def test_names_of_inner_scopes_are_their_own() -> None:
 
     assert labels == ["$L__BB0_1", "DONE@1"]
     assert [(j.predicate, j.operands) for j in jumps] == [
-        ("%%p1@1", ("DONE@1",)),
+        ("%p1@1", ("DONE@1",)),
         ("%p1", ("$L__BB0_1",)),
     ]
 

@@ -33,9 +33,8 @@ def kernel_facts(module: Module) -> KernelFacts:
     group_scopes = frozenset(_group_scopes(instructions))
     barriers = frozenset(_barrier_scopes(instructions))
     # Matrix units read shared memory by descriptors, which are no addresses.
-    reads_local = any(not a.is_store for a in local) or any(
-        i.opcode == "wgmma" for i in instructions
-    )
+    has_descriptors = any(i.opcode in ("wgmma", "tcgen05") for i in instructions)
+    reads_local = has_descriptors or any(not a.is_store for a in local)
     return KernelFacts(
         contiguous_weight=access_weight(a for a in far if a.is_contiguous),
         strided_weight=access_weight(a for a in far if not a.is_contiguous and not a.is_uniform),
@@ -83,7 +82,7 @@ def _reachable(module: Module) -> Iterator[Function]:
 
 
 def _atomic_space(instruction: Instruction) -> str | None:
-    """Return the memory that an atomic changes, empty where the address decides; None: no atomic."""
+    """Return the memory that an atomic changes; empty: not told; None: it is no atomic."""
     is_bulk = instruction.parts[:2] == ("cp", "reduce")
     if instruction.opcode not in ("atom", "red") and not is_bulk:
         return "" if instruction.parts[:2] == ("multimem", "red") else None
@@ -108,9 +107,15 @@ def _barrier_scopes(instructions: Iterable[Instruction]) -> Iterator[int]:
                 yield Scope.SUBGROUP if "warp" in parts else Scope.WORKGROUP
         elif parts[0] == "mbarrier":
             yield Scope.WORKGROUP
-        elif parts[0] in ("ld", "st") and not {"acquire", "release"}.isdisjoint(parts):
-            if not {"gpu", "sys", "cluster"}.isdisjoint(parts):
-                yield Scope.DEVICE
+        elif _hands_over(instruction):
+            yield Scope.DEVICE
+
+
+def _hands_over(instruction: Instruction) -> bool:
+    """Return whether an access orders others, for work-items of other groups."""
+    parts = instruction.parts
+    orders = parts[0] in ("ld", "st") and not {"acquire", "release"}.isdisjoint(parts)
+    return orders and not {"gpu", "sys", "cluster"}.isdisjoint(parts)
 
 
 def _moves_ahead(instruction: Instruction) -> bool:
