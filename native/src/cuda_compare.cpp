@@ -88,22 +88,25 @@ Argument real_argument(double value) { return ScalarArgument{"float64", value}; 
 CudaComparer::CudaComparer(Device& device, Compile compile, Read read)
     : device_(device), compile_(std::move(compile)), read_(std::move(read)) {}
 
-std::shared_ptr<Program> CudaComparer::program(const std::string& element) {
-  std::shared_ptr<Program>& known = programs_[element];
+std::shared_ptr<Program> CudaComparer::program(const std::string& dtype) {
+  const Element& element = element_of(dtype);
+  std::shared_ptr<Program>& known = programs_[dtype];
   if (!known) {
-    const std::vector<std::string> kernels = {"compare_elements", "find_difference"};
-    const std::string head = "#define Element " + element + "\n";
+    // Named after the type, for whoever looks at a profile.
+    const std::vector<std::string> kernels = {"compare_" + dtype, "find_difference"};
+    const std::string head = std::string("#define Element ") + element.device_type +
+                             "\n#define compare_elements " + kernels[0] + "\n";
     known = device_.load(compile_(head + cuda_compare_source, kernels).code, kernels);
   }
   return known;
 }
 
-void CudaComparer::run(const std::string& element, const std::string& kernel,
-                       std::size_t size_bytes, const std::vector<std::uintptr_t>& addresses,
+void CudaComparer::run(const std::string& dtype, const std::string& kernel, std::size_t size_bytes,
+                       const std::vector<std::uintptr_t>& addresses,
                        const std::vector<Argument>& scalars) {
   if (!found_) found_ = device_.allocate(sizeof(Found));
   device_.clear(found_->address(), sizeof(Found));
-  Launch launch{program(element), kernel, {}, {block, 1, 1}, 1, 0, false, {}};
+  Launch launch{program(dtype), kernel, {}, {block, 1, 1}, 1, 0, false, {}};
   const std::size_t turns = size_bytes / (block * bytes_of_a_turn) + 1;
   launch.grid = {std::min(turns, device_.facts().compute_units * groups_of_a_unit), 1, 1};
   std::vector<std::uintptr_t> bound = addresses;
@@ -124,7 +127,7 @@ Comparison CudaComparer::compare(std::uintptr_t actual, std::uintptr_t expected,
   const Element& element = element_of(options.dtype);
   if (options.count == 0) return comparison_of({});
   const std::lock_guard lock(one_at_a_time_);
-  run(element.device_type, "compare_elements", options.count * element.size_bytes,
+  run(options.dtype, "compare_" + options.dtype, options.count * element.size_bytes,
       {actual, expected, options.scale},
       {count_argument(options.count), count_argument(options.groups), count_argument(options.inner),
        real_argument(options.rtol), real_argument(options.atol)});
@@ -137,7 +140,7 @@ bool CudaComparer::same_bytes(std::uintptr_t a, std::uintptr_t b, std::size_t si
   if (size_bytes == 0) return true;
   const std::lock_guard lock(one_at_a_time_);
   // Any program has the kernel; that of float32 is the likeliest to be there.
-  run("float", "find_difference", size_bytes, {a, b}, {count_argument(size_bytes)});
+  run("float32", "find_difference", size_bytes, {a, b}, {count_argument(size_bytes)});
   std::uint64_t differs = 0;
   read_(&differs, found_->address(), sizeof differs);
   return differs == 0;

@@ -30,16 +30,16 @@ class CudaComparer {
   [[nodiscard]] bool same_bytes(std::uintptr_t a, std::uintptr_t b, std::size_t size_bytes);
 
  private:
-  [[nodiscard]] std::shared_ptr<Program> program(const std::string& element);
+  [[nodiscard]] std::shared_ptr<Program> program(const std::string& dtype);
   // Runs a kernel on (a, b, further, what it found), then `scalars`.
-  void run(const std::string& element, const std::string& kernel, std::size_t size_bytes,
+  void run(const std::string& dtype, const std::string& kernel, std::size_t size_bytes,
            const std::vector<std::uintptr_t>& addresses, const std::vector<Argument>& scalars);
 
   Device& device_;
   Compile compile_;
   Read read_;
   std::mutex one_at_a_time_;
-  std::map<std::string, std::shared_ptr<Program>> programs_;  // by element
+  std::map<std::string, std::shared_ptr<Program>> programs_;  // by element type
   std::unique_ptr<Buffer> found_;
 };
 
