@@ -9,7 +9,7 @@ import importlib.metadata
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
@@ -20,13 +20,16 @@ from evaluator_svc.locked_starter import LockedStarter
 from evaluator_svc.peaks import measure_peaks
 from evaluator_svc.pipeline.build_only import CandidateBuild
 from evaluator_svc.pipeline.evaluate import CandidateEvaluation
+from evaluator_svc.pipeline.sweep import CandidateSweep
 from evaluator_svc.process import ProcessLauncher
 from evaluator_svc.settings import EvaluatorSettings
+from evaluator_svc.sweeps import Emit, Sweeps
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.device import Capabilities, Peaks
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.domain.sweep import ConfigurationResult, SweepRequest
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import (
     BackendUnavailableError,
@@ -65,6 +68,7 @@ class Evaluator:
         self._admission_lock = threading.Lock()
         self._closing = False
         self._answers: OrderedDict[str, asyncio.Future[Evaluation]] = OrderedDict()
+        self._sweeps = Sweeps()
 
     async def capabilities(self) -> Capabilities:
         """Return devices with measured limits, what is missing and why, and the isolation."""
@@ -85,6 +89,17 @@ class Evaluator:
             while len(self._answers) > _REMEMBERED_REQUESTS:
                 self._answers.popitem(last=False)
         return await asyncio.shield(answer)
+
+    def sweep(self, request: SweepRequest) -> AsyncGenerator[ConfigurationResult, None]:
+        """Try every configuration of one candidate; yield each result once it is final."""
+        return self._sweeps.results(
+            request,
+            lambda emit, stopped: self._once_on_site(
+                request.device,
+                _language_of(request.text),
+                lambda site: self._sweep(request, site, emit, stopped),
+            ),
+        )
 
     async def close(self) -> None:
         """Let what runs finish, then stop every process."""
@@ -153,12 +168,23 @@ class Evaluator:
     def _evaluate(self, request: EvaluationRequest, site: DeviceSite) -> Evaluation:
         if request.build_only:
             return CandidateBuild(site, request).evaluate()
-        admission = self._admit(request.task, site)
+        admission = self._admitted(request.task, site)
+        peaks = self._peaks(site)
+        return CandidateEvaluation(site, request, admission, peaks).evaluate()
+
+    def _sweep(
+        self, request: SweepRequest, site: DeviceSite, emit: Emit, stopped: threading.Event
+    ) -> None:
+        admission = self._admitted(request.task, site)
+        CandidateSweep(site, request, admission, emit=emit, stopped=stopped).run()
+
+    def _admitted(self, task: Task, site: DeviceSite) -> Admission:
+        """Return the task's admission; raises when there is none."""
+        admission = self._admit(task, site)
         if not admission.admitted:
             reasons = "; ".join(admission.refusals)
             raise TaskRefusedError(f"the task is not admitted: {reasons}", reasons=reasons)
-        peaks = self._peaks(site)
-        return CandidateEvaluation(site, request, admission, peaks).evaluate()
+        return admission
 
     def _build(self, request: EvaluationRequest, language: Language | None) -> Evaluation:
         site = self._build_sites.site(language or Language.CUDA, request.architecture)

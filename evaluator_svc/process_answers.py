@@ -21,8 +21,7 @@ _ILLEGAL_ACCESS: Final = (signal.SIGSEGV, signal.SIGBUS)
 def ask_candidate(
     process: ChildProcess,
     message: object,
-    expected: type,
-    *,
+    *expected: type,
     seconds: float,
     doing: str,
     blobs: tuple[bytes, ...] = (),
@@ -32,7 +31,7 @@ def ask_candidate(
     try:
         received = process.ask(
             message,
-            expected,
+            *expected,
             CandidateFailed,
             timeout_seconds=seconds,
             blobs=blobs,

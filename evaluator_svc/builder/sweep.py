@@ -8,9 +8,10 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
-from evaluator_svc.builder.prepare import CandidateRefusedError
+from evaluator_svc.binding import uses_library
+from evaluator_svc.builder.prepare import CandidateRefusedError, plan_refused
 from evaluator_svc.messages_sweep import Enumerated, EnumerateRequest
-from evaluator_svc.plan_inputs import device_limits, name_table, plan_finding
+from evaluator_svc.plan_inputs import device_limits, name_table
 from kernel_foundry.domain.evaluation import EvaluationOutcome, Setting
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.sweep import Configuration
@@ -46,8 +47,11 @@ def enumerate_configurations(request: EnumerateRequest) -> Enumerated:
         )
         raise CandidateRefusedError(EvaluationOutcome.EXTRACTION_FAILED, (finding,)) from error
     except PlanError as error:
-        raise CandidateRefusedError(EvaluationOutcome.PLAN_ERROR, (plan_finding(error),)) from error
-    return Enumerated(configurations=tuple(_configuration(values) for values in chosen))
+        raise plan_refused(error) from error
+    return Enumerated(
+        configurations=tuple(_configuration(values) for values in chosen),
+        uses_library=uses_library(plan),
+    )
 
 
 def _chosen(plan: Plan, request: EnumerateRequest) -> list[dict[str, TuneValue]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from evaluator_svc.binding import bind_workload, describe
 from evaluator_svc.builder.prepare import CandidateRefusedError, Toolchain, plan_refused, prepare
+from evaluator_svc.builder.sweep import enumerate_configurations
 from evaluator_svc.conversation import Conversation
 from evaluator_svc.locked_process import OpenCompiler
 from evaluator_svc.messages import (
@@ -19,6 +20,7 @@ from evaluator_svc.messages import (
     PrepareRequest,
     TranslationUnit,
 )
+from evaluator_svc.messages_sweep import EnumerateRequest
 from kernel_foundry.domain.language import Language
 from kernel_foundry.plan.errors import PlanError
 from kernel_foundry.plan.parse import parse
@@ -29,12 +31,16 @@ def build(conversation: Conversation, opened: OpenCompiler) -> None:
     request: PrepareRequest | None = None
     prepared: Prepared | None = None
     while True:
-        received = conversation.receive(PrepareRequest, CompileRequest, BindRequest)
+        received = conversation.receive(
+            EnumerateRequest, PrepareRequest, CompileRequest, BindRequest
+        )
         message = received.message
         blobs: tuple[bytes, ...] = ()
         answer: object
         try:
-            if isinstance(message, PrepareRequest):
+            if isinstance(message, EnumerateRequest):
+                answer = enumerate_configurations(message)
+            elif isinstance(message, PrepareRequest):
                 request = message
                 answer = prepared = prepare(message, _toolchain(message.device.language))
             else:

@@ -17,14 +17,19 @@ from evaluator_svc.messages import (
     ShareRequest,
     TimeRequest,
 )
+from evaluator_svc.messages_sweep import SweepOpen
 from evaluator_svc.runner.faults import CandidateFaultError
 from evaluator_svc.runner.session import Session
+from evaluator_svc.runner.sweep_answers import answer_sweep
 
 
 def answer_requests(conversation: Conversation, opened: OpenDevice) -> None:
-    """Answer requests about one candidate until the supervisor has enough."""
+    """Answer requests about one candidate, or about a sweep, until the supervisor has enough."""
+    received = conversation.receive(LoadRequest, SweepOpen)
+    if isinstance(received.message, SweepOpen):
+        answer_sweep(conversation, opened, received)
+        return
     session = Session(opened)
-    received = conversation.receive(LoadRequest)
     if not _answer(conversation, partial(session.load, received.message, received.blobs)):
         return
     while True:

@@ -1,0 +1,175 @@
+"""Configurations to object code, in several builders side by side.
+
+Knows nothing of runners and of times.
+"""
+
+import queue
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from evaluator_svc.device_site import DeviceSite
+from evaluator_svc.messages import CandidateFailed, Prepared, PrepareRequest, WorkloadNames
+from evaluator_svc.messages_sweep import Enumerated, EnumerateRequest
+from evaluator_svc.pipeline.build import (
+    BuildFailed,
+    BuildSettings,
+    Built,
+    build,
+    check_objects,
+    prepare,
+)
+from evaluator_svc.plan_inputs import is_not_meant
+from evaluator_svc.process import ChildProcess
+from evaluator_svc.process_answers import ask_candidate
+from kernel_foundry.domain.evaluation import CompileReport, EvaluationOutcome, Setting
+from kernel_foundry.domain.sweep import Configuration, SweepRequest
+
+_ENUMERATE_SECONDS: Final = 20.0
+"""Beyond what the builder allows itself."""
+_STATIC_ASSERT: Final = re.compile(r"static.?assert(ion)?[ _]failed", re.IGNORECASE)
+"""What clang and NVRTC say; such a failure means that the configuration is not meant."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltConfiguration:
+    """A configuration that can be tried."""
+
+    number: int
+    configuration: tuple[Setting, ...]
+    prepared: Prepared
+    built: Built
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnbuiltConfiguration:
+    """A configuration that goes no further."""
+
+    number: int
+    configuration: tuple[Setting, ...]
+    failure: CandidateFailed
+    is_not_meant: bool
+    report: CompileReport | None
+
+
+class BuilderTeam:
+    """Builders that are used for one configuration after the other.
+
+    Args:
+        site: The device to build for.
+        request: The sweep.
+        names: What the plan may name in each workload.
+    """
+
+    def __init__(
+        self, site: DeviceSite, request: SweepRequest, names: tuple[WorkloadNames, ...]
+    ) -> None:
+        self._site = site
+        self._request = request
+        self._names = names
+        self._idle: queue.SimpleQueue[ChildProcess] = queue.SimpleQueue()
+        self._settings = BuildSettings(
+            device=site.spec,
+            compiler_version=site.compiler_version,
+            seconds=request.limits.build_seconds,
+            memory_bytes=site.settings.builder_memory_bytes,
+        )
+
+    def enumerate(self) -> Enumerated | CandidateFailed:
+        """Return what to try."""
+        request = EnumerateRequest(
+            text=self._request.text,
+            device=self._site.spec,
+            workloads=self._names,
+            order=self._request.order,
+            most=max(self._request.max_configurations, 1),
+        )
+        builder = self._take()
+        try:
+            answer = ask_candidate(
+                builder,
+                request,
+                Enumerated,
+                seconds=_ENUMERATE_SECONDS,
+                doing="reading the candidate",
+            )
+        finally:
+            self._give(builder)
+        if isinstance(answer, CandidateFailed):
+            return answer
+        enumerated: Enumerated = answer.message
+        return enumerated
+
+    def build(
+        self, number: int, configuration: Configuration
+    ) -> BuiltConfiguration | UnbuiltConfiguration:
+        """Build one configuration; called from several threads."""
+        with self._site.building():
+            builder = self._take()
+            try:
+                return self._build(builder, number, configuration.settings)
+            finally:
+                self._give(builder)
+
+    def close(self) -> None:
+        """End every builder. No build is under way any more."""
+        while not self._idle.empty():
+            self._idle.get().kill()
+
+    def _build(
+        self, builder: ChildProcess, number: int, configuration: tuple[Setting, ...]
+    ) -> BuiltConfiguration | UnbuiltConfiguration:
+        def unbuilt(
+            failure: CandidateFailed, *, is_not_meant: bool = False, report: CompileReport | None
+        ) -> UnbuiltConfiguration:
+            return UnbuiltConfiguration(
+                number=number,
+                configuration=configuration,
+                failure=failure,
+                is_not_meant=is_not_meant,
+                report=report,
+            )
+
+        asked = PrepareRequest(
+            text=self._request.text,
+            configuration=configuration,
+            device=self._site.spec,
+            workloads=self._names,
+        )
+        prepared = prepare(builder, asked)
+        if isinstance(prepared, CandidateFailed):
+            not_meant = any(is_not_meant(finding) for finding in prepared.findings)
+            return unbuilt(prepared, is_not_meant=not_meant, report=None)
+        built = build(builder, prepared, self._site.objects, self._settings)
+        if isinstance(built, BuildFailed):
+            return unbuilt(
+                built.failure,
+                is_not_meant=_is_static_assert(built.report, built.failure),
+                report=built.report,
+            )
+        if not self._site.spec.id.startswith("null:"):
+            refused = check_objects(built, prepared)
+            if refused is not None:
+                return unbuilt(refused, report=built.report)
+        return BuiltConfiguration(
+            number=number, configuration=configuration, prepared=prepared, built=built
+        )
+
+    def _take(self) -> ChildProcess:
+        try:
+            return self._idle.get_nowait()
+        except queue.Empty:
+            return self._site.builders.take()
+
+    def _give(self, builder: ChildProcess) -> None:
+        if builder.is_running:
+            self._idle.put(builder)
+        else:
+            builder.kill()
+
+
+def _is_static_assert(report: CompileReport, failure: CandidateFailed) -> bool:
+    return (
+        failure.outcome is EvaluationOutcome.COMPILE_ERROR
+        and _STATIC_ASSERT.search(report.log) is not None
+    )

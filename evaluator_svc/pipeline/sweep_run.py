@@ -1,0 +1,274 @@
+"""One runner for all configurations of a sweep, and the judge's word on each.
+
+A runner that crashes or hangs is replaced, and its inputs are drawn anew: nobody knows what it
+did to them. Knows nothing of building and of who is the best.
+"""
+
+import secrets
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from evaluator_svc.device_site import DeviceSite
+from evaluator_svc.exchange import MeasurePlan
+from evaluator_svc.messages import CandidateFailed, Done, Timed, WorkloadNames
+from evaluator_svc.messages_sweep import (
+    ConfigurationFailed,
+    SweepOpen,
+    TimeAgainRequest,
+    TimedAgain,
+    Tried,
+    TryRequest,
+)
+from evaluator_svc.pipeline.run import DrawnInputs, failure_of
+from evaluator_svc.pipeline.sweep_build import BuiltConfiguration
+from evaluator_svc.process import ChildProcess
+from evaluator_svc.process_answers import ask_candidate
+from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.sweep import SweepRequest
+from kernel_foundry.errors import KernelFoundryError
+
+_OPEN_SECONDS: Final = 60.0
+_FIRST_SAMPLES: Final = (5, 7)
+"""Fewest and most of a configuration's first block."""
+_BLOCK_SAMPLES: Final = (10, 20)
+"""The same of each further block."""
+_BLOCK_SHARE: Final = 0.25
+"""Of `timing_seconds`, for one block on one workload."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """A configuration that is right, with its first block of samples."""
+
+    timed: tuple[Timed, ...]
+    load_ms: float
+    verification_ms: float
+    benchmark_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptFailed:
+    """A configuration that is at fault."""
+
+    failure: CandidateFailed
+    is_not_meant: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Another block of samples."""
+
+    timed: tuple[Timed, ...]
+    benchmark_ms: float
+
+
+class SweepRunner:
+    """Tries configurations one after the other; used by one thread.
+
+    Args:
+        site: The device.
+        request: The sweep.
+        admission: The task as the device sees it.
+        names: What the plan may name in each workload.
+        uses_library: Whether the plan makes library calls.
+    """
+
+    def __init__(
+        self,
+        site: DeviceSite,
+        request: SweepRequest,
+        admission: Admission,
+        names: tuple[WorkloadNames, ...],
+        *,
+        uses_library: bool,
+    ) -> None:
+        self._site = site
+        self._request = request
+        self._admission = admission
+        self._names = names
+        self._runners = site.library_runners if uses_library else site.runners
+        self._process: ChildProcess | None = None
+        self._drawn: list[DrawnInputs] = []
+        self._loaded: set[int] = set()
+        """Configurations that the present process holds."""
+        self._to_forget: set[int] = set()
+
+    def attempt(
+        self, built: BuiltConfiguration, incumbent_upper_ns: tuple[float, ...]
+    ) -> Attempt | AttemptFailed:
+        """Load, run, time and verify one configuration."""
+        tried = self._try(built, incumbent_upper_ns)
+        if isinstance(tried, AttemptFailed):
+            return tried
+        started = time.perf_counter()
+        failure = self._verify()
+        judged_ms = 1e3 * (time.perf_counter() - started)
+        if failure is not None:
+            return AttemptFailed(failure=failure)
+        return Attempt(
+            timed=tried.timed,
+            load_ms=tried.load_ms,
+            verification_ms=tried.run_ms + judged_ms,
+            benchmark_ms=tried.time_ms,
+        )
+
+    def time_again(self, built: BuiltConfiguration) -> Block | AttemptFailed:
+        """Take another block of samples of a configuration that was right."""
+        if built.number not in self._loaded:  # the process that held it is gone
+            tried = self._try(built, ())
+            if isinstance(tried, AttemptFailed):
+                return tried
+            return Block(timed=tried.timed, benchmark_ms=tried.time_ms)
+        request = TimeAgainRequest(number=built.number, plan=self._plan(_BLOCK_SAMPLES))
+        seconds = self._request.limits.run_seconds + self._timing_deadline_s()
+        answer = self._ask(request, TimedAgain, seconds, "timing the kernels")
+        if isinstance(answer, AttemptFailed):
+            return answer
+        again: TimedAgain = answer
+        return Block(timed=again.timed, benchmark_ms=again.time_ms)
+
+    def forget(self, numbers: Sequence[int]) -> None:
+        """Let the runner give up configurations that are out of the race."""
+        self._to_forget.update(numbers)
+
+    def close(self) -> None:
+        """End the runner and give its inputs back."""
+        if self._process is not None:
+            self._process.kill()
+            self._process = None
+        self._loaded.clear()
+        self._to_forget.clear()
+        drawn, self._drawn = self._drawn, []
+        for inputs in drawn:
+            inputs.close()
+            # A judge that is gone holds nothing any more; the next question says so.
+            with suppress(KernelFoundryError):
+                self._site.judge.release(inputs.draw.draw)
+
+    def _try(
+        self, built: BuiltConfiguration, incumbent_upper_ns: tuple[float, ...]
+    ) -> Tried | AttemptFailed:
+        request = TryRequest(
+            number=built.number,
+            source=built.prepared.source,
+            kernels=tuple(unit.kernels for unit in built.prepared.units),
+            unit_of_workload=built.prepared.unit_of_workload,
+            plan=self._plan(_FIRST_SAMPLES),
+            stop_above_ns=incumbent_upper_ns,
+            forget=tuple(sorted(self._to_forget & self._loaded)),
+        )
+        self._to_forget.clear()
+        seconds = self._request.limits.run_seconds + self._timing_deadline_s()
+        answer = self._ask(request, Tried, seconds, "running the kernels", built.built.codes)
+        if isinstance(answer, AttemptFailed):
+            return answer
+        tried: Tried = answer
+        self._loaded.add(built.number)
+        return tried
+
+    def _verify(self) -> CandidateFailed | None:
+        """Return what is wrong with the outputs; leaves them poisoned for the next one."""
+        judge = self._site.judge
+        for inputs in self._drawn:
+            verdict = judge.verify(inputs.draw.draw)
+            failure = failure_of(verdict, inputs.draw.workload)
+            if verdict.inputs_modified:
+                self.close()  # Everyone after it would compute from what it left.
+                return failure
+            if failure is not None:
+                self._poison()
+                return failure
+        self._poison()
+        return None
+
+    def _poison(self) -> None:
+        for inputs in self._drawn:
+            self._site.judge.poison(inputs.draw.draw)
+
+    def _ask(
+        self,
+        request: object,
+        expected: type,
+        seconds: float,
+        doing: str,
+        blobs: tuple[bytes, ...] = (),
+    ) -> Any:
+        """Return the answer of an `expected` type, or an `AttemptFailed`."""
+        process = self._opened()
+        if isinstance(process, AttemptFailed):
+            return process
+        answer = ask_candidate(
+            process,
+            request,
+            expected,
+            ConfigurationFailed,
+            seconds=seconds,
+            doing=doing,
+            blobs=blobs,
+        )
+        if isinstance(answer, CandidateFailed):
+            self.close()
+            return AttemptFailed(failure=answer)
+        message = answer.message
+        if isinstance(message, ConfigurationFailed):
+            if message.is_usable:
+                self._poison()
+            else:
+                self.close()
+            failure = CandidateFailed(outcome=message.outcome, findings=message.findings)
+            return AttemptFailed(failure=failure, is_not_meant=message.is_not_meant)
+        return message
+
+    def _opened(self) -> ChildProcess | AttemptFailed:
+        """Return the runner; a new one when there is none."""
+        if self._process is None:
+            process = self._runners.take()
+            self._process = process
+            self._drawn = [self._draw(w.workload) for w in self._admission.workloads]
+            answer = ask_candidate(
+                process,
+                self._open_request(),
+                Done,
+                seconds=_OPEN_SECONDS,
+                doing="opening the inputs",
+                descriptors=tuple(d for inputs in self._drawn for d in inputs.descriptors),
+            )
+            if isinstance(answer, CandidateFailed):
+                self.close()
+                return AttemptFailed(failure=answer)
+        return self._process
+
+    def _open_request(self) -> SweepOpen:
+        site = self._site
+        return SweepOpen(
+            device=site.spec,
+            workloads=self._names,
+            draws=tuple(inputs.draw for inputs in self._drawn),
+            timed=tuple(w.workload for w in self._admission.workloads if not w.held_out),
+            pool_wanted_bytes=2 * site.spec.cache_bytes,
+            pool_limit_bytes=site.settings.pool_limit_bytes,
+            library_ops=self._request.task.library_ops,
+        )
+
+    def _draw(self, workload: str) -> DrawnInputs:
+        draw, descriptors = self._site.judge.draw(
+            self._request.task, workload, self._admission.tolerance, (secrets.randbits(31),)
+        )
+        return DrawnInputs(draw=draw, descriptors=descriptors)
+
+    def _plan(self, samples: tuple[int, int]) -> MeasurePlan:
+        fewest, most = samples
+        return MeasurePlan(
+            seconds=_BLOCK_SHARE * self._request.limits.timing_seconds,
+            min_samples=fewest,
+            max_samples=most,
+            warmup_calls=1,
+            flush_bytes=2 * self._site.spec.cache_bytes,
+            order_seed=secrets.randbits(63),
+        )
+
+    def _timing_deadline_s(self) -> float:
+        return 2 * _BLOCK_SHARE * self._request.limits.timing_seconds * len(self._names)

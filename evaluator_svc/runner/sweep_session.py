@@ -1,0 +1,256 @@
+"""All configurations of a sweep in one runner: inputs are mapped once, kernels come and go.
+
+Each configuration runs into an output slot of its own and is timed in a small block; its outputs
+are left for the judge. Knows nothing of channels, nor of what results should be.
+"""
+
+import dataclasses
+import time
+from dataclasses import dataclass
+from typing import Any, Final
+
+from evaluator_svc.binding import bind_workload
+from evaluator_svc.exchange import OUTPUT_SLOTS, MeasurePlan
+from evaluator_svc.locked_process import OpenDevice
+from evaluator_svc.messages import Timed, TimeRequest, WorkloadNames
+from evaluator_svc.messages_sweep import SweepOpen, TimeAgainRequest, TimedAgain, Tried, TryRequest
+from evaluator_svc.plan_inputs import plan_finding
+from evaluator_svc.runner.faults import CandidateFaultError, fault, launch_fault
+from evaluator_svc.runner.input_pool import TimedSets, make_pool
+from evaluator_svc.runner.memory import PlanMemory
+from evaluator_svc.runner.replay import Replay
+from evaluator_svc.runner.shared_sets import SharedSets
+from evaluator_svc.runner.timing import take_times, timed_sequence
+from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.finding import FindingKind
+from kernel_foundry.plan.errors import PlanError
+from kernel_foundry.plan.parse import parse
+from kernel_foundry.plan.sequence import LaunchSequence, Step
+from kernel_foundry.plan.tree import Plan
+
+_CHECKED_SLOT: Final = OUTPUT_SLOTS - 1
+"""Output slot of the checked run; timed calls that are kept use the slots before it."""
+_KEPT: Final = OUTPUT_SLOTS - 1
+_CLEARLY_SLOWER: Final = 3.0
+"""A checked run this much above the incumbent's upper bound is timed once…"""
+_FIRST_RUN_NS: Final = 5e6
+"""…when it is so by more than a first launch may take beside the kernel."""
+
+
+@dataclass(slots=True)
+class _Workload:
+    """One configuration on one workload."""
+
+    program: Any
+    sequence: LaunchSequence
+    memory: PlanMemory
+    run_ns: float = 0.0
+    """Of the checked run, by the host's clock."""
+    replay: Replay | None = None
+    """On the pool's sets."""
+    timed: Any = None
+    """What is timed: the replay's own native sequence, or its graphs."""
+
+
+class SweepSession:
+    """The configurations of one candidate.
+
+    Args:
+        opened: The device.
+        request: What to map.
+        descriptors: Of the draws in host memory, in order.
+    """
+
+    def __init__(
+        self, opened: OpenDevice, request: SweepOpen, descriptors: tuple[int, ...]
+    ) -> None:
+        self._opened = opened
+        self._request = request
+        self._shared: dict[str, SharedSets] = {}
+        left = list(descriptors)
+        for draw in request.draws:
+            count = 0 if draw.handles else draw.seed_count
+            own, left = tuple(left[:count]), left[count:]
+            self._shared[draw.workload] = SharedSets(draw, own, opened.device)
+        self._pools: dict[str, TimedSets] = {}
+        self._plans: dict[str, Plan] = {}
+        self._tried: dict[int, dict[str, _Workload]] = {}
+
+    def attempt(self, request: TryRequest, objects: tuple[bytes, ...]) -> Tried:
+        """Load, run and time one configuration.
+
+        Raises:
+            CandidateFaultError: the device refuses it, or its plan does not fit.
+        """
+        for number in request.forget:
+            self._tried.pop(number, None)
+        started = time.perf_counter()
+        workloads = self._load(request, objects)
+        loaded = time.perf_counter()
+        for name, workload in workloads.items():
+            self._run_checked(name, workload)
+        ran = time.perf_counter()
+        timed = []
+        for index, name in enumerate(self._request.timed):
+            limit_ns = request.stop_above_ns[index] if request.stop_above_ns else 0.0
+            plan = _first_plan(request.plan, workloads[name].run_ns, limit_ns)
+            timed.append(self._time(name, workloads[name], plan, keep_count=_kept_of(plan)))
+        ended = time.perf_counter()
+        self._tried[request.number] = workloads
+        return Tried(
+            load_ms=1e3 * (loaded - started),
+            run_ms=1e3 * (ran - loaded),
+            time_ms=1e3 * (ended - ran),
+            timed=tuple(timed),
+        )
+
+    def time_again(self, request: TimeAgainRequest) -> TimedAgain:
+        """Take another block of samples of a configuration that was tried.
+
+        Raises:
+            CandidateFaultError: a launch is refused.
+        """
+        started = time.perf_counter()
+        workloads = self._tried[request.number]
+        timed = tuple(
+            self._time(name, workloads[name], request.plan, keep_count=0)
+            for name in self._request.timed
+        )
+        return TimedAgain(timed=timed, time_ms=1e3 * (time.perf_counter() - started))
+
+    def _load(self, request: TryRequest, objects: tuple[bytes, ...]) -> dict[str, _Workload]:
+        programs = [
+            self._program(code, names) for code, names in zip(objects, request.kernels, strict=True)
+        ]
+        try:
+            plan = self._plan(request.source.plan)
+            sequences = [
+                (names, unit, self._bound(plan, names, request))
+                for names, unit in zip(
+                    self._request.workloads, request.unit_of_workload, strict=True
+                )
+            ]
+        except PlanError as error:
+            raise CandidateFaultError(EvaluationOutcome.PLAN_ERROR, plan_finding(error)) from error
+        return {
+            names.workload: self._workload(programs[unit], sequence)
+            for names, unit, sequence in sequences
+        }
+
+    def _plan(self, text: str) -> Plan:
+        if text not in self._plans:
+            self._plans[text] = parse(text)
+        return self._plans[text]
+
+    def _bound(self, plan: Plan, names: WorkloadNames, request: TryRequest) -> LaunchSequence:
+        return bind_workload(
+            plan,
+            names,
+            source=request.source,
+            device=self._request.device,
+            library_ops=self._request.library_ops,
+        )
+
+    def _program(self, code: bytes, names: tuple[str, ...]) -> Any:
+        native = _native()
+        try:
+            return self._opened.device.load(code=code, kernels=list(names))
+        except native.NativeError as error:
+            raise fault(
+                EvaluationOutcome.LAUNCH_ERROR,
+                FindingKind.LAUNCH_RESOURCE,
+                f"the device refuses the object code: {error}",
+            ) from error
+
+    def _workload(self, program: Any, sequence: LaunchSequence) -> _Workload:
+        native = _native()
+        try:
+            memory = PlanMemory(self._opened.device, sequence.buffers, seed_count=1)
+        except (MemoryError, native.DriverError) as error:
+            held = sequence.scratch_bytes + sequence.prepared_bytes
+            raise fault(
+                EvaluationOutcome.PLAN_ERROR,
+                FindingKind.MEMORY_LIMIT,
+                f"{held} bytes of the plan's own memory are not to be had: {error}",
+            ) from error
+        return _Workload(program=program, sequence=sequence, memory=memory)
+
+    def _run_checked(self, name: str, workload: _Workload) -> None:
+        """Run into the checked slot of the shared buffer, and into all where nothing is timed."""
+        shared = self._shared[name]
+        slots = (_CHECKED_SLOT,) if name in self._request.timed else range(OUTPUT_SLOTS)
+        try:
+            if workload.sequence.prepare:
+                preparation = self._replay(workload, workload.sequence.prepare)
+                preparation.bind(0, shared.addresses(0, 0), seed=0)
+                preparation.run(0)
+                preparation.forget_results()
+            replay = self._replay(workload, workload.sequence.steps)
+            for index, slot in enumerate(slots):
+                replay.bind(index, shared.addresses(0, slot), seed=0)
+                started_ns = time.perf_counter_ns()
+                replay.run(index)
+                workload.run_ns = float(time.perf_counter_ns() - started_ns)
+            replay.forget_results()
+        except _native().LaunchError as error:
+            raise launch_fault(error) from error
+
+    def _replay(self, workload: _Workload, steps: tuple[Step, ...]) -> Replay:
+        return Replay(self._opened, workload.program, steps, workload.memory)
+
+    def _time(self, name: str, workload: _Workload, plan: MeasurePlan, *, keep_count: int) -> Timed:
+        pool = self._pool(name)
+        request = TimeRequest(workload=name, plan=plan, poison=True, keep_count=keep_count)
+        try:
+            if workload.replay is None:
+                workload.replay = self._replay(workload, workload.sequence.steps)
+                for index in range(pool.set_count):
+                    workload.replay.bind(index, pool.addresses(index), seed=0)
+                workload.timed = timed_sequence(self._opened, workload.replay)
+            timed = take_times(workload.timed, workload.replay, pool, request)
+        except _native().LaunchError as error:
+            raise launch_fault(error) from error
+        if keep_count:
+            self._fill_slots(name, first=len(timed.kept))
+        return timed
+
+    def _fill_slots(self, name: str, *, first: int) -> None:
+        """Fill the slots that no timed call was kept in with the checked run's outputs."""
+        if first >= _KEPT:
+            return
+        device, shared = self._opened.device, self._shared[name]
+        for tensor in shared.outputs:
+            for slot in range(first, _KEPT):
+                device.copy(
+                    to=shared.address(0, tensor, slot),
+                    from_=shared.address(0, tensor, _CHECKED_SLOT),
+                    size_bytes=tensor.size_bytes,
+                )
+        device.synchronize()
+
+    def _pool(self, name: str) -> TimedSets:
+        if name not in self._pools:
+            self._pools[name] = make_pool(
+                self._opened.device,
+                self._shared[name],
+                wanted_bytes=self._request.pool_wanted_bytes,
+                limit_bytes=self._request.pool_limit_bytes,
+            )
+        return self._pools[name]
+
+
+def _first_plan(plan: MeasurePlan, run_ns: float, limit_ns: float) -> MeasurePlan:
+    """Return how to time a configuration whose checked run took `run_ns`."""
+    if limit_ns and run_ns > _CLEARLY_SLOWER * limit_ns + _FIRST_RUN_NS:
+        return dataclasses.replace(plan, warmup_calls=0, min_samples=1, max_samples=1)
+    return dataclasses.replace(plan, stop_above_ns=limit_ns)
+
+
+def _kept_of(plan: MeasurePlan) -> int:
+    return min(plan.max_samples, _KEPT)
+
+
+def _native() -> Any:
+    import kernel_foundry_native
+
+    return kernel_foundry_native

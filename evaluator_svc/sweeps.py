@@ -1,0 +1,107 @@
+"""Sweeps in progress and just ended: their results, for whoever asks with the same request id.
+
+Threads emit; listeners in the event loop get every result from the first on. Knows nothing of
+how configurations are tried.
+"""
+
+import asyncio
+import threading
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Final
+
+from kernel_foundry.domain.sweep import ConfigurationResult, SweepRequest
+
+Emit = Callable[[ConfigurationResult], None]
+RunSweep = Callable[[Emit, threading.Event], Awaitable[None]]
+"""Runs a sweep: takes where its results go, and what says that nobody wants more of them."""
+
+_REMEMBERED: Final = 32
+"""Sweeps kept for calls that are retried."""
+
+
+class Sweeps:
+    """Starts sweeps and remembers those with a request id."""
+
+    def __init__(self) -> None:
+        self._by_id: OrderedDict[str, _Stream] = OrderedDict()
+
+    async def results(
+        self, request: SweepRequest, run: RunSweep
+    ) -> AsyncGenerator[ConfigurationResult, None]:
+        """Yield the results of a sweep, which `run` starts unless it is known already.
+
+        One without a request id ends with its only listener.
+        """
+        stream = self._by_id.get(request.request_id)
+        if stream is None or stream.has_failed:
+            stream = _Stream(run)
+            if request.request_id:
+                self._by_id[request.request_id] = stream
+                while len(self._by_id) > _REMEMBERED:
+                    self._by_id.popitem(last=False)
+        try:
+            async for result in stream.results():
+                yield result
+        finally:
+            if not request.request_id:
+                stream.stop()
+
+
+class _Stream:
+    """One sweep; made in the event loop.
+
+    Args:
+        run: Runs it.
+    """
+
+    def __init__(self, run: RunSweep) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stopped = threading.Event()
+        self._results: list[ConfigurationResult] = []
+        self._changed = asyncio.Event()
+        self._error: Exception | None = None
+        self._has_ended = False
+        self._task = asyncio.create_task(self._run(run))
+
+    @property
+    def has_failed(self) -> bool:
+        """True when a failure of our own ended it."""
+        return self._error is not None
+
+    def stop(self) -> None:
+        """Let it end soon; what was found stays."""
+        self._stopped.set()
+
+    async def results(self) -> AsyncGenerator[ConfigurationResult, None]:
+        """Yield every result, those that are there already and those that come."""
+        count = 0
+        while True:
+            while count < len(self._results):
+                count += 1
+                yield self._results[count - 1]
+            if self._has_ended:
+                break
+            await self._changed.wait()
+        if self._error is not None:
+            raise self._error
+
+    async def _run(self, run: RunSweep) -> None:
+        try:
+            await run(self._emit, self._stopped)
+        except Exception as error:  # noqa: BLE001  a bug reaches the listeners, not the loop
+            self._error = error
+        self._has_ended = True
+        self._tell()
+
+    def _emit(self, result: ConfigurationResult) -> None:
+        """Take a result from any thread."""
+        self._loop.call_soon_threadsafe(self._add, result)
+
+    def _add(self, result: ConfigurationResult) -> None:
+        self._results.append(result)
+        self._tell()
+
+    def _tell(self) -> None:
+        waited_for, self._changed = self._changed, asyncio.Event()
+        waited_for.set()
