@@ -29,7 +29,7 @@ __all__ = [
     "prelude",
 ]
 
-_KINDS = ("null", "sycl")
+_KINDS = ("cuda", "null", "sycl")
 
 _OPENCL_RUNTIME = "intel-opencl-rt"
 
