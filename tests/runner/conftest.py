@@ -1,0 +1,244 @@
+"""A real builder and a real runner on buffers of the test's own: no judge, no evaluator."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from evaluator_svc.channel import ChannelError, close_descriptors
+from evaluator_svc.exchange import (
+    ALIGNMENT_BYTES,
+    OUTPUT_SLOTS,
+    Draw,
+    KeptOutput,
+    MeasurePlan,
+    TensorSlot,
+)
+from evaluator_svc.locked_starter import BUILDER, RUNNER, LockedStarter
+from evaluator_svc.messages import (
+    CandidateFailed,
+    Compiled,
+    CompileRequest,
+    Done,
+    Loaded,
+    LoadRequest,
+    PoolReady,
+    PoolRequest,
+    Prepared,
+    PrepareRequest,
+    Ready,
+    RunRequest,
+    Share,
+    ShareRequest,
+    Timed,
+    TimeRequest,
+    WorkloadNames,
+)
+from evaluator_svc.process import ChildProcess, ProcessLauncher
+from evaluator_svc.settings import EvaluatorSettings
+from kernel_foundry.domain.admission import NamedTensor, TensorRole
+from kernel_foundry_native import _core
+
+SEEDS = 2
+WORKLOAD = "default"
+
+
+class HostDraw:
+    """Inputs in memory shared by descriptors, one buffer for each seed.
+
+    Args:
+        tensors: Name to (role, values of each seed); outputs by their shape as zeros.
+    """
+
+    def __init__(self, tensors: dict[str, tuple[TensorRole, np.ndarray]]) -> None:
+        slots, offset = [], 0
+        for name, (role, values) in tensors.items():
+            size = values[0].nbytes
+            offsets = []
+            for _ in range(OUTPUT_SLOTS if role is TensorRole.OUTPUT else 1):
+                offsets.append(offset)
+                offset += -(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+            slots.append(
+                TensorSlot(
+                    name=name, role=role.value, dtype="float32", shape=values[0].shape,
+                    size_bytes=size, offsets=tuple(offsets),
+                )
+            )  # fmt: skip
+        self.buffers = [_core.SharedBuffer.create(offset) for _ in range(SEEDS)]
+        self.draw = Draw(
+            draw=1, workload=WORKLOAD, size_bytes=offset, slots=tuple(slots), seed_count=SEEDS
+        )
+        for seed in range(SEEDS):
+            for name, (_, values) in tensors.items():
+                for slot in range(len(self._slot(name).offsets)):
+                    self.array(seed, name, slot)[:] = values[seed]
+
+    def descriptors(self) -> tuple[int, ...]:
+        """Return a descriptor of each buffer, for the runner to own."""
+        return tuple(os.dup(buffer.fd) for buffer in self.buffers)
+
+    def array(self, seed: int, name: str, slot: int = 0) -> np.ndarray:
+        """Return a tensor's memory."""
+        found = self._slot(name)
+        start = found.offsets[slot]
+        data = memoryview(self.buffers[seed])[start : start + found.size_bytes]
+        return np.frombuffer(data, dtype=np.float32).reshape(found.shape)
+
+    def _slot(self, name: str) -> TensorSlot:
+        return next(slot for slot in self.draw.slots if slot.name == name)
+
+
+@dataclass
+class Candidate:
+    """A candidate in a runner.
+
+    Args:
+        process: The runner.
+        inputs: Its tensors.
+        loaded: What binding said.
+        isolation: What locks it in.
+    """
+
+    process: ChildProcess
+    inputs: HostDraw
+    ready: Ready
+    loaded: Loaded | CandidateFailed
+
+    def ask(self, message: object, expected: type, **others: object):
+        """Return the answer, or the candidate's failure."""
+        try:
+            received = self.process.ask(
+                message, expected, CandidateFailed, timeout_seconds=30.0, **others
+            )
+        except ChannelError as error:
+            end = self.process.kill()
+            pytest.fail(f"{error}: {end.describe()}: {end.last_words}")
+        return received.message
+
+    def run(self, *, without_kernels: bool = False) -> Done | CandidateFailed:
+        """Run it on every seed."""
+        descriptors = self.inputs.descriptors()
+        request = RunRequest(draw=self.inputs.draw, without_kernels=without_kernels)
+        try:
+            return self.ask(request, Done, descriptors=descriptors)
+        finally:
+            close_descriptors(descriptors)
+
+    def fill_pool(self, wanted_bytes: int = 1 << 20) -> PoolReady:
+        """Make the pool."""
+        request = PoolRequest(workload=WORKLOAD, wanted_bytes=wanted_bytes, limit_bytes=1 << 28)
+        return self.ask(request, PoolReady)
+
+    def time(self, *, keep_count: int = 2) -> Timed:
+        """Take a short measurement."""
+        plan = MeasurePlan(seconds=0.1, max_samples=30, flush_bytes=1 << 16)
+        request = TimeRequest(workload=WORKLOAD, plan=plan, poison=True, keep_count=keep_count)
+        return self.ask(request, Timed)
+
+    def share(self) -> Share:
+        """Return how the time divides."""
+        return self.ask(ShareRequest(workload=WORKLOAD), Share)
+
+    def kept(self, kept: KeptOutput, name: str = "out") -> np.ndarray:
+        """Return the output of a timed call."""
+        return self.inputs.array(kept.seed, name, kept.slot)
+
+
+@dataclass
+class Bench:
+    """Builds candidates and puts them into runners.
+
+    Args:
+        kind: Device kind.
+        starter: Starts the processes.
+    """
+
+    kind: str
+    starter: LockedStarter
+    running: list[ChildProcess] = field(default_factory=list)
+
+    def start(self, module: str, **others: object) -> tuple[ChildProcess, Ready]:
+        """Start a process that ends with the test."""
+        process, ready = self.starter.start(module, kind=self.kind, index=0, **others)
+        self.running.append(process)
+        return process, ready
+
+    def load(
+        self,
+        text: str,
+        tensors: dict[str, tuple[TensorRole, np.ndarray]],
+        *,
+        library_ops: tuple[str, ...] = (),
+    ) -> Candidate:
+        """Build a candidate, load it in a runner and bind it."""
+        with_library = "ops." in text
+        runner, ready = self.start(RUNNER, with_library=with_library)
+        assert ready.device is not None, ready.unavailable
+        builder, _ = self.start(BUILDER)
+        names = WorkloadNames(
+            workload=WORKLOAD,
+            tensors=tuple(
+                NamedTensor(name=name, role=role, dtype="float32", shape=values[0].shape, path=name)
+                for name, (role, values) in tensors.items()
+            ),
+            scalars=(),
+        )
+        prepared = builder.ask(
+            PrepareRequest(
+                text=text, configuration=(), device=ready.device, workloads=(names,)
+            ),
+            Prepared,
+            timeout_seconds=10.0,
+        ).message
+        assert prepared.uses_library == with_library
+        built = builder.ask(CompileRequest(unit=0), Compiled, timeout_seconds=30.0)
+        assert built.message.succeeded, built.message.log
+        request = LoadRequest(
+            source=prepared.source,
+            device=ready.device,
+            workloads=(names,),
+            kernels=(prepared.units[0].kernels,),
+            unit_of_workload=(0,),
+            library_ops=library_ops,
+        )
+        loaded = runner.ask(
+            request, Loaded, CandidateFailed, timeout_seconds=30.0, blobs=built.blobs[:1]
+        ).message
+        return Candidate(
+            process=runner, inputs=HostDraw(tensors), ready=ready, loaded=loaded
+        )
+
+
+@pytest.fixture(scope="session")
+def starter() -> Iterator[LockedStarter]:
+    """One starter with its fork server for all tests."""
+    launcher = ProcessLauncher()
+    starter = LockedStarter(EvaluatorSettings(), launcher)
+    yield starter
+    starter.close()
+    launcher.close()
+
+
+@pytest.fixture
+def sycl(starter: LockedStarter) -> Iterator[Bench]:
+    """Candidates on the CPU device."""
+    bench = Bench(kind="sycl", starter=starter)
+    yield bench
+    for process in bench.running:
+        process.kill()
+
+
+def draw_inputs(**shapes: tuple[int, ...]) -> dict[str, tuple[TensorRole, np.ndarray]]:
+    """Return random tensors of every seed; `out…` are outputs, `x…` inputs, others parameters."""
+    generator = np.random.default_rng(0)
+    tensors = {}
+    for name, shape in shapes.items():
+        if name.startswith("out"):
+            tensors[name] = (TensorRole.OUTPUT, np.full((SEEDS, *shape), np.nan, np.float32))
+            continue
+        role = TensorRole.INPUT if name.startswith("x") else TensorRole.PARAMETER
+        values = generator.standard_normal((SEEDS, *shape), dtype=np.float32)
+        tensors[name] = (role, values)
+    return tensors
