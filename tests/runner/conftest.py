@@ -186,9 +186,7 @@ class Bench:
             scalars=(),
         )
         prepared = builder.ask(
-            PrepareRequest(
-                text=text, configuration=(), device=ready.device, workloads=(names,)
-            ),
+            PrepareRequest(text=text, configuration=(), device=ready.device, workloads=(names,)),
             Prepared,
             timeout_seconds=10.0,
         ).message
@@ -206,9 +204,7 @@ class Bench:
         loaded = runner.ask(
             request, Loaded, CandidateFailed, timeout_seconds=30.0, blobs=built.blobs[:1]
         ).message
-        return Candidate(
-            process=runner, inputs=HostDraw(tensors), ready=ready, loaded=loaded
-        )
+        return Candidate(process=runner, inputs=HostDraw(tensors), ready=ready, loaded=loaded)
 
 
 @pytest.fixture(scope="session")

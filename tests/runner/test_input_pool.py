@@ -1,0 +1,94 @@
+"""Timed sets: private copies as a rule, the shared buffers themselves where copies buy nothing."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from evaluator_svc.runner.input_pool import InputPool, SharedPool, make_pool
+from evaluator_svc.runner.shared_sets import SharedSets
+from kernel_foundry_native import _core
+from tests.runner.conftest import SEEDS, HostDraw, draw_inputs
+
+
+class DeviceOfTests:
+    """Stands for a device whose memory is shared by handles; the handle is a descriptor."""
+
+    def __init__(self) -> None:
+        self.copied_bytes = 0
+
+    def open_shared(self, handle: bytes, size_bytes: int) -> _core.SharedBuffer:
+        """Map the buffer."""
+        return _core.SharedBuffer.open(int.from_bytes(handle, "big"), size_bytes)
+
+    def copy(self, to: int, from_: int, size_bytes: int) -> None:
+        """Copy, and count."""
+        self.copied_bytes += size_bytes
+        _core.copy(to, from_, size_bytes)
+
+    def allocate(self, size_bytes: int) -> _core.SharedBuffer:
+        """Return private memory."""
+        return _core.SharedBuffer.create(size_bytes)
+
+    def synchronize(self) -> None:
+        """Nothing is left to wait for."""
+
+
+@pytest.fixture
+def opened():
+    """A draw, and the same as a process with device memory sees it."""
+    drawn = HostDraw(draw_inputs(x=(100, 100), out=(100, 100)))
+    handles = tuple(buffer.fd.to_bytes(4, "big").hex() for buffer in drawn.buffers)
+    device = DeviceOfTests()
+    draw = dataclasses.replace(drawn.draw, handles=handles)
+    return drawn, SharedSets(draw, (), device), device
+
+
+def test_large_device_memory_is_timed_where_it_lies(opened):
+    """No input is copied, every seed is one set, and only the last output slot is written."""
+    drawn, shared, device = opened
+    pool = make_pool(device, shared, wanted_bytes=shared.set_bytes, limit_bytes=0)
+    assert isinstance(pool, SharedPool)
+    assert pool.set_count == SEEDS
+    assert [pool.seed_of(i) for i in range(SEEDS)] == list(range(SEEDS))
+    for seed in range(SEEDS):
+        addresses = pool.addresses(seed)
+        assert addresses["x"] == shared.address(seed, shared.inputs[0], 0)
+        assert addresses["out"] == shared.address(seed, shared.outputs[0], 2)
+    assert device.copied_bytes == 0
+
+
+@pytest.mark.parametrize("seeds", [[0, 0], [0, 1], [1, 0], [1, 1]])
+def test_kept_outputs_reach_their_own_seeds_and_survive(opened, seeds):
+    """Whatever sets were kept, later calls and their poison change nothing of it."""
+    drawn, shared, device = opened
+    pool = SharedPool(device, shared)
+    slots = list(shared.outputs)
+    aside = pool.set_aside(slots, 2)
+    for position in range(2):
+        values = np.full((100, 100), float(position + 1), np.float32)
+        _core.copy(aside[position][0], values.ctypes.data, values.nbytes)
+    pool.keep(slots, seeds)
+    for seed in range(SEEDS):
+        _core.fill(pool.addresses(seed)["out"], slots[0].size_bytes, _core.POISON_BYTE)
+    for position, seed in enumerate(seeds):
+        assert (drawn.array(seed, "out", position) == position + 1).all()
+
+
+def test_small_device_memory_is_copied(opened):
+    """A set within the caches is timed on private copies at fresh addresses."""
+    _, shared, device = opened
+    pool = make_pool(device, shared, wanted_bytes=4 * shared.set_bytes, limit_bytes=1 << 28)
+    assert isinstance(pool, InputPool)
+    assert pool.set_count == 4
+    inputs = {pool.addresses(index)["x"] for index in range(4)}
+    assert len(inputs) == 4
+    assert not inputs & {shared.address(seed, shared.inputs[0], 0) for seed in range(SEEDS)}
+
+
+def test_host_memory_is_always_copied():
+    """Shared host memory has other pages than a candidate's user would have."""
+    drawn = HostDraw(draw_inputs(x=(100, 100), out=(100, 100)))
+    shared = SharedSets(drawn.draw, drawn.descriptors(), DeviceOfTests())
+    pool = make_pool(DeviceOfTests(), shared, wanted_bytes=0, limit_bytes=1 << 28)
+    assert isinstance(pool, InputPool)
