@@ -18,6 +18,7 @@ from kernel_foundry.domain.device import Capabilities
 from kernel_foundry.domain.evaluation import Evaluation, Setting
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
+from kernel_foundry.domain.sweep import Configuration, ConfigurationResult, SweepRequest
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import EliteNotFoundError, RunNotFoundError
 from kernel_foundry.evolution import Evolution
@@ -30,6 +31,10 @@ T = TypeVar("T")
 
 
 def _silent(_event: Event) -> None:
+    """Listen to nothing."""
+
+
+def _ignore(_result: ConfigurationResult) -> None:
     """Listen to nothing."""
 
 
@@ -104,6 +109,51 @@ class Foundry:
             architecture=architecture,
         )
         return self._run(self._with_evaluator(lambda e: e.evaluate(request)))
+
+    def sweep(
+        self,
+        task: Task | Path | str,
+        candidate: str | Path,
+        *,
+        device: str = "",
+        limits: EvaluationLimits = EvaluationLimits(),  # noqa: B008  frozen, a plain value
+        order: tuple[Configuration, ...] = (),
+        max_configurations: int = 1024,
+        seconds: float = 600.0,
+        listener: Callable[[ConfigurationResult], None] = _ignore,
+    ) -> tuple[ConfigurationResult, ...]:
+        """Try every configuration of one candidate; return what became of each.
+
+        `domain.sweep.best_of` tells the best; `evaluate` it to get its whole verdict.
+
+        Args:
+            task: A task, or the path of a KernelBench-format file.
+            candidate: Its Markdown text, or the path of a file that holds it.
+            device: As for `evaluate`.
+            limits: Deadlines of each configuration.
+            order: What to try first, behind the default.
+            max_configurations: Most configurations to try.
+            seconds: Wall-clock budget.
+            listener: Told of each result as soon as it is final.
+        """
+        request = SweepRequest(
+            task=_task(task),
+            device=device,
+            text=candidate.read_text() if isinstance(candidate, Path) else candidate,
+            limits=limits,
+            order=order,
+            max_configurations=max_configurations,
+            seconds=seconds,
+        )
+
+        async def work(evaluator: Evaluator) -> tuple[ConfigurationResult, ...]:
+            results = []
+            async for result in evaluator.sweep(request):
+                listener(result)
+                results.append(result)
+            return tuple(results)
+
+        return self._run(self._with_evaluator(work))
 
     def optimize(
         self,

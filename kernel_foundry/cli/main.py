@@ -21,6 +21,7 @@ _COMMANDS = {
     "optimize": "Search for the fastest correct kernel of a task.",
     "admit": "Check a task before any money is spent on it.",
     "evaluate": "Judge one candidate.",
+    "sweep": "Try every configuration of a candidate.",
     "devices": "Show devices, what is missing and why.",
     "serve": "Run services for other machines and tools.",
     "runs": "List, show and report runs.",

@@ -1,0 +1,250 @@
+"""`kfoundry sweep`: try every configuration of a candidate, show the landscape and the best."""
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from kernel_foundry.cli.evaluate import show
+from kernel_foundry.cli.options import device_of, json_option, open_foundry, target_options
+from kernel_foundry.client import Foundry
+from kernel_foundry.domain.evaluation import Evaluation, Setting
+from kernel_foundry.domain.plain import to_plain
+from kernel_foundry.domain.request import EvaluationLimits
+from kernel_foundry.domain.sweep import ConfigurationResult, best_of
+from kernel_foundry.domain.task import Task
+from kernel_foundry.report.t4 import t4_results
+from kernel_foundry.task_file import read_task
+from kernel_foundry.view import duration, evaluation_object, speedup_text
+
+_TOP: Final = 10
+
+
+@click.command()
+@click.argument("task", type=click.Path(path_type=Path))
+@click.argument("candidate", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--device", default="", help="Device id such as sycl:0, or an evaluator's address.")
+@click.option(
+    "--t4", "t4_file", type=click.Path(path_type=Path), help="Write all results in T4 format."
+)
+@click.option(
+    "--max-configurations",
+    type=click.IntRange(min=1),
+    default=1024,
+    show_default=True,
+    help="Most configurations to try; of a larger space an even choice is taken.",
+)
+@click.option("--seconds", default=600.0, show_default=True, help="Wall-clock budget.")
+@click.option("--build-seconds", default=20.0, show_default=True, help="Deadline of a build.")
+@click.option("--run-seconds", default=10.0, show_default=True, help="Deadline of checked runs.")
+@json_option
+@target_options
+def command(
+    task: Path,
+    candidate: Path,
+    device: str,
+    t4_file: Path | None,
+    max_configurations: int,
+    seconds: float,
+    build_seconds: float,
+    run_seconds: float,
+    as_json: bool,
+    **targets: Any,
+) -> int:
+    """Try the configurations of CANDIDATE (its TUNE under WHERE) on TASK.
+
+    Each is built, verified against the reference and raced against the best one; the best is then
+    judged as `evaluate` does. Exit code 0 when that one passes, 1 when none does.
+    """
+    device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
+    loaded = read_task(task)
+    limits = EvaluationLimits(build_seconds=build_seconds, run_seconds=run_seconds)
+    with open_foundry(**targets) as foundry:
+        with SweepProgress(Console(stderr=True)) as progress:
+            results = foundry.sweep(
+                loaded,
+                candidate,
+                device=device,
+                limits=limits,
+                max_configurations=max_configurations,
+                seconds=seconds,
+                listener=progress.on,
+            )
+        best = best_of(results)
+        verdict = None if best is None else _judge(foundry, loaded, candidate, device, limits, best)
+    if t4_file is not None:
+        t4_file.write_text(json.dumps(t4_results(results), indent=1) + "\n")
+    if as_json:
+        json.dump(sweep_object(results, verdict, task_name=loaded.name), sys.stdout)
+        sys.stdout.write("\n")
+    else:
+        show_sweep(Console(), results, verdict)
+    return 0 if verdict is not None and verdict.passed else 1
+
+
+def _judge(
+    foundry: Foundry,
+    task: Task,
+    candidate: Path,
+    device: str,
+    limits: EvaluationLimits,
+    best: ConfigurationResult,
+) -> Evaluation:
+    return foundry.evaluate(
+        task, candidate, device=device, configuration=best.configuration, limits=limits
+    )
+
+
+class SweepProgress:
+    """Configurations done and the best time so far, on stderr; one line at the end of a pipe.
+
+    Args:
+        console: Where.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bar = Progress(
+            TextColumn("sweeping"),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            TextColumn("best [bold green]{task.fields[best]}[/]"),
+            TimeElapsedColumn(),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task("sweep", total=None, best="–")
+        self._best: ConfigurationResult | None = None
+        self._count = 0
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def on(self, result: ConfigurationResult) -> None:
+        """Show one result."""
+        self._count += 1
+        if result.is_correct and (self._best is None or _time(result) < _time(self._best)):
+            self._best = result
+        best = duration(None if self._best is None else self._best.median_ns)
+        self._bar.update(self._task, total=result.total, completed=self._count, best=best)
+        if not self._console.is_terminal:
+            self._console.print(
+                f"[{self._count}/{result.total}] {configuration_text(result.configuration)}: "
+                f"{_verdict_text(result)}",
+                markup=False,
+                highlight=False,
+                soft_wrap=True,
+            )
+
+
+def show_sweep(
+    console: Console, results: Sequence[ConfigurationResult], verdict: Evaluation | None
+) -> None:
+    """Print counts, the best and the worst configurations, and the best one's verdict."""
+    counts = Counter(r.validity.value for r in results)
+    raced_out = sum(r.raced_out for r in results)
+    told = ", ".join(f"{count} {name}" for name, count in counts.most_common())
+    console.print(f"{len(results)} configurations: {told}; {raced_out} raced out early")
+    correct = sorted((r for r in results if r.is_correct), key=_time)
+    if correct:
+        console.print(_table(correct))
+    else:
+        _show_failures(console, results)
+    if verdict is not None:
+        console.print(
+            f"best: {configuration_text(verdict.configuration)}", markup=False, highlight=False
+        )
+        show(console, verdict)
+
+
+def sweep_object(
+    results: Sequence[ConfigurationResult], verdict: Evaluation | None, *, task_name: str
+) -> dict[str, Any]:
+    """Return the `--json` object of a sweep (documented in docs/cli.md)."""
+    counts = Counter(r.validity.value for r in results)
+    return {
+        "task": task_name,
+        "configurations": len(results),
+        "validity": dict(counts),
+        "raced_out": sum(r.raced_out for r in results),
+        "results": [_result_object(r) for r in results],
+        "best": None if verdict is None else evaluation_object(verdict, task_name=task_name),
+    }
+
+
+def configuration_text(configuration: tuple[Setting, ...]) -> str:
+    """Return a configuration for people: "BLOCK=128 VEC=4"."""
+    return " ".join(f"{s.name}={s.value}" for s in configuration) or "(no TUNE)"
+
+
+def _table(correct: list[ConfigurationResult]) -> Table:
+    table = Table("", "configuration", "median", "95 % interval", "samples", "speed-up")
+    for place, result in enumerate(correct[:_TOP], start=1):
+        table.add_row(str(place), *_row(result))
+    if len(correct) > _TOP:
+        table.add_section()
+        table.add_row(str(len(correct)), *_row(correct[-1]))
+    return table
+
+
+def _row(result: ConfigurationResult) -> tuple[str, ...]:
+    lower, upper = result.bounds_ns or (None, None)
+    return (
+        configuration_text(result.configuration),
+        duration(result.median_ns),
+        f"{duration(lower)} – {duration(upper)}",
+        str(sum(len(t.timing.samples_ns) for t in result.timings)),
+        speedup_text(result.speedup),
+    )
+
+
+def _show_failures(console: Console, results: Sequence[ConfigurationResult]) -> None:
+    """Print each reason once."""
+    reasons = Counter(f.message for r in results for f in r.findings[:1])
+    for message, count in reasons.most_common(_TOP):
+        console.print(f"{count}×: {message}", style="red", markup=False)
+
+
+def _verdict_text(result: ConfigurationResult) -> str:
+    if result.is_correct:
+        return f"{duration(result.median_ns)}{' (raced out)' if result.raced_out else ''}"
+    reason = result.findings[0].message.splitlines()[0][:100] if result.findings else ""
+    return f"{result.validity.value} {reason}"
+
+
+def _result_object(result: ConfigurationResult) -> dict[str, Any]:
+    return {
+        "configuration": {s.name: s.value for s in result.configuration},
+        "validity": result.validity.value,
+        "outcome": result.outcome.name,
+        "median_ns": result.median_ns,
+        "ci95_ns": to_plain(result.bounds_ns),
+        "samples": sum(len(t.timing.samples_ns) for t in result.timings),
+        "speedup": result.speedup,
+        "raced_out": result.raced_out,
+        "times_ms": to_plain(result.times),
+        "cached": result.cached,
+        "resources": to_plain(result.resources),
+        "findings": [f.message for f in result.findings],
+    }
+
+
+def _time(result: ConfigurationResult) -> float:
+    return result.median_ns or 0.0
