@@ -1,0 +1,141 @@
+#include "kernels.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "device_code.hpp"
+
+// The device code of the comparison, once for each element type. `comparison.inc` is the text of
+// cuda_compare_source.hpp.
+#define Element float
+namespace device_code::as_float32 {
+#include "comparison.inc"
+}
+#undef Element
+#define Element double
+namespace device_code::as_float64 {
+#include "comparison.inc"
+}
+#undef Element
+#define Element Float16
+namespace device_code::as_float16 {
+#include "comparison.inc"
+}
+#undef Element
+#define Element BFloat16
+namespace device_code::as_bfloat16 {
+#include "comparison.inc"
+}
+#undef Element
+#define Element int
+namespace device_code::as_int32 {
+#include "comparison.inc"
+}
+#undef Element
+#define Element long long
+namespace device_code::as_int64 {
+#include "comparison.inc"
+}
+#undef Element
+#define Element short
+namespace device_code::as_int16 {
+#include "comparison.inc"
+}
+#undef Element
+#define Element signed char
+namespace device_code::as_int8 {
+#include "comparison.inc"
+}
+#undef Element
+#define Element unsigned char
+namespace device_code::as_uint8 {
+#include "comparison.inc"
+}
+#undef Element
+
+namespace fake_cuda {
+namespace {
+
+constexpr Result success = 0;
+constexpr Result error_illegal_address = 700;
+
+template <typename T>
+T parameter(void** parameters, std::size_t position) {
+  return *static_cast<T*>(parameters[position]);
+}
+
+// (const float* in, float* out, float factor, int count)
+Result scale(void** parameters, unsigned) {
+  const auto* in = parameter<const float*>(parameters, 0);
+  std::transform(in, in + parameter<int>(parameters, 3), parameter<float*>(parameters, 1),
+                 [factor = parameter<float>(parameters, 2)](float x) { return x * factor; });
+  return success;
+}
+
+// (const float* in, float* out, int count), lasting two milliseconds
+Result slow_copy(void** parameters, unsigned) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  const auto* in = parameter<const float*>(parameters, 0);
+  std::copy(in, in + parameter<int>(parameters, 2), parameter<float*>(parameters, 1));
+  return success;
+}
+
+Result illegal(void**, unsigned) { return error_illegal_address; }
+
+Result endless(void**, unsigned) {
+  for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
+}
+
+// Calls a kernel's function for every block of the grid.
+template <auto kernel, typename... Parameters>
+Result run_blocks(void** parameters, unsigned blocks) {
+  using namespace device_code;
+  gridDim.x = blocks;
+  for (unsigned block = 0; block < blocks; ++block) {
+    blockIdx.x = block;
+    [&]<std::size_t... at>(std::index_sequence<at...>) {
+      kernel(parameter<Parameters>(parameters, at)...);
+    }(std::index_sequence_for<Parameters...>{});
+  }
+  return success;
+}
+
+template <auto kernel, typename... Parameters>
+Kernel device_kernel(std::string name, void (*)(Parameters...)) {
+  return {std::move(name), run_blocks<kernel, Parameters...>};
+}
+
+#define COMPARISON(dtype, type)                                                                    \
+  device_kernel<device_code::as_##type::compare_elements>(                                         \
+      "compare_" #dtype, device_code::as_##type::compare_elements)
+
+const std::vector<Kernel> kernels = {
+    {"scale", scale},
+    {"slow_copy", slow_copy},
+    {"illegal", illegal},
+    {"endless", endless},
+    COMPARISON(float32, float32),
+    COMPARISON(float64, float64),
+    COMPARISON(float16, float16),
+    COMPARISON(bfloat16, bfloat16),
+    COMPARISON(int32, int32),
+    COMPARISON(int64, int64),
+    COMPARISON(int16, int16),
+    COMPARISON(int8, int8),
+    COMPARISON(uint8, uint8),
+    COMPARISON(bool, uint8),
+    device_kernel<device_code::as_float32::find_difference>(
+        "find_difference", device_code::as_float32::find_difference),
+};
+
+}  // namespace
+
+const Kernel* find_kernel(const std::string& name) {
+  const auto found = std::ranges::find(kernels, name, &Kernel::name);
+  return found == kernels.end() ? nullptr : &*found;
+}
+
+}  // namespace fake_cuda
