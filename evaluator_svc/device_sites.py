@@ -4,7 +4,7 @@ Knows nothing of candidates and of how they are judged.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Final
@@ -61,19 +61,22 @@ class DeviceSites:
         return (*self._availability, *broken)
 
     @contextmanager
-    def reserved(self, device: str, language: Language | None = None) -> Iterator[DeviceSite]:
+    def reserved(
+        self, device: str, language: Language | None, avoid: Collection[str] = ()
+    ) -> Iterator[DeviceSite]:
         """Choose a device and count the body as work that waits for it.
 
         Args:
             device: An id such as "cuda:1", a kind such as "cuda" for its least busy device, or ""
                 for the least busy of the first kind that speaks `language`.
             language: Of the candidate; None when any will do.
+            avoid: Ids of devices that failed this call before, not all of those that match.
 
         Raises:
             BackendUnavailableError: there is none, or it is set aside; says why.
             DeviceBusyError: too many calls wait for it.
         """
-        candidates = self._matching(device, language)
+        candidates = [s for s in self._matching(device, language) if s.spec.id not in avoid]
         with self._choosing:
             site = min(candidates, key=lambda s: s.pending)
             room = self._settings.parallel_evaluations + self._settings.queue_limit
@@ -85,6 +88,13 @@ class DeviceSites:
         finally:
             with self._choosing:
                 site.pending -= 1
+
+    def has_others(self, device: str, language: Language | None, tried: Collection[str]) -> bool:
+        """Return whether a device beside those tried would do."""
+        try:
+            return any(s.spec.id not in tried for s in self._matching(device, language))
+        except BackendUnavailableError:
+            return False
 
     def succeeded(self, site: DeviceSite) -> None:
         """Note that our processes on this device work."""

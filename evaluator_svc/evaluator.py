@@ -94,7 +94,7 @@ class Evaluator:
         """Try every configuration of one candidate; yield each result once it is final."""
         return self._sweeps.results(
             request,
-            lambda emit, stopped: self._once_on_site(
+            lambda emit, stopped: self._on_site(
                 request.device,
                 _language_of(request.text),
                 lambda site: self._sweep(request, site, emit, stopped),
@@ -125,28 +125,23 @@ class Evaluator:
     ) -> T:
         """Run `work` on a thread of a device when its turn comes.
 
-        Where any device of a kind will do, one that failed us is left for another once.
+        Where any device of a kind will do, one that fails us is left for another.
         """
-        try:
-            return await self._once_on_site(device, language, work)
-        except _OWN_FAILURES:
-            if ":" in device or len(self._sites.working()) < 2:
-                raise
-        return await self._once_on_site(device, language, work)
-
-    async def _once_on_site(
-        self, device: str, language: Language | None, work: Callable[[DeviceSite], T]
-    ) -> T:
         # The first call probes the devices, which takes a while.
         await self._in_thread(self._face, self._sites.working)
-        with self._sites.reserved(device, language) as site:
-            try:
-                result = await self._in_thread(site.threads, lambda: work(site))
-            except _OWN_FAILURES as error:
-                self._sites.failed(site, error)
-                raise
-            self._sites.succeeded(site)
-            return result
+        tried: list[str] = []
+        while True:
+            with self._sites.reserved(device, language, avoid=tried) as site:
+                tried.append(site.spec.id)
+                try:
+                    result = await self._in_thread(site.threads, lambda: work(site))
+                except _OWN_FAILURES as error:
+                    self._sites.failed(site, error)
+                    if not self._sites.has_others(device, language, tried):
+                        raise
+                else:
+                    self._sites.succeeded(site)
+                    return result
 
     async def _in_thread(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> T:
         if self._closing:

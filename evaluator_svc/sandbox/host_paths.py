@@ -26,6 +26,7 @@ _LIBRARY_VARIABLES: Final = (
 
 PASSED_ON: Final = (
     *_LIBRARY_VARIABLES, "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES",
+    "KERNEL_FOUNDRY_NULL_DEVICES",
 )  # fmt: skip
 """What a driver or compiler may need to be found; a locked process gets no other variable of
 the supervisor's."""

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <thread>
 
@@ -115,15 +117,21 @@ class NullDevice final : public HostDevice {
   DeviceFacts facts_;
 };
 
+void check_index(std::size_t index) {
+  if (index < null_device_count()) return;
+  throw DriverUnavailableError("null device " + std::to_string(index) + " of " +
+                               std::to_string(null_device_count()));
+}
+
 }  // namespace
 
 std::shared_ptr<Device> open_null_device(std::size_t index) {
-  if (index != 0) throw DriverUnavailableError("there is one null device, number 0");
+  check_index(index);
   return std::make_shared<NullDevice>();
 }
 
 std::shared_ptr<Compiler> open_null_compiler(std::size_t index, const std::string& architecture) {
-  if (index != 0) throw DriverUnavailableError("there is one null device, number 0");
+  check_index(index);
   if (!architecture.empty() && architecture != null_architecture) {
     throw std::invalid_argument("the null compiler builds for \"null\", not \"" + architecture +
                                 "\"");
@@ -131,6 +139,9 @@ std::shared_ptr<Compiler> open_null_compiler(std::size_t index, const std::strin
   return std::make_shared<NullCompiler>();
 }
 
-std::size_t null_device_count() { return 1; }
+std::size_t null_device_count() {
+  const char* count = std::getenv("KERNEL_FOUNDRY_NULL_DEVICES");
+  return count == nullptr ? 1 : std::strtoul(count, nullptr, 10);
+}
 
 }  // namespace kernel_foundry

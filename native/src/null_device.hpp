@@ -15,6 +15,7 @@ namespace kernel_foundry {
 // `architecture` is "null" or empty, else std::invalid_argument.
 [[nodiscard]] std::shared_ptr<Compiler> open_null_compiler(std::size_t index,
                                                            const std::string& architecture);
+// As many as KERNEL_FOUNDRY_NULL_DEVICES says, else one.
 [[nodiscard]] std::size_t null_device_count();
 
 }  // namespace kernel_foundry

@@ -93,7 +93,8 @@ class Judged:
     @property
     def judge_process(self) -> int:
         """Id of the judge's process."""
-        return self.evaluator._site(self.device).judge.facts().process_id
+        sites = {site.spec.id: site for site in self.evaluator._sites.working()}
+        return sites[self.device].judge.facts().process_id
 
 
 @pytest.fixture(scope="session")

@@ -54,7 +54,7 @@ def test_a_disk_that_cannot_be_written_costs_only_the_entry(tmp_path):
 @pytest.mark.parametrize("code", [b"\x03\x02#\x07\n\x00", b""])
 def test_built_units_and_failures_come_back(tmp_path, code):
     """Failed builds are remembered with their log."""
-    unit = BuiltUnit(code=code, log="warning: ü\n", build_ns=12.5)
+    unit = BuiltUnit(code=code, assembly=b"// text\n", log="warning: ü\n", build_ns=12.5)
     ObjectCache(tmp_path).put("ab" * 32, unit)
     assert ObjectCache(tmp_path).get("ab" * 32) == unit
 
