@@ -13,26 +13,13 @@ import yaml
 
 from kernel_foundry.domain.task import Precision, Size, Task, Tolerance, Workload
 from kernel_foundry.errors import TaskInvalidError
+from kernel_foundry.plan.library import LIBRARY_OPS
 from kernel_foundry.task_source import (
     missing_names,
     parse_reference,
     size_constants,
     unknown_size,
 )
-
-LIBRARY_OPS: Final = (
-    "linear",
-    "matmul",
-    "bmm",
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "conv_transpose1d",
-    "conv_transpose2d",
-    "conv_transpose3d",
-    "scaled_dot_product_attention",
-)
-"""Library calls that a sidecar may allow."""
 
 _MAX_FILE_BYTES: Final = 1 << 20
 _MAX_SIZE: Final = 1 << 40
