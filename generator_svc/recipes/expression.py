@@ -64,7 +64,11 @@ class Apply(Value):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reduce(Value):
-    """A reduction of a row: "sum", "max", "min", or "first", the row's first element."""
+    """A reduction of a row.
+
+    It is "sum", "max", "min", "first" (the row's first element) or "exp_sum" (the sum of
+    exp(value - maximum)).
+    """
 
     kind: str
     operand: Value

@@ -24,7 +24,7 @@ DIRECTION_SHARPNESS = 1.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gene:
-    """One choice: its name and values, the plainest first."""
+    """One choice: its name and values, the first proposal's first."""
 
     name: str
     values: tuple[str, ...]
@@ -63,7 +63,7 @@ def read_genome(plan: str, family: str, space: tuple[Gene, ...]) -> Genome | Non
 
 
 def plain(family: str, space: tuple[Gene, ...]) -> Genome:
-    """Return the plainest genome."""
+    """Return the first proposal's genome."""
     return Genome(family=family, genes=tuple((g.name, g.values[0]) for g in space))
 
 

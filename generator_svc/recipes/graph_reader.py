@@ -32,6 +32,8 @@ class ReferenceGraph:
     """Nodes that are the outputs, in order."""
     outputs: tuple[str, ...]
     """Their name-table names: "out" or "out0", …"""
+    workload_shapes: tuple[dict[str, tuple[int, ...]], ...]
+    """Of every tensor that a plan may name, for each workload: what defaults are chosen for."""
 
 
 def read_graph(admission: Admission) -> ReferenceGraph:
@@ -59,6 +61,9 @@ def read_graph(admission: Admission) -> ReferenceGraph:
         inputs=frozenset(n.name for n in first.graph if n.op == "placeholder"),
         results=results,
         outputs=outputs,
+        workload_shapes=tuple(
+            {t.name: t.shape for t in workload.tensors} for workload in admission.workloads
+        ),
     )
 
 

@@ -9,7 +9,6 @@ from generator_svc.recipes.genome import Genome, combine, draw, mutate, plain, r
 from generator_svc.recipes.graph_reader import read_graph
 from generator_svc.recipes.recipe import Recipe
 from generator_svc.recipes.recipes import choose_recipe
-from generator_svc.recipes.unsupported import RecipeUnsupported
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import Selection
 from kernel_foundry.domain.candidate import Operator
@@ -23,8 +22,9 @@ _MUTATIONS_TRIED = 16
 def propose(*, admission: Admission, selection: Selection, language: Language, seed: int) -> str:
     """Return a candidate as Markdown.
 
-    The first proposal of a run is the plainest kernel there is; later seeds are random, and
-    everything else moves away from its parents along the asked direction.
+    The first proposal of a run has every gene's first value: the plainest kernel in SYCL, where
+    styles are cheap to try, and in CUDA the one that is likely best for the task's sizes. Later
+    seeds are random, and everything else moves away from its parents along the asked direction.
 
     Args:
         admission: The task, with its operator graph.
@@ -33,11 +33,9 @@ def propose(*, admission: Admission, selection: Selection, language: Language, s
         seed: Of the run; with the selection's sequence it decides every random choice.
 
     Raises:
-        RecipeUnsupported: no recipe covers the task or the language.
+        RecipeUnsupported: no recipe covers the task.
     """
-    if language is not Language.SYCL:
-        raise RecipeUnsupported(f"recipes write SYCL, not {language.value}")
-    recipe = choose_recipe(read_graph(admission))
+    recipe = choose_recipe(read_graph(admission), language=language, device=admission.device)
     rng = random.Random(f"{seed}:{selection.sequence}")
     genome = _genome(recipe, selection, rng)
     device_code, plan = recipe.write(genome)

@@ -38,6 +38,10 @@ class RowProgram:
         """The outputs' values."""
         return tuple(value for _, value in self.outputs)
 
+    def longest_row(self, graph: ReferenceGraph) -> int:
+        """Return the length of a row in the workload that has the longest."""
+        return max(shapes[self.full_tensor][-1] for shapes in graph.workload_shapes)
+
 
 class Translation:
     """Node by node, from graph to expressions.
@@ -46,15 +50,22 @@ class Translation:
         graph: The operators.
         full_shape: Shape of the matrix of rows.
         one_pass: Take mean and variance in one pass, from values shifted by the row's first.
+        online: Take the maximum and the sum of exponentials about it in one pass.
     """
 
     def __init__(
-        self, graph: ReferenceGraph, full_shape: tuple[int, ...], *, one_pass: bool
+        self,
+        graph: ReferenceGraph,
+        full_shape: tuple[int, ...],
+        *,
+        one_pass: bool,
+        online: bool = False,
     ) -> None:
         self._graph = graph
         self._full = full_shape
         self._values: dict[str, Value] = {}
         self._one_pass = one_pass
+        self._online = online
 
     def centre(self, value: Value) -> tuple[Value, Value]:
         """Return (value - mean, sum of its squares) of a row."""
@@ -69,6 +80,14 @@ class Translation:
         squares = reduce("sum", apply("mul", shifted, shifted))
         centred = apply("sub", value, apply("add", first, offset))
         return centred, apply("sub", squares, apply("mul", total, offset))
+
+    def exponentials(self, value: Value) -> tuple[Value, Value, Value, Value]:
+        """Return (maximum, value - maximum, its exponential, the sum of those) of a row."""
+        top = reduce("max", value)
+        shifted = apply("sub", value, top)
+        exponential = apply("exp", shifted)
+        total = reduce("exp_sum", value) if self._online else reduce("sum", exponential)
+        return top, shifted, exponential, total
 
     def value(self, argument: Any) -> Value:
         """Return the value of a node's argument."""
@@ -192,21 +211,17 @@ def _leaky_relu(t: Translation, p: list[Any], k: dict[str, Any]) -> Value:
 
 
 def _softmax(t: Translation, p: list[Any], _k: dict[str, Any]) -> Value:
-    value = t.value(p[0])
-    shifted = apply("exp", apply("sub", value, reduce("max", value)))
-    return apply("div", shifted, reduce("sum", shifted))
+    _, _, exponential, total = t.exponentials(t.value(p[0]))
+    return apply("div", exponential, total)
 
 
 def _log_softmax(t: Translation, p: list[Any], _k: dict[str, Any]) -> Value:
-    value = t.value(p[0])
-    shifted = apply("sub", value, reduce("max", value))
-    return apply("sub", shifted, apply("log", reduce("sum", apply("exp", shifted))))
+    _, shifted, _, total = t.exponentials(t.value(p[0]))
+    return apply("sub", shifted, apply("log", total))
 
 
 def _logsumexp(t: Translation, p: list[Any], _k: dict[str, Any]) -> Value:
-    value = t.value(p[0])
-    top = reduce("max", value)
-    total = reduce("sum", apply("exp", apply("sub", value, top)))
+    top, _, _, total = t.exponentials(t.value(p[0]))
     return apply("add", apply("log", total), top)
 
 
@@ -293,7 +308,7 @@ _ROW_OPERATORS: dict[str, Builder] = {
 }
 
 
-def translate_rows(graph: ReferenceGraph, *, one_pass: bool) -> RowProgram:
+def translate_rows(graph: ReferenceGraph, *, one_pass: bool, online: bool = False) -> RowProgram:
     """Return the graph as a row program.
 
     Raises:
@@ -303,7 +318,7 @@ def translate_rows(graph: ReferenceGraph, *, one_pass: bool) -> RowProgram:
     full = max([s for s in tensors if s], key=lambda s: (_element_count(s), len(s)), default=())
     if not full:
         raise RecipeUnsupported("no tensor input")
-    translation = Translation(graph, full, one_pass=one_pass)
+    translation = Translation(graph, full, one_pass=one_pass, online=online)
     for node in graph.nodes:
         translation.translate(node)
     outputs = []

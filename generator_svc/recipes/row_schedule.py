@@ -5,7 +5,7 @@ Knows nothing of code.
 
 from dataclasses import dataclass
 
-from generator_svc.recipes.expression import Apply, Extent, Reduce, Value, cost, level
+from generator_svc.recipes.expression import Apply, Extent, Load, Reduce, Value, cost, level
 from generator_svc.recipes.row_program import RowProgram
 
 
@@ -30,9 +30,30 @@ class RowPass:
             wanted.append(self.keeps)
         return wanted
 
+    def reads(self, outputs: tuple[Value, ...]) -> frozenset[str]:
+        """Return the FULL tensors that the pass reads, of a program with these outputs."""
+        open_values = self.wanted(outputs)
+        seen: set[Value] = {self.available} if self.available is not None else set()
+        found: set[str] = set()
+        while open_values:
+            value = open_values.pop()
+            if value in seen or value.extent in (Extent.SCALAR, Extent.ROW):
+                continue
+            seen.add(value)
+            if isinstance(value, Load) and value.extent is Extent.FULL:
+                found.add(value.name)
+            open_values.extend(value.arguments)
+        return frozenset(found)
 
-def schedule(program: RowProgram, *, keep: bool) -> tuple[RowPass, ...]:
-    """Return the passes in order; with `keep`, the costliest value needed again is kept."""
+
+def schedule(program: RowProgram, *, keep: bool, keep_loads: bool = False) -> tuple[RowPass, ...]:
+    """Return the passes in order.
+
+    Args:
+        program: What is computed.
+        keep: Each pass keeps the costliest value that is needed again.
+        keep_loads: That may be what was only read: for places faster than memory.
+    """
     levels: dict[Value, int] = {}
     reductions = _reductions(program.values)
     depth = max((level(r, levels) for r in reductions), default=0)
@@ -45,8 +66,10 @@ def schedule(program: RowProgram, *, keep: bool) -> tuple[RowPass, ...]:
     passes, available = [], None
     for index, group in enumerate(by_pass):
         later = _element_values(tuple(v for need in needs[index + 1 :] for v in need))
-        here = _element_values(needs[index])
-        chosen = _worth_keeping(here & later, available) if keep else None
+        both = [v for v in _element_values(needs[index]) if v in later]
+        kinds = (Apply, Load) if keep_loads else Apply
+        candidates: list[Value] = [v for v in both if isinstance(v, kinds)]
+        chosen = _worth_keeping(candidates, available) if keep else None
         passes.append(
             RowPass(
                 reductions=group,
@@ -77,21 +100,23 @@ def _reductions(values: tuple[Value, ...]) -> tuple[Reduce, ...]:
     return tuple(found)
 
 
-def _element_values(values: tuple[Value, ...]) -> set[Value]:
-    """Return every FULL operation that is evaluated for each element to get `values`."""
-    found: set[Value] = set()
+def _element_values(values: tuple[Value, ...]) -> dict[Value, None]:
+    """Return every FULL value that is read or computed for each element to get `values`."""
+    found: dict[Value, None] = {}
+    seen: set[Value] = set()
     open_values = list(values)
     while open_values:
         value = open_values.pop()
-        if value in found or isinstance(value, Reduce):
+        if value in seen or isinstance(value, Reduce):
             continue
+        seen.add(value)
         if value.extent is Extent.FULL:
-            found.add(value)
+            found[value] = None
         open_values.extend(value.arguments)
-    return {v for v in found if isinstance(v, Apply)}
+    return found
 
 
-def _worth_keeping(candidates: set[Value], available: Value | None) -> Value | None:
+def _worth_keeping(candidates: list[Value], available: Value | None) -> Value | None:
     if not candidates:
         return None
     best = max(candidates, key=cost)

@@ -32,6 +32,21 @@ DEVICE = DeviceSpec(
     cache_bytes=32 << 20,
 )
 
+CUDA_DEVICE = DeviceSpec(
+    id="cuda:0",
+    language=Language.CUDA,
+    name="any",
+    vendor="NVIDIA",
+    architecture="sm_90",
+    driver_version="1",
+    compute_units=132,
+    sub_group_size=32,
+    max_block=1024,
+    shared_bytes=232448,
+    memory_bytes=140 << 30,
+    cache_bytes=60 << 20,
+)
+
 
 def admission_of(model: nn.Module, inputs: Sequence[torch.Tensor]) -> Admission:
     """Return what recipes need of an admission of `model` on `inputs`."""

@@ -13,6 +13,7 @@ from generator_svc.recipes.graph_reader import read_graph
 from generator_svc.recipes.recipe import Recipe
 from generator_svc.recipes.recipes import choose_recipe
 from kernel_foundry import plan as plans
+from kernel_foundry.domain.language import Language
 from tests.recipes.modules import ROW_MODULES
 from tests.recipes.reference_graph import DEVICE, admission_of
 
@@ -111,7 +112,11 @@ def test_row_recipe_is_right_in_every_style(sycl, name: str) -> None:  # type: i
         model = ROW_MODULES[name](shape[-1])
         if name == "standardise" and shape[-1] == 1:
             continue  # a variance of one element is not a number
-        recipe = choose_recipe(read_graph(admission_of(model, (torch.randn(*shape),))))
+        recipe = choose_recipe(
+            read_graph(admission_of(model, (torch.randn(*shape),))),
+            language=Language.SYCL,
+            device=DEVICE,
+        )
         genome = plain(recipe.family, recipe.genes)
         if who != "item":
             genome = draw(recipe.family, recipe.genes, rng).replaced("who", who)
@@ -133,7 +138,9 @@ def test_product_with_epilogue_is_right_for_odd_sizes(sycl, who: str) -> None:  
             return torch.relu(self.linear(x)) * 0.5
 
     named = Named()
-    recipe = choose_recipe(read_graph(admission_of(named, (x,))))
+    recipe = choose_recipe(
+        read_graph(admission_of(named, (x,))), language=Language.SYCL, device=DEVICE
+    )
     genome = plain(recipe.family, recipe.genes).replaced("who", who)
     _check(sycl, recipe, genome, named, (13, 37))
 
@@ -150,6 +157,10 @@ def test_product_with_columns_is_right_for_odd_sizes(sycl) -> None:  # type: ign
             return torch.tanh(x @ self.right)
 
     model = Product()
-    recipe = choose_recipe(read_graph(admission_of(model, (torch.randn(13, 37),))))
+    recipe = choose_recipe(
+        read_graph(admission_of(model, (torch.randn(13, 37),))),
+        language=Language.SYCL,
+        device=DEVICE,
+    )
     genome = plain(recipe.family, recipe.genes).replaced("who", "vector")
     _check(sycl, recipe, genome, model, (13, 37))

@@ -108,6 +108,7 @@ def test_uncovered_operator_is_named() -> None:
         _propose(admission, _seed(0))
 
 
-def test_other_language_is_refused(admission: Admission) -> None:
-    with pytest.raises(RecipeUnsupported, match="cuda"):
-        propose(admission=admission, selection=_seed(0), language=Language.CUDA, seed=1)
+def test_first_cuda_proposal_is_the_one_that_suits_the_sizes(admission: Admission) -> None:
+    text = propose(admission=admission, selection=_seed(0), language=Language.CUDA, seed=1)
+    assert "who=warp" in text  # 64 columns: no work for a block
+    assert "__shfl_xor_sync" in split(text).device_code

@@ -1,1 +1,6 @@
-"""CUDA kernels of the recipes: vector loads, registers, warp shuffles, register tiles."""
+"""CUDA kernels of the recipes: vector loads, rows in registers, warp shuffles, register tiles."""
+
+from generator_svc.recipes.cuda.matmul_recipe import MatmulRecipe
+from generator_svc.recipes.cuda.row_recipe import RowRecipe
+
+__all__ = ["MatmulRecipe", "RowRecipe"]

@@ -7,6 +7,7 @@ from generator_svc.recipes.matmul_program import PRODUCT, MatmulProgram, transla
 from generator_svc.recipes.row_writer import RowWriter, loaded_tensors
 from generator_svc.recipes.sycl.matmul_text import BODIES, KERNEL, TILE
 from generator_svc.recipes.sycl.spelling import VECTOR_TYPES, SyclText
+from generator_svc.recipes.tune import default_first, dictionary
 from generator_svc.recipes.unsupported import RecipeUnsupported
 
 _EXPECTED = Expectation(
@@ -113,7 +114,7 @@ def _plan(program: MatmulProgram, genome: Genome, tensors: list[str], layout: st
     left, right, who = program.product.left, program.product.right, genome["who"]
     arguments = [*tensors, program.output, "rows", "cols", "depth"]
     if who == "item":
-        tune = {"BLOCK": _default_first(genome["block"], (8, 16, 64))}
+        tune = {"BLOCK": default_first(int(genome["block"]), (8, 16, 64))}
         launch = ["grid = cdiv(rows * cols, BLOCK)", "block = BLOCK"]
     elif who == "tile":
         tune = {"TILE": [TILE, 8]}
@@ -121,9 +122,9 @@ def _plan(program: MatmulProgram, genome: Genome, tensors: list[str], layout: st
         arguments.append("local(2 * TILE * TILE, float32)")
     else:
         tune = {
-            "TM": _default_first(genome["tm"], (1, 2, 4, 8)),
-            "TN": _default_first(genome["tn"], (1, 2, 4)),
-            "SUPER": _default_first(genome["super"], (1, 8, 16)),
+            "TM": default_first(int(genome["tm"]), (1, 2, 4, 8)),
+            "TN": default_first(int(genome["tn"]), (1, 2, 4)),
+            "SUPER": default_first(int(genome["super"]), (1, 8, 16)),
         }
         width = "TN" if layout == "rows" else "TN * 16"
         launch = [
@@ -136,7 +137,7 @@ def _plan(program: MatmulProgram, genome: Genome, tensors: list[str], layout: st
     names = list(dict.fromkeys([*tensors, program.output]))
     lines = [
         genome.comment(),
-        f"TUNE = {tune!r}".replace("'", '"'),
+        f"TUNE = {dictionary(tune)}",
         "",
         f"def launch({', '.join(names)}):",
         f"    depth = {left}.shape[-1]",
@@ -146,7 +147,3 @@ def _plan(program: MatmulProgram, genome: Genome, tensors: list[str], layout: st
         f"    {KERNEL}[grid, block]({', '.join(arguments)})",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _default_first(default: str, values: tuple[int, ...]) -> list[int]:
-    return [int(default), *(v for v in values if v != int(default))]

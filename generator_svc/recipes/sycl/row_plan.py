@@ -3,6 +3,7 @@
 from generator_svc.recipes.genome import Genome
 from generator_svc.recipes.row_program import RowProgram
 from generator_svc.recipes.sycl.row_kernel import KERNEL, RowKernel
+from generator_svc.recipes.tune import default_first, dictionary
 
 _BLOCKS = (256, 128, 512, 64)
 
@@ -13,18 +14,18 @@ def row_plan(program: RowProgram, genome: Genome, kernel: RowKernel) -> str:
     who = genes["who"]
     tune: dict[str, list[int]] = {}
     if who in ("group", "sub_group"):
-        tune["SG"] = _default_first(int(genes["sg"]), (8, 16, 32))
+        tune["SG"] = default_first(int(genes["sg"]), (8, 16, 32))
     if genes["loop"] == "uniform" or who == "vector":
-        tune["UNROLL"] = _default_first(int(genes["unroll"]), (1, 2, 4, 8))
+        tune["UNROLL"] = default_first(int(genes["unroll"]), (1, 2, 4, 8))
     if who == "sub_group":
-        tune["ROWS"] = _default_first(int(genes["rows"]), (1, 2, 4))
+        tune["ROWS"] = default_first(int(genes["rows"]), (1, 2, 4))
     elif who == "group":
         tune["BLOCK"] = list(_BLOCKS)
     elif who == "item":
         tune["BLOCK"] = [16, 1, 64]
     lines = [genome.comment()]
     if tune:
-        lines.append(f"TUNE = {tune!r}".replace("'", '"'))
+        lines.append(f"TUNE = {dictionary(tune)}")
     if genes.get("keep") == "private":
         lines.append(f'CONST = {{"COLS": "{program.full_tensor}.shape[-1]"}}')
     return "\n".join([*lines, "", *_launch(program, who, kernel)]) + "\n"
@@ -51,7 +52,3 @@ def _launch(program: RowProgram, who: str, kernel: RowKernel) -> list[str]:
         arguments.append(f"local({held} * cols, float32)")
     lines.append(f"    {KERNEL}[{grid}, {block}]({', '.join(arguments)})")
     return lines
-
-
-def _default_first(default: int, values: tuple[int, ...]) -> list[int]:
-    return [default, *(v for v in values if v != default)]

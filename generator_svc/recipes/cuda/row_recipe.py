@@ -1,0 +1,44 @@
+"""The CUDA recipe for pointwise chains, row reductions and normalisations."""
+
+from generator_svc.recipes.cuda.flat_kernel import FlatKernel
+from generator_svc.recipes.cuda.row_genes import EXPECTED, FAMILY, normalised, row_genes
+from generator_svc.recipes.cuda.row_kernel import RowKernel
+from generator_svc.recipes.cuda.row_plan import flat_plan, row_plan
+from generator_svc.recipes.genome import Expectation, Gene, Genome
+from generator_svc.recipes.graph_reader import ReferenceGraph
+from generator_svc.recipes.row_program import translate_rows
+
+
+class RowRecipe:
+    """Writes row kernels for one graph.
+
+    Args:
+        graph: The operators.
+
+    Raises:
+        RecipeUnsupported: an operator or shape is not covered.
+    """
+
+    def __init__(self, graph: ReferenceGraph) -> None:
+        self._graph = graph
+        program = translate_rows(graph, one_pass=False)
+        one_pass = translate_rows(graph, one_pass=True, online=True)
+        self._longest = program.longest_row(graph)
+        self.family: str = FAMILY
+        self.genes: tuple[Gene, ...] = row_genes(program, one_pass, self._longest)
+        self.expected: Expectation = EXPECTED
+
+    def normalised(self, genome: Genome) -> Genome:
+        """Return `genome` without choices that make no difference or cannot be."""
+        return normalised(genome, self.genes, self._longest)
+
+    def write(self, genome: Genome) -> tuple[str, str]:
+        """Return (device code, plan)."""
+        is_joined = dict(genome.genes).get("moments") == "one_pass"
+        program = translate_rows(self._graph, one_pass=is_joined, online=is_joined)
+        if genome["who"] == "flat":
+            flat = FlatKernel(program, genome)
+            text = flat.text()
+            return text, flat_plan(program, genome, flat.tensors, tail=flat.has_tail)
+        kernel = RowKernel(program, genome)
+        return kernel.text(), row_plan(program, genome, kernel.tensors)

@@ -1,0 +1,89 @@
+"""CUDA candidates of recipes, bound to sizes as the evaluator would, with no device."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from generator_svc.recipes.genome import Genome
+from generator_svc.recipes.graph_reader import read_graph
+from generator_svc.recipes.recipe import Recipe
+from generator_svc.recipes.recipes import choose_recipe
+from kernel_foundry import plan as plans
+from kernel_foundry.domain.language import Language
+from tests.recipes.reference_graph import CUDA_DEVICE, admission_of
+
+LIMITS = plans.DeviceLimits(
+    compute_units=CUDA_DEVICE.compute_units,
+    sub_group_size=CUDA_DEVICE.sub_group_size,
+    shared_bytes=CUDA_DEVICE.shared_bytes,
+    max_block=CUDA_DEVICE.max_block,
+    memory_bytes=CUDA_DEVICE.memory_bytes,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundCandidate:
+    """A candidate for one workload in its default configuration."""
+
+    device_code: str
+    macros: Mapping[str, plans.TuneValue]
+    kernels: tuple[str, ...]
+    sequence: plans.LaunchSequence
+    tensors: Mapping[str, torch.Tensor]
+
+    def unit(self, prelude: str) -> str:
+        """Return the text to compile."""
+        return plans.translation_unit(self.device_code, self.macros, prelude, "cuda")
+
+
+def cuda_recipe(model: nn.Module, inputs: tuple[torch.Tensor, ...]) -> Recipe:
+    """Return the recipe for `model`."""
+    graph = read_graph(admission_of(model, inputs))
+    return choose_recipe(graph, language=Language.CUDA, device=CUDA_DEVICE)
+
+
+def bind(
+    recipe: Recipe, genome: Genome, model: nn.Module, inputs: tuple[torch.Tensor, ...]
+) -> BoundCandidate:
+    """Return the candidate of `genome`, bound to the sizes of `inputs`."""
+    code, plan_text = recipe.write(recipe.normalised(genome))
+    plan = plans.parse(plan_text)
+    tensors = _tensors(model, inputs)
+    names = plans.NameTable(
+        tensors=tuple(
+            plans.TensorName(
+                name=name,
+                dtype="float32",
+                shape=tuple(value.shape),
+                role="output" if name == "out" else "input",
+                path="",
+            )
+            for name, value in tensors.items()
+        )
+    )
+    configuration = plans.default_configuration(plan)
+    assert plans.is_meant(plan, configuration), genome.comment()
+    macros = {**configuration, **plans.constants(plan, names, configuration, LIMITS)}
+    signatures = plans.kernels(code, "cuda", macros)
+    sequence = plans.bind(
+        plan, signatures, names=names, configuration=configuration, device=LIMITS, language="cuda"
+    )
+    return BoundCandidate(
+        device_code=code,
+        macros=macros,
+        kernels=tuple(s.name for s in signatures),
+        sequence=sequence,
+        tensors=tensors,
+    )
+
+
+def _tensors(model: nn.Module, inputs: tuple[torch.Tensor, ...]) -> dict[str, torch.Tensor]:
+    import inspect
+
+    names = inspect.signature(model.forward).parameters
+    with torch.no_grad():
+        out = torch.full_like(model(*inputs), float("nan"))
+    parameters = {p.replace(".", "_"): v.detach() for p, v in model.named_parameters()}
+    return {**dict(zip(names, inputs, strict=True)), **parameters, "out": out}
