@@ -20,3 +20,10 @@ def refusal(message: str, hint: str = "", line: int | None = None) -> Finding:
 def short(name: str) -> str:
     """Return a candidate's own word, fit for a message."""
     return name if len(name) <= _SHORT else f"{name[:_SHORT]}…"
+
+
+def remark(severity: Severity, message: str, hint: str, line: int | None) -> Finding:
+    """Return the finding of something that is allowed and worth telling."""
+    return Finding(
+        kind=FindingKind.POLICY, severity=severity, message=message, line=line, hint=hint
+    )

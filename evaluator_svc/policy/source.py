@@ -34,12 +34,22 @@ _HEADERS: Final[dict[Language, frozenset[str]]] = {
 }
 _HEADER_FOLDERS: Final[dict[Language, tuple[str, ...]]] = {
     Language.SYCL: ("sycl/",),
-    Language.CUDA: ("cooperative_groups/", "crt/", "cub/", "cuda/", "thrust/"),
+    Language.CUDA: (
+        "cooperative_groups/",
+        "crt/",
+        "cub/",
+        "cuda/",
+        "cute/",
+        "cutlass/",
+        "nv/",
+        "thrust/",
+    ),
 }
 """Folders all of whose headers may be included."""
 _ALLOWED_HEADERS: Final[dict[Language, str]] = {
     Language.SYCL: "sycl/… and standard headers such as cmath, cstdint, limits, array",
-    Language.CUDA: "cub/…, cuda/std/…, cuda_fp16.h, mma.h and standard headers such as cstdint",
+    Language.CUDA: "cub/…, cuda/std/…, cute/…, cutlass/…, cuda_fp16.h, mma.h and standard headers "
+    "such as cstdint",
 }
 
 _DIRECTIVE: Final = re.compile(r"^[ \t\v\f]*#[ \t\v\f]*(\w+)([^\n]*)$", re.M)
@@ -56,6 +66,7 @@ _PRAGMA: Final = re.compile(
     r"once|ivdep|nounroll|unroll(?:\s*\(\s*\w+\s*\)|\s+\w+)?"
     r"|(?:clang|GCC)\s+(?:loop|unroll|ivdep|fp)\b[\w\s(),]*"
     r"|STDC\s+FP_CONTRACT\s+\w+"
+    r"|nv_diag_(?:suppress|default)\s+[\w ,]+"
 )
 
 _LOOSE_SPLICE: Final = re.compile(r"\\[ \t\v\f]+[\r\n]")

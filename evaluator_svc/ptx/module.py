@@ -8,6 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+OWN_FILE: Final = "candidate.cu"
+"""Name that a candidate's lines are compiled under."""
+
 LABEL: Final = "(label)"
 """Opcode of a label in a function's body; its operand is the name."""
 
@@ -126,7 +129,7 @@ def address_of(operand: str) -> Address | None:
 
 def type_bytes(name: str) -> int:
     """Return the size of a fundamental type such as f32, b16x2; 4 for those not known."""
-    match = re.fullmatch(r"[a-z]+(\d+)(x\d+)?", name)
+    match = re.fullmatch(r"[a-z]+(\d{1,4})(x\d{1,4})?", name)
     if match is None:
         return 4
     count = int(match[2][1:]) if match[2] else 1
@@ -144,6 +147,8 @@ class Variable:
     """0: not told, as for dynamic shared memory."""
     is_extern: bool = False
     is_managed: bool = False
+    references: tuple[str, ...] = ()
+    """Names in what it starts with: variables whose addresses it holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +160,8 @@ class Function:
     is_declaration: bool
     """Named but not defined."""
     parameters: tuple[str, ...] = ()
+    returned: tuple[str, ...] = ()
+    """Names of what it gives back."""
     body: tuple[Instruction, ...] = ()
     variables: Mapping[str, Variable]
     """Its own, by name."""
@@ -180,6 +187,15 @@ class Module:
             for instruction in function.body:
                 if instruction.opcode != LABEL:
                     yield function, instruction
+
+    def source_line(self, location: Location | None) -> int | None:
+        """Return the line of the candidate that a place belongs to; None: it is elsewhere."""
+        while location is not None:
+            name = self.files.get(location.file, "").rpartition("/")[2]
+            if name == OWN_FILE and location.line > 0:
+                return location.line
+            location = location.caller
+        return None
 
     def variable(self, function: Function, name: str) -> Variable | None:
         """Return what a name stands for inside a function."""

@@ -17,6 +17,7 @@ from evaluator_svc.ptx.module import (
     Location,
     Module,
     Variable,
+    names_in,
     type_bytes,
 )
 
@@ -40,9 +41,10 @@ _STATEMENT: Final = re.compile(
     re.VERBOSE,
 )
 _LOC: Final = re.compile(
-    r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:.*\binlined_at\s+(\d+)\s+(\d+)\s+(\d+))?"
+    r"\.loc\s+(\d{1,9})\s+(\d{1,9})\s+(\d{1,9})"
+    r"(?:.*\binlined_at\s+(\d{1,9})\s+(\d{1,9})\s+(\d{1,9}))?"
 )
-_FILE: Final = re.compile(r'\.file\s+(\d+)\s+"([^"\n]*)"')
+_FILE: Final = re.compile(r'\.file\s+(\d{1,9})\s+"([^"\n]*)"')
 _HEADER: Final = re.compile(
     r"(?P<linkage>(?:\.\w+\s+)*)\.(?P<kind>entry|func)(?:\s*\.attribute\s*\([^()]*\))?"
     r"\s*(?:\((?P<returned>[^()]*)\))?\s*(?P<name>[A-Za-z_$%][\w$]*)\s*"
@@ -55,8 +57,9 @@ _VARIABLE: Final = re.compile(
     r"\s*\.(?P<type>[a-z]\w*)\s+(?P<rest>.+)",
     re.DOTALL,
 )
-_DECLARATOR: Final = re.compile(r"\s*([A-Za-z_$%][\w$]*)\s*((?:\[\s*\w*\s*\]\s*)*)(<\d+>)?")
+_DECLARATOR: Final = re.compile(r"\s*([A-Za-z_$%][\w$]*)\s*((?:\[\s*\w*\s*\]\s*)*)(<\d{1,9}>)?")
 _REGISTER: Final = re.compile(r"\.reg\s+(?:\.v[24]\s+)?\.\w+\s+(.+)", re.DOTALL)
+_STRING: Final = re.compile(r'"[^"]*"')
 _WORD: Final = re.compile(r"(?<![\w$%.])[A-Za-z_$%][\w$%]*")
 
 
@@ -228,12 +231,12 @@ class _Builder:
         match = _HEADER.match(header)
         if self.current is not None or match is None:
             raise PtxError("a function's header cannot be read")
-        parameters = (_PARAMETER.search(p) for p in split_operands(match["parameters"] or ""))
         function = Function(
             name=match["name"],
             is_kernel=match["kind"] == "entry",
             is_declaration=end == ";",
-            parameters=tuple(p[1] for p in parameters if p is not None),
+            parameters=_parameter_names(match["parameters"] or ""),
+            returned=_parameter_names(match["returned"] or ""),
             variables={},
         )
         if end == ";":
@@ -337,13 +340,18 @@ class _Builder:
         )
 
 
+def _parameter_names(text: str) -> tuple[str, ...]:
+    found = (_PARAMETER.search(part) for part in split_operands(text))
+    return tuple(match[1] for match in found if match is not None)
+
+
 def _variables(match: re.Match[str]) -> Iterator[Variable]:
     for part in split_operands(match["rest"]):
         declarator = _DECLARATOR.match(part)
         if declarator is None:
             raise PtxError("a variable's declaration cannot be read")
         size = type_bytes(match["type"])
-        for length in re.findall(r"\[\s*(\d*)\s*\]", declarator[2]):
+        for length in re.findall(r"\[\s*(\d{0,18})\s*\]", declarator[2]):
             size *= int(length or 0)
         yield Variable(
             name=declarator[1],
@@ -351,4 +359,5 @@ def _variables(match: re.Match[str]) -> Iterator[Variable]:
             size_bytes=size,
             is_extern=".extern" in match["linkage"],
             is_managed=".managed" in match["attributes"],
+            references=names_in(_STRING.sub(" ", part[declarator.end() :])),
         )

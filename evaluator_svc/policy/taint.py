@@ -1,0 +1,126 @@
+"""Which variables an address may be of, followed through a PTX module.
+
+Errs on the side of too many: whatever is computed from a variable's address may be that variable's
+address, and what was stored may be what is loaded. Knows nothing of what is refused.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from evaluator_svc.ptx import Function, Instruction, Module
+from evaluator_svc.ptx.module import LABEL, address_of, names_in
+
+_WRITERS: Final = frozenset({"st", "red", "atom", "cp", "stmatrix", "multimem", "wmma", "tcgen05"})
+_MEMORY: Final = ("", "(memory)")
+_NOTHING: Final[frozenset[str]] = frozenset()
+
+_Key = tuple[str, str]
+"""Function and register or parameter."""
+
+
+class Addresses:
+    """What every register of a module may be the address of.
+
+    Args:
+        module: Where they are.
+        variables: Names of the variables that are followed.
+    """
+
+    def __init__(self, module: Module, variables: frozenset[str]) -> None:
+        self._module = module
+        self._variables = variables & frozenset(_mentioned(module))
+        self._held: dict[_Key, frozenset[str]] = {}
+        held = (name for v in module.variables.values() for name in v.references)
+        self._add(_MEMORY, variables.intersection(held))
+        while self._variables and self._changes():
+            pass
+
+    def written(self, function: Function, instruction: Instruction) -> frozenset[str]:
+        """Return the variables that an instruction may write to."""
+        if not self._variables or instruction.opcode not in _WRITERS:
+            return _NOTHING
+        if "load" in instruction.parts:
+            return _NOTHING
+        target = next((o for o in instruction.operands if o.startswith("[")), "")
+        return self._of(function, target)
+
+    def _changes(self) -> bool:
+        """Follow every instruction once; return whether anything was learnt."""
+        has_changed = False
+        for function, instruction in self._module.instructions():
+            for key, names in self._effects(function, instruction):
+                has_changed |= self._add(key, names)
+        return has_changed
+
+    def _add(self, key: _Key, names: frozenset[str]) -> bool:
+        held = self._held.get(key, _NOTHING)
+        if names <= held:
+            return False
+        self._held[key] = held | names
+        return True
+
+    def _effects(
+        self, function: Function, instruction: Instruction
+    ) -> Iterator[tuple[_Key, frozenset[str]]]:
+        opcode, operands = instruction.opcode, instruction.operands
+        if opcode == LABEL or not operands:
+            return
+        if opcode == "call":
+            yield from self._call(function, instruction)
+        elif opcode == "atom":
+            yield _MEMORY, self._any(function, operands[2:])
+            for name in instruction.results:
+                yield (function.name, name), self._held.get(_MEMORY, _NOTHING)
+        elif opcode in _WRITERS:
+            value = self._any(function, operands[1:])
+            address = address_of(operands[0])
+            is_parameter = "param" in instruction.parts and address is not None
+            yield (function.name, address.base) if is_parameter and address else _MEMORY, value
+        else:
+            if opcode in ("ld", "ldu"):
+                found = self._held.get(_MEMORY, _NOTHING)
+                if "param" in instruction.parts:
+                    found |= self._any(function, operands[1:])
+            else:
+                found = self._any(function, instruction.inputs)
+            for name in instruction.results:
+                yield (function.name, name), found
+
+    def _call(self, function: Function, call: Instruction) -> Iterator[tuple[_Key, frozenset[str]]]:
+        lists = [o for o in call.operands if o.startswith("(")]
+        callee = next((f for o in call.operands if (f := self._module.functions.get(o))), None)
+        if callee is None:
+            # A jump to an address: whatever is passed may be stored anywhere.
+            yield _MEMORY, self._any(function, call.operands)
+            return
+        given = names_in(lists[-1]) if call.operands[-1].startswith("(") else ()
+        for parameter, name in zip(callee.parameters, given, strict=False):
+            yield (callee.name, parameter), self._held.get((function.name, name), _NOTHING)
+        if call.operands[0].startswith("("):
+            for name, returned in zip(names_in(lists[0]), callee.returned, strict=False):
+                found = self._held.get((callee.name, returned), _NOTHING)
+                yield (function.name, name), found
+
+    def _any(self, function: Function, operands: tuple[str, ...]) -> frozenset[str]:
+        found: frozenset[str] = _NOTHING
+        for operand in operands:
+            found |= self._of(function, operand)
+        return found
+
+    def _of(self, function: Function, operand: str) -> frozenset[str]:
+        found: frozenset[str] = _NOTHING
+        for name in names_in(operand):
+            if name in self._variables:
+                found |= {name}
+            found |= self._held.get((function.name, name), _NOTHING)
+        return found
+
+
+def _mentioned(module: Module) -> Iterator[str]:
+    """Iterate over all names but registers that instructions and variables hold."""
+    for variable in module.variables.values():
+        yield from variable.references
+    for _, instruction in module.instructions():
+        for operand in instruction.operands:
+            if "%" not in operand:
+                yield from names_in(operand)
