@@ -127,8 +127,9 @@ def _replay(graph: torch.cuda.CUDAGraph, held: Any) -> Callable[[], Any]:
 
 
 def _failed(name: str, error: Exception) -> BaselineFailedError:
-    first = str(error).strip().partition("\n")[0]
-    return BaselineFailedError(f"{name}: {type(error).__name__}: {first}")
+    # The first line of dynamo's errors names the backend, the second what it said.
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return BaselineFailedError(f"{name}: {type(error).__name__}: {' '.join(lines[:2])}")
 
 
 def _call(model: Callable[..., Any], values: Sequence[Any]) -> Callable[[], Any]:

@@ -15,13 +15,15 @@ class BufferPool:
 
     Args:
         memory: Where they are made.
-        limit_bytes: Most that is kept idle; the oldest are closed first.
+        limit_bytes: Most that is kept idle; the oldest are closed first. When new regions are
+            made, those in use count too.
     """
 
     def __init__(self, memory: JudgeMemory, limit_bytes: int) -> None:
         self._memory = memory
         self._limit_bytes = limit_bytes
         self._free: list[SharedRegion] = []
+        self._used_bytes = 0
 
     def take(self, size_bytes: int, *, count: int) -> list[SharedRegion]:
         """Return regions of exactly `size_bytes`; their content is unspecified.
@@ -38,11 +40,19 @@ class BufferPool:
         return taken
 
     def _take(self, size_bytes: int) -> SharedRegion:
+        region = self._idle(size_bytes) or self._make(size_bytes)
+        self._used_bytes += size_bytes
+        return region
+
+    def _idle(self, size_bytes: int) -> SharedRegion | None:
         for index, region in enumerate(self._free):
             if region.size_bytes == size_bytes:
                 return self._free.pop(index)
+        return None
+
+    def _make(self, size_bytes: int) -> SharedRegion:
         # The idle ones are of other sizes, and a large draw needs their room.
-        self._shrink(self._limit_bytes - size_bytes)
+        self._shrink(self._limit_bytes - self._used_bytes - size_bytes)
         try:
             return self._memory.share(size_bytes)
         except DriverError:
@@ -56,6 +66,7 @@ class BufferPool:
 
     def give(self, regions: Sequence[SharedRegion]) -> None:
         """Take regions back. No living process but this one may hold them."""
+        self._used_bytes -= sum(region.size_bytes for region in regions)
         self._free += regions
         self._shrink(self._limit_bytes)
 
@@ -64,5 +75,7 @@ class BufferPool:
         self._shrink(0)
 
     def _shrink(self, limit_bytes: int) -> None:
-        while self._free and sum(region.size_bytes for region in self._free) > limit_bytes:
+        idle_bytes = sum(region.size_bytes for region in self._free)
+        while self._free and idle_bytes > limit_bytes:
+            idle_bytes -= self._free[0].size_bytes
             self._free.pop(0).close()

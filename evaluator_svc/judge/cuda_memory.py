@@ -5,8 +5,10 @@ device's own, so that their work is ordered and timed by the same events. Shared
 CUDA IPC handles. Imports no CUDA library before a device is opened. Knows nothing of tasks.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import torch
 
@@ -15,43 +17,15 @@ from kernel_foundry.errors import BackendUnavailableError
 from kernel_foundry_native import DriverUnavailableError, device_kind
 from kernel_foundry_native import _core as native
 
+if TYPE_CHECKING:
+    from kernel_foundry_native._cuda import Device, SharedMemory
+
 _IDLE_SHARE: Final = 0.6
 """Of the device's memory: a large task's regions are worth keeping, and the judge gives idle
 ones back before it makes others."""
 
-_BLOCK_BYTES: Final = 2 << 20
-"""The driver maps memory in blocks of this size, and an IPC handle opens whole blocks: a smaller
-region would share its block with other memory of this process."""
-
 _TORCH_KEEPS_SHARE: Final = 0.02
 """Share of the device's memory that torch may keep while it does not use it."""
-
-
-class CudaRegion:
-    """Shared device memory of the size that was asked for, in blocks of its own.
-
-    Args:
-        memory: As the native device made it.
-        size_bytes: As asked for.
-    """
-
-    def __init__(self, memory: Any, size_bytes: int) -> None:
-        self._memory = memory
-        self.size_bytes = size_bytes
-
-    @property
-    def address(self) -> int:
-        """Of the first byte; the same on the device and here."""
-        return int(self._memory.address)
-
-    @property
-    def handle(self) -> bytes:
-        """What another process opens it with."""
-        return bytes(self._memory.handle)
-
-    def close(self) -> None:
-        """Give it back to the driver."""
-        self._memory.close()
 
 
 class CudaMemory:
@@ -68,9 +42,9 @@ class CudaMemory:
     has_graphs = True
     idle_share = _IDLE_SHARE
 
-    def __init__(self, device: Any, torch_device: torch.device) -> None:
+    def __init__(self, device: Device, torch_device: torch.device) -> None:
         self.torch_device = torch_device
-        self.total_bytes = int(device.memory_bytes)
+        self.total_bytes: int = device.memory_bytes
         self._device = device
         self.options_type: type[native.MeasureOptions] = device_kind("cuda").MeasureOptions
         torch.cuda.set_device(torch_device)
@@ -102,11 +76,10 @@ class CudaMemory:
             raise BackendUnavailableError(str(error), device=f"cuda:{index}") from error
         return cls(device, torch.device("cuda", index))
 
-    def share(self, size_bytes: int) -> CudaRegion:
+    def share(self, size_bytes: int) -> SharedMemory:
         """Return memory that a runner can open; its content is unspecified."""
-        whole_blocks = -(-max(size_bytes, 1) // _BLOCK_BYTES) * _BLOCK_BYTES
         self.trim()
-        return CudaRegion(self._device.create_shared(whole_blocks), size_bytes)
+        return self._device.create_shared(size_bytes)
 
     def passes(self, regions: Sequence[Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
         """Return the regions' handles in hexadecimal."""
@@ -129,21 +102,17 @@ class CudaMemory:
 
     def same_bytes(self, a: int, b: int, size_bytes: int) -> bool:
         """Compare two ranges."""
-        return not size_bytes or bool(self._device.same_bytes(a, b, size_bytes))
+        return not size_bytes or self._device.same_bytes(a, b, size_bytes)
 
     def compare(self, **arguments: Any) -> native.Comparison:
         """Compare two tensors by address."""
-        comparison: native.Comparison = self._device.compare(**arguments)
-        return comparison
+        return self._device.compare(**arguments)
 
     def measure(
         self, call: Callable[[int], object], options: native.MeasureOptions, *, flush_bytes: int
     ) -> native.Measurement:
         """Measure what `call` puts on the stream, by events around it."""
-        measurement: native.Measurement = self._device.measure_callable(
-            call, options, flush_bytes=flush_bytes
-        )
-        return measurement
+        return self._device.measure_callable(call, options, flush_bytes=flush_bytes)
 
     def synchronize(self) -> None:
         """Wait for the device."""

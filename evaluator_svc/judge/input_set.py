@@ -81,6 +81,9 @@ class InputSet:
         seed_all(self.seed if random_seed is None else random_seed)
         with self.module.user_code("forward()"), torch.no_grad(), self._unchanged(tensors):
             outputs = list(flatten_outputs(model(*values)))
+            if self.module.device.type == "cuda":
+                # A fault on the device shows when it is waited for, and is the reference's.
+                torch.cuda.synchronize(self.module.device)
         return tuple(output.detach().contiguous() for output in outputs)
 
     def callable_model(self) -> tuple[nn.Module, list[Any]]:

@@ -213,10 +213,11 @@ class Judge:
 
     def is_sound(self) -> bool:
         """Return False when the device's context is lost, as after a fault of the reference."""
-        try:
-            self._memory.synchronize()
-        except RuntimeError:
-            return False
+        if "_memory" in vars(self):
+            try:
+                self._memory.synchronize()
+            except RuntimeError:
+                return False
         return True
 
     def _draw(self, handle: int) -> SharedDraw:

@@ -1,18 +1,27 @@
-"""A real judge on a device that nobody runs anything on."""
+"""Real judges, one for each kind of memory; nobody runs anything on their devices."""
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
 from evaluator_svc.judge import Judge
 from kernel_foundry.domain.task import Task
-from tests.judge.judge_tasks import DEVICE, TOLERANCE, RunnerSide
+from tests.judge.judge_tasks import DEVICE, EACH_MEMORY, TOLERANCE, RunnerSide
+
+_KINDS = {
+    "host": DEVICE,
+    "host large": replace(DEVICE, memory_bytes=1),
+    "cuda": replace(DEVICE, id="cuda:0"),
+    "cuda large": replace(DEVICE, id="cuda:0", memory_bytes=1),
+}
+"""On a device that tells of one byte every workload is large: no copies are kept."""
 
 
-@pytest.fixture(scope="session")
-def judge() -> Judge:
-    return Judge(DEVICE, threads=len(os.sched_getaffinity(0)))
+@pytest.fixture(scope="session", params=EACH_MEMORY)
+def judge(request: pytest.FixtureRequest) -> Judge:
+    return Judge(_KINDS[request.param], threads=len(os.sched_getaffinity(0)))
 
 
 @pytest.fixture
@@ -24,7 +33,7 @@ def drawn(judge: Judge) -> Iterator[Callable[..., RunnerSide]]:
         tolerance = task.tolerance or TOLERANCE
         message, descriptors = judge.draw(task, task.workloads[0].name, tolerance, seeds)
         handles.append(message.draw)
-        return RunnerSide(message, descriptors)
+        return RunnerSide(judge, message, descriptors)
 
     yield draw
     for handle in handles:

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 
+import pytest
 import torch
 
 from evaluator_svc.exchange import Draw
+from evaluator_svc.judge import Judge
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Size, Task, Tolerance, Workload
@@ -32,22 +34,38 @@ PEAKS = Peaks(
     launch_ns=1e4,
 )
 
+EACH_MEMORY = ("host", pytest.param("cuda", marks=pytest.mark.gpu))
+"""Kinds of judges, see the fixture `judge`."""
+
+EACH_MEMORY_AND_SIZE = (
+    *EACH_MEMORY,
+    "host large",
+    pytest.param("cuda large", marks=pytest.mark.gpu),
+)
+
 TOLERANCE = Tolerance(rtol=5e-5, atol=5e-5)
 
 
 class RunnerSide:
-    """A draw as its runner sees it: descriptors and offsets, nothing else."""
+    """A draw as its runner sees it: shared bytes and offsets, nothing else.
 
-    def __init__(self, draw: Draw, descriptors: list[int]) -> None:
+    CUDA opens a handle in another process only, so there the judge's own regions are looked at.
+    """
+
+    def __init__(self, judge: Judge, draw: Draw, descriptors: tuple[int, ...]) -> None:
         self.draw = draw
-        self._buffers = [native.SharedBuffer.open(fd, draw.size_bytes) for fd in descriptors]
+        if draw.handles:
+            regions = judge._draws[draw.draw].regions
+            self.whole = [judge._memory.bytes_of(r, 0, draw.size_bytes) for r in regions]
+        else:
+            buffers = [native.SharedBuffer.open(fd, draw.size_bytes) for fd in descriptors]
+            self.whole = [torch.frombuffer(buffer, dtype=torch.uint8) for buffer in buffers]
 
     def tensor(self, name: str, *, seed: int, slot: int = 0) -> torch.Tensor:
         """Return a view of a named tensor."""
         place = next(s for s in self.draw.slots if s.name == name)
-        whole = torch.frombuffer(self._buffers[seed], dtype=torch.uint8)
         start = place.offsets[slot]
-        part = whole[start : start + place.size_bytes]
+        part = self.whole[seed][start : start + place.size_bytes]
         return part.view(getattr(torch, place.dtype)).view(place.shape)
 
     def run(self, kernel: Callable[..., torch.Tensor], *inputs: str, output: str = "out") -> None:

@@ -1,5 +1,6 @@
 """Admission: real references are admitted with their facts, hopeless ones refused with a reason."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,7 +51,8 @@ def test_an_example_is_admitted_with_names_graph_and_baselines(
     assert f"aten.{operator}" in [node.op for node in timed.graph]
     placeholders = {node.name for node in timed.graph if node.op == "placeholder"}
     assert placeholders == names - {"out"}
-    assert [baseline.name for baseline in timed.baselines] == ["eager", "torch.compile"]
+    graphs = ["cuda_graph"] if admission.device.id.startswith("cuda") else []
+    assert [b.name for b in timed.baselines] == ["eager", "torch.compile", *graphs]
     assert all(baseline.timing.median_ns > 0 for baseline in timed.baselines)
     assert held_out.baselines == ()
     assert any(fact.value.endswith("s to compile") for fact in judge.facts().facts)
@@ -88,7 +90,7 @@ def test_names_of_parameters_buffers_and_scalars(judge: Judge) -> None:
     judge.release(message.draw)
     prepared = judge._prepared[task.digest, task.workloads[0].name]
 
-    assert len(descriptors) == 1
+    assert len(descriptors) + len(message.handles) == 1
     assert [(t.name, t.role.value, t.path) for t in prepared.tensors] == [
         ("image", "input", ""),
         ("conv1_weight", "parameter", "conv1.weight"),
@@ -190,7 +192,7 @@ def test_a_task_that_does_not_fit_the_memory_is_refused_without_allocating(
 
     assert len(admission.refusals) == 1
     assert "does not fit the memory" in admission.refusals[0]
-    assert admission.device == DEVICE
+    assert admission.device.memory_bytes == DEVICE.memory_bytes
 
 
 @pytest.mark.slow
@@ -269,3 +271,24 @@ def test_a_bfloat16_task_is_compared_with_float32_mathematics(judge: Judge) -> N
     assert [s.dtype for s in message.slots] == ["bfloat16", "bfloat16"]
     exact = torch.softmax(drawn.inputs[0].float(), -1).bfloat16()
     assert torch.equal(drawn.expected()[0], exact)
+
+
+@pytest.fixture
+def broken_compiler() -> Iterator[None]:
+    config = pytest.importorskip("torch._inductor.config")
+    torch._dynamo.reset()
+    with config.patch({"cpp.cxx": ("/nowhere/g++",), "fx_graph_cache": False}):
+        yield
+    torch._dynamo.reset()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("judge", ["host"], indirect=True)
+@pytest.mark.usefixtures("broken_compiler")
+def test_a_torch_compile_that_fails_is_a_warning(judge: Judge) -> None:
+    task = make_task("def forward(self, x):\n    return torch.tanh(x) * 0.123 + x.cos()")
+    admission = judge.admit(task, PEAKS)
+
+    assert admission.admitted
+    assert any(warning.startswith("torch.compile: ") for warning in admission.warnings)
+    assert [b.name for b in admission.workloads[0].baselines] == ["eager"]

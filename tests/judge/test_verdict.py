@@ -9,9 +9,11 @@ from evaluator_svc.exchange import OUTPUT_SLOTS, KeptOutput, Verdict
 from evaluator_svc.judge import Judge
 from kernel_foundry.domain.finding import FindingKind, Severity
 from kernel_foundry.domain.task import Task
-from tests.judge.judge_tasks import SCALED, SOFTMAX, RunnerSide, make_task
+from tests.judge.judge_tasks import EACH_MEMORY_AND_SIZE, SCALED, SOFTMAX, RunnerSide, make_task
 
 Drawn = Callable[..., RunnerSide]
+
+pytestmark = pytest.mark.parametrize("judge", EACH_MEMORY_AND_SIZE, indirect=True)
 
 
 def right(x: torch.Tensor) -> torch.Tensor:
@@ -218,3 +220,15 @@ def test_the_same_seed_draws_the_same_and_another_something_else(
     assert bool((weight != 1).all())
     assert bool(((weight >= 0.5) & (weight <= 1.5)).all())
     assert bool((bias != 0).all())
+
+
+def test_a_run_without_kernels_that_is_right_is_a_decoy(judge: Judge, drawn: Drawn) -> None:
+    runner = drawn(make_task(SOFTMAX))
+    handle = runner.draw.draw
+    assert not judge.verify_decoy(handle)
+
+    for seed in range(3):
+        assert not judge.verify_decoy(handle)
+        runner.tensor("out", seed=seed, slot=0).copy_(right(runner.tensor("x", seed=seed)))
+
+    assert judge.verify_decoy(handle)

@@ -1,0 +1,140 @@
+"""Workloads too large for copies: drawn again from their seeds, with the same verdicts."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from evaluator_svc.judge import Judge, tolerance
+from evaluator_svc.judge.buffer_pool import BufferPool
+from evaluator_svc.judge.compare import expect, group_scale
+from evaluator_svc.judge.host_memory import HostMemory
+from evaluator_svc.judge.judge_memory import open_memory
+from evaluator_svc.judge.memory import KEPT_SHARE, memory_refusal, needed_bytes
+from kernel_foundry.domain.admission import NamedTensor, TensorRole
+from kernel_foundry.domain.task import Task, Workload
+from tests.judge.judge_tasks import DEVICE, PEAKS, SOFTMAX, TOLERANCE, make_task
+
+FLOATS = 4096 * 393_216
+H200_BYTES = 150_110_011_392
+
+
+def named(role: TensorRole, *shape: int) -> NamedTensor:
+    return NamedTensor(name=role.value, role=role, dtype="float32", shape=shape)
+
+
+def test_needed_bytes_are_counted_in_sets() -> None:
+    tensors = (named(TensorRole.INPUT, 1000), named(TensorRole.OUTPUT, 10))
+    shared = 3 * (4000 + 3 * 40)
+
+    assert needed_bytes(tensors, is_large=False) == shared + 4 * (4000 + 40)
+    assert needed_bytes(tensors, is_large=True) == shared + 3 * (4000 + 40)
+
+
+def test_the_relu_of_1_6_billion_floats_fits_an_h200() -> None:
+    tensors = (named(TensorRole.INPUT, FLOATS), named(TensorRole.OUTPUT, FLOATS))
+
+    assert needed_bytes(tensors, is_large=False) > KEPT_SHARE * H200_BYTES
+    assert memory_refusal(needed_bytes(tensors, is_large=True), H200_BYTES) is None
+
+
+def between(task: Task) -> Judge:
+    """Return a judge whose device has memory for `task`, but not for copies."""
+    rows, cols = (size.value for size in task.workloads[0].sizes)
+    elements = rows * cols
+    tensors = (named(TensorRole.INPUT, elements), named(TensorRole.OUTPUT, elements))
+    memory_bytes = math.ceil(1.2 * needed_bytes(tensors, is_large=True))
+    return Judge(replace(DEVICE, memory_bytes=memory_bytes), threads=1)
+
+
+@pytest.mark.slow
+def test_a_large_workload_is_admitted_like_a_small_one() -> None:
+    task = make_task(SOFTMAX)
+    admission = between(task).admit(task, PEAKS)
+    usual = Judge(DEVICE, threads=1).admit(task, PEAKS)
+
+    assert (admission.refusals, admission.warnings) == ((), ())
+    assert admission.tolerance == usual.tolerance
+    assert admission.workloads[0].graph == usual.workloads[0].graph
+    assert [b.name for b in admission.workloads[0].baselines] == ["eager", "torch.compile"]
+
+
+def test_inputs_that_a_seed_does_not_decide_cannot_be_large() -> None:
+    clock = "__import__('time').time_ns()"
+    inputs = f"[torch.randn(rows, cols, generator=torch.Generator().manual_seed({clock}))]"
+    task = make_task(SOFTMAX, inputs=inputs)
+    judge = between(task)
+
+    refusals = judge.admit(task, PEAKS).refusals
+
+    assert any("other values under the same seed" in refusal for refusal in refusals)
+
+
+@pytest.mark.parametrize("judge", ["host large"], indirect=True)
+def test_only_one_seed_is_held(judge: Judge) -> None:
+    task = make_task(SOFTMAX)
+    message, _ = judge.draw(task, task.workloads[0].name, TOLERANCE, (1, 2, 3))
+    draw = judge._draws[message.draw]
+    judge.verify(message.draw)
+
+    assert len(draw._sets) == len(draw._expected) == 1
+    assert len(draw.timed_sets()) == 1
+    assert not draw._expected
+    judge.release(message.draw)
+
+
+def test_work_in_pieces_gives_the_same_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    tensor = torch.randn(64, 100, generator=torch.Generator().manual_seed(1))
+    noise = tolerance.RoundingNoise(1e-7, seed=1, device=torch.device("cpu"))
+    whole = group_scale(tensor)
+    distance = tolerance._distance((tensor,), (tensor.double() * 1.01,))
+
+    monkeypatch.setattr("evaluator_svc.judge.compare.CHUNK_ELEMENTS", 700)
+    monkeypatch.setattr(tolerance, "CHUNK_ELEMENTS", 700)
+    with noise:
+        moved = tensor * 1.0
+
+    assert torch.equal(group_scale(tensor), whole)
+    assert tolerance._distance((tensor,), (tensor.double() * 1.01,)) == distance
+    assert not torch.equal(moved, tensor)
+    assert torch.allclose(moved, tensor, rtol=2e-7, atol=0)
+
+
+def test_idle_regions_make_room_for_other_sizes() -> None:
+    memory = HostMemory()
+    pool = BufferPool(memory, limit_bytes=3 << 20)
+    small = pool.take(1 << 20, count=3)
+    pool.give(small)
+    assert pool.take(1 << 20, count=1) == [small[0]]
+
+    (large,) = pool.take(2 << 20, count=1)
+
+    assert [region.address == 0 for region in small] == [False, True, True]
+    assert large.size_bytes == 2 << 20
+
+
+def test_a_memory_of_each_kind_is_opened_by_the_devices_id() -> None:
+    assert isinstance(open_memory("sycl:0"), HostMemory)
+    assert isinstance(open_memory("null:0"), HostMemory)
+
+
+def test_integers_have_no_scale() -> None:
+    expected = expect(torch.arange(100), is_scaled=True, memory=HostMemory())
+
+    assert expected.scale is None
+    assert not bool(expected.bound(TOLERANCE).any())
+
+
+def test_workloads_of_a_task_may_be_of_both_sizes() -> None:
+    small = make_task(SOFTMAX)
+    sizes = small.workloads[0].sizes
+    tiny = Workload(name="tiny", sizes=tuple(replace(s, value=16) for s in sizes), held_out=True)
+    task = replace(small, workloads=(*small.workloads, tiny))
+    judge = between(small)
+    for workload in task.workloads:
+        message, _ = judge.draw(task, workload.name, TOLERANCE, (1, 2, 3))
+        judge.release(message.draw)
+
+    large = [judge._prepared[task.digest, w.name].is_large for w in task.workloads]
+    assert large == [True, False]
