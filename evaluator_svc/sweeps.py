@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Final
 
+from kernel_foundry.domain.evaluation import Setting
 from kernel_foundry.domain.sweep import ConfigurationResult, SweepRequest
 
 Emit = Callable[[ConfigurationResult], None]
@@ -59,6 +60,7 @@ class _Stream:
         self._loop = asyncio.get_running_loop()
         self._stopped = threading.Event()
         self._results: list[ConfigurationResult] = []
+        self._told: set[tuple[Setting, ...]] = set()
         self._changed = asyncio.Event()
         self._error: Exception | None = None
         self._has_ended = False
@@ -99,8 +101,11 @@ class _Stream:
         self._loop.call_soon_threadsafe(self._add, result)
 
     def _add(self, result: ConfigurationResult) -> None:
-        self._results.append(result)
-        self._tell()
+        # Another device that takes a sweep over begins anew: what was told stays as it was.
+        if result.configuration not in self._told:
+            self._told.add(result.configuration)
+            self._results.append(result)
+            self._tell()
 
     def _tell(self) -> None:
         waited_for, self._changed = self._changed, asyncio.Event()
