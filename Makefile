@@ -38,7 +38,7 @@ $(PREPARED): pyproject.toml
 # pip finds what is there already in a few seconds, and ninja compiles only what changed.
 $(BUILT): $(PREPARED) $(COMPILED)
 	@echo "[3/3] Kernel Foundry and what it needs (the first time a few minutes and some GB)"
-	@$(PIP) install --quiet $(PIP_FLAGS) --no-build-isolation -e '.[sycl,dev]'
+	@$(PIP) install --quiet $(PIP_FLAGS) --no-build-isolation -e '.[sycl,cuda,dev]'
 	@touch $@
 
 # The three services run in processes of their own here, as they do on several machines.

@@ -32,7 +32,7 @@ enum : Result {
   error_launch_out_of_resources = 701,
   error_launch_timeout = 702,
   error_assert = 710,
-  error_hardware_stack = 714,
+  error_hardware_stack_error = 714,
   error_illegal_instruction = 715,
   error_misaligned_address = 716,
   error_invalid_address_space = 717,

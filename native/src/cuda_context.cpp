@@ -7,7 +7,9 @@ namespace kernel_foundry::cuda {
 SharedContext PrimaryContext::retain(std::size_t index) {
   const Ordinal device = ordinal_of(index);
   Context context = nullptr;
-  check(driver().primary_ctx_retain(&context, device), "cuDevicePrimaryCtxRetain");
+  if (const Result result = driver().primary_ctx_retain(&context, device); result != success) {
+    throw DriverUnavailableError(describe(result, "cuDevicePrimaryCtxRetain"));
+  }
   return SharedContext(new PrimaryContext(device, context));
 }
 

@@ -21,6 +21,10 @@ Driver load() {
   KERNEL_FOUNDRY_CUDA_OPTIONAL(KERNEL_FOUNDRY_FIND)
 #undef KERNEL_FOUNDRY_REQUIRE
 #undef KERNEL_FOUNDRY_FIND
+  if (loaded.event_elapsed_time == nullptr && loaded.event_elapsed_time_v2 == nullptr) {
+    loaded.event_elapsed_time = reinterpret_cast<decltype(loaded.event_elapsed_time)>(
+        library.require("cuEventElapsedTime"));
+  }
   if (const Result result = loaded.init(0); result != success) {
     const char* name = "unknown";
     const char* text = "";
@@ -78,7 +82,7 @@ bool is_launch_fault(Result result) noexcept {
   case error_launch_out_of_resources:
   case error_launch_timeout:
   case error_assert:
-  case error_hardware_stack:
+  case error_hardware_stack_error:
   case error_illegal_instruction:
   case error_misaligned_address:
   case error_invalid_address_space:

@@ -66,10 +66,9 @@
   X(graph_exec_destroy, cuGraphExecDestroy, (GraphExec exec))                                      \
   X(event_create, cuEventCreate, (Event * event, unsigned flags))                                  \
   X(event_destroy, cuEventDestroy_v2, (Event event))                                               \
-  X(event_record, cuEventRecord, (Event event, Stream stream))                                     \
-  X(event_elapsed_time, cuEventElapsedTime, (float* milliseconds, Event start, Event end))
+  X(event_record, cuEventRecord, (Event event, Stream stream))
 
-// Null in drivers that have none of it.
+// Null in drivers that have none of it; of the last two there is at least one.
 #define KERNEL_FOUNDRY_CUDA_OPTIONAL(X)                                                            \
   X(device_get_uuid, cuDeviceGetUuid_v2, (Uuid * uuid, Ordinal device))                            \
   X(ctx_reset_persisting_l2_cache, cuCtxResetPersistingL2Cache, ())                                \
@@ -77,6 +76,7 @@
     (Stream stream, Address address, unsigned value, unsigned flags))                              \
   X(func_get_param_info, cuFuncGetParamInfo,                                                       \
     (Function function, std::size_t index, std::size_t* offset, std::size_t* bytes))               \
+  X(event_elapsed_time, cuEventElapsedTime, (float* milliseconds, Event start, Event end))         \
   X(event_elapsed_time_v2, cuEventElapsedTime_v2, (float* milliseconds, Event start, Event end))
 
 namespace kernel_foundry {

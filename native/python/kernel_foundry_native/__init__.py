@@ -9,6 +9,7 @@ import os
 from importlib.resources import files
 from types import ModuleType
 
+from kernel_foundry_native.cuda_files import cuda_include_paths, find_nvrtc
 from kernel_foundry_native.errors import (
     CompileError,
     DriverError,
@@ -25,17 +26,20 @@ __all__ = [
     "LaunchError",
     "LoadError",
     "NativeError",
+    "compile_options",
+    "cuda_include_paths",
     "device_kind",
     "prelude",
 ]
 
 _KINDS = ("cuda", "null", "sycl")
 
+_NVRTC_VARIABLE = "KERNEL_FOUNDRY_NVRTC"
 _OPENCL_RUNTIME = "intel-opencl-rt"
 
 
 def device_kind(name: str) -> ModuleType:
-    """Return the module of a device kind: "null" or "sycl".
+    """Return the module of a device kind: "null", "sycl" or "cuda".
 
     Raises:
         DriverUnavailableError: it was not built, or a library of it is missing; the message is
@@ -46,6 +50,8 @@ def device_kind(name: str) -> ModuleType:
         raise ValueError(f"no device kind {name!r}: expected one of {', '.join(_KINDS)}")
     if name == "sycl":
         _find_opencl_runtime()
+    elif name == "cuda":
+        _name_nvrtc()
     try:
         return importlib.import_module(f"kernel_foundry_native._{name}")
     except ModuleNotFoundError as error:
@@ -61,6 +67,18 @@ def prelude(kind: str) -> str:
     """Return the text that is put before a candidate's device code."""
     source = "sycl" if kind == "null" else kind
     return files(__name__).joinpath(f"{source}_prelude.hpp").read_text(encoding="utf-8")
+
+
+def compile_options(kind: str) -> list[str]:
+    """Return the options that device code of this kind is built with on this machine."""
+    return [f"-I{path}" for path in cuda_include_paths()] if kind == "cuda" else []
+
+
+def _name_nvrtc() -> None:
+    """Say where NVRTC is when the system's loader would not find it."""
+    found = None if os.environ.get(_NVRTC_VARIABLE) else find_nvrtc()
+    if found is not None:
+        os.environ[_NVRTC_VARIABLE] = str(found)
 
 
 def _find_opencl_runtime() -> None:
