@@ -3,7 +3,7 @@
 Knows nothing of launches.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kernel_foundry.plan.sequence import BufferSpec
@@ -20,9 +20,11 @@ class PlanMemory:
 
     def __init__(self, device: Any, buffers: tuple[BufferSpec, ...], *, seed_count: int) -> None:
         self.buffers = buffers
+        self._device = device
         # One scratch for all: the runs follow each other.
         self._scratch = _allocate(device, buffers, "scratch")
         self._prepared = [_allocate(device, buffers, "prepared") for _ in range(seed_count)]
+        self._pristine: list[dict[int, Any]] = []
 
     def addresses(self, tensors: Mapping[str, int], seed: int) -> list[int]:
         """Return the address of every buffer, in order; 0 for those that a call decides.
@@ -38,6 +40,28 @@ class PlanMemory:
             else 0
             for position, buffer in enumerate(self.buffers)
         ]  # fmt: skip
+
+    def seal(self) -> None:
+        """Remember what was prepared, for `changed`."""
+        self._pristine = [_allocate(self._device, self.buffers, "prepared") for _ in self._prepared]
+        for _, size_bytes, prepared, pristine in self._pairs():
+            self._device.copy(to=pristine, from_=prepared, size_bytes=size_bytes)
+        self._device.synchronize()
+
+    def changed(self) -> str:
+        """Return the name of a prepared buffer that is no longer as it was prepared, or ""."""
+        for position, size_bytes, prepared, pristine in self._pairs():
+            if not self._device.same_bytes(prepared, pristine, size_bytes):
+                return self.buffers[position].name
+        return ""
+
+    def _pairs(self) -> Iterator[tuple[int, int, int, int]]:
+        """Yield (position, size, address, address of the copy) of every prepared buffer."""
+        for prepared, pristine in zip(self._prepared, self._pristine, strict=False):
+            for position, buffer in prepared.items():
+                size_bytes = self.buffers[position].size_bytes
+                if size_bytes:
+                    yield position, size_bytes, buffer.address, pristine[position].address
 
 
 def _allocate(device: Any, buffers: tuple[BufferSpec, ...], kind: str) -> dict[int, Any]:

@@ -1,8 +1,9 @@
 """The judge's shared buffers as a runner sees them: one for each seed, inputs and output slots.
 
 Inputs are mapped writable, so that a kernel that changes them is found out and not ended. Host
-memory comes as file descriptors, device memory as handles. Knows nothing of what the outputs
-should be.
+memory comes as file descriptors, device memory as handles. A draw with neither is of zeros, in
+memory of the runner's own: what a device's peaks are measured on. Knows nothing of what the
+outputs should be.
 """
 
 import os
@@ -23,12 +24,18 @@ class SharedSets:
 
     def __init__(self, draw: Draw, descriptors: tuple[int, ...], device: Any) -> None:
         self.draw = draw
-        self.is_device_memory = bool(draw.handles)
-        self._buffers = (
-            [device.open_shared(bytes.fromhex(handle), draw.size_bytes) for handle in draw.handles]
-            if self.is_device_memory
-            else _mapped(descriptors, draw.size_bytes)
-        )
+        self.is_device_memory = not descriptors
+        """Whether a kernel reads it where it lies as fast as memory of its own."""
+        self._buffers: list[Any]
+        if descriptors:
+            self._buffers = _mapped(descriptors, draw.size_bytes)
+        elif draw.handles:
+            self._buffers = [
+                device.open_shared(bytes.fromhex(handle), draw.size_bytes)
+                for handle in draw.handles
+            ]
+        else:
+            self._buffers = [_Zeros(device, draw.size_bytes) for _ in range(draw.seed_count)]
 
     @property
     def inputs(self) -> tuple[TensorSlot, ...]:
@@ -58,6 +65,24 @@ class SharedSets:
         """Unmap the buffers."""
         for buffer in self._buffers:
             buffer.close()
+
+
+class _Zeros:
+    """Private memory with the face of a shared buffer.
+
+    Args:
+        device: Native device that allocates.
+        size_bytes: How much.
+    """
+
+    def __init__(self, device: Any, size_bytes: int) -> None:
+        self._buffer = device.allocate(size_bytes)
+        self.address = int(self._buffer.address)
+        device.fill(self.address, size_bytes, 0)
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self._buffer = None
 
 
 def _mapped(descriptors: tuple[int, ...], size_bytes: int) -> list[Any]:

@@ -71,6 +71,7 @@ class Workload:
             for index in range(replay.set_count):
                 replay.run(index)
         replay.forget_results()
+        self._check_prepared()
 
     def run_without_kernels(self) -> None:
         """Make the library calls alone, into every seed's first slot."""
@@ -98,7 +99,9 @@ class Workload:
         assert self._pool is not None, "times are taken on a filled pool"
         assert self._pool_replay is not None, "times are taken on a filled pool"
         with _faults():
-            return take_times(self._timed, self._pool_replay, self._pool, request)
+            timed = take_times(self._timed, self._pool_replay, self._pool, request)
+        self._check_prepared()
+        return timed
 
     def share(self) -> Share:
         """Measure how the time of the first set divides among own kernels and library calls."""
@@ -130,6 +133,18 @@ class Workload:
             preparation.run(seed)
         preparation.forget_results()
         self._preparation = preparation
+        memory.seal()
+
+    def _check_prepared(self) -> None:
+        """What `prepare` made is the same at every call: no call leaves something to the next."""
+        name = self._memory.changed() if self._memory is not None else ""
+        if name:
+            raise fault(
+                EvaluationOutcome.WRONG_RESULT,
+                FindingKind.INPUT_MODIFIED,
+                f"the kernels of launch changed {name}, which prepare has made",
+                hint="write only to outputs and scratch",
+            )
 
     def _new_replay(self, memory: PlanMemory) -> Replay:
         return Replay(self._opened, self._program, self.sequence.steps, memory)

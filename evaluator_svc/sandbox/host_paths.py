@@ -20,7 +20,7 @@ _PACKAGES: Final = ("evaluator_svc", "kernel_foundry", "kernel_foundry_native")
 
 _LIBRARY_VARIABLES: Final = (
     "LD_LIBRARY_PATH", "OCL_ICD_FILENAMES", "CUDA_HOME", "CUDA_PATH", "KERNEL_FOUNDRY_NVRTC",
-    "KERNEL_FOUNDRY_CUDA_DRIVER", "KERNEL_FOUNDRY_CUTLASS",
+    "KERNEL_FOUNDRY_CUDA_DRIVER", "KERNEL_FOUNDRY_NVML", "KERNEL_FOUNDRY_CUTLASS",
 )  # fmt: skip
 """Each a file, a folder, or several with colons between."""
 

@@ -30,6 +30,10 @@ class DeviceOfTests:
         """Return private memory."""
         return _core.SharedBuffer.create(size_bytes)
 
+    def fill(self, address: int, size_bytes: int, byte: int) -> None:
+        """Fill a range."""
+        _core.fill(address, size_bytes, byte)
+
     def synchronize(self) -> None:
         """Nothing is left to wait for."""
 
@@ -46,7 +50,7 @@ def opened():
 
 def test_large_device_memory_is_timed_where_it_lies(opened):
     """No input is copied, every seed is one set, and only the last output slot is written."""
-    drawn, shared, device = opened
+    _, shared, device = opened
     pool = make_pool(device, shared, wanted_bytes=shared.set_bytes, limit_bytes=0)
     assert isinstance(pool, SharedPool)
     assert pool.set_count == SEEDS
@@ -92,3 +96,16 @@ def test_host_memory_is_always_copied():
     shared = SharedSets(drawn.draw, drawn.descriptors(), DeviceOfTests())
     pool = make_pool(DeviceOfTests(), shared, wanted_bytes=0, limit_bytes=1 << 28)
     assert isinstance(pool, InputPool)
+
+
+def test_a_draw_without_buffers_is_of_zeros():
+    """It is the runner's own memory, and timed where it lies."""
+    drawn = HostDraw(draw_inputs(x=(100, 100), out=(100, 100)))
+    device = DeviceOfTests()
+    shared = SharedSets(drawn.draw, (), device)
+    pool = make_pool(device, shared, wanted_bytes=0, limit_bytes=0)
+    assert pool.set_count == SEEDS
+    ones = np.ones((100, 100), np.float32)
+    _core.copy(ones.ctypes.data, pool.addresses(0)["x"], ones.nbytes)
+    assert (ones == 0).all()
+    shared.close()

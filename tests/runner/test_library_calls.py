@@ -1,4 +1,4 @@
-"""Library calls give torch's results among the candidate's own launches, and are timed with them."""
+"""Library calls give torch's results among the candidate's launches, and are timed with them."""
 
 import numpy as np
 import pytest

@@ -1,9 +1,10 @@
-"""What `prepare` makes is made once for each seed's weights, and used by every run and timed call."""
+"""What `prepare` makes is made once for each seed's weights; every run and timed call uses it."""
 
 import numpy as np
 import pytest
 
 from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.finding import FindingKind
 from tests.runner.conftest import SEEDS, draw_inputs
 
 pytestmark = [pytest.mark.sycl, pytest.mark.timeout(120)]
@@ -95,3 +96,16 @@ def test_prepare_may_not_read_inputs(sycl):
     shapes = {"x": (5, 6), "out": (6, 5)}
     candidate = sycl.load(f"{KERNELS}\n```python{plan}```\n", draw_inputs(**shapes))
     assert candidate.loaded.outcome is EvaluationOutcome.PLAN_ERROR
+
+
+def test_what_is_prepared_stays_as_it_is(sycl):
+    """A kernel that casts const away leaves nothing behind for its next call."""
+    kernels = KERNELS.replace(
+        "if (i < count) out[i] = x[i] * w[i];",
+        "if (i < count) { out[i] = x[i] * w[i]; const_cast<float*>(w)[i] = x[i]; }",
+    )
+    plan, shapes, _ = CASES["kernel"]
+    candidate = sycl.load(f"{kernels}\n```python{plan}```\n", draw_inputs(**shapes))
+    failed = candidate.run()
+    assert failed.outcome is EvaluationOutcome.WRONG_RESULT
+    assert failed.findings[0].kind is FindingKind.INPUT_MODIFIED

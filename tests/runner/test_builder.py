@@ -1,0 +1,111 @@
+"""A builder serves one configuration after the other, and binds them without a device."""
+
+import pytest
+
+from evaluator_svc.locked_starter import BUILDER
+from evaluator_svc.messages import (
+    BindRequest,
+    Bound,
+    CandidateFailed,
+    Compiled,
+    CompileRequest,
+    Prepared,
+    PrepareRequest,
+    WorkloadNames,
+)
+from kernel_foundry.domain.admission import NamedTensor, TensorRole
+from kernel_foundry.domain.device import DeviceSpec
+from kernel_foundry.domain.evaluation import EvaluationOutcome, Setting
+from kernel_foundry.domain.language import Language
+
+pytestmark = pytest.mark.timeout(120)
+
+DEVICE = DeviceSpec(
+    id="cuda:0",
+    language=Language.CUDA,
+    name="any",
+    vendor="NVIDIA",
+    architecture="sm_90",
+    driver_version="",
+    compute_units=132,
+    sub_group_size=32,
+    max_block=1024,
+    shared_bytes=227 << 10,
+    memory_bytes=16 << 30,
+    cache_bytes=0,
+)
+NAMES = WorkloadNames(
+    workload="default",
+    tensors=(
+        NamedTensor(name="x", role=TensorRole.INPUT, dtype="float32", shape=(1000,)),
+        NamedTensor(name="out", role=TensorRole.OUTPUT, dtype="float32", shape=(1000,)),
+    ),
+    scalars=(),
+)
+TEXT = """```cuda
+extern "C" __global__ void relu(const float* __restrict__ x, float* __restrict__ out, int count) {
+  const int i = blockIdx.x * BLOCK + threadIdx.x;
+  if (i < count) out[i] = fmaxf(x[i], 0.0f);
+}
+```
+```python
+TUNE = {"BLOCK": [128, 256]}
+
+def launch(x, out):
+    require(BLOCK != 192)
+    relu[cdiv(x.numel(), BLOCK), BLOCK](x, out, x.numel())
+```
+"""
+
+
+@pytest.fixture
+def builder(starter):
+    """A builder for an architecture that no device here has."""
+    process, ready = starter.start(BUILDER, kind="cuda", index=0, architecture="sm_90")
+    if ready.unavailable:
+        pytest.skip(f"NVRTC: {ready.unavailable}")
+    assert ready.device is None
+    assert ready.compiler_version
+    yield process
+    process.kill()
+
+
+def _prepare(process, block: str, text: str = TEXT):
+    request = PrepareRequest(
+        text=text,
+        configuration=(Setting(name="BLOCK", value=block),),
+        device=DEVICE,
+        workloads=(NAMES,),
+    )
+    return process.ask(request, Prepared, CandidateFailed, timeout_seconds=10.0).message
+
+
+def test_one_builder_builds_and_binds_every_configuration(builder):
+    """Object code differs with the configuration, and so do the groups."""
+    codes, groups = set(), []
+    for block in ("128", "256"):
+        assert isinstance(_prepare(builder, block), Prepared)
+        built = builder.ask(CompileRequest(unit=0), Compiled, timeout_seconds=30.0)
+        assert built.message.succeeded, built.message.log
+        code, assembly = built.blobs
+        assert b".visible .entry relu" in assembly
+        codes.add(code)
+        bound = builder.ask(BindRequest(), Bound, timeout_seconds=5.0).message.workloads[0]
+        groups.append((bound.group_count, bound.group_size))
+    assert len(codes) == 2
+    assert groups == [(8, 128), (4, 256)]
+
+
+def test_a_refusal_does_not_end_a_builder(builder):
+    """The next configuration is prepared as if nothing had been."""
+    refused = _prepare(builder, "128", text=TEXT.replace("def launch", "def lunch"))
+    assert refused.outcome is EvaluationOutcome.PLAN_ERROR
+    assert isinstance(_prepare(builder, "256"), Prepared)
+
+
+def test_a_plan_that_does_not_bind_is_refused_without_a_device(builder):
+    """What the runner would say is known before there is one."""
+    text = TEXT.replace("x, out, x.numel())\n```", "x, out, 2 ** 40)\n```")
+    assert isinstance(_prepare(builder, "128", text=text), Prepared)
+    failed = builder.ask(BindRequest(), Bound, CandidateFailed, timeout_seconds=5.0).message
+    assert failed.outcome is EvaluationOutcome.PLAN_ERROR
