@@ -59,7 +59,7 @@ def candidate(kernel: str = KERNEL, launch: str = LAUNCH) -> str:
 BAD = {
     "illegal address": (KERNEL.replace("out[i]", "out[i + (1ll << 40)]"), LAUNCH),
     "never ends": (
-        KERNEL.replace("if (i < n)", "while (((volatile const float*)x)[0] < 1e30f) {}\n  if (i < n)"),
+        KERNEL.replace("if (i < n)", "while (*(volatile const float*)x < 1e30f) {}\n  if (i < n)"),
         LAUNCH,
     ),
     "asks for 200 GB": (

@@ -29,6 +29,8 @@ from kernel_foundry.task_file import read_task
 
 T = TypeVar("T")
 
+_EVALUATIONS_OF_A_GPU = 2
+
 
 def _silent(_event: Event) -> None:
     """Listen to nothing."""
@@ -94,7 +96,8 @@ class Foundry:
     ) -> Evaluation:
         """Judge one candidate: its Markdown text, or the path of a file that holds it.
 
-        The arguments are those of `EvaluationRequest`. Never raises for a bad candidate; see `ports.Evaluator.evaluate`.
+        The arguments are those of `EvaluationRequest`. Never raises for a bad candidate; see
+        `ports.Evaluator.evaluate`.
         """
         text = candidate.read_text() if isinstance(candidate, Path) else candidate
         request = EvaluationRequest(
@@ -175,7 +178,7 @@ class Foundry:
         Args:
             task: A task, or the path of a KernelBench-format file.
             language: Of the kernels.
-            device: Device id, empty for the evaluator's first of that language.
+            device: Device id, or a kind for all its devices; empty: the kind of the language.
             models: LiteLLM model names or "recipes"; empty takes the generator's default.
             budget: When to stop.
             limits: Deadlines of each evaluation.
@@ -197,7 +200,7 @@ class Foundry:
                 name=run or f"{loaded.name}-{time.strftime('%Y%m%d-%H%M%S')}",
                 task=loaded,
                 language=language,
-                device=device or f"{language.value}:0",
+                device=device or language.value,
                 models=models or (await services.generator.list_models())[:1],
                 strategy=strategy,
                 seed=seed,
@@ -272,6 +275,7 @@ class Foundry:
         in_flight: int,
         listener: Listener,
     ) -> Ended:
+        judging = await _evaluations_at_once(services.evaluator, run.spec)
         evolution = Evolution(
             evaluator=services.evaluator,
             archive=services.archive,
@@ -279,7 +283,8 @@ class Foundry:
             run=run,
             budget=budget,
             limits=limits,
-            in_flight=in_flight,
+            in_flight=max(in_flight, judging),
+            judging=judging,
             listener=listener,
         )
         return await evolution.run()
@@ -292,6 +297,17 @@ class Foundry:
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return self._runner.run(work)
+
+
+async def _evaluations_at_once(evaluator: Evaluator, spec: RunSpec) -> int:
+    """Return how many evaluations keep the run's devices busy.
+
+    On a GPU one candidate is built while another is measured; on the CPU both need its cores.
+    """
+    devices = (await evaluator.capabilities()).devices
+    matching = [d for d in devices if spec.device in (d.id, d.id.partition(":")[0])]
+    each = _EVALUATIONS_OF_A_GPU if spec.language is Language.CUDA else 1
+    return max(len(matching), 1) * each
 
 
 def _task(task: Task | Path | str) -> Task:

@@ -25,6 +25,7 @@ from kernel_foundry.domain.request import (
     ProposalRequest,
 )
 from kernel_foundry.errors import KernelFoundryError, LlmQuotaError, TaskRefusedError
+from kernel_foundry.handover import Handover
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.ports import Archive, Evaluator, Generator
 from kernel_foundry.progress import Admitted, Ended, Judged, Listener
@@ -54,7 +55,9 @@ class Evolution:
         run: As the archive describes it.
         budget: When to stop.
         limits: Deadlines of each evaluation.
-        in_flight: Proposals being made or waiting at once.
+        in_flight: Proposals being made at once.
+        judging: Evaluations at once; more than one pays where there are several devices, or
+            where builds do not disturb timings.
         listener: Told of every event, in the loop's thread.
     """
 
@@ -68,6 +71,7 @@ class Evolution:
         budget: Budget,
         limits: EvaluationLimits,
         in_flight: int,
+        judging: int,
         listener: Listener,
     ) -> None:
         self._evaluator = evaluator
@@ -77,6 +81,8 @@ class Evolution:
         self._budget = budget
         self._limits = limits
         self._in_flight = in_flight
+        self._judging = judging
+        self._in_judgement = 0
         self._listener = listener
         self._spent = Spent(evaluations=run.told_count, cost_usd=run.cost_usd)
         self._started_s = time.monotonic()
@@ -125,23 +131,25 @@ class Evolution:
 
     async def _search(self, admission: Admission) -> None:
         """Propose and judge side by side; whichever meets the end of the budget stops both."""
-        queue: asyncio.Queue[Assignment | None] = asyncio.Queue(maxsize=1)
+        handover: Handover[Assignment] = Handover(makers=self._in_flight, takers=self._judging)
         try:
             async with asyncio.TaskGroup() as group:
                 makers = [
-                    group.create_task(self._keep_proposing(admission, queue))
+                    group.create_task(self._keep_proposing(admission, handover))
                     for _ in range(self._in_flight)
                 ]
-                await self._keep_judging(queue)
+                judges = [
+                    group.create_task(self._keep_judging(handover)) for _ in range(self._judging)
+                ]
+                await asyncio.wait(judges)
                 for maker in makers:
                     maker.cancel()
         except ExceptionGroup as failures:
             raise _first(failures) from failures
+        self._cause = self._cause or self._dried_up
 
-    async def _keep_proposing(
-        self, admission: Admission, queue: asyncio.Queue[Assignment | None]
-    ) -> None:
-        """Make proposals that were not judged before until the search stops; end with None."""
+    async def _keep_proposing(self, admission: Admission, handover: Handover[Assignment]) -> None:
+        """Make proposals that were not judged before until the search stops."""
         while self._stop_cause() is None and self._dried_up is None:
             try:
                 assignment = await self._propose(admission)
@@ -155,8 +163,8 @@ class Evolution:
                 continue
             self._repeats = 0
             self._seen.add(assignment.candidate.digest)
-            await queue.put(assignment)
-        await queue.put(None)
+            await handover.put(assignment)
+        handover.maker_ended()
 
     async def _propose(self, admission: Admission) -> Assignment:
         spec = self._run.spec
@@ -187,20 +195,27 @@ class Evolution:
         )
         return Assignment(proposal=proposal, candidate=candidate)
 
-    async def _keep_judging(self, queue: asyncio.Queue[Assignment | None]) -> None:
+    async def _keep_judging(self, handover: Handover[Assignment]) -> None:
         """Judge until the budget is used up or every maker has ended."""
-        ended_makers = 0
-        while self._stop_cause() is None:
-            assignment = await queue.get()
-            if assignment is None:
-                ended_makers += 1
-                if ended_makers == self._in_flight:
-                    self._cause = self._cause or self._dried_up
-                    return
-            else:
+        while (assignment := await handover.take()) is not None:
+            if self._is_spoken_for():
+                continue
+            self._in_judgement += 1
+            try:
                 await self._judge(
                     assignment.candidate, assignment.proposal.text, is_promotion=False
                 )
+            finally:
+                self._in_judgement -= 1
+            if self._stop_cause() is not None:
+                handover.end()
+
+    def _is_spoken_for(self) -> bool:
+        """Return whether what is being judged uses the budget up."""
+        if self._stop_cause() is not None:
+            return True
+        most = self._budget.evaluations
+        return most is not None and self._spent.evaluations + self._in_judgement >= most
 
     async def _judge(self, candidate: Candidate, text: str, *, is_promotion: bool) -> Evaluation:
         """Evaluate and tell one candidate."""
@@ -214,6 +229,7 @@ class Evolution:
                 limits=self._limits,
                 fresh_baselines=is_promotion,
                 stop_above_ns=() if is_promotion else self._incumbent_ns(),
+                use_tools=True,
                 request_id=uuid.uuid4().hex,
             )
         )

@@ -1,5 +1,6 @@
 """The loop on the real archive: budgets, promotion, failures, resume."""
 
+import asyncio
 import dataclasses
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from archive_svc.archive import Archive
 from kernel_foundry.budget import Budget, StopCause
 from kernel_foundry.domain.archive import RunSpec, RunState
+from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest, ProposalRequest
 from kernel_foundry.domain.task import Task, Workload
@@ -48,6 +50,7 @@ async def _evolve(
     evaluator: FakeEvaluator | None = None,
     generator: FakeGenerator | None = None,
     events: list[Event] | None = None,
+    judging: int = 1,
 ) -> Ended:
     run = await archive.create_run(SPEC)
     evolution = Evolution(
@@ -57,7 +60,8 @@ async def _evolve(
         run=run,
         budget=budget,
         limits=EvaluationLimits(),
-        in_flight=2,
+        in_flight=max(2, judging),
+        judging=judging,
         listener=(events if events is not None else []).append,
     )
     return await evolution.run()
@@ -165,3 +169,31 @@ async def test_refused_task_costs_nothing(archive: Archive) -> None:
     with pytest.raises(TaskRefusedError, match="constant"):
         await _evolve(archive, Budget(evaluations=3), evaluator=Refusing())
     assert (await archive.stats("run")).told_count == 0
+
+
+class _CountingEvaluator(FakeEvaluator):
+    """Counts evaluations at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.running = 0
+        self.most = 0
+
+    async def evaluate(self, request: EvaluationRequest) -> Evaluation:
+        self.running += 1
+        self.most = max(self.most, self.running)
+        await asyncio.sleep(0.002)
+        self.running -= 1
+        return await super().evaluate(request)
+
+
+async def test_several_evaluations_at_once_keep_to_the_budget(archive: Archive) -> None:
+    events: list[Event] = []
+    evaluator = _CountingEvaluator()
+    ended = await _evolve(
+        archive, Budget(evaluations=20), evaluator=evaluator, events=events, judging=4
+    )
+    searched = [e for e in events if isinstance(e, Judged) and not e.is_promotion]
+    assert len(searched) == 20
+    assert evaluator.most == 4
+    assert ended.cause is StopCause.EVALUATIONS

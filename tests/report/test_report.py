@@ -67,6 +67,7 @@ def store(tmp_path: Path) -> str:
             budget=Budget(evaluations=12),
             limits=EvaluationLimits(),
             in_flight=2,
+            judging=1,
             listener=lambda _event: None,
         ).run()
         await archive.close()
