@@ -33,7 +33,8 @@ from kernel_foundry.errors import BackendUnavailableError
 _JUDGE: Final = "evaluator_svc.judge"
 _JUDGE_VARIABLES: Final = (
     "PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "CC", "CXX", "XDG_CACHE_HOME",
-    "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "CUDA_HOME", "CUDA_VISIBLE_DEVICES",
+    "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TRITON_PTXAS_PATH", "CUDA_HOME",
+    "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
     "KERNEL_FOUNDRY_CUDA_DRIVER", "KERNEL_FOUNDRY_NVRTC",
 )  # fmt: skip
 """torch.compile looks for a compiler and a cache; no key or token is among these."""
