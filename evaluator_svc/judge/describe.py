@@ -5,6 +5,7 @@ nothing of devices and values.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
@@ -16,7 +17,6 @@ from evaluator_svc.judge.input_set import flatten_outputs
 from evaluator_svc.judge.name_table import named_scalars, named_tensors
 from evaluator_svc.judge.task_module import TaskModule
 from evaluator_svc.messages import Described, WorkloadNames
-from kernel_foundry.domain.admission import NamedTensor
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import TaskInvalidError
 
@@ -27,26 +27,36 @@ _NO_OPERATORS: Final = ("placeholder", "output", "get_attr")
 """Nodes of the graph that compute nothing."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shapes:
+    """A workload's reference without values."""
+
+    model: nn.Module
+    values: Sequence[Any]
+    names: WorkloadNames
+
+
 def describe_task(task: Task) -> Described:
     """Return the name tables of all workloads, and the number of the reference's operators.
 
     Raises:
         TaskInvalidError: the reference cannot be loaded or run.
     """
-    described = [_describe(task, workload) for workload in task.workloads]
+    shapes = [_shapes(task, workload) for workload in task.workloads]
     return Described(
-        workloads=tuple(names for names, _ in described), reference_op_count=described[0][1]
+        workloads=tuple(item.names for item in shapes),
+        reference_op_count=_operator_count(shapes[0]),
     )
 
 
-def _describe(task: Task, workload: Workload) -> tuple[WorkloadNames, int]:
+def _shapes(task: Task, workload: Workload) -> _Shapes:
     try:
-        return _describe_on(torch.device("meta"), task, workload)
+        return _shapes_on(torch.device("meta"), task, workload)
     except TaskInvalidError:
-        return _describe_on(torch.device("cpu"), task, workload)
+        return _shapes_on(torch.device("cpu"), task, workload)
 
 
-def _describe_on(device: torch.device, task: Task, workload: Workload) -> tuple[WorkloadNames, int]:
+def _shapes_on(device: torch.device, task: Task, workload: Workload) -> _Shapes:
     module = TaskModule(task, workload, device)
     try:
         values = module.input_values(_SEED)
@@ -59,15 +69,15 @@ def _describe_on(device: torch.device, task: Task, workload: Workload) -> tuple[
             tensors=tensors,
             scalars=named_scalars(module.model, arguments, tensors),
         )
-        return names, _operator_count(module.model, values, tensors)
+        return _Shapes(model=module.model, values=values, names=names)
     finally:
         module.close()
 
 
-def _operator_count(model: nn.Module, values: Sequence[Any], tensors: Sequence[NamedTensor]) -> int:
+def _operator_count(shapes: _Shapes) -> int:
     """Return the nodes that compute, 0 when the reference has no graph."""
     try:
-        graph = export_graph(model, values, tensors)
+        graph = export_graph(shapes.model, shapes.values, shapes.names.tensors)
     except TaskInvalidError:
         return 0
     return sum(node.op not in _NO_OPERATORS for node in graph)
