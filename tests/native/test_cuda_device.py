@@ -1,0 +1,259 @@
+"""A CUDA device: launches, graphs, events, faults, shared memory."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kernel_foundry_native as native
+from kernel_foundry_native._core import MeasureOptions
+from tests.native.cuda_case import CudaCase
+
+pytestmark = pytest.mark.gpu
+
+COUNT = 1000
+
+
+@pytest.fixture
+def case() -> Iterator[CudaCase]:
+    """Return an open device with its kernels."""
+    opened = CudaCase()
+    yield opened
+    opened.close()
+
+
+def numbers() -> Any:
+    """Return an input."""
+    return np.arange(COUNT, dtype=np.float32)
+
+
+def scaled_twice(case: CudaCase) -> tuple[Any, int]:
+    """Return a sequence that clears and multiplies by 2 and by 3, and where its output is."""
+    out = case.empty(4 * COUNT)
+    sequence = case.sequence()
+    sequence.clear(2, 4 * COUNT)
+    case.launch_scale(sequence, 0, 1, 2.0, COUNT)
+    case.launch_scale(sequence, 1, 2, 3.0, COUNT)
+    sequence.bind(0, [case.upload(numbers()), case.empty(4 * COUNT), out])
+    return sequence, out
+
+
+def test_it_is_a_device_with_memory_and_events(case: CudaCase) -> None:
+    device = case.device
+    assert device.vendor == "NVIDIA"
+    assert device.architecture.startswith("sm_")
+    assert device.uuid.startswith("GPU-")
+    assert device.stream != 0
+    assert device.times_by_events
+    assert not device.is_host_memory
+    assert 0 <= device.event_overhead_ns < 1e5
+    assert len(device.unit_limits) == 4
+
+
+def test_a_program_tells_what_its_kernels_need(case: CudaCase) -> None:
+    resources = {name: rest for name, *rest in case.program.resources}
+    registers, shared_bytes, local_bytes, max_block = resources["scale"]
+    assert registers > 0
+    assert (shared_bytes, local_bytes) == (0, 0)
+    assert max_block >= 256
+
+
+def test_steps_run_in_order(case: CudaCase) -> None:
+    sequence, out = scaled_twice(case)
+    sequence.run(0)
+    np.testing.assert_array_equal(case.download(out, COUNT), 6 * numbers())
+
+
+def test_a_captured_sequence_does_the_same(case: CudaCase) -> None:
+    sequence, out = scaled_twice(case)
+    sequence.capture(0)
+    case.device.fill(out, 4 * COUNT, 0xFF)
+    for _ in range(2):
+        sequence.run(0)
+        np.testing.assert_array_equal(case.download(out, COUNT), 6 * numbers())
+
+
+def test_binding_again_drops_what_was_captured(case: CudaCase) -> None:
+    sequence, _ = scaled_twice(case)
+    sequence.capture(0)
+    other = case.empty(4 * COUNT)
+    sequence.bind(0, [case.upload(numbers()), case.empty(4 * COUNT), other])
+    sequence.run(0)
+    np.testing.assert_array_equal(case.download(other, COUNT), 6 * numbers())
+
+
+def test_a_call_takes_its_place_between_launches(case: CudaCase) -> None:
+    source, target = case.upload(numbers()), case.empty(4 * COUNT)
+    elsewhere = case.upload(numbers() + 1)
+    sequence = case.sequence()
+    sequence.call(lambda _: elsewhere, buffer=0)
+    case.launch_scale(sequence, 0, 1, 2.0, COUNT)
+    sequence.bind(0, [source, target])
+    sequence.capture(0)  # host calls are never captured
+    sequence.run(0)
+    np.testing.assert_array_equal(case.download(target, COUNT), 2 * (numbers() + 1))
+
+
+@pytest.mark.parametrize("is_cold", [False, True])
+def test_samples_are_event_spans_with_the_hosts_clock_beside(
+    case: CudaCase, options: Callable[..., MeasureOptions], is_cold: bool
+) -> None:
+    sequence, out = scaled_twice(case)
+    kept = case.empty(4 * COUNT)
+    found = sequence.measure(
+        options(is_cold=is_cold, max_samples=20),
+        flush_bytes=1 << 20,
+        outputs=[(2, 4 * COUNT)],
+        keep_into=[[kept]],
+    )
+    assert len(found.samples_ns) == len(found.host_ns) == 20
+    assert found.device_ns == []
+    assert out != kept
+    np.testing.assert_array_equal(case.download(kept, COUNT), 6 * numbers())
+    # What the host saw contains what the device did, but for the event's own time.
+    assert np.median(found.samples_ns) <= np.median(found.host_ns)
+
+
+def test_a_slow_kernel_is_timed_as_long_as_it_lasts(
+    case: CudaCase, options: Callable[..., MeasureOptions]
+) -> None:
+    sequence = case.sequence()
+    arguments = [
+        case.module.buffer_argument(0),
+        case.module.buffer_argument(1),
+        case.module.scalar_argument("int32", COUNT),
+    ]
+    case.launch(sequence, "slow_copy", arguments, COUNT)
+    sequence.bind(0, [case.upload(numbers()), case.empty(4 * COUNT)])
+    found = sequence.measure(options(max_samples=10), flush_bytes=0, outputs=[], keep_into=[])
+    assert 1e6 < np.median(found.samples_ns) < 2e7
+    (time_ns,) = sequence.profile(0)
+    assert 1e6 < time_ns < 2e7
+
+
+def test_clocks_are_noted_for_all_samples(
+    case: CudaCase, options: Callable[..., MeasureOptions]
+) -> None:
+    sequence, _ = scaled_twice(case)
+    found = sequence.measure(options(), flush_bytes=0, outputs=[], keep_into=[])
+    if not found.clocks:
+        pytest.skip("the management library does not tell the clocks")
+    assert sum(count for count, *_ in found.clocks) == len(found.samples_ns)
+    for _, before_mhz, after_mhz, memory_mhz, reasons in found.clocks:
+        assert min(before_mhz, after_mhz, memory_mhz) > 0
+        assert all(isinstance(reason, str) for reason in reasons)
+
+
+def test_callables_that_use_the_stream_are_timed_by_events(
+    case: CudaCase, options: Callable[..., MeasureOptions]
+) -> None:
+    sequence, _ = scaled_twice(case)
+    found = case.device.measure_callable(
+        sequence.enqueue, options(max_samples=10, is_cold=True), flush_bytes=1 << 20
+    )
+    assert len(found.samples_ns) == len(found.host_ns) == 10
+
+
+def test_a_launch_that_cannot_be_is_the_candidates_fault(case: CudaCase) -> None:
+    sequence = case.sequence()
+    sequence.launch(
+        program=case.program, kernel="illegal", grid=(1, 1, 1), block=(4096, 1, 1), dimensions=1,
+        arguments=[],
+    )  # fmt: skip
+    sequence.bind(0, [])
+    with pytest.raises(native.LaunchError) as caught:
+        sequence.run(0)
+    assert caught.value.kind == "resources"
+
+
+def test_arguments_that_are_too_few_are_refused(case: CudaCase) -> None:
+    sequence = case.sequence()
+    case.launch(sequence, "scale", [case.module.buffer_argument(0)], COUNT)
+    sequence.bind(0, [case.empty(4)])
+    with pytest.raises(native.LaunchError) as caught:
+        sequence.run(0)
+    assert caught.value.kind == "invalid"
+
+
+PRELUDE = "from tests.native.cuda_case import CudaCase\nimport sys\ncase = CudaCase()\n"
+
+
+def start_child(code: str) -> subprocess.Popen[str]:
+    """Start Python code in a process of its own, which has a case."""
+    return subprocess.Popen(
+        [sys.executable, "-c", PRELUDE + code],
+        stdout=subprocess.PIPE,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_an_illegal_access_is_the_candidates_fault_and_stays() -> None:
+    child = start_child(
+        """
+import kernel_foundry_native as native
+sequence = case.sequence()
+case.launch(sequence, "illegal", [])
+sequence.bind(0, [])
+for _ in range(2):
+    try:
+        sequence.run(0)
+    except native.LaunchError as error:
+        print(error.kind)
+"""
+    )
+    output, errors = child.communicate(timeout=50)
+    assert output.split() == ["illegal_access", "illegal_access"], errors
+    assert child.returncode == 0, errors
+
+
+def test_a_kernel_that_never_ends_goes_with_its_process() -> None:
+    child = start_child(
+        """
+sequence = case.sequence()
+case.launch(sequence, "endless", [])
+sequence.bind(0, [])
+print("started", flush=True)
+sequence.run(0)
+"""
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "started\n"
+    with pytest.raises(subprocess.TimeoutExpired):
+        child.wait(timeout=0.5)
+    child.kill()
+    child.communicate(timeout=20)
+    assert child.returncode != 0
+
+
+def test_memory_is_shared_with_another_process_by_its_handle(case: CudaCase) -> None:
+    shared = case.device.create_shared(4 * COUNT)
+    np.testing.assert_array_equal(case.download(shared.address, COUNT), np.zeros(COUNT))
+    assert shared.size_bytes == 4 * COUNT
+    child = start_child(
+        f"""
+shared = case.device.open_shared(bytes.fromhex("{shared.handle.hex()}"), {4 * COUNT})
+case.device.fill(shared.address, {4 * COUNT}, 0x40)
+shared.close()
+print("filled")
+"""
+    )
+    output, errors = child.communicate(timeout=50)
+    assert output == "filled\n", errors
+    expected = np.full(4 * COUNT, 0x40, dtype=np.uint8).view(np.float32)
+    np.testing.assert_array_equal(case.download(shared.address, COUNT), expected)
+    shared.close()
+
+
+def test_more_memory_than_there_is_cannot_be_had(case: CudaCase) -> None:
+    with pytest.raises(native.DriverError, match="allocate"):
+        case.device.allocate(1 << 60)
+
+
+def test_code_that_is_no_cubin_is_refused(case: CudaCase) -> None:
+    with pytest.raises(native.LoadError):
+        case.device.load(code=b"nonsense", kernels=["scale"])

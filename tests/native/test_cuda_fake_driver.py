@@ -1,0 +1,88 @@
+"""The CUDA path with a driver that has no GPU: every test marked `gpu` passes with it too."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.native.fake_cuda_build import build_fake_driver, fake_driver_environment
+
+FOLDER = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def fake_driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the driver's library."""
+    return build_fake_driver(tmp_path_factory.mktemp("fake_cuda"))
+
+
+def run_child(driver: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Run Python with the fake driver."""
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env=fake_driver_environment(driver, **settings),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=110,
+    )
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    "file", ["test_cuda_device.py", "test_cuda_compare.py", "test_device_kinds.py"]
+)
+def test_what_holds_on_a_gpu_holds_here(fake_driver: Path, file: str) -> None:
+    child = run_child(
+        fake_driver, "-m", "pytest", "-q", "-m", "gpu", "--require-gpu", str(FOLDER / file)
+    )
+    assert child.returncode == 0, child.stdout[-8000:] + child.stderr
+    assert " passed" in child.stdout
+
+
+def test_a_driver_without_a_device_says_so(fake_driver: Path) -> None:
+    child = run_child(
+        fake_driver,
+        "-c",
+        "import kernel_foundry_native as n; n.device_kind('cuda').device_count()",
+        FAKE_CUDA_DEVICES="0",
+    )
+    assert "DriverUnavailableError" in child.stderr
+    assert "CUDA_ERROR_NO_DEVICE" in child.stderr
+
+
+MEASURE_WHILE_HOT = """
+from tests.native.cuda_case import CudaCase
+case = CudaCase()
+sequence = case.sequence()
+buffers = [case.module.buffer_argument(i) for i in range(2)]
+case.launch(sequence, "slow_copy", [*buffers, case.module.scalar_argument("int32", 1)])
+sequence.bind(0, [case.empty(4), case.empty(4)])
+found = sequence.measure(
+    case.module.MeasureOptions(
+        warmup_calls=0, min_samples=12, max_samples=12, max_seconds={seconds},
+        target_half_width=0.0, set_count=1, order_seed=0, is_cold=False,
+    ),
+    flush_bytes=0, outputs=[], keep_into=[],
+)
+counted = sum(block[0] for block in found.clocks)
+reasons = {{reason for block in found.clocks for reason in block[-1]}}
+print(len(found.samples_ns), len(found.host_ns), counted, found.discarded_count > 0, *reasons)
+"""
+
+
+def test_samples_of_a_throttled_device_are_dropped(fake_driver: Path) -> None:
+    code = MEASURE_WHILE_HOT.format(seconds=10.0)
+    child = run_child(fake_driver, "-c", code, FAKE_NVML_THROTTLED_READINGS="2")
+    assert child.stdout.split() == ["12", "12", "12", "True", "gpu_idle"], child.stderr
+
+
+def test_where_nothing_but_throttled_samples_can_be_had_they_are_told_as_such(
+    fake_driver: Path,
+) -> None:
+    code = MEASURE_WHILE_HOT.format(seconds=0.1)
+    child = run_child(fake_driver, "-c", code, FAKE_NVML_THROTTLED_READINGS="1000000")
+    samples, host, counted, has_discarded, *reasons = child.stdout.split()
+    assert int(samples) == int(host) == int(counted) > 0, child.stderr
+    assert (has_discarded, reasons) == ("True", ["hw_thermal_slowdown"])
