@@ -85,13 +85,17 @@ class Workload:
         """Make the sets that are timed, and bind them."""
         assert self._shared is not None, "a pool is filled from the buffers of a run"
         assert self._memory is not None, "a pool is filled from the buffers of a run"
-        pool = self._pool = make_pool(
-            self._opened.device, self._shared, wanted_bytes=wanted_bytes, limit_bytes=limit_bytes
-        )
-        replay = self._pool_replay = self._new_replay(self._memory)
-        for index in range(pool.set_count):
-            replay.bind(index, pool.addresses(index), seed=pool.seed_of(index))
-        self._timed = timed_sequence(self._opened, replay)
+        with _faults():
+            pool = self._pool = make_pool(
+                self._opened.device,
+                self._shared,
+                wanted_bytes=wanted_bytes,
+                limit_bytes=limit_bytes,
+            )
+            replay = self._pool_replay = self._new_replay(self._memory)
+            for index in range(pool.set_count):
+                replay.bind(index, pool.addresses(index), seed=pool.seed_of(index))
+            self._timed = timed_sequence(self._opened, replay)
         return PoolReady(set_count=pool.set_count, pool_bytes=pool.size_bytes)
 
     def time(self, request: TimeRequest) -> Timed:

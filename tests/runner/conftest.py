@@ -1,7 +1,7 @@
 """A real builder and a real runner on buffers of the test's own: no judge, no evaluator."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -153,10 +153,12 @@ class Bench:
     Args:
         kind: Device kind.
         starter: Starts the processes.
+        draw: Puts tensors where a runner can reach them.
     """
 
     kind: str
     starter: LockedStarter
+    draw: Callable[[dict[str, tuple[TensorRole, np.ndarray]]], HostDraw] = HostDraw
     running: list[ChildProcess] = field(default_factory=list)
 
     def start(self, module: str, **others: object) -> tuple[ChildProcess, Ready]:
@@ -176,7 +178,8 @@ class Bench:
         with_library = "ops." in text
         runner, ready = self.start(RUNNER, with_library=with_library)
         assert ready.device is not None, ready.unavailable
-        builder, _ = self.start(BUILDER)
+        architecture = ready.device.architecture if self.kind == "cuda" else ""
+        builder, _ = self.start(BUILDER, architecture=architecture)
         names = WorkloadNames(
             workload=WORKLOAD,
             tensors=tuple(
@@ -204,7 +207,7 @@ class Bench:
         loaded = runner.ask(
             request, Loaded, CandidateFailed, timeout_seconds=30.0, blobs=built.blobs[:1]
         ).message
-        return Candidate(process=runner, inputs=HostDraw(tensors), ready=ready, loaded=loaded)
+        return Candidate(process=runner, inputs=self.draw(tensors), ready=ready, loaded=loaded)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,206 @@
+"""Runners on a real GPU: memory shared by IPC, launches that fail, library calls, graphs.
+
+Every test leaves the device as good as before: what fails does so in its own process.
+"""
+
+import time
+
+import numpy as np
+import pytest
+
+import kernel_foundry_native as native
+from evaluator_svc.channel import ChannelTimeoutError
+from evaluator_svc.exchange import OUTPUT_SLOTS, Draw
+from evaluator_svc.messages import Done, RunRequest
+from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.finding import FindingKind
+from tests.runner.conftest import SEEDS, Bench, HostDraw, draw_inputs
+
+pytestmark = [pytest.mark.gpu, pytest.mark.timeout(180)]
+
+KERNELS = """```cuda
+extern "C" __global__ void relu(const float* __restrict__ x, float* __restrict__ out, int count) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) out[i] = fmaxf(x[i], 0.0f);
+}
+extern "C" __global__ void beyond(const float* x, float* out, int count) {
+  out[(1LL << 40) + threadIdx.x] = x[0];
+}
+extern "C" __global__ void __launch_bounds__(64) narrow(const float* x, float* out, int count) {
+  if (threadIdx.x < count) out[threadIdx.x] = x[threadIdx.x];
+}
+extern "C" __global__ void endless(const float* x, float* out, int count) {
+  volatile int go = 1;
+  while (go) {}
+  out[0] = x[0];
+}
+```
+"""
+RIGHT = "    relu[cdiv(x.numel(), 256), 256](x, out, x.numel())\n"
+
+
+class DeviceDraw(HostDraw):
+    """Inputs in device memory shared by handles; `array` copies an output to the host.
+
+    Args:
+        tensors: As for `HostDraw`.
+        device: Native device of this process.
+    """
+
+    def __init__(self, tensors, device) -> None:
+        super().__init__(tensors)
+        self._device = device
+        self._memory = [device.create_shared(self.draw.size_bytes) for _ in range(SEEDS)]
+        for host, shared in zip(self.buffers, self._memory, strict=True):
+            device.copy(to=shared.address, from_=host.address, size_bytes=self.draw.size_bytes)
+        device.synchronize()
+        handles = tuple(shared.handle.hex() for shared in self._memory)
+        fields = {name: getattr(self.draw, name) for name in Draw.__dataclass_fields__}
+        self.draw = Draw(**{**fields, "handles": handles})
+
+    def descriptors(self) -> tuple[int, ...]:
+        """Return none: the handles are in the draw."""
+        return ()
+
+    def array(self, seed: int, name: str, slot: int = 0) -> np.ndarray:
+        """Return a copy of a tensor, as it is on the device now."""
+        if hasattr(self, "_memory"):
+            host, shared = self.buffers[seed], self._memory[seed]
+            self._device.copy(
+                to=host.address, from_=shared.address, size_bytes=self.draw.size_bytes
+            )
+            self._device.synchronize()
+        return super().array(seed, name, slot)
+
+
+@pytest.fixture
+def device():
+    """This process's own device, as a judge has one."""
+    opened = native.device_kind("cuda").open_device(0)
+    yield opened
+    opened.release()
+
+
+@pytest.fixture
+def cuda(starter, device):
+    """Candidates on the GPU; `load(text, tensors)` as the CPU device's."""
+    bench = Bench(kind="cuda", starter=starter, draw=lambda tensors: DeviceDraw(tensors, device))
+    yield bench
+    for process in bench.running:
+        process.kill()
+
+
+def _text(body: str, signature: str = "x, out") -> str:
+    return f"{KERNELS}\n```python\ndef launch({signature}):\n{body}```\n"
+
+
+def _passes(cuda: Bench) -> None:
+    candidate = cuda.load(_text(RIGHT), draw_inputs(x=(1000,), out=(1000,)))
+    assert candidate.run() == Done()
+    for seed in range(SEEDS):
+        wanted = np.maximum(candidate.inputs.array(seed, "x"), 0)
+        for slot in range(OUTPUT_SLOTS):
+            assert (candidate.inputs.array(seed, "out", slot) == wanted).all()
+
+
+def test_results_arrive_through_shared_device_memory(cuda):
+    """Every slot of every seed, from a runner that is locked in."""
+    _passes(cuda)
+    candidate = cuda.load(_text(RIGHT), draw_inputs(x=(1000,), out=(1000,)))
+    assert {"landlock", "seccomp"} & set(candidate.ready.isolation.mechanisms)
+    assert any("CUDA runner" in reason for reason in candidate.ready.isolation.missing)
+    assert candidate.ready.device.unit_limits is not None
+    assert candidate.ready.device.sub_group_size == 32
+
+
+@pytest.mark.parametrize("wanted_bytes", [0, 1 << 24], ids=["in place", "copies"])
+def test_timed_calls_are_kept_and_their_clocks_told(cuda, wanted_bytes):
+    """On the shared buffers themselves as on copies; inputs are unchanged."""
+    candidate = cuda.load(_text(RIGHT), draw_inputs(x=(100_000,), out=(100_000,)))
+    before = candidate.inputs.array(0, "x").copy()
+    candidate.run()
+    pool = candidate.fill_pool(wanted_bytes=wanted_bytes)
+    assert pool.set_count == SEEDS if not wanted_bytes else pool.set_count > SEEDS
+    for _ in range(2):
+        timed = candidate.time()
+        assert len(timed.host_ns) == len(timed.samples_ns)
+        assert len(timed.kept) == 2
+        for kept in timed.kept:
+            wanted = np.maximum(candidate.inputs.array(kept.seed, "x"), 0)
+            assert (candidate.kept(kept) == wanted).all()
+    assert (candidate.inputs.array(0, "x") == before).all()
+
+
+FAULTS = {
+    "illegal address": (
+        "    beyond[1, 32](x, out, 1)\n",
+        EvaluationOutcome.CRASHED,
+        FindingKind.ILLEGAL_ACCESS,
+    ),
+    "too much shared memory": (
+        "    relu[1, 32, 1048576](x, out, 1)\n",
+        EvaluationOutcome.PLAN_ERROR,
+        FindingKind.PLAN,
+    ),
+    "a block beyond the kernel's bounds": (
+        "    narrow[1, 128](x, out, 1)\n",
+        EvaluationOutcome.LAUNCH_ERROR,
+        FindingKind.LAUNCH_RESOURCE,
+    ),
+    "grid of zero": (
+        "    relu[0, 32](x, out, 1)\n",
+        EvaluationOutcome.PLAN_ERROR,
+        FindingKind.PLAN,
+    ),
+    "200 GB": (
+        "    y = empty((50 * 10**9,), float32)\n    relu[1, 32](x, y, 1)\n" + RIGHT,
+        EvaluationOutcome.PLAN_ERROR,
+        FindingKind.PLAN,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FAULTS)
+def test_each_fault_has_its_outcome_and_the_next_candidate_runs(cuda, case):
+    """The device is none the worse for it."""
+    body, outcome, kind = FAULTS[case]
+    candidate = cuda.load(_text(body), draw_inputs(x=(1000,), out=(1000,)))
+    failed = candidate.loaded if hasattr(candidate.loaded, "outcome") else candidate.run()
+    assert failed.outcome is outcome, failed
+    assert failed.findings[0].kind is kind
+    _passes(cuda)
+
+
+def test_a_kernel_that_never_ends_is_killed_quickly(cuda):
+    """The next candidate has its result at once."""
+    candidate = cuda.load(
+        _text("    endless[1, 32](x, out, 1)\n"), draw_inputs(x=(1000,), out=(1000,))
+    )
+    request = RunRequest(draw=candidate.inputs.draw)
+    with pytest.raises(ChannelTimeoutError):
+        candidate.process.ask(request, Done, timeout_seconds=1.0)
+    started = time.monotonic()
+    candidate.process.kill()
+    assert time.monotonic() - started < 0.5
+    _passes(cuda)
+
+
+def test_library_calls_share_the_stream_and_are_captured(cuda):
+    """Results are right in runs and in timed calls, eager and as graphs."""
+    plan = "    y = ops.linear(x, weight)\n    relu[cdiv(y.numel(), 256), 256](y, out, y.numel())\n"
+    shapes = {"x": (64, 128), "weight": (96, 128), "out": (64, 96)}
+    candidate = cuda.load(
+        _text(plan, "x, weight, out"), draw_inputs(**shapes), library_ops=("linear",)
+    )
+    assert candidate.run() == Done()
+    candidate.fill_pool()
+    timed = candidate.time()
+    for seed, found in [
+        (0, candidate.inputs.array(0, "out", 2)),
+        *((kept.seed, candidate.kept(kept)) for kept in timed.kept),
+    ]:
+        x, weight = (candidate.inputs.array(seed, name) for name in ("x", "weight"))
+        np.testing.assert_allclose(found, np.maximum(x @ weight.T, 0), rtol=1e-4, atol=1e-4)
+    share = candidate.share()
+    assert share.own_ns > 0
+    assert share.library_ns > 0
