@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc import diagnosis, policy
+from evaluator_svc import cubin, diagnosis, policy
 from evaluator_svc.messages import (
     CandidateFailed,
     Compiled,
@@ -111,8 +111,6 @@ def build(
     log = "\n".join(u.log for u in units if u.log)[-_LOG_CHARACTERS:]
     report = _report(log, spent_ns, cached, sum(len(u.code) for u in units))
     if settings.device.language is Language.CUDA:
-        from evaluator_svc import cubin
-
         kernels = tuple(r for u in units for r in cubin.resources(u.code, u.log))
         report = dataclasses.replace(report, kernels=tuple(dict.fromkeys(kernels)))
     return Built(
@@ -126,7 +124,7 @@ def check_objects(built: Built, prepared: Prepared) -> CandidateFailed | None:
     """Refuse object code that imports what is no built-in; nothing of it has run yet."""
     findings: tuple[Finding, ...] = ()
     for code, unit in zip(built.readable, prepared.units, strict=True):
-        findings += policy.check_object(code, unit.kernels)
+        findings += policy.check_object(code, unit.kernels, prepared.source.language)
     if any(f.severity is Severity.ERROR for f in findings):
         return CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=findings)
     return None
