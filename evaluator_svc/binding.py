@@ -48,18 +48,19 @@ def bind_workload(
 def describe(workload: str, sequence: LaunchSequence) -> BoundWorkload:
     """Return what the supervisor is told of a bound plan."""
     launches = [step for step in sequence.steps if isinstance(step, Launch)]
-    sizes = [(math.prod(launch.grid), math.prod(launch.block)) for launch in launches]
-    group_count, group_size = max(sizes, key=math.prod, default=(0, 0))
+    main = max(launches, key=lambda launch: math.prod((*launch.grid, *launch.block)), default=None)
     return BoundWorkload(
         workload=workload,
         launch_count=len(launches),
-        group_count=group_count,
-        group_size=group_size,
+        group_count=0 if main is None else math.prod(main.grid),
+        group_size=0 if main is None else math.prod(main.block),
         scratch_count=sum(buffer.kind == "scratch" for buffer in sequence.buffers),
         scratch_bytes=sequence.scratch_bytes,
         kernels=sequence.kernels,
         library_call_count=sum(isinstance(step, LibraryCall) for step in sequence.steps),
         prepared_bytes=sequence.prepared_bytes,
+        main_kernel="" if main is None else main.kernel,
+        main_shared_bytes=0 if main is None else main.shared_bytes,
     )
 
 

@@ -228,6 +228,10 @@ class BoundWorkload:
     """Library calls made by one call of `launch`."""
     prepared_bytes: int = 0
     """Memory that `prepare` fills."""
+    main_kernel: str = ""
+    """Kernel of the launch that has most work-items."""
+    main_shared_bytes: int = 0
+    """Dynamic shared memory of that launch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
