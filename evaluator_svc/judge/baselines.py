@@ -30,7 +30,7 @@ _COMPILE_WARMUP_CALLS: Final = 3
 """For each input set: the first compiles, the next may specialise once more."""
 
 
-_CAPTURE_WARMUP_CALLS: Final = 2
+_CAPTURE_WARMUP_CALLS: Final = 3
 """Libraries choose algorithms and workspaces in their first calls, which no graph can hold."""
 
 
@@ -97,33 +97,46 @@ def _compiled_calls(sets: Sequence[InputSet]) -> list[Callable[[], Any]]:
 
 
 def _captured_calls(sets: Sequence[InputSet]) -> list[Callable[[], Any]]:
-    calls: list[Callable[[], Any]] = []
+    stream = torch.cuda.current_stream()
     try:
-        with torch.no_grad():
-            for input_set in sets:
-                model, values = input_set.callable_model()
-                for _ in range(_CAPTURE_WARMUP_CALLS):
-                    model(*values)
-                torch.cuda.synchronize()
-                graph = torch.cuda.CUDAGraph()
-                with torch.cuda.graph(graph):
-                    outputs = model(*values)
-                calls.append(_replay(graph, (model, values, outputs)))
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of torch about its own parts
+            calls = [_captured(*input_set.callable_model()) for input_set in sets]
             for call in calls:
                 call()
             torch.cuda.synchronize()
     except Exception as error:  # whatever cannot be captured raises something of its own
+        _leave_capture(stream)
         raise _failed(GRAPH, error) from error
     return calls
 
 
-def _replay(graph: torch.cuda.CUDAGraph, held: Any) -> Callable[[], Any]:
-    """Return a call that replays `graph`, and holds the tensors that it works on."""
+def _captured(model: Callable[..., Any], values: Sequence[Any]) -> Callable[[], Any]:
+    # A failed capture leaves much of torch's state behind, so waiting for the device, which is
+    # what mostly cannot be captured, is looked for before.
+    mode = torch.cuda.get_sync_debug_mode()
+    try:
+        for _ in range(_CAPTURE_WARMUP_CALLS):
+            model(*values)
+            torch.cuda.set_sync_debug_mode("error")
+    finally:
+        torch.cuda.set_sync_debug_mode(mode)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        outputs = model(*values)
 
-    def call(_held: Any = held) -> None:
+    def replay(_held: Any = (model, values, outputs)) -> None:
+        """Replay the graph; holds the tensors that it works on."""
         graph.replay()
 
-    return call
+    return replay
+
+
+def _leave_capture(stream: torch.cuda.Stream) -> None:
+    """Undo what a failed capture leaves behind: its stream, and a generator that records."""
+    torch.cuda.set_stream(stream)
+    generator = torch.cuda.default_generators[stream.device_index]
+    generator.graphsafe_set_state(generator.clone_state())
 
 
 def _failed(name: str, error: Exception) -> BaselineFailedError:
