@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluator_svc.behaviour import KernelFacts
+from evaluator_svc.diagnosis.launch_facts import LaunchFacts
+from evaluator_svc.diagnosis.resources import resource_findings
 from kernel_foundry.domain.admission import WorkloadAdmission
 from kernel_foundry.domain.device import DeviceSpec, Peaks
-from kernel_foundry.domain.evaluation import Timing, WorkloadResult
+from kernel_foundry.domain.evaluation import KernelResources, Timing, WorkloadResult
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
 from kernel_foundry.domain.language import Language
 
@@ -28,17 +30,6 @@ _NOISE: Final = 0.05
 """Half-width of the median's interval over the median."""
 _WASTED_LANES: Final = 8
 """Work-items of a group on a CPU below which a vector unit cannot be filled."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaunchFacts:
-    """What the bound plan launches in one call."""
-
-    launch_count: int
-    group_count: int
-    """Work-groups of the largest launch."""
-    group_size: int
-    """Work-items in a group of that launch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +55,7 @@ def performance_findings(
     *,
     kernels: KernelFacts | None = None,
     launches: LaunchFacts | None = None,
+    resources: tuple[KernelResources, ...] = (),
 ) -> tuple[Finding, ...]:
     """Return what a timed workload shows; empty when it has no timing.
 
@@ -74,6 +66,7 @@ def performance_findings(
         peaks: The device's measured limits.
         kernels: What the kernels do; None: not known.
         launches: What the plan launches; None: not known.
+        resources: What the kernels take; empty: not known.
     """
     timing = result.timing
     if timing is None or timing.median_ns <= 0:
@@ -86,6 +79,7 @@ def performance_findings(
         *_noisy(timing),
         *(_strided(kernels, device) if kernels is not None else ()),
         *(_group_size(launches, device) if launches is not None else ()),
+        *resource_findings(resources, launches, device, kernels),
     )
 
 
@@ -126,7 +120,8 @@ def _roofline(numbers: _Numbers) -> Finding:
 _BOUND_HINTS: Final = {
     (FindingKind.LAUNCH_BOUND, Language.SYCL): "do more in one launch: fuse the kernels, and let a "
     "work-group do several rows",
-    (FindingKind.LAUNCH_BOUND, Language.CUDA): "do more in one launch: fuse the kernels",
+    (FindingKind.LAUNCH_BOUND, Language.CUDA): "do more in one launch: fuse the kernels, or make "
+    "them steps of one cooperative kernel with a grid barrier between",
     (FindingKind.MEMORY_BOUND, Language.SYCL): "touch each element once: keep a row in registers "
     "or local memory between passes, and fuse what reads it again",
     (FindingKind.MEMORY_BOUND, Language.CUDA): "touch each element once: keep a row in registers "
@@ -239,7 +234,7 @@ def _group_size(launches: LaunchFacts, device: DeviceSpec) -> Iterator[Finding]:
             evidence=evidence,
             hint="make more and smaller work-groups",
         )
-    elif launches.group_size < min(_WASTED_LANES, device.sub_group_size):
+    elif launches.group_size < _fewest_lanes(device):
         yield Finding(
             kind=FindingKind.LATENCY_BOUND,
             severity=Severity.WARNING,
@@ -248,3 +243,10 @@ def _group_size(launches: LaunchFacts, device: DeviceSpec) -> Iterator[Finding]:
             evidence=evidence,
             hint=f"make the work-group a multiple of {device.sub_group_size}",
         )
+
+
+def _fewest_lanes(device: DeviceSpec) -> int:
+    """Return the smallest group that does not waste the device: a whole warp on a GPU."""
+    if device.language is Language.CUDA:
+        return device.sub_group_size
+    return min(_WASTED_LANES, device.sub_group_size)
