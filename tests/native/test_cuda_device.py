@@ -247,13 +247,3 @@ print("filled")
     expected = np.full(4 * COUNT, 0x40, dtype=np.uint8).view(np.float32)
     np.testing.assert_array_equal(case.download(shared.address, COUNT), expected)
     shared.close()
-
-
-def test_more_memory_than_there_is_cannot_be_had(case: CudaCase) -> None:
-    with pytest.raises(native.DriverError, match="allocate"):
-        case.device.allocate(1 << 60)
-
-
-def test_code_that_is_no_cubin_is_refused(case: CudaCase) -> None:
-    with pytest.raises(native.LoadError):
-        case.device.load(code=b"nonsense", kernels=["scale"])

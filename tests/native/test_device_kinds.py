@@ -16,8 +16,21 @@ import pytest
 import kernel_foundry_native as native
 
 PACKAGE = Path(native.__file__).parent
-KINDS = ["null", pytest.param("sycl", marks=pytest.mark.sycl)]
-MODULES = ["_core", "_null", pytest.param("_sycl", marks=pytest.mark.sycl)]
+HOST_KINDS = ["null", pytest.param("sycl", marks=pytest.mark.sycl)]
+KINDS = [*HOST_KINDS, pytest.param("cuda", marks=pytest.mark.gpu)]
+MODULES = ["_core", "_null", "_cuda", pytest.param("_sycl", marks=pytest.mark.sycl)]
+
+SOFTMAX_ROWS_CUDA = """
+extern "C" __global__ void softmax_rows(const float* x, float* out, int rows, int cols) {
+  const int lane = threadIdx.x % 32, row = blockIdx.x * 4 + threadIdx.x / 32;
+  if (row >= rows || lane != 0) return;
+  const float* in = x + row * cols;
+  float top = in[0], sum = 0;
+  for (int i = 0; i < cols; ++i) top = fmaxf(top, in[i]);
+  for (int i = 0; i < cols; ++i) sum += expf(in[i] - top);
+  for (int i = 0; i < cols; ++i) out[row * cols + i] = expf(in[i] - top) / sum;
+}
+"""
 
 
 def stub_names(stub: Path) -> dict[str, set[str]]:
@@ -73,11 +86,13 @@ def test_a_device_runs_from_source_to_measurement(kind: str, softmax_source: str
     compiler = module.open_compiler()
     assert compiler.architecture == device.architecture
     assert compiler.compiler_version
-    built = compiler.compile(source=softmax_source, options=[], kernels=["softmax_rows"])
+    source = SOFTMAX_ROWS_CUDA if kind == "cuda" else softmax_source
+    built = compiler.compile(source=source, options=[], kernels=["softmax_rows"])
     program = device.load(code=built.code, kernels=["softmax_rows"])
     assert program.kernel_names == ["softmax_rows"]
     x = np.ones((8, 100), dtype=np.float32)
-    out = device.allocate(x.nbytes)
+    given, out = device.allocate(x.nbytes), device.allocate(x.nbytes)
+    device.copy(given.address, x.ctypes.data, x.nbytes)
     assert out.address % 256 == 0
     sequence = module.LaunchSequence(device)
     sequence.launch(
@@ -87,7 +102,7 @@ def test_a_device_runs_from_source_to_measurement(kind: str, softmax_source: str
             module.scalar_argument("int32", 8), module.scalar_argument("int32", 100),
         ],
     )  # fmt: skip
-    sequence.bind(0, [x.ctypes.data, out.address])
+    sequence.bind(0, [given.address, out.address])
     sequence.run(0)
     options = module.MeasureOptions(
         warmup_calls=1, min_samples=5, max_samples=5, max_seconds=5.0, target_half_width=0.01,
@@ -110,17 +125,19 @@ def test_facts_of_a_device(kind: str) -> None:
     for number in ("compute_units", "max_block", "shared_bytes", "memory_bytes", "cache_bytes"):
         assert getattr(device, number) > 0, number
     assert device.sub_group_sizes
-    assert (device.is_host_memory, device.times_by_events, device.stream) == (True, False, 0)
+    is_host = kind != "cuda"
+    assert (device.is_host_memory, not device.times_by_events) == (is_host, is_host)
+    assert (device.stream == 0) == is_host
     device.release()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", HOST_KINDS)
 def test_a_compiler_builds_for_its_own_architecture_only(kind: str) -> None:
     with pytest.raises(ValueError, match="sm_90"):
         native.device_kind(kind).open_compiler(0, "sm_90")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", HOST_KINDS)
 def test_memory_of_the_host_is_shared_by_descriptor_only(kind: str) -> None:
     device = native.device_kind(kind).open_device()
     with pytest.raises(native.DriverError, match="by descriptor"):
@@ -136,14 +153,16 @@ def test_outputs_are_compared_on_the_device(kind: str) -> None:
     expected = np.arange(100, dtype=np.float32)
     actual = expected.copy()
     actual[7] += 1
-    found = device.compare(
-        actual=actual.ctypes.data, expected=expected.ctypes.data, dtype="float32", count=100,
-        rtol=1e-3, atol=1e-3,
-    )  # fmt: skip
+    buffers = [device.allocate(400) for _ in range(2)]
+    a, e = (buffer.address for buffer in buffers)
+    device.copy(a, actual.ctypes.data, 400)
+    device.copy(e, expected.ctypes.data, 400)
+    found = device.compare(actual=a, expected=e, dtype="float32", count=100, rtol=1e-3, atol=1e-3)
     assert (found.mismatch_count, found.first_mismatch) == (1, 7)
-    assert not device.same_bytes(actual.ctypes.data, expected.ctypes.data, actual.nbytes)
-    device.copy(actual.ctypes.data, expected.ctypes.data, actual.nbytes)
-    assert device.same_bytes(actual.ctypes.data, expected.ctypes.data, actual.nbytes)
+    assert not device.same_bytes(a, e, 400)
+    device.copy(a, e, 400)
+    assert device.same_bytes(a, e, 400)
+    buffers.clear()
     device.release()
 
 
