@@ -1,0 +1,143 @@
+"""The CUDA candidates among the examples fit their tasks, compile, and compute what is asked."""
+
+from __future__ import annotations
+
+import pathlib
+import random
+import shutil
+from dataclasses import dataclass
+
+import kernel_foundry_native
+import pytest
+import torch
+
+from evaluator_svc.judge.arguments import read_arguments
+from evaluator_svc.judge.describe import describe_task
+from evaluator_svc.judge.input_set import flatten_outputs
+from evaluator_svc.judge.redraw import redraw, redraw_rules
+from evaluator_svc.judge.task_module import TaskModule
+from evaluator_svc.plan_inputs import name_table
+from kernel_foundry.domain.task import Task
+from kernel_foundry.plan import (
+    DeviceLimits,
+    LaunchSequence,
+    NameTable,
+    bind,
+    configurations,
+    constants,
+    kernels,
+    parse,
+    split,
+    translation_unit,
+)
+from kernel_foundry.plan.tree import Plan
+from kernel_foundry.task_file import read_task
+from tests.examples.host_run import run_on_host
+
+FOLDER = pathlib.Path(__file__).parents[2] / "examples"
+NAMES = sorted(path.name.removesuffix(".cuda.md") for path in FOLDER.glob("*.cuda.md"))
+H200 = DeviceLimits(
+    compute_units=132,
+    sub_group_size=32,
+    shared_bytes=232_448,
+    max_block=1_024,
+    memory_bytes=140 << 30,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Example:
+    task: Task
+    code: str
+    plan: Plan
+    tables: tuple[NameTable, ...]
+    """One for each workload of the task."""
+
+    def units(self, table: NameTable, configuration) -> tuple[LaunchSequence, str]:
+        """Return the bound sequence and the text to compile, without prelude."""
+        macros = {**configuration, **constants(self.plan, table, configuration, H200)}
+        sequence = bind(
+            self.plan,
+            kernels(self.code, "cuda", macros),
+            names=table,
+            configuration=configuration,
+            device=H200,
+            language="cuda",
+            library_ops=self.task.library_ops,
+        )
+        return sequence, translation_unit(self.code, macros, "", "cuda")
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def example(request) -> _Example:
+    """Every example with a CUDA candidate."""
+    task = read_task(FOLDER / f"{request.param}.py")
+    found = split((FOLDER / f"{request.param}.cuda.md").read_text("utf-8"))
+    assert found.language == "cuda"
+    return _Example(
+        task=task,
+        code=found.device_code,
+        plan=parse(found.plan_text),
+        tables=tuple(name_table(names) for names in describe_task(task).workloads),
+    )
+
+
+@pytest.fixture(scope="module")
+def compiler():
+    """NVRTC, which needs no GPU."""
+    try:
+        return kernel_foundry_native.device_kind("cuda").open_compiler(architecture="sm_90")
+    except (kernel_foundry_native.DriverUnavailableError, AttributeError) as error:
+        pytest.skip(f"no CUDA compiler: {error}")
+
+
+def test_examples_are_there() -> None:
+    """The four tasks of the SYCL examples and those that need more than one language feature."""
+    assert {path.name.removesuffix(".sycl.md") for path in FOLDER.glob("*.sycl.md")} <= set(NAMES)
+    assert {"residual_block", "causal_attention", "gru", "conv_relu_pool"} <= set(NAMES)
+
+
+def test_candidate_compiles_for_hopper(example, compiler) -> None:
+    """The default and one other configuration, on every workload, without spills by default."""
+    prelude = kernel_foundry_native.prelude("cuda")
+    options = [f"-I{path}" for path in kernel_foundry_native.cuda_include_paths()]
+    for table in example.tables:
+        default, *others = configurations(example.plan, table, H200)
+        for configuration in (default, *random.Random(3).sample(others, min(1, len(others)))):
+            sequence, unit = example.units(table, configuration)
+            found = compiler.compile(
+                source=f"{prelude}\n{unit}", options=options, kernels=list(sequence.kernels)
+            )
+            assert found.code
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ to run device code on the host")
+def test_candidate_computes_the_reference(example, tmp_path) -> None:
+    """On the held-out workload, with weights drawn anew; kernels run on the host, fiber by fiber."""
+    (at,) = (i for i, workload in enumerate(example.task.workloads) if workload.held_out)
+    table = example.tables[at]
+    module = TaskModule(example.task, example.task.workloads[at], torch.device("cpu"))
+    model = module.model
+    for path, value in redraw(redraw_rules(model), 5).items():
+        model.get_parameter(path).copy_(value) if path in dict(
+            model.named_parameters()
+        ) else model.get_buffer(path).copy_(value)
+    arguments = read_arguments(model, module.input_values(6))
+    tensors = dict(zip(arguments.names, (t.clone() for t in arguments.tensors), strict=True))
+    state = {**dict(model.named_parameters()), **dict(model.named_buffers())}
+    for name in table.tensors:
+        if name.role in ("parameter", "buffer"):
+            tensors[name.name] = state[name.path].clone()
+        elif name.role == "output":
+            tensors[name.name] = torch.full(name.shape, torch.nan)
+    configuration = next(iter(configurations(example.plan, table, H200)))
+    run_on_host(*example.units(table, configuration), tensors, tmp_path)
+
+    with torch.no_grad():
+        expected = list(flatten_outputs(model.double()(*arguments.values(
+            [t.double() if t.is_floating_point() else t for t in arguments.tensors]
+        ))))  # fmt: skip
+    for output, wanted in zip(table.outputs, expected, strict=True):
+        actual = tensors[output.name].double()
+        torch.testing.assert_close(actual, wanted, rtol=2e-5, atol=2e-5)
+    module.close()
