@@ -72,15 +72,15 @@ enum FunctionAttribute : int {
 enum : unsigned {
   stream_non_blocking = 1,
   event_default = 0,
-  host_alloc_portable = 1,
-  host_alloc_device_map = 2,
+  memhostalloc_portable = 1,
+  memhostalloc_devicemap = 2,
   ipc_lazy_enable_peer_access = 1,
   stream_wait_value_geq = 0,
 };
 
 enum : int {
   limit_persisting_l2_cache_size = 6,
-  stream_capture_thread_local = 1,
+  stream_capture_mode_thread_local = 1,
   jit_error_log_buffer = 5,
   jit_error_log_buffer_size_bytes = 6,
 };

@@ -1,7 +1,9 @@
 #include "cuda_device.hpp"
 
-#include <algorithm>
+#include <limits>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -9,10 +11,13 @@
 #include "cuda_compiler.hpp"
 #include "cuda_context.hpp"
 #include "cuda_facts.hpp"
+#include "cuda_flush.hpp"
+#include "cuda_graph.hpp"
 #include "cuda_hold.hpp"
 #include "cuda_memory.hpp"
 #include "cuda_program.hpp"
 #include "error.hpp"
+#include "nvml.hpp"
 
 namespace kernel_foundry {
 namespace {
@@ -20,48 +25,9 @@ namespace {
 using cuda::check;
 using cuda::driver;
 
-constexpr unsigned flushed_word = 0x3F800000;  // anything but what outputs are filled with
-
-class CudaGraph final : public Graph {
- public:
-  CudaGraph(cuda::SharedContext context, cuda::UniqueGraphExec exec, cuda::Stream stream)
-      : context_(std::move(context)), exec_(std::move(exec)), stream_(stream) {}
-  void launch() override {
-    context_->make_current();
-    cuda::check_launch(driver().graph_launch(exec_.get(), stream_), "cuGraphLaunch");
-  }
-
- private:
-  cuda::SharedContext context_;
-  cuda::UniqueGraphExec exec_;
-  cuda::Stream stream_;  // the device's, which outlives what it captured
-};
-
-// The stream records from construction to `end`, at the latest until this is gone.
-class Recording {
- public:
-  Recording(cuda::SharedContext context, cuda::Stream stream)
-      : context_(std::move(context)), stream_(stream) {
-    check(driver().stream_begin_capture(stream_, cuda::stream_capture_thread_local),
-          "cuStreamBeginCapture");
-    is_on_ = true;
-  }
-  ~Recording() { [[maybe_unused]] const cuda::UniqueGraph dropped = end(); }
-  Recording(const Recording&) = delete;
-  Recording& operator=(const Recording&) = delete;
-
-  // Empty when something was enqueued that cannot be recorded.
-  [[nodiscard]] cuda::UniqueGraph end() noexcept {
-    cuda::Graph graph = nullptr;
-    if (std::exchange(is_on_, false)) driver().stream_end_capture(stream_, &graph);
-    return {context_, graph};
-  }
-
- private:
-  cuda::SharedContext context_;
-  cuda::Stream stream_;
-  bool is_on_ = false;
-};
+// How much longer the span between two events is than the work between them, by its own counters.
+// On an H200, kernels of 1.5 to 110 µs beside ncu's gpu__time_duration: 0.8 to 1.1 µs.
+constexpr double overhead_of_events_ns = 1100;
 
 class CudaDevice final : public Device {
  public:
@@ -75,6 +41,8 @@ class CudaDevice final : public Device {
     start_ = cuda::create_event(context_);
     end_ = cuda::create_event(context_);
     hold_.emplace(context_);
+    flush_.emplace(context_);
+    clocks_ = open_nvml_clocks(facts_.uuid);
     comparer_.emplace(
         *this,
         [this](const std::string& source, const std::vector<std::string>& kernels) {
@@ -84,7 +52,6 @@ class CudaDevice final : public Device {
           copy(reinterpret_cast<std::uintptr_t>(to), from, size_bytes);
           wait();
         });
-    event_overhead_ns_ = calibrate_events();
   }
 
   ~CudaDevice() override { release(); }
@@ -128,13 +95,7 @@ class CudaDevice final : public Device {
 
   void flush(std::size_t size_bytes) override {
     current();
-    const std::size_t words = (size_bytes + 3) / 4;
-    if (flushed_bytes_ < words * 4) {
-      flushed_ = cuda::allocate(context_, words * 4);
-      flushed_bytes_ = words * 4;
-    }
-    check(driver().memset_d32_async(flushed_.get(), flushed_word, words, stream_.get()),
-          "cuMemsetD32Async");
+    flush_->enqueue(size_bytes, stream_.get());
   }
 
   void wait() override {
@@ -160,8 +121,8 @@ class CudaDevice final : public Device {
   void release() noexcept override {
     comparer_.reset();
     if (hold_) hold_->release();
-    flushed_.reset();
-    flushed_bytes_ = 0;
+    flush_.reset();
+    clocks_.reset();
     start_.reset();
     end_.reset();
     stream_.reset();
@@ -175,7 +136,9 @@ class CudaDevice final : public Device {
   }
 
   [[nodiscard]] bool times_by_events() const noexcept override { return true; }
-  [[nodiscard]] double event_overhead_ns() const override { return event_overhead_ns_; }
+  [[nodiscard]] double event_overhead_ns() const override { return overhead_of_events_ns; }
+
+  [[nodiscard]] Clocks* clocks() noexcept override { return clocks_.get(); }
 
   void mark_start() override { record(start_); }
   void mark_end() override { record(end_); }
@@ -197,8 +160,9 @@ class CudaDevice final : public Device {
     if (hold_) hold_->release();
   }
 
-  [[nodiscard]] std::unique_ptr<kernel_foundry::Graph>
-  capture(const std::function<void()>& enqueue) override;
+  [[nodiscard]] std::unique_ptr<Graph> capture(const std::function<void()>& enqueue) override {
+    return capture_cuda(current(), stream_.get(), enqueue);
+  }
 
   void reset_persisting_cache() override {
     current();
@@ -229,51 +193,15 @@ class CudaDevice final : public Device {
     check(driver().event_record(event.get(), stream_.get()), "cuEventRecord");
   }
 
-  [[nodiscard]] double calibrate_events();
-
   DeviceFacts facts_;
   cuda::SharedContext context_;
   cuda::UniqueStream stream_;
   cuda::UniqueEvent start_, end_;
   std::optional<CudaHold> hold_;
-  cuda::UniqueMemory flushed_;
-  std::size_t flushed_bytes_ = 0;
-  double event_overhead_ns_ = 0;
+  std::optional<CudaFlush> flush_;
+  std::unique_ptr<Clocks> clocks_;
   std::optional<CudaComparer> comparer_;  // the last: it uses all the others
 };
-
-std::unique_ptr<kernel_foundry::Graph> CudaDevice::capture(const std::function<void()>& enqueue) {
-  Recording recording(current(), stream_.get());
-  try {
-    enqueue();
-  } catch (const NativeError&) {
-    return nullptr;  // the run without a graph says what it is
-  }
-  const cuda::UniqueGraph graph = recording.end();
-  if (!graph) return nullptr;
-  cuda::GraphExec exec = nullptr;
-  if (driver().graph_instantiate(&exec, graph.get(), 0) != cuda::success) return nullptr;
-  return std::make_unique<CudaGraph>(context_, cuda::UniqueGraphExec(context_, exec),
-                                     stream_.get());
-}
-
-// What a pair of marks shows with nothing in between, the median of several. They are queued before
-// the first one runs: else the host's pace would be measured.
-double CudaDevice::calibrate_events() {
-  constexpr std::size_t pairs = 21;
-  constexpr std::size_t covering_bytes = std::size_t{64} << 20;
-  std::vector<double> spans;
-  for (std::size_t i = 0; i < pairs; ++i) {
-    if (!hold()) flush(covering_bytes);
-    mark_start();
-    mark_end();
-    wait();
-    spans.push_back(marked_ns());
-  }
-  const auto middle = spans.begin() + pairs / 2;
-  std::nth_element(spans.begin(), middle, spans.end());
-  return *middle;
-}
 
 }  // namespace
 

@@ -8,10 +8,11 @@ namespace kernel_foundry::cuda {
 namespace {
 
 Driver load() {
-  // The last is where Windows puts it for its Linux guests.
+  // The last two are where containers and Windows' Linux guests have it.
   const DynamicLibrary library = DynamicLibrary::open(
       library_names("KERNEL_FOUNDRY_CUDA_DRIVER",
-                    {"libcuda.so.1", "libcuda.so", "/usr/lib/wsl/lib/libcuda.so.1"}));
+                    {"libcuda.so.1", "libcuda.so", "/usr/local/nvidia/lib64/libcuda.so.1",
+                     "/usr/lib/wsl/lib/libcuda.so.1"}));
   Driver loaded;
 #define KERNEL_FOUNDRY_REQUIRE(member, symbol, parameters)                                         \
   loaded.member = reinterpret_cast<decltype(loaded.member)>(library.require(#symbol));

@@ -11,7 +11,7 @@ CudaHold::CudaHold(const cuda::SharedContext& context) {
   if (driver().stream_wait_value32 == nullptr) return;
   void* memory = nullptr;
   check(driver().mem_host_alloc(&memory, sizeof(std::uint32_t),
-                                cuda::host_alloc_portable | cuda::host_alloc_device_map),
+                                cuda::memhostalloc_portable | cuda::memhostalloc_devicemap),
         "cuMemHostAlloc");
   memory_ = cuda::UniqueHostMemory(context, memory);
   *static_cast<std::uint32_t*>(memory) = 0;

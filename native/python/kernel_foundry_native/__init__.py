@@ -26,7 +26,6 @@ __all__ = [
     "LaunchError",
     "LoadError",
     "NativeError",
-    "compile_options",
     "cuda_include_paths",
     "device_kind",
     "prelude",
@@ -67,11 +66,6 @@ def prelude(kind: str) -> str:
     """Return the text that is put before a candidate's device code."""
     source = "sycl" if kind == "null" else kind
     return files(__name__).joinpath(f"{source}_prelude.hpp").read_text(encoding="utf-8")
-
-
-def compile_options(kind: str) -> list[str]:
-    """Return the options that device code of this kind is built with on this machine."""
-    return [f"-I{path}" for path in cuda_include_paths()] if kind == "cuda" else []
 
 
 def _name_nvrtc() -> None:
