@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 from kernel_foundry.budget import Budget, Spent, StopCause, exceeded
 from kernel_foundry.domain.admission import Admission
-from kernel_foundry.domain.archive import Elite, Run, RunState
+from kernel_foundry.domain.archive import AddStatus, Elite, Run, RunState
 from kernel_foundry.domain.candidate import Candidate, KernelSource
-from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.evaluation import Evaluation, Setting
 from kernel_foundry.domain.request import (
     BudgetCaps,
     EvaluationLimits,
@@ -28,7 +28,8 @@ from kernel_foundry.errors import KernelFoundryError, LlmQuotaError, TaskRefused
 from kernel_foundry.handover import Handover
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.ports import Archive, Evaluator, Generator
-from kernel_foundry.progress import Admitted, Ended, Judged, Listener
+from kernel_foundry.progress import Admitted, Ended, Judged, Listener, Swept
+from kernel_foundry.sweeping import Sweeper, cost_of
 
 REPEATS_BEFORE_EXHAUSTED = 40
 """Proposals in a row that were judged before; then the search space counts as used up."""
@@ -94,6 +95,7 @@ class Evolution:
         self._dried_up: StopCause | None = None
         self._slowest_evaluation_s = 0.0
         self._best: Elite | None = None
+        self._sweeper = Sweeper(evaluator, run.spec, limits)
 
     async def run(self) -> Ended:
         """Run until a budget ends it; return how it ended.
@@ -112,6 +114,7 @@ class Evolution:
         await self._recall()
         self._listener(Admitted(run=self._run, admission=admission, budget=self._budget))
         try:
+            await self._sweep_recalled()
             await self._search(admission)
             await self._promote()
         except (asyncio.CancelledError, KernelFoundryError):
@@ -126,8 +129,16 @@ class Evolution:
         name, after = self._run.spec.name, 0
         while told := await self._archive.evaluations(name, after=after, limit=20):
             self._seen.update(t.candidate.digest for t in told)
+            self._spent.evaluations += sum(self._sweeper.recall(t) for t in told)
             after = told[-1].sequence
         await self._refresh_best()
+
+    async def _sweep_recalled(self) -> None:
+        """Sweep the best candidate of a resumed run, unless that was done before."""
+        if self._best is not None:
+            candidate = self._best.candidate
+            text = _markdown(candidate.source)
+            await self._sweep(candidate, text, self._best.evaluation, is_elite=True)
 
     async def _search(self, admission: Admission) -> None:
         """Propose and judge side by side; whichever meets the end of the budget stops both."""
@@ -200,11 +211,12 @@ class Evolution:
         while (assignment := await handover.take()) is not None:
             if self._is_spoken_for():
                 continue
+            candidate, text = assignment.candidate, assignment.proposal.text
             self._in_judgement += 1
             try:
-                await self._judge(
-                    assignment.candidate, assignment.proposal.text, is_promotion=False
-                )
+                judged = await self._judge(candidate, text)
+                is_elite = judged.result.status is not AddStatus.NOT_ADDED
+                await self._sweep(candidate, text, judged.evaluation, is_elite=is_elite)
             finally:
                 self._in_judgement -= 1
             if self._stop_cause() is not None:
@@ -217,7 +229,14 @@ class Evolution:
         most = self._budget.evaluations
         return most is not None and self._spent.evaluations + self._in_judgement >= most
 
-    async def _judge(self, candidate: Candidate, text: str, *, is_promotion: bool) -> Evaluation:
+    async def _judge(
+        self,
+        candidate: Candidate,
+        text: str,
+        *,
+        configuration: tuple[Setting, ...] = (),
+        is_promotion: bool = False,
+    ) -> Judged:
         """Evaluate and tell one candidate."""
         spec = self._run.spec
         started_s = time.monotonic()
@@ -226,6 +245,7 @@ class Evolution:
                 task=spec.task,
                 device=spec.device,
                 text=text,
+                configuration=configuration,
                 limits=self._limits,
                 fresh_baselines=is_promotion,
                 stop_above_ns=() if is_promotion else self._incumbent_ns(),
@@ -234,24 +254,64 @@ class Evolution:
             )
         )
         self._slowest_evaluation_s = max(self._slowest_evaluation_s, time.monotonic() - started_s)
+        return await self._tell(
+            candidate, evaluation, request_id=uuid.uuid4().hex, is_promotion=is_promotion
+        )
+
+    async def _tell(
+        self,
+        candidate: Candidate,
+        evaluation: Evaluation,
+        *,
+        request_id: str,
+        is_promotion: bool = False,
+    ) -> Judged:
+        """Tell the archive and the listener of a verdict."""
         cost_usd, self._untold_usd = self._untold_usd, 0.0
         result = await self._archive.tell(
-            spec.name, candidate, evaluation, request_id=uuid.uuid4().hex, cost_usd=cost_usd
+            self._run.spec.name, candidate, evaluation, request_id=request_id, cost_usd=cost_usd
         )
         await self._refresh_best()
         self._spent.evaluations += 1
         self._spent.seconds = self._elapsed_s()
-        self._listener(
-            Judged(
-                candidate=candidate,
-                evaluation=evaluation,
-                result=result,
-                spent=self._spent,
-                best_speedup=self._best.evaluation.speedup if self._best else None,
-                is_promotion=is_promotion,
-            )
+        judged = Judged(
+            candidate=candidate,
+            evaluation=evaluation,
+            result=result,
+            spent=self._spent,
+            best_speedup=self._best.evaluation.speedup if self._best else None,
+            is_promotion=is_promotion,
         )
-        return evaluation
+        self._listener(judged)
+        return judged
+
+    async def _sweep(
+        self, candidate: Candidate, text: str, evaluation: Evaluation, *, is_elite: bool
+    ) -> None:
+        """Try the other configurations of a promising candidate; tell the best one's verdict."""
+        if self._best is None or not self._sweeper.is_promising(
+            candidate, evaluation, self._best.evaluation, is_elite=is_elite
+        ):
+            return
+        allowance = self._sweeper.allowance(
+            candidate, self._budget, self._spent, in_judgement=self._in_judgement
+        )
+        if self._stop_cause() is not None or allowance.configurations < 2:
+            return
+        reserved = cost_of(allowance.configurations)
+        self._in_judgement += reserved
+        try:
+            swept = await self._sweeper.sweep(candidate, text, evaluation, allowance)
+        finally:
+            self._in_judgement -= reserved
+        self._spent.evaluations += cost_of(len(swept.results))
+        self._spent.seconds = self._elapsed_s()
+        self._listener(Swept(candidate=candidate, results=swept.results, spent=self._spent))
+        if swept.evaluation is not None:
+            # Of the candidate and not of this attempt: a sweep that is repeated tells once.
+            name = f"{self._run.spec.name} sweep of {candidate.digest}"
+            request_id = uuid.uuid5(uuid.NAMESPACE_OID, name).hex
+            await self._tell(candidate, swept.evaluation, request_id=request_id)
 
     async def _promote(self) -> None:
         """Measure the best elite again until the best one is one that was.
@@ -266,7 +326,12 @@ class Evolution:
                 return
             promoted.add(best.candidate.digest)
             text = _markdown(best.candidate.source)
-            await self._judge(best.candidate, text, is_promotion=True)
+            await self._judge(
+                best.candidate,
+                text,
+                configuration=best.evaluation.configuration,
+                is_promotion=True,
+            )
 
     async def _end(self) -> Ended:
         name = self._run.spec.name

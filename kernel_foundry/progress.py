@@ -8,6 +8,7 @@ from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import AddResult, Elite, Run
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.sweep import ConfigurationResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,18 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Swept:
+    """The other configurations of a promising candidate were tried.
+
+    When one of them is better, its verdict is told next, as a `Judged`.
+    """
+
+    candidate: Candidate
+    results: tuple[ConfigurationResult, ...]
+    spent: Spent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
     """The run ended; its winner is in the archive."""
 
@@ -42,5 +55,5 @@ class Ended:
     spent: Spent
 
 
-Event = Admitted | Judged | Ended
+Event = Admitted | Judged | Swept | Ended
 Listener = Callable[[Event], None]

@@ -12,7 +12,8 @@ from rich.text import Text
 
 from kernel_foundry.budget import Budget, Spent
 from kernel_foundry.domain.admission import Admission
-from kernel_foundry.progress import Admitted, Ended, Event, Judged
+from kernel_foundry.domain.sweep import best_of
+from kernel_foundry.progress import Admitted, Ended, Event, Judged, Swept
 from kernel_foundry.view import duration, speedup_text
 
 
@@ -49,6 +50,8 @@ class PlainProgress:
             _write(_admission_line(event.admission))
         elif isinstance(event, Judged):
             _write(f"[{event.spent.evaluations}] {_judged_line(event)}")
+        elif isinstance(event, Swept):
+            _write(f"[{event.spent.evaluations}] {_swept_line(event)}")
 
 
 class LiveProgress:
@@ -97,6 +100,9 @@ class LiveProgress:
                 best=speedup_text(event.best_speedup),
                 left=time_left(self._budget, event.spent),
             )
+        elif isinstance(event, Swept):
+            self._bar.console.print(Text(_swept_line(event), style="cyan"))
+            self._bar.update(self._task, completed=event.spent.evaluations)
         elif isinstance(event, Ended):
             self._bar.update(self._task, description=f"ended: {event.cause.value}", left="")
 
@@ -129,6 +135,8 @@ def _admission_line(admission: Admission) -> str:
 def _judged_line(event: Judged) -> str:
     evaluation = event.evaluation
     what = "re-measured" if event.is_promotion else event.candidate.operator.value
+    if evaluation.swept_count:
+        what = "best of its sweep:"
     line = f"{what} {event.candidate.digest[:8]} {evaluation.outcome.name}"
     if evaluation.passed:
         medians = [w.timing.median_ns for w in evaluation.workloads if w.timing]
@@ -137,6 +145,18 @@ def _judged_line(event: Judged) -> str:
         line += " ★ best" if event.result.is_best else ""
     elif evaluation.findings:
         line += f": {evaluation.findings[0].message.splitlines()[0][:120]}"
+    return line
+
+
+def _swept_line(event: Swept) -> str:
+    correct = sum(r.is_correct for r in event.results)
+    line = (
+        f"swept {event.candidate.digest[:8]}: {len(event.results)} configurations, {correct} right"
+    )
+    best = best_of(event.results)
+    if best is not None:
+        values = " ".join(f"{s.name}={s.value}" for s in best.configuration)
+        line += f", best {duration(best.median_ns)} with {values}"
     return line
 
 

@@ -226,9 +226,11 @@ def _swept(
 
 
 def _time_ns(text: str, configuration: tuple[Setting, ...]) -> float:
-    """Return a time that only the text decides, and each configuration's share of it."""
+    """Return a time that the two blocks and the configuration decide."""
+    match = _BLOCKS.search(text)
+    blocks = [block.strip() for block in match.groups()] if match is not None else [text]
     values = [f"{s.name}={s.value}" for s in configuration]
-    number = int(content_digest(text, *values)[:8], 16)
+    number = int(content_digest(*blocks, *values)[:8], 16)
     return _SOL_NS + number % 1_000_000
 
 

@@ -26,9 +26,7 @@ _PLAIN = candidate('TUNE = {"WG": [64, 16, 128]}\nWHERE = ["WG != 16"]')
 @pytest.fixture(scope="module")
 def hostile(sweep: Swept) -> dict[str, ConfigurationResult]:
     """The results of a sweep in which almost everybody misbehaves, by name of the mode."""
-    text = candidate(
-        f'TUNE = {{"WG": [64], "MODE": {list(range(len(MODES)))}}}', body=HOSTILE_BODY
-    )
+    text = candidate(f'TUNE = {{"WG": [64], "MODE": {list(range(len(MODES)))}}}', body=HOSTILE_BODY)
     results = sweep(text)
     assert all(r.total == len(MODES) for r in results)
     return {MODES[int(settings(r)["MODE"])]: r for r in results}

@@ -1,0 +1,225 @@
+"""The loop's own sweeps: who is swept, what is told, what it costs, how the next one starts."""
+
+import dataclasses
+from collections.abc import AsyncGenerator, AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from archive_svc.archive import Archive
+from kernel_foundry.budget import Budget, StopCause
+from kernel_foundry.domain.archive import RunSpec
+from kernel_foundry.domain.candidate import Candidate, KernelSource
+from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.request import (
+    EvaluationLimits,
+    EvaluationRequest,
+    Proposal,
+    ProposalRequest,
+)
+from kernel_foundry.domain.sweep import ConfigurationResult, SweepRequest, best_of
+from kernel_foundry.domain.task import Task, Workload
+from kernel_foundry.errors import ProcessLostError
+from kernel_foundry.evolution import Evolution
+from kernel_foundry.progress import Ended, Event, Judged, Swept
+from kernel_foundry.sweeping import CONFIGURATIONS_PER_EVALUATION, Sweeper, cost_of
+from kernel_foundry.testing.evaluator import FakeEvaluator
+from kernel_foundry.testing.generator import FakeGenerator
+
+SPEC = RunSpec(
+    name="run",
+    task=Task(name="t", reference="class Model: ...\n", workloads=(Workload(name="default"),)),
+    language=Language.SYCL,
+    device="fake:0",
+    models=("fake",),
+    strategy="fitness",
+    seed=3,
+)
+PLAN = 'TUNE = {"AA": [1, 2, 3, 4], "BB": [1, 2]}\ndef launch(out):\n    pass\n'
+SPACE = 8
+
+
+class TunedGenerator(FakeGenerator):
+    """Proposes candidates of one family."""
+
+    async def propose(self, request: ProposalRequest) -> Proposal:
+        proposal = await super().propose(request)
+        assert proposal.candidate is not None
+        old = proposal.candidate.source
+        source = KernelSource(language=old.language, device_code=old.device_code, plan=PLAN)
+        return dataclasses.replace(
+            proposal,
+            text=f"```sycl\n{old.device_code}```\n```python\n{PLAN}```\n",
+            candidate=dataclasses.replace(proposal.candidate, source=source),
+        )
+
+
+class SpyEvaluator(FakeEvaluator):
+    """Fitness follows from the time; remembers what was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sweeps: list[SweepRequest] = []
+        self.fails_in_sweep = 0
+
+    async def evaluate(self, request: EvaluationRequest) -> Evaluation:
+        evaluation = await super().evaluate(request)
+        assert evaluation.speedup is not None
+        fitness = 0.2 + 0.8 * evaluation.speedup / 10
+        return dataclasses.replace(evaluation, fitness=fitness, optimistic_fitness=fitness)
+
+    async def sweep(self, request: SweepRequest) -> AsyncGenerator[ConfigurationResult, None]:
+        self.sweeps.append(request)
+        if len(self.sweeps) == self.fails_in_sweep:
+            raise ProcessLostError("the judge died")
+        async for result in super().sweep(request):
+            yield result
+
+
+@pytest.fixture
+async def archive(tmp_path: Path) -> AsyncIterator[Archive]:
+    opened = Archive(f"sqlite:///{tmp_path / 'runs.db'}")
+    yield opened
+    await opened.close()
+
+
+async def _evolve(
+    archive: Archive,
+    evaluator: SpyEvaluator,
+    events: list[Event],
+    *,
+    evaluations: int = 60,
+    generator: FakeGenerator | None = None,
+) -> Ended:
+    evolution = Evolution(
+        evaluator=evaluator,
+        archive=archive,
+        generator=generator or TunedGenerator(),
+        run=await archive.create_run(SPEC),
+        budget=Budget(evaluations=evaluations, light_share=2.0),
+        limits=EvaluationLimits(),
+        in_flight=2,
+        judging=1,
+        listener=events.append,
+    )
+    return await evolution.run()
+
+
+async def test_better_configuration_is_told_as_the_candidates_verdict(archive: Archive) -> None:
+    events: list[Event] = []
+    await _evolve(archive, SpyEvaluator(), events)
+    swept = [e for e in events if isinstance(e, Swept)]
+    assert swept
+    told = {
+        t.candidate.digest: t.evaluation
+        for t in await archive.evaluations("run", limit=1000)
+        if t.evaluation.swept_count
+    }
+    assert told
+    for event in swept:
+        best = best_of(event.results)
+        assert best is not None
+        if event.candidate.digest in told:
+            evaluation = told[event.candidate.digest]
+            assert evaluation.configuration == best.configuration
+            assert evaluation.swept_count == len(event.results)
+
+
+async def test_each_candidate_is_swept_at_most_once(archive: Archive) -> None:
+    evaluator = SpyEvaluator()
+    await _evolve(archive, evaluator, [])
+    texts = [request.text for request in evaluator.sweeps]
+    assert len(set(texts)) == len(texts)
+
+
+async def test_configurations_count_against_the_budget(archive: Archive) -> None:
+    events: list[Event] = []
+    ended = await _evolve(archive, SpyEvaluator(), events)
+    assert ended.cause is StopCause.EVALUATIONS
+    told = [e for e in events if isinstance(e, Judged)]
+    charged = sum(cost_of(len(e.results)) for e in events if isinstance(e, Swept))
+    assert charged > 0
+    assert ended.spent.evaluations == len(told) + charged
+    searched = [e for e in told if not e.is_promotion]
+    assert 60 <= len(searched) + charged <= 61  # the last sweep's own verdict may exceed it
+
+
+async def test_little_that_is_left_is_not_swept(archive: Archive) -> None:
+    events: list[Event] = []
+    await _evolve(archive, SpyEvaluator(), events, evaluations=3)
+    assert not any(isinstance(e, Swept) for e in events)
+    assert len([e for e in events if isinstance(e, Judged) and not e.is_promotion]) == 3
+
+
+async def test_best_parameters_of_the_family_go_first_in_the_next_sweep(archive: Archive) -> None:
+    evaluator = SpyEvaluator()
+    events: list[Event] = []
+    await _evolve(archive, evaluator, events)
+    assert len(evaluator.sweeps) > 1
+    assert evaluator.sweeps[0].order == ()
+    first_sweep = next(i for i, e in enumerate(events) if isinstance(e, Swept))
+    after = events[first_sweep + 1]
+    if isinstance(after, Judged) and after.evaluation.swept_count:
+        assert evaluator.sweeps[1].order[-1].settings == after.evaluation.configuration
+    assert all(request.order for request in evaluator.sweeps[1:])
+
+
+async def test_winner_is_measured_again_in_its_configuration(archive: Archive) -> None:
+    events: list[Event] = []
+    ended = await _evolve(archive, SpyEvaluator(), events)
+    assert ended.winner is not None
+    promoted = [e for e in events if isinstance(e, Judged) and e.is_promotion]
+    assert promoted[-1].evaluation.configuration == ended.winner.evaluation.configuration
+    assert ended.winner.evaluation.configuration
+
+
+async def test_candidates_without_a_space_are_not_swept(archive: Archive) -> None:
+    evaluator = SpyEvaluator()
+    await _evolve(archive, evaluator, [], evaluations=12, generator=FakeGenerator())
+    assert evaluator.sweeps == []
+
+
+async def test_run_that_died_in_a_sweep_resumes_with_it_and_tells_once(archive: Archive) -> None:
+    evaluator = SpyEvaluator()
+    evaluator.fails_in_sweep = 1
+    with pytest.raises(ProcessLostError, match="judge"):
+        await _evolve(archive, evaluator, [])
+    before = await archive.evaluations("run", limit=1000)
+    resumed = SpyEvaluator()
+    events: list[Event] = []
+    ended = await _evolve(archive, resumed, events)
+    proposal = evaluator.sweeps[0].text.splitlines()[1]  # the same source, written anew
+    assert proposal in resumed.sweeps[0].text.splitlines()
+    after = await archive.evaluations("run", limit=1000)
+    assert after[: len(before)] == before
+    swept = [t.candidate.digest for t in after if t.evaluation.swept_count]
+    assert len(set(swept)) == len(swept)
+    assert ended.cause is StopCause.EVALUATIONS
+
+
+async def test_resumed_run_remembers_what_sweeps_cost(archive: Archive) -> None:
+    ended = await _evolve(archive, SpyEvaluator(), [], evaluations=40)
+    told = await archive.evaluations("run", limit=1000)
+    charged = sum(cost_of(t.evaluation.swept_count) for t in told)
+    assert charged > 0
+    events: list[Event] = []
+    again = await _evolve(archive, SpyEvaluator(), events, evaluations=len(told) + charged)
+    fresh = [e for e in events if isinstance(e, Judged) and not e.is_promotion]
+    assert not fresh, (ended, again)
+
+
+def test_cost_is_rounded_up() -> None:
+    assert [cost_of(n) for n in (0, 1, SPACE, SPACE + 1)] == [0, 1, 1, 2]
+    assert CONFIGURATIONS_PER_EVALUATION == SPACE
+
+
+async def test_plan_that_does_not_parse_has_no_space() -> None:
+    evaluator = SpyEvaluator()
+    sweeper = Sweeper(evaluator, SPEC, EvaluationLimits())
+    text = f"```sycl\n// x\n```\n```python\n{PLAN}```\n"
+    passed = await evaluator.evaluate(EvaluationRequest(task=SPEC.task, device="", text=text))
+    for plan, is_worth_it in ((PLAN, True), ("not a plan (", False)):
+        source = KernelSource(language=Language.SYCL, device_code="// x", plan=plan)
+        candidate = Candidate(source=source)
+        assert sweeper.is_promising(candidate, passed, passed, is_elite=True) is is_worth_it
