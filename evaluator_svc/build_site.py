@@ -36,7 +36,7 @@ _CUDA_UNITS: Final = {
 Source: CUDA C++ Programming Guide, technical specifications for each compute capability.
 """
 
-_ASSUMED_UNITS: Final = 100
+_ASSUMED_UNITS: Final = 128
 """What a plan that asks for `device.compute_units` gets: parts of one architecture differ."""
 _ASSUMED_MEMORY: Final = 16 << 30
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from evaluator_svc import behaviour, diagnosis
 from evaluator_svc.device_site import DeviceSite
-from evaluator_svc.diagnosis.performance import LaunchFacts
+from evaluator_svc.diagnosis import LaunchFacts
 from evaluator_svc.exchange import SEED_COUNT
 from evaluator_svc.messages import (
     BoundWorkload,
@@ -34,7 +34,7 @@ from evaluator_svc.pipeline.timing import TimingSettings, WorkloadTimed, Workloa
 from evaluator_svc.process import ChildProcess
 from kernel_foundry.domain.admission import Admission, WorkloadAdmission
 from kernel_foundry.domain.device import Peaks
-from kernel_foundry.domain.evaluation import Evaluation, WorkloadResult
+from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome, WorkloadResult
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationRequest
 
@@ -164,7 +164,7 @@ class CandidateEvaluation:
             failure = run_without_kernels(runner, self._site.judge, drawn, seconds=seconds)
         failure = failure or run(runner, drawn, seconds=seconds)
         if failure is not None:
-            return failure
+            return self._with_resources(failure, workload.workload)
         verdict = self._site.judge.verify(drawn.draw.draw)
         self._record.set_workload(
             WorkloadResult(
@@ -178,6 +178,15 @@ class CandidateEvaluation:
         if failure is None:
             self._record.add_findings(verdict.findings)
         return failure
+
+    def _with_resources(self, failure: CandidateFailed, workload: str) -> CandidateFailed:
+        """Return a refused launch with what it lacked, where the object code tells."""
+        report = self._record.compile
+        if failure.outcome is not EvaluationOutcome.LAUNCH_ERROR or report is None:
+            return failure
+        launches = _launch_facts(self._bound[workload])
+        found = diagnosis.launch_findings(report.kernels, launches, self._site.spec)
+        return dataclasses.replace(failure, findings=(*failure.findings, *found))
 
     def _take_times(self, runner: ChildProcess) -> CandidateFailed | None:
         timed = [w for w in self._admission.workloads if not w.held_out]
@@ -250,11 +259,8 @@ class CandidateEvaluation:
             self._site.spec,
             self._peaks,
             kernels=self._kernel_facts,
-            launches=LaunchFacts(
-                launch_count=bound.launch_count,
-                group_count=bound.group_count,
-                group_size=bound.group_size,
-            ),
+            launches=_launch_facts(bound),
+            resources=self._record.compile.kernels if self._record.compile else (),
         )
         self._record.add_findings(findings)
 
@@ -281,6 +287,16 @@ def _release(site: DeviceSite, future: "Future[DrawnInputs]") -> None:
         drawn = future.result()
         drawn.close()
         site.judge.release(drawn.draw.draw)
+
+
+def _launch_facts(bound: BoundWorkload) -> LaunchFacts:
+    return LaunchFacts(
+        launch_count=bound.launch_count,
+        group_count=bound.group_count,
+        group_size=bound.group_size,
+        kernel=bound.main_kernel,
+        shared_bytes=bound.main_shared_bytes,
+    )
 
 
 def _yardsticks_ns(admission: Admission) -> dict[str, float]:
