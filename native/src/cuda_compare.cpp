@@ -15,27 +15,29 @@ namespace {
 
 constexpr std::size_t block = 256;
 constexpr std::size_t bytes_of_a_turn = 32;  // of each tensor, that a work-item loads at once
-constexpr std::size_t groups_of_a_unit = 8;
+// A multiple of the two or three that are resident, so that the last ones are not alone.
+constexpr std::size_t groups_of_a_unit = 6;
 
-struct Element {
-  const char* dtype;
-  const char* device_type;
-  std::size_t size_bytes;
-};
+using Element = CudaComparer::Element;
 
 constexpr Element elements[] = {
-    {"float32", "float", 4},      {"float64", "double", 8},   {"float16", "Float16", 2},
-    {"bfloat16", "BFloat16", 2},  {"int32", "int", 4},        {"int64", "long long", 8},
-    {"int16", "short", 2},        {"int8", "signed char", 1}, {"uint8", "unsigned char", 1},
-    {"bool", "unsigned char", 1},
+    {"float32", "float", 4},     {"float64", "double", 8},   {"float16", "Float16", 2},
+    {"bfloat16", "BFloat16", 2}, {"int32", "int", 4},        {"int64", "long long", 8},
+    {"int16", "short", 2},       {"int8", "signed char", 1}, {"uint8", "unsigned char", 1},
 };
 
 const Element& element_of(const std::string& dtype) {
-  const auto* found = std::ranges::find(elements, dtype, &Element::dtype);
+  const std::string stored = dtype == "bool" ? "uint8" : dtype;
+  const auto* found = std::ranges::find(elements, stored, &Element::dtype);
   if (found == std::end(elements)) {
     throw std::invalid_argument("no element type called " + dtype);
   }
   return *found;
+}
+
+// The kernel, named after the type for whoever looks at a profile.
+std::string compare_kernel(const Element& element) {
+  return std::string("compare_") + element.dtype;
 }
 
 // `Found` of the device code.
@@ -88,12 +90,10 @@ Argument real_argument(double value) { return ScalarArgument{"float64", value}; 
 CudaComparer::CudaComparer(Device& device, Compile compile, Read read)
     : device_(device), compile_(std::move(compile)), read_(std::move(read)) {}
 
-std::shared_ptr<Program> CudaComparer::program(const std::string& dtype) {
-  const Element& element = element_of(dtype);
-  std::shared_ptr<Program>& known = programs_[dtype];
+std::shared_ptr<Program> CudaComparer::program(const Element& element) {
+  std::shared_ptr<Program>& known = programs_[element.dtype];
   if (!known) {
-    // Named after the type, for whoever looks at a profile.
-    const std::vector<std::string> kernels = {"compare_" + dtype, "find_difference"};
+    const std::vector<std::string> kernels = {compare_kernel(element), "find_difference"};
     const std::string head = std::string("#define Element ") + element.device_type +
                              "\n#define compare_elements " + kernels[0] + "\n";
     known = device_.load(compile_(head + cuda_compare_source, kernels).code, kernels);
@@ -101,12 +101,12 @@ std::shared_ptr<Program> CudaComparer::program(const std::string& dtype) {
   return known;
 }
 
-void CudaComparer::run(const std::string& dtype, const std::string& kernel, std::size_t size_bytes,
+void CudaComparer::run(const Element& element, const std::string& kernel, std::size_t size_bytes,
                        const std::vector<std::uintptr_t>& addresses,
                        const std::vector<Argument>& scalars) {
   if (!found_) found_ = device_.allocate(sizeof(Found));
   device_.clear(found_->address(), sizeof(Found));
-  Launch launch{program(dtype), kernel, {}, {block, 1, 1}, 1, 0, false, {}};
+  Launch launch{program(element), kernel, {}, {block, 1, 1}, 1, 0, false, {}};
   const std::size_t turns = size_bytes / (block * bytes_of_a_turn) + 1;
   launch.grid = {std::min(turns, device_.facts().compute_units * groups_of_a_unit), 1, 1};
   std::vector<std::uintptr_t> bound = addresses;
@@ -127,7 +127,7 @@ Comparison CudaComparer::compare(std::uintptr_t actual, std::uintptr_t expected,
   const Element& element = element_of(options.dtype);
   if (options.count == 0) return comparison_of({});
   const std::lock_guard lock(one_at_a_time_);
-  run(options.dtype, "compare_" + options.dtype, options.count * element.size_bytes,
+  run(element, compare_kernel(element), options.count * element.size_bytes,
       {actual, expected, options.scale},
       {count_argument(options.count), count_argument(options.groups), count_argument(options.inner),
        real_argument(options.rtol), real_argument(options.atol)});
@@ -140,7 +140,7 @@ bool CudaComparer::same_bytes(std::uintptr_t a, std::uintptr_t b, std::size_t si
   if (size_bytes == 0) return true;
   const std::lock_guard lock(one_at_a_time_);
   // Any program has the kernel; that of float32 is the likeliest to be there.
-  run("float32", "find_difference", size_bytes, {a, b}, {count_argument(size_bytes)});
+  run(element_of("float32"), "find_difference", size_bytes, {a, b}, {count_argument(size_bytes)});
   std::uint64_t differs = 0;
   read_(&differs, found_->address(), sizeof differs);
   return differs == 0;

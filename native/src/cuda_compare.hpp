@@ -17,6 +17,11 @@ namespace kernel_foundry {
 // those of `compare` and `same_bytes` on the host, to the last bit.
 class CudaComparer {
  public:
+  struct Element {
+    const char* dtype;        // as torch calls it
+    const char* device_type;  // as the device code calls it
+    std::size_t size_bytes;
+  };
   using Compile =
       std::function<ObjectCode(const std::string& source, const std::vector<std::string>& kernels)>;
   // Copies from the device to the host, complete when it returns.
@@ -30,9 +35,9 @@ class CudaComparer {
   [[nodiscard]] bool same_bytes(std::uintptr_t a, std::uintptr_t b, std::size_t size_bytes);
 
  private:
-  [[nodiscard]] std::shared_ptr<Program> program(const std::string& dtype);
+  [[nodiscard]] std::shared_ptr<Program> program(const Element& element);
   // Runs a kernel on (a, b, further, what it found), then `scalars`.
-  void run(const std::string& dtype, const std::string& kernel, std::size_t size_bytes,
+  void run(const Element& element, const std::string& kernel, std::size_t size_bytes,
            const std::vector<std::uintptr_t>& addresses, const std::vector<Argument>& scalars);
 
   Device& device_;

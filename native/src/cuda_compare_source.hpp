@@ -163,12 +163,16 @@ struct Scales {
   }
 };
 
-// 16 bytes: one load.
+// One load. Bytes come in eights: more of them in a row are only more code.
+template <u32 size_bytes> struct Word { using Type = uint4; };
+template <> struct Word<8> { using Type = uint2; };
+
 template <typename T> union Pack {
-  static const u32 count = 16 / sizeof(T);
-  uint4 whole;
+  static const u32 count = sizeof(T) == 1 ? 8 : 16 / sizeof(T);
+  using Whole = typename Word<count * sizeof(T)>::Type;
+  Whole whole;
   T at[count];
-  __device__ Pack(const T* from, u64 pack) { whole = ((const uint4*)from)[pack]; }
+  __device__ Pack(const T* from, u64 pack) { whole = ((const Whole*)from)[pack]; }
 };
 
 template <typename T>

@@ -21,6 +21,9 @@ struct Index {
 inline thread_local Index blockIdx, threadIdx, gridDim;
 inline constexpr Index blockDim{1};
 
+struct alignas(8) uint2 {
+  unsigned x, y;
+};
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };

@@ -108,25 +108,24 @@ Kernel device_kernel(std::string name, void (*)(Parameters...)) {
   return {std::move(name), run_blocks<kernel, Parameters...>};
 }
 
-#define COMPARISON(dtype, type)                                                                    \
+#define COMPARISON(type)                                                                           \
   device_kernel<device_code::as_##type::compare_elements>(                                         \
-      "compare_" #dtype, device_code::as_##type::compare_elements)
+      "compare_" #type, device_code::as_##type::compare_elements)
 
 const std::vector<Kernel> kernels = {
     {"scale", scale},
     {"slow_copy", slow_copy},
     {"illegal", illegal},
     {"endless", endless},
-    COMPARISON(float32, float32),
-    COMPARISON(float64, float64),
-    COMPARISON(float16, float16),
-    COMPARISON(bfloat16, bfloat16),
-    COMPARISON(int32, int32),
-    COMPARISON(int64, int64),
-    COMPARISON(int16, int16),
-    COMPARISON(int8, int8),
-    COMPARISON(uint8, uint8),
-    COMPARISON(bool, uint8),
+    COMPARISON(float32),
+    COMPARISON(float64),
+    COMPARISON(float16),
+    COMPARISON(bfloat16),
+    COMPARISON(int32),
+    COMPARISON(int64),
+    COMPARISON(int16),
+    COMPARISON(int8),
+    COMPARISON(uint8),
     device_kernel<device_code::as_float32::find_difference>(
         "find_difference", device_code::as_float32::find_difference),
 };
