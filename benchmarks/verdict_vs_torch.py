@@ -143,6 +143,27 @@ def ours(foundry: Foundry, task_file: Path, times: int) -> list[dict[str, Any]]:
     return rows
 
 
+def measure(foundry: Foundry, folder: Path, name: str, times: int) -> dict[str, Any]:
+    """Return what admission and verdicts on the task of one size took."""
+    rows, cols = SIZES[name]
+    task_file = folder / f"relu_{name}.py"
+    task_file.write_text(TASK.format(rows=rows, cols=cols))
+    started = time.perf_counter()
+    admission = foundry.admit(read_task(task_file), device=DEVICE)
+    admission_seconds = time.perf_counter() - started
+    if not admission.admitted:
+        raise SystemExit(f"{name}: {admission.refusals}")
+    verdicts = ours(foundry, task_file, times)
+    return {
+        "rows": rows,
+        "cols": cols,
+        "admission_seconds": admission_seconds,
+        "median_seconds": median_seconds(verdicts),
+        "median_build_seconds": median_seconds(verdicts, "build_seconds"),
+        "verdicts": verdicts,
+    }
+
+
 def _row(verdict: Evaluation, seconds: float) -> dict[str, Any]:
     if not verdict.passed or verdict.compile is None:
         raise SystemExit(f"{verdict.outcome}: {[f.message for f in verdict.findings]}")
@@ -198,23 +219,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, connect() as foundry:
         device = next(d for d in foundry.capabilities().devices if d.id == DEVICE)
         for name in options.sizes:
-            rows, cols = SIZES[name]
-            task_file = Path(folder) / f"relu_{name}.py"
-            task_file.write_text(TASK.format(rows=rows, cols=cols))
-            started = time.perf_counter()
-            admission = foundry.admit(read_task(task_file), device=DEVICE)
-            admitted = time.perf_counter() - started
-            if not admission.admitted:
-                raise SystemExit(f"{name}: {admission.refusals}")
-            verdicts = ours(foundry, task_file, options.times)
-            measured[name] = {
-                "rows": rows,
-                "cols": cols,
-                "admission_seconds": admitted,
-                "median_seconds": median_seconds(verdicts),
-                "median_build_seconds": median_seconds(verdicts, "build_seconds"),
-                "verdicts": verdicts,
-            }
+            measured[name] = measure(foundry, Path(folder), name, options.times)
     # Only now: nobody holds the device's memory any more.
     for name in options.sizes:
         verdicts = peer(SIZES[name], options.peer_times)

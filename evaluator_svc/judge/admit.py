@@ -48,6 +48,10 @@ class _Findings:
     warnings: list[str] = field(default_factory=list)
 
 
+class _DoesNotFitError(Exception):
+    """A workload needs more memory than there is."""
+
+
 def admit_task(
     task: Task,
     *,
@@ -74,16 +78,10 @@ def admit_task(
     """
     found = _Findings()
     fallback = task.tolerance or Tolerance(rtol=0.0, atol=0.0)
-    for workload in task.workloads:
-        refusal = memory_refusal(_least_bytes(task, workload), memory_bytes)
-        if refusal:
-            return _refused(task, device, fallback, f"{workload.name}: {refusal}")
-    prepared = [prepare(workload) for workload in task.workloads]
-    for item in prepared:
-        needed = needed_bytes(item.tensors, is_large=item.is_large)
-        refusal = memory_refusal(needed, memory_bytes)
-        if refusal:
-            return _refused(task, device, fallback, f"{item.workload.name}: {refusal}")
+    try:
+        prepared = _fitting(task, prepare, memory_bytes)
+    except _DoesNotFitError as error:
+        return _refused(task, device, fallback, str(error))
     found.refusals += _changed_kinds(prepared)
     tolerance, noise = _tolerance(task, prepared)
     for item in prepared:
@@ -109,6 +107,25 @@ def _refused(task: Task, device: DeviceSpec, tolerance: Tolerance, reason: str) 
     return Admission(
         task=task.digest, device=device, workloads=(), tolerance=tolerance, refusals=(reason,)
     )
+
+
+def _fitting(
+    task: Task, prepare: Callable[[Workload], PreparedWorkload], memory_bytes: int
+) -> list[PreparedWorkload]:
+    """Return the loaded workloads; inputs that are too large are never made."""
+    for workload in task.workloads:
+        _require(_least_bytes(task, workload), memory_bytes, workload)
+    prepared = [prepare(workload) for workload in task.workloads]
+    for item in prepared:
+        needed = needed_bytes(item.tensors, is_large=item.is_large)
+        _require(needed, memory_bytes, item.workload)
+    return prepared
+
+
+def _require(needed: int, memory_bytes: int, workload: Workload) -> None:
+    refusal = memory_refusal(needed, memory_bytes)
+    if refusal:
+        raise _DoesNotFitError(f"{workload.name}: {refusal}")
 
 
 def _least_bytes(task: Task, workload: Workload) -> int:
