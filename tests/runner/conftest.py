@@ -214,7 +214,7 @@ class Bench:
 def starter() -> Iterator[LockedStarter]:
     """One starter with its fork server for all tests."""
     launcher = ProcessLauncher()
-    starter = LockedStarter(EvaluatorSettings(), launcher)
+    starter = LockedStarter(EvaluatorSettings.from_environment(os.environ), launcher)
     yield starter
     starter.close()
     launcher.close()

@@ -1,0 +1,16 @@
+"""What each process loads: torch is for library calls and the judge alone."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["evaluator_svc.runner.answers", "evaluator_svc.builder.work", "evaluator_svc.fork_server"],
+)
+def test_torch_is_not_imported_without_need(module):
+    """Neither by a runner that makes no library calls, nor by builder and supervisor."""
+    program = f"import sys, {module}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
