@@ -11,9 +11,10 @@ from evaluator_svc.service import evaluator_service
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.digest import content_digest
-from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.evaluation import EvaluationOutcome, Setting
 from kernel_foundry.domain.plain import to_json
 from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.domain.sweep import Configuration, SweepRequest, Validity
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import BackendUnavailableError, TaskInvalidError
 from kernel_foundry.ports import Evaluator
@@ -45,6 +46,7 @@ class Shared:
         self.capabilities = evaluator.capabilities
         self.admit = evaluator.admit
         self.evaluate = evaluator.evaluate
+        self.sweep = evaluator.sweep
 
     async def close(self) -> None:
         """Leave it open."""
@@ -186,6 +188,55 @@ async def test_candidate_verdict_is_whole(evaluator: Evaluator, task: Task) -> N
     assert [w.workload for w in evaluation.workloads] == [w.name for w in task.workloads]
     # As text: an error that is NaN equals itself there.
     assert to_json(await evaluator.evaluate(request)) == to_json(evaluation)
+
+
+TUNED = CANDIDATE.replace(
+    "```python\n", '```python\nTUNE = {"WG": [64, 16, 32]}\nWHERE = ["WG != 16"]\n'
+).replace("64), 64]", "WG), WG]")
+
+
+async def test_sweep_streams_every_configuration_that_is_meant(
+    evaluator: Evaluator, task: Task
+) -> None:
+    """One result for each, in whatever order; the same request id gives the same ones."""
+    request = SweepRequest(task=task, device="", text=TUNED, request_id="sweep")
+    results = [result async for result in evaluator.sweep(request)]
+    assert {r.configuration for r in results} == {
+        (Setting(name="WG", value=value),) for value in ("64", "32")
+    }
+    assert all(r.total == 2 for r in results)
+    is_null = (await _device(evaluator)).id.startswith("null:")  # its kernels do nothing
+    expected = Validity.CORRECTNESS if is_null else Validity.CORRECT
+    assert {r.validity for r in results} == {expected}
+    assert all(bool(r.timings) is not is_null for r in results)
+    assert {r.configuration async for r in evaluator.sweep(request)} == {
+        r.configuration for r in results
+    }
+
+
+async def test_sweep_is_cut_to_what_was_asked_first(evaluator: Evaluator, task: Task) -> None:
+    """The default, then the order given."""
+    wanted = Configuration(settings=(Setting(name="WG", value="32"),))
+    text = TUNED.replace("[64, 16, 32]", "[64, 16, 8, 32]")
+    request = SweepRequest(task=task, device="", text=text, order=(wanted,), max_configurations=2)
+    results = [result async for result in evaluator.sweep(request)]
+    assert {r.configuration[0].value for r in results} == {"64", "32"}
+
+
+async def test_sweep_of_no_candidate_is_one_result(evaluator: Evaluator, task: Task) -> None:
+    """Whatever a model replies is data."""
+    request = SweepRequest(task=task, device="", text="no blocks at all")
+    (result,) = [result async for result in evaluator.sweep(request)]
+    assert result.outcome is EvaluationOutcome.EXTRACTION_FAILED
+    assert (result.configuration, result.total) == ((), 1)
+    assert result.findings
+
+
+async def test_sweep_of_no_task_is_an_error(evaluator: Evaluator) -> None:
+    """A stream fails with the same errors as a call."""
+    task = Task(name="empty", reference="x = 1\n", workloads=(Workload(name="default"),))
+    with pytest.raises(TaskInvalidError, match="Model"):
+        _ = [r async for r in evaluator.sweep(SweepRequest(task=task, device="", text="any"))]
 
 
 @pytest.mark.sycl
