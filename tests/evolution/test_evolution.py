@@ -182,7 +182,7 @@ class _CountingEvaluator(FakeEvaluator):
     async def evaluate(self, request: EvaluationRequest) -> Evaluation:
         self.running += 1
         self.most = max(self.most, self.running)
-        await asyncio.sleep(0.002)
+        await asyncio.sleep(0.03)  # longer than the archive takes to select
         self.running -= 1
         return await super().evaluate(request)
 
