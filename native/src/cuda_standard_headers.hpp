@@ -12,9 +12,7 @@ struct Header {
 };
 
 inline constexpr const char* float_limits = R"(#pragma once
-#if __has_include(<cuda/std/cfloat>)
-#include <cuda/std/cfloat>
-#else
+#ifndef FLT_MAX
 #define FLT_MAX 3.402823466e+38f
 #define FLT_MIN 1.175494351e-38f
 #define FLT_EPSILON 1.192092896e-7f

@@ -1,0 +1,133 @@
+"""What CUDA code may take for granted, what builders are told of what fails, where files are."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kernel_foundry_native as native
+from kernel_foundry_native import cuda_files
+
+COPY = """
+extern "C" __global__ void k(const float* x, float* out, int count) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) out[i] = 2 * x[i];
+}
+"""
+
+TOO_MUCH_SHARED = """
+extern "C" __global__ void k(float* x) {
+  __shared__ float all[1 << 20];
+  all[threadIdx.x] = x[0];
+  __syncthreads();
+  x[threadIdx.x] = all[threadIdx.x ^ 1];
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def compiler() -> Iterator[Any]:
+    """Return a compiler; skips in the loader's words without NVRTC."""
+    try:
+        opened = native.device_kind("cuda").open_compiler(0, "sm_90")
+    except native.DriverUnavailableError as error:
+        pytest.skip(str(error))
+    yield opened
+    opened.release()
+
+
+def build(compiler: Any, text: str, *options: str, kernel: str = "k") -> Any:
+    """Build `text` behind the prelude, as a builder does."""
+    folders = [f"-I{folder}" for folder in native.cuda_include_paths()]
+    return compiler.compile(
+        source=native.prelude("cuda") + text, options=[*folders, *options], kernels=[kernel]
+    )
+
+
+def test_small_kernels_build_fast(compiler: Any) -> None:
+    seconds = []
+    for _ in range(5):
+        start = time.monotonic()
+        build(compiler, COPY)
+        seconds.append(time.monotonic() - start)
+    # 0.03 s on an idle core; a heavy header in the prelude would take half a second.
+    assert min(seconds) < 0.3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "constexpr float low = -INFINITY;\n" + COPY,
+        "__device__ float odd = NAN;\n" + COPY,
+        "static_assert(sizeof(int64_t) == 8 && sizeof(uint8_t) == 1);\n" + COPY,
+        'extern "C" __global__ void k(half* x, bfloat16* y, __half2 z) { x[0] = __low2half(z); }',
+        "#include <cfloat>\n#include <climits>\n#include <cmath>\n#include <stdint.h>\n"
+        "#include <cuda/std/cstdint>\n#include <limits>\n"
+        "static_assert(std::numeric_limits<int>::max() == INT_MAX);\n"
+        "__device__ float top = FLT_MAX;\n" + COPY,
+        "#include <cuda_runtime.h>\n#include <cooperative_groups.h>\n#include <mma.h>\n" + COPY,
+        "#include <cub/block/block_reduce.cuh>\n" + COPY,
+    ],
+    ids=["infinity", "nan", "integers", "half", "standard", "cuda", "cub"],
+)
+def test_what_kernels_take_for_granted_is_there(compiler: Any, text: str) -> None:
+    assert build(compiler, text).code
+
+
+def test_code_may_use_all_that_the_generation_has(compiler: Any) -> None:
+    assert b".target sm_90a" in build(compiler, COPY).assembly
+
+
+def test_another_standard_may_be_asked_for(compiler: Any) -> None:
+    text = "#if __cplusplus < 202002L\n#error too old\n#endif\n" + COPY
+    assert build(compiler, text, "-std=c++20").code
+    with pytest.raises(native.CompileError, match="too old"):
+        build(compiler, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "kernel", "says"),
+    [
+        (COPY, "kernel", "no kernel called kernel"),
+        (COPY.replace('"C"', '"C++"'), "k", "no kernel called k"),
+        (COPY.replace("__global__", "__device__"), "k", "no kernel called k"),
+        (TOO_MUCH_SHARED, "k", "too much shared data"),
+    ],
+    ids=["prefix", "mangled", "no kernel", "assembler"],
+)
+def test_what_does_not_build_is_a_compile_error(
+    compiler: Any, text: str, kernel: str, says: str
+) -> None:
+    with pytest.raises(native.CompileError, match=says):
+        build(compiler, text, kernel=kernel)
+
+
+def test_architectures_that_are_too_old_are_named_with_those_that_are_not(compiler: Any) -> None:
+    assert compiler.architecture == "sm_90"
+    with pytest.raises(native.DriverUnavailableError, match=r"sm_35, only for .*sm_90"):
+        native.device_kind("cuda").open_compiler(0, "sm_35")
+
+
+@pytest.fixture
+def toolkit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the root of a toolkit that the environment names."""
+    for file in ("lib64/libnvrtc.so.13", "include/cuda_fp16.h", "include/cccl/cub/cub.cuh"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).touch()
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    return tmp_path
+
+
+def test_a_named_toolkit_comes_first(toolkit: Path) -> None:
+    include = toolkit / "include"
+    assert cuda_files.find_nvrtc() == toolkit / "lib64" / "libnvrtc.so.13"
+    assert native.cuda_include_paths() == [str(include), str(include / "cccl")]
+
+
+def test_cutlass_is_where_the_environment_says(
+    toolkit: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KERNEL_FOUNDRY_CUTLASS", str(toolkit))
+    assert native.cuda_include_paths()[2:] == [str(toolkit / "include")]
