@@ -89,6 +89,7 @@ def _compiled(
     library = folder / "on_host.so"
     command = [
         *("g++", "-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-shared", "-fPIC"),
+        "-fno-gnu-unique",  # or the variables of all candidates in this process would be one
         *(f"-I{_HERE}", "-o", str(library), str(source)),
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

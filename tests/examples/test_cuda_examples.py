@@ -7,10 +7,10 @@ import random
 import shutil
 from dataclasses import dataclass
 
-import kernel_foundry_native
 import pytest
 import torch
 
+import kernel_foundry_native
 from evaluator_svc.judge.arguments import read_arguments
 from evaluator_svc.judge.describe import describe_task
 from evaluator_svc.judge.input_set import flatten_outputs
@@ -113,18 +113,16 @@ def test_candidate_compiles_for_hopper(example, compiler) -> None:
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ to run device code on the host")
 def test_candidate_computes_the_reference(example, tmp_path) -> None:
-    """On the held-out workload, with weights drawn anew; kernels run on the host, fiber by fiber."""
+    """On the held-out workload, with weights drawn anew; kernels run on the host."""
     (at,) = (i for i, workload in enumerate(example.task.workloads) if workload.held_out)
     table = example.tables[at]
     module = TaskModule(example.task, example.task.workloads[at], torch.device("cpu"))
     model = module.model
+    state = {**dict(model.named_parameters()), **dict(model.named_buffers())}
     for path, value in redraw(redraw_rules(model), 5).items():
-        model.get_parameter(path).copy_(value) if path in dict(
-            model.named_parameters()
-        ) else model.get_buffer(path).copy_(value)
+        state[path].copy_(value)
     arguments = read_arguments(model, module.input_values(6))
     tensors = dict(zip(arguments.names, (t.clone() for t in arguments.tensors), strict=True))
-    state = {**dict(model.named_parameters()), **dict(model.named_buffers())}
     for name in table.tensors:
         if name.role in ("parameter", "buffer"):
             tensors[name.name] = state[name.path].clone()
