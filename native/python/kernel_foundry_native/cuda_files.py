@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-_TOOLKIT = "/usr/local/cuda"
+_TOOLKITS = Path("/usr/local")
 _MARK = "cuda_fp16.h"
 """A header that is in every place that counts."""
 
@@ -30,14 +30,15 @@ def cuda_include_paths() -> list[str]:
 
 
 def _roots() -> Iterator[Path]:
-    """Folders that look like a toolkit: named ones, wheels of CUDA 13, of 12, the usual place."""
+    """Folders that look like a toolkit: named ones, wheels of CUDA 13, of 12, the usual places."""
     named = (os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH"))
     yield from (Path(path) for path in named if path)
     if importlib.util.find_spec("nvidia") is not None:
         for folder in importlib.import_module("nvidia").__path__:
             yield from sorted(Path(folder).glob("cu[0-9]*"), reverse=True)
             yield Path(folder)  # wheels of CUDA 12 have a folder for each part
-    yield Path(_TOOLKIT)
+    yield _TOOLKITS / "cuda"
+    yield from sorted(_TOOLKITS.glob("cuda-[0-9]*"), reverse=True)
 
 
 def _cuda_folders() -> tuple[Path, ...]:
