@@ -113,6 +113,11 @@ class DeviceSite:
         self.helpers.submit(self.judge.facts)
         self.refill()
 
+    def warm_up_library(self) -> None:
+        """Let torch be imported for plans with library calls, in the background."""
+        # A failure is met again, and raised, by the first such plan.
+        self.helpers.submit(self._starter.warm_up_library)
+
     def refill(self) -> None:
         """Replace used builders and runners, in the background."""
         self.builders.refill()

@@ -186,6 +186,8 @@ class Evaluator:
         return CandidateBuild(site, request).evaluate()
 
     def _admit(self, task: Task, site: DeviceSite) -> Admission:
+        if task.library_ops:
+            site.warm_up_library()
         with self._admission_lock:
             peaks = self._peaks(site)  # the speed of light follows from them
             admission = site.remembered_admission(task)
