@@ -112,13 +112,21 @@ class Workload:
         replay = self._pool_replay or self._bound()
         with _faults():
             times = _profile(replay)
-            prepared = None if self._preparation is None else _profile(self._preparation)
+            prepared = self._profile_prepare()
         pairs = list(zip(replay.steps, times, strict=True))
         return Share(
             own_ns=sum(time for step, time in pairs if not isinstance(step, LibraryCall)),
             library_ns=sum(time for step, time in pairs if isinstance(step, LibraryCall)),
             prepare_ns=None if prepared is None else sum(prepared),
         )
+
+    def _profile_prepare(self) -> list[float] | None:
+        if self._preparation is None:
+            return None
+        times = _profile(self._preparation)
+        assert self._memory is not None, "what was prepared has its memory"
+        self._memory.seal()  # it was made anew, and sums by atomics differ in their last bits
+        return times
 
     def drop(self) -> None:
         """Forget the pool and the shared buffers."""

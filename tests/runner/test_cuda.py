@@ -30,8 +30,7 @@ extern "C" __global__ void __launch_bounds__(64) narrow(const float* x, float* o
   if (threadIdx.x < count) out[threadIdx.x] = x[threadIdx.x];
 }
 extern "C" __global__ void endless(const float* x, float* out, int count) {
-  volatile int go = 1;
-  while (go) {}
+  while (*(const volatile float*)x < 1e30f) {}
   out[0] = x[0];
 }
 ```
