@@ -1,0 +1,82 @@
+"""Finds a tool and runs it with a deadline. Knows nothing of what tools say."""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+
+_TOOLKIT_FOLDERS: Final = ("/usr/local/cuda/bin", "/opt/nvidia/nsight-compute")
+_MAX_OUTPUT: Final = 8 << 20
+"""Bytes of a tool's output that are read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolRun:
+    """How a tool ended, and what it wrote to either stream."""
+
+    output: str
+    was_stopped: bool
+    """Its time was over."""
+    exit_status: int
+
+
+def find(name: str, variable: str) -> str | None:
+    """Return the path of a tool: where `variable` says, on PATH, or in the toolkit."""
+    told = os.environ.get(variable, "")
+    if told:
+        return told if os.access(told, os.X_OK) else None
+    path = os.pathsep.join((os.environ.get("PATH", os.defpath), *_TOOLKIT_FOLDERS))
+    return shutil.which(name, path=path)
+
+
+def run(command: Sequence[str], environment: Mapping[str, str], *, seconds: float) -> ToolRun:
+    """Run a tool, and end it and all that it started when its time is over.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=dict(environment),
+            start_new_session=True,
+        )
+        was_stopped = False
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            was_stopped = True
+        finally:
+            # Also after a good end: what the tool has started must not outlive it.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        output.seek(0)
+        text = output.read(_MAX_OUTPUT).decode("utf-8", errors="replace")
+    return ToolRun(output=text, was_stopped=was_stopped, exit_status=process.returncode)
+
+
+def note(message: str, hint: str = "") -> Finding:
+    """Return the finding of something about a tool itself."""
+    return Finding(kind=FindingKind.TOOL, severity=Severity.INFO, message=message, hint=hint)
+
+
+def absent(name: str, variable: str) -> Finding:
+    """Return the finding of a tool that is not there."""
+    told = os.environ.get(variable, "")
+    if told:
+        return note(f"{name} was not used: {variable} names {Path(told).name}, no program")
+    return note(
+        f"{name} was not used: it is not installed", f"it comes with CUDA; {variable} names another"
+    )

@@ -1,0 +1,100 @@
+"""Runs one workload of a candidate again, for a tool to watch: `replay FOLDER [RUNS]`.
+
+Every tensor is an allocation of its own of just its size, so that a tool sees what lies beyond it;
+inputs are copied from the judge's buffer where the draw names one. For device kernels alone: on a
+CPU device a kernel is native code, which never runs outside the sandbox.
+"""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from evaluator_svc.binding import bind_workload
+from evaluator_svc.exchange import Draw, TensorSlot
+from evaluator_svc.locked_process import OpenDevice
+from evaluator_svc.runner.memory import PlanMemory
+from evaluator_svc.runner.replay import Replay
+from evaluator_svc.tools.replay_folder import ReplayInput, read
+from kernel_foundry.plan.parse import parse
+from kernel_foundry.plan.sequence import LaunchSequence
+
+_KINDS: Final = frozenset({"cuda", "null"})
+_REFUSED: Final = 2
+_FAULT: Final = 3
+
+
+def main(folder: Path, runs: int) -> int:
+    """Run the folder's candidate; return the exit status: 3 when it is at fault."""
+    import kernel_foundry_native as native
+
+    replay = read(folder)
+    kind, _, index = replay.load.device.id.partition(":")
+    if kind not in _KINDS:
+        sys.stderr.write(f"{kind} kernels are native code and are not run again\n")
+        return _REFUSED
+    module = native.device_kind(kind)
+    opened = OpenDevice(
+        module=module, device=module.open_device(int(index or 0)), index=int(index or 0)
+    )
+    try:
+        _run(opened, replay, runs)
+    except native.LaunchError as error:
+        sys.stderr.write(f"{error}\n")
+        return _FAULT
+    return 0
+
+
+def _run(opened: OpenDevice, replay: ReplayInput, runs: int) -> None:
+    load, draw = replay.load, replay.draw
+    position = next(i for i, names in enumerate(load.workloads) if names.workload == draw.workload)
+    sequence: LaunchSequence = bind_workload(
+        parse(load.source.plan),
+        load.workloads[position],
+        source=load.source,
+        device=load.device,
+        library_ops=load.library_ops,
+    )
+    unit = load.unit_of_workload[position]
+    device = opened.device
+    program = device.load(code=replay.codes[unit], kernels=list(load.kernels[unit]))
+    memory = PlanMemory(device, sequence.buffers, seed_count=1)
+    tensors = {slot.name: _tensor(device, slot) for slot in draw.slots}
+    _fill(device, draw, tensors)
+    addresses = {name: int(buffer.address) for name, buffer in tensors.items()}
+    for steps, count in ((sequence.prepare, 1), (sequence.steps, runs)):
+        if steps:
+            again = Replay(opened, program, steps, memory)
+            again.bind(0, addresses, seed=0)
+            for _ in range(count):
+                again.run(0)
+    device.synchronize()
+
+
+def _tensor(device: Any, slot: TensorSlot) -> Any:
+    return device.allocate(max(slot.size_bytes, 1))
+
+
+def _fill(device: Any, draw: Draw, tensors: dict[str, Any]) -> None:
+    shared = None
+    if draw.handles:
+        shared = device.open_shared(bytes.fromhex(draw.handles[0]), draw.size_bytes)
+    for slot in draw.slots:
+        address = int(tensors[slot.name].address)
+        if shared is None:
+            device.fill(address, slot.size_bytes, 0)
+        else:
+            device.copy(
+                to=address, from_=int(shared.address) + slot.offsets[0], size_bytes=slot.size_bytes
+            )
+    device.synchronize()
+    if shared is not None:
+        shared.close()
+
+
+if __name__ == "__main__":
+    status = main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # A device runtime's own clean-up at exit may abort a process.
+    os._exit(status)

@@ -1,0 +1,54 @@
+"""A candidate in a folder, as the replay program takes it. Knows nothing of tools and devices."""
+
+import dataclasses
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from evaluator_svc.exchange import Draw
+from evaluator_svc.messages import LoadRequest
+from kernel_foundry.domain.plain import from_json, to_json
+
+_LOAD: Final = "load.json"
+_DRAW: Final = "draw.json"
+_OBJECT: Final = "object_{}.bin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayInput:
+    """What is run again."""
+
+    load: LoadRequest
+    codes: tuple[bytes, ...]
+    """Object code of each unit."""
+    draw: Draw
+    """Its first seed's inputs are taken; without handles, zeros."""
+
+
+def write(folder: Path, replay: ReplayInput) -> None:
+    """Put a candidate into an empty folder."""
+    one_seed = dataclasses.replace(replay.draw, seed_count=1, handles=replay.draw.handles[:1])
+    (folder / _LOAD).write_text(to_json(replay.load), encoding="utf-8")
+    (folder / _DRAW).write_text(to_json(one_seed), encoding="utf-8")
+    for index, code in enumerate(replay.codes):
+        (folder / _OBJECT.format(index)).write_bytes(code)
+
+
+def read(folder: Path) -> ReplayInput:
+    """Return what a folder holds.
+
+    Raises:
+        OSError: a file is missing.
+        PlainError: a file is no message.
+    """
+    load = from_json(LoadRequest, (folder / _LOAD).read_bytes())
+    codes = tuple(
+        (folder / _OBJECT.format(index)).read_bytes() for index in range(len(load.kernels))
+    )
+    return ReplayInput(load=load, codes=codes, draw=from_json(Draw, (folder / _DRAW).read_bytes()))
+
+
+def replay_command(folder: Path, *, runs: int = 1) -> tuple[str, ...]:
+    """Return the command that runs a folder's candidate."""
+    return (sys.executable, "-m", "evaluator_svc.tools.replay", str(folder), str(runs))
