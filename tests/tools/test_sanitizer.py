@@ -1,4 +1,4 @@
-"""Findings of compute-sanitizer, from recorded outputs; and processes, with programs in its place."""
+"""Findings of compute-sanitizer, from recorded outputs; and how it is run, with scripts for it."""
 
 import os
 import sys
@@ -88,7 +88,7 @@ def test_a_race_is_one_finding_with_both_lines(name: str) -> None:
             "not all reach",
         ),
         (
-            "Uninitialized __global__ memory read of size 4 bytes\n    at k+0x70 in candidate.cu:12",
+            "Uninitialized __global__ memory read of size 4 bytes\n    at k+0x7 in candidate.cu:12",
             FindingKind.ILLEGAL_ACCESS,
             "nothing has written",
         ),
@@ -158,11 +158,7 @@ def test_an_absent_tool_is_a_note(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert (found.kind, found.severity) == (FindingKind.TOOL, Severity.INFO)
 
 
-@given(
-    st.text(
-        alphabet="= Invalid__global__ of size 4 bytes\nat k+0x1 in candidate.cu:3", max_size=300
-    )
-)
+@given(st.text(alphabet="= Invalid__global__ of size 4\nat k+0x1 in candidate.cu:3", max_size=300))
 def test_no_output_raises(output: str) -> None:
     text = output.replace("\n", "\n========= ")
 
