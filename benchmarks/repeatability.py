@@ -41,7 +41,8 @@ extern "C" __global__ void iterate(const float* __restrict__ x, float* __restric
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   float v = x[i];
-  for (int k = 0; k < 20000; ++k) v = v * 0.999f + 0.001f;
+  const float step = x[i] * 2e-5f;
+  for (int k = 0; k < 20000; ++k) v = v * 0.99999f + step;
   out[i] = v;
 }
 ```
@@ -73,7 +74,7 @@ def get_init_inputs():
 
 ITERATED_TASK = POINTWISE_TASK.replace(
     "return torch.relu(x) * 2.0",
-    "for _ in range(200):\n            x = x * 0.999**100 + (1 - 0.999**100)\n        return x",
+    "return x * (2.0 - 0.99999**20000)",
 )
 
 KERNELS = (
@@ -90,6 +91,8 @@ def measure(foundry: Foundry, folder: Path, kernel: tuple[str, str, int, str], t
     name, text, size, candidate = kernel
     task_file = folder / f"{name.replace(' ', '_')}.py"
     task_file.write_text(text.format(n=size))
+    # Twenty thousand roundings in a row are more than the derived tolerance expects.
+    task_file.with_suffix(".task.yaml").write_text("tolerance: {rtol: 1.0e-3, atol: 1.0e-6}\n")
     task = read_task(task_file)
     verdicts = [foundry.evaluate(task, candidate, device="cuda:0") for _ in range(times)]
     for verdict in verdicts:
