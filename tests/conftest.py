@@ -52,13 +52,13 @@ def _absence(kind: str) -> str:
     return lines[-1] if lines else ""
 
 
-@pytest.fixture(autouse=True)
-def _needed_device(request: pytest.FixtureRequest) -> None:
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs an absent device, before any fixture opens it."""
     for marker, kind in _DEVICE_KIND.items():
-        if request.node.get_closest_marker(marker) is None:
+        if item.get_closest_marker(marker) is None:
             continue
         reason = _absence(kind)
-        if reason and request.config.getoption(f"--require-{marker}"):
+        if reason and item.config.getoption(f"--require-{marker}"):
             pytest.fail(f"{marker} is required: {reason}")
         if reason:
             pytest.skip(reason)

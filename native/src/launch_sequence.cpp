@@ -99,6 +99,7 @@ void LaunchSequence::capture(std::size_t set) {
   graphs_[set] = device_->capture([&] {
     for (const Step& step : steps_) enqueue_step(step, set);
   });
+  if (graphs_[set]) run(set);  // the first launch of a graph brings it to the device
 }
 
 bool LaunchSequence::may_be_held(std::size_t set) const {
