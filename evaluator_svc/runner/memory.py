@@ -6,7 +6,29 @@ Knows nothing of launches.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kernel_foundry.plan.sequence import BufferSpec
+from evaluator_svc.runner.faults import fault
+from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.finding import FindingKind
+from kernel_foundry.plan.sequence import BufferSpec, LaunchSequence
+
+
+def plan_memory(device: Any, sequence: LaunchSequence, *, seed_count: int) -> "PlanMemory":
+    """Return the memory of a bound plan.
+
+    Raises:
+        CandidateFaultError: it is not to be had.
+    """
+    import kernel_foundry_native as native
+
+    try:
+        return PlanMemory(device, sequence.buffers, seed_count=seed_count)
+    except (MemoryError, native.DriverError) as error:
+        held = sequence.scratch_bytes + seed_count * sequence.prepared_bytes
+        raise fault(
+            EvaluationOutcome.PLAN_ERROR,
+            FindingKind.MEMORY_LIMIT,
+            f"{held} bytes of the plan's own memory are not to be had: {error}",
+        ) from error
 
 
 class PlanMemory:
@@ -42,18 +64,27 @@ class PlanMemory:
         ]  # fmt: skip
 
     def seal(self) -> None:
-        """Remember what was prepared, for `changed`."""
+        """Remember what was prepared, for `check`."""
         self._pristine = [_allocate(self._device, self.buffers, "prepared") for _ in self._prepared]
         for _, size_bytes, prepared, pristine in self._pairs():
             self._device.copy(to=pristine, from_=prepared, size_bytes=size_bytes)
         self._device.synchronize()
 
-    def changed(self) -> str:
-        """Return the name of a prepared buffer that is no longer as it was prepared, or ""."""
+    def check(self) -> None:
+        """See that what was prepared is as it was: no call leaves something to the next.
+
+        Raises:
+            CandidateFaultError: it is not.
+        """
         for position, size_bytes, prepared, pristine in self._pairs():
             if not self._device.same_bytes(prepared, pristine, size_bytes):
-                return self.buffers[position].name
-        return ""
+                name = self.buffers[position].name
+                raise fault(
+                    EvaluationOutcome.WRONG_RESULT,
+                    FindingKind.INPUT_MODIFIED,
+                    f"the kernels of launch changed {name}, which prepare has made",
+                    hint="write only to outputs and scratch",
+                )
 
     def _pairs(self) -> Iterator[tuple[int, int, int, int]]:
         """Yield (position, size, address, address of the copy) of every prepared buffer."""

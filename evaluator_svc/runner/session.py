@@ -20,10 +20,10 @@ from evaluator_svc.messages import (
     TimeRequest,
 )
 from evaluator_svc.plan_inputs import plan_finding
-from evaluator_svc.runner.faults import CandidateFaultError, fault
+from evaluator_svc.runner.faults import CandidateFaultError
+from evaluator_svc.runner.program import load_program
 from evaluator_svc.runner.workload import Workload
 from kernel_foundry.domain.evaluation import EvaluationOutcome
-from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.plan.errors import PlanError
 from kernel_foundry.plan.parse import parse
 
@@ -45,7 +45,8 @@ class Session:
         """Load every unit's object code and bind the plan to every workload."""
         started = time.perf_counter()
         programs = [
-            self._program(code, names) for code, names in zip(objects, request.kernels, strict=True)
+            load_program(self._opened.device, code, names)
+            for code, names in zip(objects, request.kernels, strict=True)
         ]
         loaded = time.perf_counter()
         try:
@@ -98,15 +99,3 @@ class Session:
                 library_ops=request.library_ops,
             )
             self._workloads[names.workload] = Workload(self._opened, programs[unit], sequence)
-
-    def _program(self, code: bytes, names: tuple[str, ...]) -> Any:
-        import kernel_foundry_native as native
-
-        try:
-            return self._opened.device.load(code=code, kernels=list(names))
-        except native.NativeError as error:
-            raise fault(
-                EvaluationOutcome.LAUNCH_ERROR,
-                FindingKind.LAUNCH_RESOURCE,
-                f"the device refuses the object code: {error}",
-            ) from error

@@ -7,27 +7,50 @@ import os
 import statistics
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Final
 
 from evaluator_svc.exchange import OUTPUT_SLOTS, Draw
 from evaluator_svc.locked_process import OpenDevice
 from evaluator_svc.messages import PoolReady, Share, Timed, TimeRequest
-from evaluator_svc.runner.faults import fault, launch_fault
+from evaluator_svc.runner.faults import launch_fault
 from evaluator_svc.runner.input_pool import TimedSets, make_pool
-from evaluator_svc.runner.memory import PlanMemory
+from evaluator_svc.runner.memory import PlanMemory, plan_memory
 from evaluator_svc.runner.replay import Replay
 from evaluator_svc.runner.shared_sets import SharedSets
 from evaluator_svc.runner.timing import take_times, timed_sequence
-from kernel_foundry.domain.evaluation import EvaluationOutcome
-from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.plan.sequence import LaunchSequence, LibraryCall
 
 _PROFILES: Final = 5
 """Runs whose median tells how the time divides."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Runs:
+    """A draw's buffers, with what runs on them."""
+
+    shared: SharedSets
+    memory: PlanMemory
+    preparation: Replay | None
+    """`prepare`, with a set for each seed; None where the plan has none."""
+    replay: Replay
+    """`launch`, with a set for each output slot of each seed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TimedRuns:
+    """The sets that are timed, with what runs on them."""
+
+    pool: TimedSets
+    replay: Replay
+    sequence: Any
+    """What is timed: the replay's own native sequence, or its graphs."""
+
+
 class Workload:
     """A bound plan and its buffers.
+
+    Every method raises `CandidateFaultError` for what the candidate is at fault for.
 
     Args:
         opened: The device.
@@ -39,43 +62,40 @@ class Workload:
         self.sequence = sequence
         self._opened = opened
         self._program = program
-        self._shared: SharedSets | None = None
-        self._memory: PlanMemory | None = None
-        self._preparation: Replay | None = None
-        self._replay: Replay | None = None
-        self._pool: TimedSets | None = None
-        self._pool_replay: Replay | None = None
-        self._timed: Any = None
+        self._runs: _Runs | None = None
+        self._timed: _TimedRuns | None = None
 
     def open(self, draw: Draw, descriptors: tuple[int, ...]) -> None:
         """Take a draw's buffers, unless it has them, and run `prepare` for each seed's weights."""
-        if self._shared is not None and self._shared.draw == draw:
+        if self._runs is not None and self._runs.shared.draw == draw:
             for descriptor in descriptors:
                 os.close(descriptor)
             return
         self.drop()
-        shared = self._shared = SharedSets(draw, descriptors, self._opened.device)
-        memory = self._memory = self._allocate(draw.seed_count)
+        device = self._opened.device
+        shared = SharedSets(draw, descriptors, device)
+        memory = plan_memory(device, self.sequence, seed_count=draw.seed_count)
         with _faults():
-            self._prepare(shared, memory)
-            replay = self._replay = self._new_replay(memory)
+            preparation = self._prepare(shared, memory)
+            replay = self._replay(memory)
             for seed in range(draw.seed_count):
                 for slot in range(OUTPUT_SLOTS):
                     index = seed * OUTPUT_SLOTS + slot
                     replay.bind(index, shared.addresses(seed, slot), seed=seed)
+        self._runs = _Runs(shared=shared, memory=memory, preparation=preparation, replay=replay)
 
     def run(self) -> None:
         """Run every seed `OUTPUT_SLOTS` times, each time into its own slot."""
-        replay = self._bound()
+        runs = self._opened_runs()
         with _faults():
-            for index in range(replay.set_count):
-                replay.run(index)
-        replay.forget_results()
-        self._check_prepared()
+            for index in range(runs.replay.set_count):
+                runs.replay.run(index)
+        runs.replay.forget_results()
+        runs.memory.check()
 
     def run_without_kernels(self) -> None:
         """Make the library calls alone, into every seed's first slot."""
-        replay = self._bound()
+        replay = self._opened_runs().replay
         with _faults():
             for index in range(0, replay.set_count, OUTPUT_SLOTS):
                 replay.native.run_without_launches(index)
@@ -83,100 +103,71 @@ class Workload:
 
     def fill_pool(self, *, wanted_bytes: int, limit_bytes: int) -> PoolReady:
         """Make the sets that are timed, and bind them."""
-        assert self._shared is not None, "a pool is filled from the buffers of a run"
-        assert self._memory is not None, "a pool is filled from the buffers of a run"
+        runs = self._opened_runs()
         with _faults():
-            pool = self._pool = make_pool(
+            pool = make_pool(
                 self._opened.device,
-                self._shared,
+                runs.shared,
                 wanted_bytes=wanted_bytes,
                 limit_bytes=limit_bytes,
             )
-            replay = self._pool_replay = self._new_replay(self._memory)
+            replay = self._replay(runs.memory)
             for index in range(pool.set_count):
                 replay.bind(index, pool.addresses(index), seed=pool.seed_of(index))
-            self._timed = timed_sequence(self._opened, replay)
+            sequence = timed_sequence(self._opened, replay)
+        self._timed = _TimedRuns(pool=pool, replay=replay, sequence=sequence)
         return PoolReady(set_count=pool.set_count, pool_bytes=pool.size_bytes)
 
     def time(self, request: TimeRequest) -> Timed:
         """Take one measurement."""
-        assert self._pool is not None, "times are taken on a filled pool"
-        assert self._pool_replay is not None, "times are taken on a filled pool"
+        timed = self._timed
+        assert timed is not None, "times are taken on a filled pool"
         with _faults():
-            timed = take_times(self._timed, self._pool_replay, self._pool, request)
-        self._check_prepared()
-        return timed
+            taken = take_times(timed.sequence, timed.replay, timed.pool, request)
+        self._opened_runs().memory.check()
+        return taken
 
     def share(self) -> Share:
         """Measure how the time of the first set divides among own kernels and library calls."""
-        replay = self._pool_replay or self._bound()
+        runs = self._opened_runs()
+        replay = runs.replay if self._timed is None else self._timed.replay
+        prepare_ns = None
         with _faults():
             times = _profile(replay)
-            prepared = self._profile_prepare()
+            if runs.preparation is not None:
+                prepare_ns = sum(_profile(runs.preparation))
+                # It was made anew, and sums by atomics differ in their last bits.
+                runs.memory.seal()
         pairs = list(zip(replay.steps, times, strict=True))
         return Share(
             own_ns=sum(time for step, time in pairs if not isinstance(step, LibraryCall)),
             library_ns=sum(time for step, time in pairs if isinstance(step, LibraryCall)),
-            prepare_ns=None if prepared is None else sum(prepared),
+            prepare_ns=prepare_ns,
         )
-
-    def _profile_prepare(self) -> list[float] | None:
-        if self._preparation is None:
-            return None
-        times = _profile(self._preparation)
-        assert self._memory is not None, "what was prepared has its memory"
-        self._memory.seal()  # it was made anew, and sums by atomics differ in their last bits
-        return times
 
     def drop(self) -> None:
         """Forget the pool and the shared buffers."""
-        self._timed = self._pool_replay = self._pool = None
-        self._replay = self._preparation = self._memory = None
-        if self._shared is not None:
-            self._shared.close()
-            self._shared = None
+        runs, self._runs, self._timed = self._runs, None, None
+        if runs is not None:
+            runs.shared.close()
 
-    def _prepare(self, shared: SharedSets, memory: PlanMemory) -> None:
+    def _prepare(self, shared: SharedSets, memory: PlanMemory) -> Replay | None:
         if not self.sequence.prepare:
-            return
+            return None
         preparation = Replay(self._opened, self._program, self.sequence.prepare, memory)
         for seed in range(shared.draw.seed_count):
             preparation.bind(seed, shared.addresses(seed, 0), seed=seed)
             preparation.run(seed)
         preparation.forget_results()
-        self._preparation = preparation
         memory.seal()
+        return preparation
 
-    def _check_prepared(self) -> None:
-        """What `prepare` made is the same at every call: no call leaves something to the next."""
-        name = self._memory.changed() if self._memory is not None else ""
-        if name:
-            raise fault(
-                EvaluationOutcome.WRONG_RESULT,
-                FindingKind.INPUT_MODIFIED,
-                f"the kernels of launch changed {name}, which prepare has made",
-                hint="write only to outputs and scratch",
-            )
-
-    def _new_replay(self, memory: PlanMemory) -> Replay:
+    def _replay(self, memory: PlanMemory) -> Replay:
         return Replay(self._opened, self._program, self.sequence.steps, memory)
 
-    def _bound(self) -> Replay:
-        assert self._replay is not None, "the buffers come with the first run"
-        return self._replay
-
-    def _allocate(self, seed_count: int) -> PlanMemory:
-        import kernel_foundry_native as native
-
-        try:
-            return PlanMemory(self._opened.device, self.sequence.buffers, seed_count=seed_count)
-        except (MemoryError, native.DriverError) as error:
-            held = self.sequence.scratch_bytes + seed_count * self.sequence.prepared_bytes
-            raise fault(
-                EvaluationOutcome.PLAN_ERROR,
-                FindingKind.MEMORY_LIMIT,
-                f"{held} bytes of the plan's own memory are not to be had: {error}",
-            ) from error
+    def _opened_runs(self) -> _Runs:
+        assert self._runs is not None, "the buffers come with the first run"
+        return self._runs
 
 
 @contextmanager
