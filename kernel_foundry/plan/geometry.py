@@ -60,6 +60,11 @@ def check_launch(
             f"the block {block} of {kernel.name} has {threads} threads; the device takes at most "
             f"{device.max_block}"
         )
+    if kernel.max_threads is not None and threads > kernel.max_threads:
+        raise bind_error(
+            f"the block {block} of {kernel.name} has {threads} threads; its __launch_bounds__ says "
+            f"at most {kernel.max_threads}"
+        )
     if language == "cuda":
         _check_each("grid", kernel, grid, _CUDA_MAX_GRID)
         _check_each("block", kernel, block, _CUDA_MAX_BLOCK)

@@ -26,6 +26,7 @@ CUDA_DIMENSIONS: Final = 3
 _EXTERN_C: Final = re.compile(r'\bextern\s*"."\s*')
 _ND_RANGE: Final = re.compile(r"\bnd_range_kernel\s*<([^<>]*)>")
 _CLUSTER: Final = re.compile(r"\b__cluster_dims__\s*\(([^()]{1,200})\)")
+_LAUNCH_BOUNDS: Final = re.compile(r"\b__launch_bounds__\s*\(([^(),]{1,80})")
 _TEMPLATE: Final = re.compile(r"\btemplate\s*<")
 _ATTRIBUTE_CALL: Final = re.compile(r"\b(?:SYCL_\w+|__\w+__|__attribute__|__declspec|alignas)\s*\(")
 _LOCAL_ACCESSOR: Final = re.compile(
@@ -78,6 +79,8 @@ class KernelSignature:
     cluster: tuple[int, int, int] | None = None
     """Blocks of a cluster in x, y, z (CUDA); None without `__cluster_dims__`, or when its sizes
     cannot be read."""
+    max_threads: int | None = None
+    """Threads of a block by `__launch_bounds__` (CUDA); None without, or when it cannot be read."""
 
     def __str__(self) -> str:
         """Return name and parameters as in C."""
@@ -206,7 +209,14 @@ def _kernel(
         dimensions=dimensions,
         line=line,
         cluster=_cluster(declaration, aliases),
+        max_threads=_max_threads(declaration, aliases),
     )
+
+
+def _max_threads(declaration: str, aliases: Mapping[str, str]) -> int | None:
+    match = _LAUNCH_BOUNDS.search(declaration)
+    word = _resolve_word(match[1].strip(), aliases) if match else ""
+    return int(word) if re.fullmatch(r"[0-9]{1,5}", word) else None
 
 
 def _cluster(declaration: str, aliases: Mapping[str, str]) -> tuple[int, int, int] | None:

@@ -222,6 +222,7 @@ def test_cluster_divides_the_grid(bind_text) -> None:
     )
     first, odd, many = kernels(code, "cuda", {"SPLIT": 4})
     assert (first.cluster, odd.cluster, many.cluster) == ((4, 2, 1), None, (16, 1, 1))
+    assert (first.max_threads, odd.max_threads) == (64, None)
     assert [(p.name, p.ctype, p.is_const) for p in first.parameters] == [
         ("w", "bfloat16", True),
         ("out", "float32", False),
@@ -256,6 +257,8 @@ LAUNCH_REFUSALS = [
     ("cuda", 'scale[1, 1, 0, "grid"](x, out, 1, 1)', 'fourth part of a launch is "cooperative"'),
     ("cuda", "scale[(1, 65536), 1](x, out, 1, 1)", "grid y of scale is 65536"),
     ("cuda", "scale[1, (1, 1, 128)](x, out, 1, 1)", "block z of scale is 128"),
+    ("cuda", "scale[1, 512](x, out, 1, 1)", "has 512 threads; its __launch_bounds__ says at most "
+     "256"),
     ("cuda", "n = local(1, float32)", "SYCL only: in CUDA declare extern __shared__"),
     ("sycl", "scales[1, 1](x, out, 1, 1)", "there is no kernel 'scales' in the device code; found: "
      "scale, tile"),

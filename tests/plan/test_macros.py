@@ -50,7 +50,9 @@ def test_value_becomes_c_text(value, expected) -> None:
 
 def test_needless_include_is_dropped_alone() -> None:
     """What a comment on its line says about other lines stays."""
-    code = "/* a\n b */ #include <cuda_runtime.h> /* c\n d */\n#include <cuda.h>\n#include <mma.h>\n"
+    code = (
+        "/* a\n b */ #include <cuda_runtime.h> /* c\n d */\n#include <cuda.h>\n#include <mma.h>\n"
+    )
     lines = translation_unit(code, {}, "", "cuda").split("\n")
     assert lines[2:6] == ["/* a", " b */  /* c", " d */", ""]
     assert "#include <mma.h>" in lines
