@@ -80,7 +80,7 @@ enum : unsigned {
 
 enum : int {
   limit_persisting_l2_cache_size = 6,
-  stream_capture_mode_thread_local = 1,
+  stream_capture_mode_relaxed = 2,
   jit_error_log_buffer = 5,
   jit_error_log_buffer_size_bytes = 6,
 };

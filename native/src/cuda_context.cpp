@@ -1,8 +1,14 @@
 #include "cuda_context.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace kernel_foundry::cuda {
+
+static_assert(!std::is_copy_constructible_v<UniqueMemory> &&
+              std::is_nothrow_move_constructible_v<UniqueMemory> &&
+              std::is_nothrow_move_assignable_v<UniqueMemory> &&
+              std::is_nothrow_destructible_v<UniqueMemory>);
 
 SharedContext PrimaryContext::retain(std::size_t index) {
   const Ordinal device = ordinal_of(index);

@@ -30,7 +30,8 @@ class Recording {
  public:
   Recording(cuda::SharedContext context, cuda::Stream stream)
       : context_(std::move(context)), stream_(stream) {
-    check(driver().stream_begin_capture(stream_, cuda::stream_capture_mode_thread_local),
+    // Relaxed: a kernel's first launch may still set an attribute of it.
+    check(driver().stream_begin_capture(stream_, cuda::stream_capture_mode_relaxed),
           "cuStreamBeginCapture");
     is_on_ = true;
   }

@@ -82,10 +82,10 @@ void prefer_shared(CudaKernel& kernel, std::size_t dynamic_bytes) {
       kernel.resources.shared_bytes + dynamic_bytes <= default_shared_bytes) {
     return;
   }
-  kernel.prefers_shared = true;
   check(driver().func_set_attribute(kernel.function,
                                     cuda::function_preferred_shared_memory_carveout, 100),
         "cuFuncSetAttribute");
+  kernel.prefers_shared = true;
 }
 
 unsigned narrow(std::size_t value, const std::string& kernel) {
