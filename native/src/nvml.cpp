@@ -1,9 +1,9 @@
 #include "nvml.hpp"
 
-#include <dlfcn.h>
-
-#include <cstdlib>
 #include <utility>
+
+#include "dynamic_library.hpp"
+#include "error.hpp"
 
 namespace kernel_foundry {
 namespace {
@@ -54,31 +54,36 @@ struct Nvml {
 };
 
 template <typename Function>
-bool find(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
+bool find(const DynamicLibrary& library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(library.find(name));
   return function != nullptr;
 }
 
-// Loaded once and never unloaded; null where it is not there.
-const Nvml* nvml() {
-  static const Nvml* const loaded = []() -> const Nvml* {
-    const char* replaced = std::getenv("KERNEL_FOUNDRY_NVML");
-    void* library =
-        dlopen(replaced != nullptr ? replaced : "libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) return nullptr;
-    static Nvml table;
+std::optional<Nvml> load() {
+  try {
+    const DynamicLibrary library = DynamicLibrary::open(library_names(
+        "KERNEL_FOUNDRY_NVML", {"libnvidia-ml.so.1", "/usr/local/nvidia/lib64/libnvidia-ml.so.1",
+                                "/usr/lib/wsl/lib/libnvidia-ml.so.1"}));
+    Nvml table;
     const bool is_whole = find(library, "nvmlInit_v2", table.init) &&
                           find(library, "nvmlDeviceGetHandleByUUID", table.handle_by_uuid) &&
                           find(library, "nvmlDeviceGetClockInfo", table.clock) &&
                           find(library, "nvmlDeviceGetMaxClockInfo", table.max_clock);
-    if (!is_whole || table.init() != success) return nullptr;
+    if (!is_whole || table.init() != success) return std::nullopt;
     // Renamed in driver 535.
     if (!find(library, "nvmlDeviceGetCurrentClocksEventReasons", table.reasons)) {
       find(library, "nvmlDeviceGetCurrentClocksThrottleReasons", table.reasons);
     }
-    return &table;
-  }();
-  return loaded;
+    return table;
+  } catch (const NativeError&) {
+    return std::nullopt;  // whoever wants the clocks gets none
+  }
+}
+
+// Loaded once and never unloaded; null where it is not there.
+const Nvml* nvml() {
+  static const std::optional<Nvml> loaded = load();
+  return loaded ? &*loaded : nullptr;
 }
 
 class NvmlClocks final : public Clocks {

@@ -36,11 +36,8 @@ void SequenceTrial::flush() {
 }
 
 CallTime SequenceTrial::call(std::size_t set) {
-  if (!sequence_.device().times_by_events()) {
-    return timed_call(sequence_.device(), false, [&] { sequence_.enqueue(set); });
-  }
-  const bool may_hold = sequence_.may_be_held(set);
-  return timed_call(sequence_.device(), may_hold, [&] { sequence_.enqueue(set); });
+  return timed_call(sequence_.device(), sequence_.may_be_held(set),
+                    [&] { sequence_.enqueue(set); });
 }
 
 void SequenceTrial::keep(std::size_t slot, std::size_t) {

@@ -18,8 +18,8 @@ FIELDS = (
     "inf_count", "poisoned_count", "constant_factor",
 )  # fmt: skip
 
-FLOATS = {"float32": np.float32, "float64": np.float64, "float16": np.float16}
-INTEGERS = {
+FLOATS: dict[str, Any] = {"float32": np.float32, "float64": np.float64, "float16": np.float16}
+INTEGERS: dict[str, Any] = {
     "int8": np.int8, "int16": np.int16, "int32": np.int32, "int64": np.int64, "uint8": np.uint8,
     "bool": np.uint8,
 }  # fmt: skip

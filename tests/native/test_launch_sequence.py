@@ -95,7 +95,12 @@ def test_without_launches_calls_and_clears_are_left(device: Any) -> None:
     calls: list[int] = []
     append_relu(sequence, device, 0, 2)
     sequence.clear(1, cleared.nbytes)
-    sequence.call(lambda index: calls.append(index) or 0)
+
+    def note(index: int) -> int:
+        calls.append(index)
+        return 0
+
+    sequence.call(note)
     sequence.bind(0, [x.ctypes.data, cleared.ctypes.data, out.ctypes.data])
     sequence.run_without_launches(0)
     assert calls == [0]
