@@ -1,0 +1,195 @@
+"""A candidate is run again from a folder: on a driver that needs no GPU, and on real GPUs."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import kernel_foundry_native as native
+from evaluator_svc.builder.prepare import Toolchain, prepare
+from evaluator_svc.exchange import Draw, TensorSlot
+from evaluator_svc.messages import LoadRequest, PrepareRequest, WorkloadNames
+from evaluator_svc.tools import Check, profile, replay_command, sanitize
+from evaluator_svc.tools.replay_folder import ReplayInput, read, write
+from kernel_foundry.domain.admission import NamedTensor, TensorRole
+from kernel_foundry.domain.device import DeviceSpec
+from kernel_foundry.domain.finding import FindingKind
+from kernel_foundry.domain.language import Language
+from tests.native.fake_cuda_build import build_fake_driver, fake_driver_environment
+
+COUNT = 1000
+BYTES = 4 * COUNT
+SOURCE = """```cuda
+extern "C" __global__ void scale(const float* in, float* out, float factor, int count) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) out[i] = in[i] * factor;
+}
+extern "C" __global__ void illegal(const float* in, float* out) {
+  out[1 << 28] = in[0];
+}
+extern "C" __global__ void racy(const float* in, float* out) {
+  __shared__ float tile[128];
+  tile[threadIdx.x] = in[threadIdx.x];
+  out[threadIdx.x] = tile[127 - threadIdx.x];
+}
+```
+"""
+OF_THE_DEVICE = ""
+SCALE = "scale[8, 128](x, out, 2.0, 1000)"
+
+
+def device() -> DeviceSpec:
+    return DeviceSpec(
+        id="cuda:0",
+        language=Language.CUDA,
+        name="device",
+        vendor="NVIDIA",
+        architecture="sm_90",
+        driver_version="1",
+        compute_units=132,
+        sub_group_size=32,
+        max_block=1024,
+        shared_bytes=227 << 10,
+        memory_bytes=1 << 34,
+        cache_bytes=50 << 20,
+    )
+
+
+def replay_input(
+    body: str, *, handles: tuple[str, ...] = (), architecture: str = "sm_90"
+) -> ReplayInput:
+    """A built candidate on one tensor of 1000 numbers; skips without NVRTC."""
+    module = native.device_kind("cuda")
+    try:
+        compiler = module.open_compiler(0, architecture)
+    except native.DriverUnavailableError as error:
+        pytest.skip(f"NVRTC: {error}")
+    tensors = (("x", TensorRole.INPUT), ("out", TensorRole.OUTPUT))
+    names = WorkloadNames(
+        workload="default",
+        tensors=tuple(
+            NamedTensor(name=name, role=role, dtype="float32", shape=(COUNT,), path=name)
+            for name, role in tensors
+        ),
+        scalars=(),
+    )
+    spec = device()
+    text = f"{SOURCE}\n```python\ndef launch(x, out):\n    {body}\n```\n"
+    request = PrepareRequest(text=text, configuration=(), device=spec, workloads=(names,))
+    folders = tuple(f"-I{folder}" for folder in native.cuda_include_paths())
+    prepared = prepare(request, Toolchain(prelude=native.prelude("cuda"), options=folders))
+    (unit,) = prepared.units
+    built = compiler.compile(
+        source=unit.source, options=list(unit.options), kernels=list(unit.kernels)
+    )
+    load = LoadRequest(
+        source=prepared.source,
+        device=spec,
+        workloads=(names,),
+        kernels=(unit.kernels,),
+        unit_of_workload=(0,),
+    )
+    slots = tuple(
+        TensorSlot(
+            name=name,
+            role=role.value,
+            dtype="float32",
+            shape=(COUNT,),
+            size_bytes=BYTES,
+            offsets=(4096 * position,),
+        )
+        for position, (name, role) in enumerate(tensors)
+    )
+    draw = Draw(
+        draw=1, workload="default", size_bytes=8192, slots=slots, seed_count=3, handles=handles
+    )
+    return ReplayInput(load=load, codes=(built.code,), draw=draw)
+
+
+@pytest.fixture(scope="module")
+def fake_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Variables that put the driver without a GPU in place."""
+    return fake_driver_environment(build_fake_driver(tmp_path_factory.mktemp("fake-cuda")))
+
+
+def replayed(folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        replay_command(folder, runs=2),
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_folder_holds_one_seed_of_what_was_put_there(tmp_path: Path) -> None:
+    put = replay_input(SCALE, handles=("00", "11", "22"))
+    write(tmp_path, put)
+
+    found = read(tmp_path)
+
+    assert (found.load, found.codes) == (put.load, put.codes)
+    assert (found.draw.seed_count, found.draw.handles) == (1, ("00",))
+
+
+def test_a_candidate_runs_again(tmp_path: Path, fake_environment: dict[str, str]) -> None:
+    write(tmp_path, replay_input(SCALE))
+
+    done = replayed(tmp_path, fake_environment)
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_fault_is_an_exit_status(tmp_path: Path, fake_environment: dict[str, str]) -> None:
+    write(tmp_path, replay_input("illegal[1, 32](x, out)"))
+
+    done = replayed(tmp_path, fake_environment)
+
+    assert done.returncode == 3
+    assert done.stderr
+
+
+def test_native_code_is_never_run_again(tmp_path: Path) -> None:
+    write(tmp_path, replay_input(SCALE))
+    load = tmp_path / "load.json"
+    load.write_text(load.read_text().replace('"cuda:0"', '"sycl:0"'))
+
+    assert replayed(tmp_path, dict(os.environ)).returncode == 2
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    ("body", "check", "kind", "line"),
+    [
+        ("illegal[1, 32](x, out)", Check.MEMORY, FindingKind.ILLEGAL_ACCESS, 6),
+        ("racy[1, 128](x, out)", Check.RACES, FindingKind.DATA_RACE, 10),
+        (SCALE, Check.MEMORY, FindingKind.TOOL, None),
+    ],
+)
+def test_the_sanitizer_names_the_line(
+    tmp_path: Path, body: str, check: Check, kind: FindingKind, line: int | None
+) -> None:
+    write(tmp_path, replay_input(body, architecture=OF_THE_DEVICE))
+
+    found = sanitize(
+        replay_command(tmp_path), dict(os.environ), check=check, tensor_bytes={"out": BYTES}
+    )
+
+    if "not installed" in found[0].message:
+        pytest.skip(found[0].message)
+    assert (found[0].kind, found[0].line) == (kind, line)
+
+
+@pytest.mark.gpu
+def test_the_profiler_measures_the_kernel(tmp_path: Path) -> None:
+    write(tmp_path, replay_input(SCALE, architecture=OF_THE_DEVICE))
+
+    found = profile(replay_command(tmp_path), dict(os.environ), kernels=["scale"])
+
+    if found[0].kind is FindingKind.TOOL:
+        pytest.skip(found[0].message)
+    numbers = {e.name: e.value for e in found[0].evidence}
+    assert 500 < numbers["gpu_time_ns"] < 100_000
+    assert 0 < numbers["achieved_occupancy"] <= 1
