@@ -55,9 +55,27 @@ inline constexpr const char* type_traits = R"(#pragma once
 namespace std { using namespace cuda::std; }
 )";
 
+// The whole of cub starts kernels from host code; this is the part for device code.
+inline constexpr const char* cub_of_blocks = R"(#pragma once
+#include <cub/block/block_discontinuity.cuh>
+#include <cub/block/block_exchange.cuh>
+#include <cub/block/block_histogram.cuh>
+#include <cub/block/block_load.cuh>
+#include <cub/block/block_merge_sort.cuh>
+#include <cub/block/block_radix_sort.cuh>
+#include <cub/block/block_reduce.cuh>
+#include <cub/block/block_scan.cuh>
+#include <cub/block/block_store.cuh>
+#include <cub/thread/thread_operators.cuh>
+#include <cub/warp/warp_merge_sort.cuh>
+#include <cub/warp/warp_reduce.cuh>
+#include <cub/warp/warp_scan.cuh>
+)";
+
 inline constexpr const char* nothing = "#pragma once\n";
 
 inline constexpr std::array standard_headers = {
+    Header{"cub/cub.cuh", cub_of_blocks},
     Header{"cfloat", float_limits},    Header{"float.h", float_limits},
     Header{"climits", integer_limits}, Header{"limits.h", integer_limits},
     Header{"limits", numeric_limits},  Header{"type_traits", type_traits},
