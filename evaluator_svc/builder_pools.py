@@ -5,14 +5,19 @@ SYCL builder opens the device. Knows nothing of candidates.
 """
 
 import threading
+from typing import Final
 
 from evaluator_svc.device_gate import DeviceGate
 from evaluator_svc.locked_starter import BUILDER, LockedStarter
 from evaluator_svc.messages import Ready
 from evaluator_svc.process import ChildProcess
-from evaluator_svc.settings import EvaluatorSettings
+from evaluator_svc.settings import EvaluatorSettings, usable_cores
 from evaluator_svc.spare_pool import SparePool
 from kernel_foundry.errors import BackendUnavailableError
+
+
+_DEVICES_OF_A_HOST: Final = 2
+"""GPUs that the builders kept ready are meant to feed at full speed; more share them."""
 
 
 class BuilderPools:
@@ -31,11 +36,12 @@ class BuilderPools:
 
     def of_device(self, kind: str, index: int, gate: DeviceGate) -> SparePool:
         """Return builders that open a device and share its gate."""
-        return self._pool((kind, index, ""), gate)
+        return self._pool((kind, index, ""), gate, self._settings.spare_processes)
 
     def of_architecture(self, kind: str, architecture: str) -> SparePool:
         """Return builders that need no device."""
-        return self._pool((kind, 0, architecture), DeviceGate())
+        size = _DEVICES_OF_A_HOST * self._settings.spare_processes_of_gpu
+        return self._pool((kind, 0, architecture), DeviceGate(), min(size, usable_cores()))
 
     def describe(self, kind: str, index: int, architecture: str) -> Ready:
         """Start a builder and return what it said of itself; `unavailable` when it cannot build."""
@@ -50,10 +56,9 @@ class BuilderPools:
         for pool in self._pools.values():
             pool.close()
 
-    def _pool(self, key: tuple[str, int, str], gate: DeviceGate) -> SparePool:
+    def _pool(self, key: tuple[str, int, str], gate: DeviceGate, size: int) -> SparePool:
         with self._lock:
             if key not in self._pools:
-                size = self._settings.spare_processes
                 self._pools[key] = SparePool(lambda: self._start(*key), gate=gate, size=size)
             return self._pools[key]
 

@@ -40,6 +40,10 @@ _JUDGE_VARIABLES: Final = (
 """torch.compile looks for a compiler and a cache; no key or token is among these."""
 
 
+_MEMORY_A_SPARE: Final = 8 << 30
+"""Device memory for which one waiting runner is no burden."""
+
+
 class DeviceSite:
     """One device of an evaluator.
 
@@ -91,7 +95,10 @@ class DeviceSite:
             self.builders = builders.of_device(self.kind, self._index, self.gate)
         else:
             self.builders = builders.of_architecture(self.kind, self.spec.architecture)
-        self.runners = self._runners(with_library=False, size=settings.spare_processes)
+        spares = settings.spare_processes
+        if not self.shares_cores:
+            spares = min(settings.spare_processes_of_gpu, self.spec.memory_bytes // _MEMORY_A_SPARE)
+        self.runners = self._runners(with_library=False, size=spares)
         # Torch in it makes a spare large, and few candidates call libraries.
         self.library_runners = self._runners(with_library=True, size=0)
 

@@ -45,7 +45,9 @@ class EvaluatorSettings:
     queue_limit: int = 64
     """Evaluations waiting beyond those; more are refused as busy."""
     spare_processes: int = 1
-    """Builders and runners kept ready for each device."""
+    """Builders and runners kept ready for each device that is the host's own processor."""
+    spare_processes_of_gpu: int = 3
+    """The same for each GPU; a waiting runner holds about half a GB of its memory."""
     builder_memory_bytes: int = 3 * _GIB
     """Private memory of a builder."""
     runner_memory_bytes: int = 0

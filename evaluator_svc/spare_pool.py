@@ -18,7 +18,7 @@ class SparePool:
     Args:
         start: Starts a process and returns it once it is ready.
         gate: Replacements are started only while nobody takes times.
-        size: Ready processes to keep.
+        size: Ready processes to keep, and how many are started at once.
     """
 
     def __init__(self, start: Callable[[], ChildProcess], *, gate: DeviceGate, size: int) -> None:
@@ -28,15 +28,19 @@ class SparePool:
         self._ready: deque[ChildProcess] = deque()
         self._changed = threading.Condition()
         self._wanted = False
-        self._starting = False
+        self._starting = 0
         self._closed = False
-        self._keeper = threading.Thread(target=self._keep, name="spare-pool", daemon=True)
-        self._keeper.start()
+        self._keepers = [
+            threading.Thread(target=self._keep, name="spare-pool", daemon=True)
+            for _ in range(max(size, 1))
+        ]
+        for keeper in self._keepers:
+            keeper.start()
 
     def take(self) -> ChildProcess:
         """Return a ready process, which now belongs to the caller; raises as `start` does."""
         with self._changed:
-            # One that is about to be ready comes sooner than one that is started now. The keeper
+            # One that is about to be ready comes sooner than one that is started now. Its keeper
             # is past the gate then, so that a caller who holds the gate waits for nobody at it.
             self._changed.wait_for(lambda: bool(self._ready) or not self._starting)
             while self._ready:
@@ -64,11 +68,12 @@ class SparePool:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """End every ready process and the keeper."""
+        """End every ready process and the keepers."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
-        self._keeper.join()
+        for keeper in self._keepers:
+            keeper.join()
         while self._ready:
             self._ready.popleft().kill()
 
@@ -78,7 +83,7 @@ class SparePool:
                 self._changed.wait_for(lambda: self._closed or self._wanted)
                 if self._closed:
                     return
-                self._wanted = len(self._ready) < self._size
+                self._wanted = len(self._ready) + self._starting < self._size
                 if not self._wanted:
                     continue
             with self._gate.shared():
@@ -86,13 +91,15 @@ class SparePool:
 
     def _start_one(self) -> None:
         with self._changed:
-            self._starting = True
+            if len(self._ready) + self._starting >= self._size:
+                return
+            self._starting += 1
         process = None
         # A spare is a convenience: the next `take` meets the same failure and raises it.
         with contextlib.suppress(Exception):
             process = self._start()
         with self._changed:
-            self._starting = False
+            self._starting -= 1
             self._wanted = process is not None
             if process is not None:
                 self._ready.append(process)
