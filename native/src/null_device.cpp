@@ -17,6 +17,7 @@ namespace kernel_foundry {
 namespace {
 
 constexpr const char* null_architecture = "null";
+constexpr const char* null_version = "1";
 constexpr std::string_view object_header = "null object\n";
 
 class NullProgram final : public Program {
@@ -76,7 +77,7 @@ class NullCompiler final : public Compiler {
 
  private:
   std::string architecture_ = null_architecture;
-  std::string version_ = "1";
+  std::string version_ = null_version;
 };
 
 class NullDevice final : public HostDevice {
@@ -85,7 +86,7 @@ class NullDevice final : public HostDevice {
     facts_.name = "null device";
     facts_.vendor = "Kernel Foundry";
     facts_.architecture = null_architecture;
-    facts_.driver_version = "1";
+    facts_.driver_version = std::string(null_version);
     facts_.compute_units = 1;
     facts_.sub_group_sizes = {1};
     facts_.max_block = 1024;
