@@ -5,6 +5,7 @@ cores, both take turns. Knows nothing of how processes are started and of gRPC.
 """
 
 import dataclasses
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -36,6 +37,10 @@ _TURN: Final = 4
 """Configurations that each builder does before the runner's turn, on the host's cores."""
 _AHEAD: Final = 512
 """Most configurations that are built and wait for the runner, elsewhere."""
+_OTHERS: Final = 2
+"""Cores that judge, runner and supervisor need meanwhile."""
+_SWITCH_SECONDS: Final = 0.0005
+"""By the interpreter's default a thread that reads assembly keeps the runner waiting for 5 ms."""
 _VALIDITY: Final = {
     EvaluationOutcome.PASSED: Validity.CORRECT,
     EvaluationOutcome.REJECTED: Validity.COMPILE,
@@ -93,6 +98,7 @@ class CandidateSweep:
 
     def run(self) -> None:
         """Emit a result for every configuration; raises only for failures of our own."""
+        sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_SECONDS))
         try:
             with self._site.building():
                 enumerated = self._team.enumerate()
@@ -108,7 +114,7 @@ class CandidateSweep:
                 uses_library=enumerated.uses_library,
             )
             try:
-                for outcome in self._outcomes(enumerated.configurations):
+                for outcome in self._outcomes(enumerated.configurations, runner):
                     self._handle(runner, outcome)
                 self._decide(runner)
             finally:
@@ -116,15 +122,20 @@ class CandidateSweep:
         finally:
             self._team.close()
 
-    def _outcomes(self, configurations: tuple[Configuration, ...]) -> Iterator[Outcome]:
+    def _outcomes(
+        self, configurations: tuple[Configuration, ...], runner: SweepRunner
+    ) -> Iterator[Outcome]:
         """Yield what the builders finish; ends early when the time is over."""
-        builders = min(usable_cores(), len(configurations))
+        cores = usable_cores() - (0 if self._site.shares_cores else _OTHERS)
+        builders = max(min(cores, len(configurations)), 1)
         size = _TURN * builders if self._site.shares_cores else _AHEAD
         with ThreadPoolExecutor(builders, thread_name_prefix="sweep-build") as threads:
             for first in range(0, len(configurations), size):
                 turn = enumerate(configurations[first : first + size], start=first)
                 futures = [threads.submit(self._build, *item) for item in turn]
                 try:
+                    if first == 0 and not self._is_over():
+                        runner.open()  # meanwhile
                     yield from self._finished(futures)
                 finally:
                     for future in futures:

@@ -96,6 +96,10 @@ class SweepRunner:
         """Configurations that the present process holds."""
         self._to_forget: set[int] = set()
 
+    def open(self) -> None:
+        """Draw the inputs and map them, ahead of the first attempt."""
+        self._opened()
+
     def attempt(
         self, built: BuiltConfiguration, incumbent_upper_ns: tuple[float, ...]
     ) -> Attempt | AttemptFailed:
@@ -122,7 +126,9 @@ class SweepRunner:
             if isinstance(tried, AttemptFailed):
                 return tried
             return Block(timed=tried.timed, benchmark_ms=tried.time_ms)
-        request = TimeAgainRequest(number=built.number, plan=self._plan(_BLOCK_SAMPLES))
+        request = TimeAgainRequest(
+            number=built.number, plan=self._plan(_BLOCK_SAMPLES, warmup_calls=1)
+        )
         seconds = self._request.limits.run_seconds + self._timing_deadline_s()
         answer = self._ask(request, TimedAgain, seconds, "timing the kernels")
         if isinstance(answer, AttemptFailed):
@@ -156,7 +162,8 @@ class SweepRunner:
             source=built.prepared.source,
             kernels=tuple(unit.kernels for unit in built.prepared.units),
             unit_of_workload=built.prepared.unit_of_workload,
-            plan=self._plan(_FIRST_SAMPLES),
+            # The checked run has just warmed everything up.
+            plan=self._plan(_FIRST_SAMPLES, warmup_calls=0),
             stop_above_ns=incumbent_upper_ns,
             forget=tuple(sorted(self._to_forget & self._loaded)),
         )
@@ -259,13 +266,13 @@ class SweepRunner:
         )
         return DrawnInputs(draw=draw, descriptors=descriptors)
 
-    def _plan(self, samples: tuple[int, int]) -> MeasurePlan:
+    def _plan(self, samples: tuple[int, int], *, warmup_calls: int) -> MeasurePlan:
         fewest, most = samples
         return MeasurePlan(
             seconds=_BLOCK_SHARE * self._request.limits.timing_seconds,
             min_samples=fewest,
             max_samples=most,
-            warmup_calls=1,
+            warmup_calls=warmup_calls,
             flush_bytes=2 * self._site.spec.cache_bytes,
             order_seed=secrets.randbits(63),
         )

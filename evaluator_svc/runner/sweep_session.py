@@ -15,14 +15,14 @@ from evaluator_svc.locked_process import OpenDevice
 from evaluator_svc.messages import Timed, TimeRequest, WorkloadNames
 from evaluator_svc.messages_sweep import SweepOpen, TimeAgainRequest, TimedAgain, Tried, TryRequest
 from evaluator_svc.plan_inputs import plan_finding
-from evaluator_svc.runner.faults import CandidateFaultError, fault, launch_fault
+from evaluator_svc.runner.faults import CandidateFaultError, launch_fault
 from evaluator_svc.runner.input_pool import TimedSets, make_pool
-from evaluator_svc.runner.memory import PlanMemory
+from evaluator_svc.runner.memory import PlanMemory, plan_memory
+from evaluator_svc.runner.program import load_program
 from evaluator_svc.runner.replay import Replay
 from evaluator_svc.runner.shared_sets import SharedSets
 from evaluator_svc.runner.timing import take_times, timed_sequence
 from kernel_foundry.domain.evaluation import EvaluationOutcome
-from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.plan.errors import PlanError
 from kernel_foundry.plan.parse import parse
 from kernel_foundry.plan.sequence import LaunchSequence, Step
@@ -31,10 +31,15 @@ from kernel_foundry.plan.tree import Plan
 _CHECKED_SLOT: Final = OUTPUT_SLOTS - 1
 """Output slot of the checked run; timed calls that are kept use the slots before it."""
 _KEPT: Final = OUTPUT_SLOTS - 1
-_CLEARLY_SLOWER: Final = 3.0
-"""A checked run this much above the incumbent's upper bound is timed once…"""
-_FIRST_RUN_NS: Final = 5e6
-"""…when it is so by more than a first launch may take beside the kernel."""
+_SUSPICIOUS: Final = 3.0
+"""A checked run this much above the incumbent's upper bound is timed once; it may have been slow
+only because a first launch is…"""
+_CLEARLY_SLOWER: Final = 1.5
+"""…and is timed no further when that one sample is this much above it too."""
+_SLOWER: Final = 1.05
+"""A block ends after three samples that are all this much above it."""
+_NATIVE_CLEARLY_SLOWER: Final = 1.5
+"""What the native loop means by slower than `stop_above_ns`."""
 
 
 @dataclass(slots=True)
@@ -93,8 +98,7 @@ class SweepSession:
         timed = []
         for index, name in enumerate(self._request.timed):
             limit_ns = request.stop_above_ns[index] if request.stop_above_ns else 0.0
-            plan = _first_plan(request.plan, workloads[name].run_ns, limit_ns)
-            timed.append(self._time(name, workloads[name], plan, keep_count=_kept_of(plan)))
+            timed.append(self._time_first(name, workloads[name], request.plan, limit_ns))
         ended = time.perf_counter()
         self._tried[request.number] = workloads
         return Tried(
@@ -120,7 +124,8 @@ class SweepSession:
 
     def _load(self, request: TryRequest, objects: tuple[bytes, ...]) -> dict[str, _Workload]:
         programs = [
-            self._program(code, names) for code, names in zip(objects, request.kernels, strict=True)
+            load_program(self._opened.device, code, names)
+            for code, names in zip(objects, request.kernels, strict=True)
         ]
         try:
             plan = self._plan(request.source.plan)
@@ -151,28 +156,8 @@ class SweepSession:
             library_ops=self._request.library_ops,
         )
 
-    def _program(self, code: bytes, names: tuple[str, ...]) -> Any:
-        native = _native()
-        try:
-            return self._opened.device.load(code=code, kernels=list(names))
-        except native.NativeError as error:
-            raise fault(
-                EvaluationOutcome.LAUNCH_ERROR,
-                FindingKind.LAUNCH_RESOURCE,
-                f"the device refuses the object code: {error}",
-            ) from error
-
     def _workload(self, program: Any, sequence: LaunchSequence) -> _Workload:
-        native = _native()
-        try:
-            memory = PlanMemory(self._opened.device, sequence.buffers, seed_count=1)
-        except (MemoryError, native.DriverError) as error:
-            held = sequence.scratch_bytes + sequence.prepared_bytes
-            raise fault(
-                EvaluationOutcome.PLAN_ERROR,
-                FindingKind.MEMORY_LIMIT,
-                f"{held} bytes of the plan's own memory are not to be had: {error}",
-            ) from error
+        memory = plan_memory(self._opened.device, sequence, seed_count=1)
         return _Workload(program=program, sequence=sequence, memory=memory)
 
     def _run_checked(self, name: str, workload: _Workload) -> None:
@@ -185,6 +170,7 @@ class SweepSession:
                 preparation.bind(0, shared.addresses(0, 0), seed=0)
                 preparation.run(0)
                 preparation.forget_results()
+                workload.memory.seal()
             replay = self._replay(workload, workload.sequence.steps)
             for index, slot in enumerate(slots):
                 replay.bind(index, shared.addresses(0, slot), seed=0)
@@ -194,6 +180,7 @@ class SweepSession:
             replay.forget_results()
         except _native().LaunchError as error:
             raise launch_fault(error) from error
+        workload.memory.check()
 
     def _replay(self, workload: _Workload, steps: tuple[Step, ...]) -> Replay:
         return Replay(self._opened, workload.program, steps, workload.memory)
@@ -210,9 +197,23 @@ class SweepSession:
             timed = take_times(workload.timed, workload.replay, pool, request)
         except _native().LaunchError as error:
             raise launch_fault(error) from error
+        workload.memory.check()
         if keep_count:
             self._fill_slots(name, first=len(timed.kept))
         return timed
+
+    def _time_first(
+        self, name: str, workload: _Workload, plan: MeasurePlan, limit_ns: float
+    ) -> Timed:
+        """Take a first block, of few samples where the incumbent is out of reach."""
+        if limit_ns and workload.run_ns > _SUSPICIOUS * limit_ns:
+            once = dataclasses.replace(plan, min_samples=1, max_samples=1)
+            timed = self._time(name, workload, once, keep_count=1)
+            if min(timed.samples_ns) > _CLEARLY_SLOWER * limit_ns:
+                return timed
+        stop_above_ns = limit_ns * _SLOWER / _NATIVE_CLEARLY_SLOWER
+        full = dataclasses.replace(plan, stop_above_ns=stop_above_ns)
+        return self._time(name, workload, full, keep_count=_KEPT)
 
     def _fill_slots(self, name: str, *, first: int) -> None:
         """Fill the slots that no timed call was kept in with the checked run's outputs."""
@@ -237,17 +238,6 @@ class SweepSession:
                 limit_bytes=self._request.pool_limit_bytes,
             )
         return self._pools[name]
-
-
-def _first_plan(plan: MeasurePlan, run_ns: float, limit_ns: float) -> MeasurePlan:
-    """Return how to time a configuration whose checked run took `run_ns`."""
-    if limit_ns and run_ns > _CLEARLY_SLOWER * limit_ns + _FIRST_RUN_NS:
-        return dataclasses.replace(plan, warmup_calls=0, min_samples=1, max_samples=1)
-    return dataclasses.replace(plan, stop_above_ns=limit_ns)
-
-
-def _kept_of(plan: MeasurePlan) -> int:
-    return min(plan.max_samples, _KEPT)
 
 
 def _native() -> Any:
