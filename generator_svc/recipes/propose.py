@@ -45,7 +45,7 @@ def propose(*, admission: Admission, selection: Selection, language: Language, s
 def _genome(recipe: Recipe, selection: Selection, rng: random.Random) -> Genome:
     if selection.parent is None:
         if selection.sequence == 0:
-            return plain(recipe.family, recipe.genes)
+            return recipe.normalised(plain(recipe.family, recipe.genes))
         return recipe.normalised(draw(recipe.family, recipe.genes, rng))
     found = [
         read_genome(elite.candidate.source.plan, recipe.family, recipe.genes)

@@ -20,6 +20,9 @@ _HOST_ASYNC_COPY = """\
 static inline void copy_async(float* to, const float* from, bool inside) {
   emulation::current->open.push_back({to, from, 4, inside});
 }
+static inline void copy_quad_async(float* to, const float* from, bool inside) {
+  emulation::current->open.push_back({to, from, 16, inside});
+}
 static inline void end_of_copies() {
   emulation::current->copies.push_back(std::move(emulation::current->open));
   emulation::current->open.clear();

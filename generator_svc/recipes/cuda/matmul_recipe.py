@@ -72,8 +72,14 @@ class MatmulRecipe:
         for gene in self.genes:
             if gene.name not in used:
                 genome = genome.replaced(gene.name, gene.values[0])
+        if genome["who"] != "tiles":
+            return genome.replaced("split", "1")
         (tile,) = [tile for tile in tiles.TILES if tile.name == genome["tile"]]
-        return genome if tile.divides(int(genome["bk"])) else genome.replaced("bk", "16")
+        if not tile.divides(int(genome["bk"])):
+            return genome.replaced("bk", "16")
+        if genome["bk"] == "32" and tile.resident <= 2:
+            return genome.replaced("resident", "1")  # two would not have the registers
+        return genome
 
     def write(self, genome: Genome) -> tuple[str, str]:
         """Return (device code, plan)."""

@@ -64,11 +64,15 @@ template <int EDGE, int COUNT> struct Along {
   static_assert(EDGE * BK % (4 * THREADS) == 0, "every thread moves whole quads");
   Quad held[quads];
 
+  // A warp takes two quads, a sector, of 16 rows: its stores then meet every bank once.
+  static __device__ __forceinline__ int row_of(int at) { return at / 2 % EDGE; }
+  static __device__ __forceinline__ int quad_of(int at) { return at % 2 + at / (2 * EDGE) * 2; }
+
   __device__ __forceinline__ void load(const float* __restrict__ from, int first, int base) {
 #pragma unroll
     for (int q = 0; q < quads; ++q) {
       const int at = q * THREADS + threadIdx.x;
-      const int row = first + at / (BK / 4), k = base + at % (BK / 4) * 4;
+      const int row = first + row_of(at), k = base + quad_of(at) * 4;
       const bool inside = COUNT % EDGE == 0 || row < COUNT;
       const float* source = from + (size_t)row * DEPTH + k;
       if (DEPTH % 4 == 0) {
@@ -87,9 +91,8 @@ template <int EDGE, int COUNT> struct Along {
 #pragma unroll
     for (int q = 0; q < quads; ++q) {
       const int at = q * THREADS + threadIdx.x;
-      const int row = at / (BK / 4), k = at % (BK / 4) * 4;
 #pragma unroll
-      for (int j = 0; j < 4; ++j) to[k + j][row] = held[q].v[j];
+      for (int j = 0; j < 4; ++j) to[quad_of(at) * 4 + j][row_of(at)] = held[q].v[j];
     }
   }
 };
@@ -138,6 +141,12 @@ static __device__ __forceinline__ void copy_async(float* to, const float* from, 
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(place), "l"(from), "r"(count)
                : "memory");
 }
+static __device__ __forceinline__ void copy_quad_async(float* to, const float* from, bool inside) {
+  const unsigned place = (unsigned)__cvta_generic_to_shared(to);
+  const int count = inside ? 16 : 0;
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(place), "l"(from), "r"(count)
+               : "memory");
+}
 static __device__ __forceinline__ void end_of_copies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
@@ -162,7 +171,9 @@ template <int EDGE, int COUNT> struct Along {
     static_assert(EDGE * BK % THREADS == 0, "every thread copies as many");
 #pragma unroll
     for (int q = 0; q < EDGE * BK / THREADS; ++q) {
-      const int at = q * THREADS + threadIdx.x, row = at / BK, k = at % BK;
+      // A warp takes 8 elements of 4 rows: its stores then meet every bank once.
+      const int at = q * THREADS + threadIdx.x;
+      const int row = at / 8 % EDGE, k = at % 8 + at / (8 * EDGE) * 8;
       const bool inside = (COUNT % EDGE == 0 || first + row < COUNT) &&
                           (DEPTH % BK == 0 || base + k < DEPTH);
       const float* source = inside ? from + (size_t)(first + row) * DEPTH + base + k : from;
@@ -175,14 +186,16 @@ template <int EDGE, int COUNT> struct Along {
 template <int EDGE, int COUNT> struct Across {
   static __device__ __forceinline__ void copy(float (*to)[EDGE + PAD], const float* from,
                                               int first, int base) {
-    static_assert(EDGE * BK % THREADS == 0, "every thread copies as many");
+    constexpr int width = COUNT % 4 == 0 ? 4 : 1;
+    static_assert(EDGE * BK % (4 * THREADS) == 0, "every thread copies as many");
 #pragma unroll
-    for (int q = 0; q < EDGE * BK / THREADS; ++q) {
-      const int at = q * THREADS + threadIdx.x, k = at / EDGE, column = at % EDGE;
+    for (int q = 0; q < EDGE * BK / (width * THREADS); ++q) {
+      const int at = (q * THREADS + threadIdx.x) * width, k = at / EDGE, column = at % EDGE;
       const bool inside = (COUNT % EDGE == 0 || first + column < COUNT) &&
                           (DEPTH % BK == 0 || base + k < DEPTH);
       const float* source = inside ? from + (size_t)(base + k) * COUNT + first + column : from;
-      copy_async(&to[k][column], source, inside);
+      if (width == 4) copy_quad_async(&to[k][column], source, inside);
+      else copy_async(&to[k][column], source, inside);
     }
   }
 };

@@ -20,16 +20,16 @@ LONGEST_SHARED = 49152
 EXPECTED = Expectation(
     {
         ("who", "flat"): (1, 1, 0),
-        ("who", "block"): (1, 2, 2),
-        ("who", "warp"): (1, 2, 2),
+        ("who", "block"): (1, 2, 0),
+        ("who", "warp"): (1, 2, 0),
         ("who", "thread"): (0, 1, 0),
-        ("keep", "shared"): (2, 0, 0),
+        ("team", "shuffle"): (0, 0, 2),
+        ("team", "tree"): (0, 0, 1),
         ("width", "4"): (1, 0, 0),
         ("width", "2"): (1, 0, 0),
         ("moments", "one_pass"): (0, 2, 0),
     }
 )
-"""A tree of barriers has less synchronisation than shuffles; see `RowRecipe.expected`."""
 
 
 def row_genes(program: RowProgram, one_pass: RowProgram, longest: int) -> tuple[Gene, ...]:
@@ -55,7 +55,8 @@ def row_genes(program: RowProgram, one_pass: RowProgram, longest: int) -> tuple[
     if has_reductions:
         keeps = ("nothing", "shared") if is_streamed else ("registers", "shared", "nothing")
         genes.append(Gene(name="keep", values=keeps))
-        genes.append(Gene(name="team", values=("shuffle", "tree")))
+        # How the threads of a row reduce: warps and then a block, a tree of barriers, or not.
+        genes.append(Gene(name="team", values=("shuffle", "tree", "none")))
     if operations(one_pass.values) != used:
         values = ("one_pass", "two_pass") if is_streamed else ("two_pass", "one_pass")
         genes.append(Gene(name="moments", values=values))
@@ -66,16 +67,18 @@ def row_genes(program: RowProgram, one_pass: RowProgram, longest: int) -> tuple[
     return tuple(genes)
 
 
-def normalised(genome: Genome, genes: tuple[Gene, ...], longest: int) -> Genome:
+def normalised(genome: Genome, longest: int) -> Genome:
     """Return `genome` with choices that make no difference, or cannot be, made others."""
-    first = {gene.name: gene.values[0] for gene in genes}
     who, keep = genome["who"], dict(genome.genes).get("keep")
+    team = dict(genome.genes).get("team")
     if keep == "registers" and longest > LONGEST_KEPT.get(who, 0):
         genome = genome.replaced("keep", "nothing")
     if keep == "shared" and (who != "block" or longest > LONGEST_SHARED):
         genome = genome.replaced("keep", "nothing")
-    if who != "block":
-        genome = genome.replaced("team", first.get("team", ""))
+    if who in ("thread", "flat"):
+        genome = genome.replaced("team", "none")
+    elif who == "warp" or team == "none":
+        genome = genome.replaced("team", "shuffle")
     if who == "thread":
         genome = genome.replaced("cache", "plain")
     return genome

@@ -30,7 +30,7 @@ class RowRecipe:
 
     def normalised(self, genome: Genome) -> Genome:
         """Return `genome` without choices that make no difference or cannot be."""
-        return normalised(genome, self.genes, self._longest)
+        return normalised(genome, self._longest)
 
     def write(self, genome: Genome) -> tuple[str, str]:
         """Return (device code, plan)."""
