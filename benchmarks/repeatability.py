@@ -78,7 +78,7 @@ ITERATED_TASK = POINTWISE_TASK.replace(
 )
 
 KERNELS = (
-    ("pointwise 256 Ki floats", POINTWISE_TASK, 1 << 18, POINTWISE),
+    ("pointwise 1 Mi floats", POINTWISE_TASK, 1 << 20, POINTWISE),
     ("pointwise 8 Mi floats", POINTWISE_TASK, 1 << 23, POINTWISE),
     ("pointwise 64 Mi floats", POINTWISE_TASK, 1 << 26, POINTWISE),
     ("pointwise 512 Mi floats", POINTWISE_TASK, 1 << 29, POINTWISE),
@@ -122,7 +122,7 @@ def measure(foundry: Foundry, folder: Path, kernel: tuple[str, str, int, str], t
 def _ncu_duration_ns(verdict: Evaluation) -> float | None:
     for finding in verdict.findings:
         for evidence in finding.evidence:
-            if evidence.name == "ncu_duration_ns":
+            if evidence.name == "gpu_time_ns":
                 return evidence.value
     return None
 

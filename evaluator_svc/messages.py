@@ -168,9 +168,10 @@ class CompileRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiled:
-    """A built unit; its object code and its assembly (PTX; empty for SPIR-V) are the message's
+    """A built unit.
 
-    blobs, absent when the build failed.
+    Object code and assembly (PTX; empty for SPIR-V) are the message's blobs, absent when the build
+    failed.
     """
 
     succeeded: bool

@@ -31,6 +31,7 @@ from evaluator_svc.pipeline.decoy import run_without_kernels
 from evaluator_svc.pipeline.record import EvaluationRecord
 from evaluator_svc.pipeline.run import DrawnInputs, failure_of, load, run
 from evaluator_svc.pipeline.timing import TimingSettings, WorkloadTimed, WorkloadTimer
+from evaluator_svc.pipeline.tools import Rerun, explain_failure, profile
 from evaluator_svc.process import ChildProcess
 from kernel_foundry.domain.admission import Admission, WorkloadAdmission
 from kernel_foundry.domain.device import Peaks
@@ -69,6 +70,8 @@ class CandidateEvaluation:
         self._drawn: dict[str, Future[DrawnInputs]] = {}
         self._bound: dict[str, BoundWorkload] = {}
         self._kernel_facts: behaviour.KernelFacts | None = None
+        self._rerun: Rerun | None = None
+        """Set where the vendor's tools may and can look at the candidate."""
 
     def evaluate(self) -> Evaluation:
         """Return the verdict; raises only for failures of our own."""
@@ -79,6 +82,8 @@ class CandidateEvaluation:
                     return runner
                 with self._site.gate.exclusive():
                     failure = self._take_times(runner)
+                if failure is None:
+                    self._profile()
             if failure is not None:
                 return self._record.failed(failure)
             self._finish()
@@ -123,6 +128,9 @@ class CandidateEvaluation:
             loaded = load(runner, request, candidate.built.codes)
         if isinstance(loaded, CandidateFailed):
             return loaded
+        # Device code alone is run outside the sandbox, and only without library calls.
+        if self._request.use_tools and self._site.kind == "cuda" and not prepared.uses_library:
+            self._rerun = Rerun(load=request, codes=candidate.built.codes)
         self._describe(candidate, loaded)
         return None
 
@@ -164,7 +172,7 @@ class CandidateEvaluation:
             failure = run_without_kernels(runner, self._site.judge, drawn, seconds=seconds)
         failure = failure or run(runner, drawn, seconds=seconds)
         if failure is not None:
-            return self._with_resources(failure, workload.workload)
+            return self._explained(self._with_resources(failure, workload.workload), drawn)
         verdict = self._site.judge.verify(drawn.draw.draw)
         self._record.set_workload(
             WorkloadResult(
@@ -177,7 +185,16 @@ class CandidateEvaluation:
         failure = failure_of(verdict, workload.workload)
         if failure is None:
             self._record.add_findings(verdict.findings)
-        return failure
+            return None
+        return self._explained(failure, drawn)
+
+    def _explained(self, failure: CandidateFailed, drawn: DrawnInputs) -> CandidateFailed:
+        """Return a failure with what a tool says of it."""
+        if self._rerun is None:
+            return failure
+        with self._record.stage("tools"):
+            found = explain_failure(self._rerun, drawn.draw, failure)
+        return dataclasses.replace(failure, findings=(*failure.findings, *found))
 
     def _with_resources(self, failure: CandidateFailed, workload: str) -> CandidateFailed:
         """Return a refused launch with what it lacked, where the object code tells."""
@@ -244,6 +261,18 @@ class CandidateEvaluation:
             f"{timed.pool.set_count} input sets, {timed.pool.pool_bytes} bytes; "
             f"{timed.flush_bytes} bytes read between samples to empty the caches",
         )
+
+    def _profile(self) -> None:
+        """Let the profiler look at a candidate that is measured afresh, which promises something.
+
+        Holds the device alone: the tool's figures would suffer from others, and theirs from it.
+        """
+        if self._rerun is None or not self._request.fresh_baselines:
+            return
+        first = next(w.workload for w in self._admission.workloads if not w.held_out)
+        draw = self._drawn[first].result().draw
+        with self._record.stage("tools"):
+            self._record.add_findings(profile(self._rerun, draw, self._bound[first].kernels))
 
     def _finish(self) -> None:
         with self._record.stage("diagnosis"):

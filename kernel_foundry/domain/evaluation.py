@@ -189,7 +189,8 @@ class StageTime:
     """Wall time of one stage of an evaluation."""
 
     stage: str
-    """parse, policy, build, bind, prepare, correctness, timing, behaviour or diagnosis."""
+    """parse, policy, build, bind, prepare, correctness, timing, behaviour, tools or
+    diagnosis."""
     wall_ms: float
 
 
