@@ -76,13 +76,20 @@ inline constexpr const char* nothing = "#pragma once\n";
 
 inline constexpr std::array standard_headers = {
     Header{"cub/cub.cuh", cub_of_blocks},
-    Header{"cfloat", float_limits},    Header{"float.h", float_limits},
-    Header{"climits", integer_limits}, Header{"limits.h", integer_limits},
-    Header{"limits", numeric_limits},  Header{"type_traits", type_traits},
-    Header{"cmath", nothing},          Header{"math.h", nothing},
-    Header{"cstddef", nothing},        Header{"stddef.h", nothing},
-    Header{"cstdint", nothing},        Header{"stdint.h", nothing},
-    Header{"cstdio", nothing},         Header{"stdio.h", nothing},
+    Header{"cfloat", float_limits},
+    Header{"float.h", float_limits},
+    Header{"climits", integer_limits},
+    Header{"limits.h", integer_limits},
+    Header{"limits", numeric_limits},
+    Header{"type_traits", type_traits},
+    Header{"cmath", nothing},
+    Header{"math.h", nothing},
+    Header{"cstddef", nothing},
+    Header{"stddef.h", nothing},
+    Header{"cstdint", nothing},
+    Header{"stdint.h", nothing},
+    Header{"cstdio", nothing},
+    Header{"stdio.h", nothing},
 };
 
 }  // namespace kernel_foundry::nvrtc
