@@ -104,6 +104,7 @@ class Evaluator:
     async def close(self) -> None:
         """Let what runs finish, then stop every process."""
         self._closing = True
+        self._sweeps.stop()  # each may have minutes left
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:

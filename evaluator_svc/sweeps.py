@@ -26,6 +26,7 @@ class Sweeps:
 
     def __init__(self) -> None:
         self._by_id: OrderedDict[str, _Stream] = OrderedDict()
+        self._running: set[_Stream] = set()
 
     async def results(
         self, request: SweepRequest, run: RunSweep
@@ -36,7 +37,8 @@ class Sweeps:
         """
         stream = self._by_id.get(request.request_id)
         if stream is None or stream.has_failed:
-            stream = _Stream(run)
+            stream = _Stream(run, ended=self._running.discard)
+            self._running.add(stream)
             if request.request_id:
                 self._by_id[request.request_id] = stream
                 while len(self._by_id) > _REMEMBERED:
@@ -48,15 +50,22 @@ class Sweeps:
             if not request.request_id:
                 stream.stop()
 
+    def stop(self) -> None:
+        """Let every sweep end soon."""
+        for stream in tuple(self._running):
+            stream.stop()
+
 
 class _Stream:
     """One sweep; made in the event loop.
 
     Args:
         run: Runs it.
+        ended: Told when it has ended.
     """
 
-    def __init__(self, run: RunSweep) -> None:
+    def __init__(self, run: RunSweep, *, ended: "Callable[[_Stream], None]") -> None:
+        self._ended = ended
         self._loop = asyncio.get_running_loop()
         self._stopped = threading.Event()
         self._results: list[ConfigurationResult] = []
@@ -94,6 +103,7 @@ class _Stream:
         except Exception as error:  # noqa: BLE001  a bug reaches the listeners, not the loop
             self._error = error
         self._has_ended = True
+        self._ended(self)
         self._tell()
 
     def _emit(self, result: ConfigurationResult) -> None:

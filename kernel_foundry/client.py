@@ -7,6 +7,7 @@ A thin face over the asynchronous ports; services are opened at their first use 
 import asyncio
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import aclosing
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -151,9 +152,10 @@ class Foundry:
 
         async def work(evaluator: Evaluator) -> tuple[ConfigurationResult, ...]:
             results = []
-            async for result in evaluator.sweep(request):
-                listener(result)
-                results.append(result)
+            async with aclosing(evaluator.sweep(request)) as stream:
+                async for result in stream:
+                    listener(result)
+                    results.append(result)
             return tuple(results)
 
         return self._run(self._with_evaluator(work))

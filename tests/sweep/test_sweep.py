@@ -1,9 +1,12 @@
 """Sweeps on the CPU device: what becomes of each sort of configuration."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
+from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.sweep import ConfigurationResult, SweepRequest, Validity, best_of
@@ -159,3 +162,16 @@ def test_listener_that_goes_away_ends_the_sweep(sweep: Swept) -> None:
     assert sweep._runner.run(one_result()).total == 4
     results = sweep._runner.run(asyncio.wait_for(next_sweep(), timeout=60))
     assert all(r.is_correct for r in results)
+
+
+async def test_closing_the_evaluator_ends_its_sweeps(tmp_path: Path) -> None:
+    evaluator = Evaluator(
+        EvaluatorSettings(device_kinds=("null",), cache_dir=tmp_path, allow_unsandboxed=True)
+    )
+    numbers = list(range(1, 61))
+    text = candidate(f'TUNE = {{"WG": [64], "MM": {numbers}, "NN": {numbers[:10]}}}')
+    results = evaluator.sweep(SweepRequest(task=TASK, device="null:0", text=text, limits=LIMITS))
+    first = await anext(results)
+    await evaluator.close()
+    rest = [result async for result in results]
+    assert len(rest) + 1 < first.total == 600
