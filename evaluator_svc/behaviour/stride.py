@@ -1,8 +1,8 @@
 """How a value changes from one work-item to its neighbour in x.
 
 An abstract interpretation: a value is uniform (0), goes up by a constant, or varies in a way that
-is not constant. Quotients and remainders by at least eight count as what they are within a run,
-since a tile's indices are made of them. Knows nothing of memory.
+is not constant. Quotients and remainders by enough count as what they are within a run, since a
+tile's indices are made of them. Knows nothing of memory.
 """
 
 from collections.abc import Callable
@@ -14,8 +14,8 @@ VARIES: Final = None
 Stride = int | None
 """Difference between neighbours, or `VARIES`."""
 
-_SHORTEST_RUN: Final = 8
-"""Neighbours that a quotient must keep together to count as uniform."""
+SHORTEST_RUN: Final = 8
+"""Neighbours that must stay together: 32 bytes of numbers of four bytes each."""
 
 Rule = Callable[[Stride, Stride, tuple[int | None, int | None]], Stride]
 """Stride of a result from those of two operands, and from their values where known."""
@@ -52,45 +52,6 @@ def left_shifted(a: Stride, b: Stride, constants: tuple[int | None, int | None])
     return a << shift
 
 
-def divided(a: Stride, b: Stride, constants: tuple[int | None, int | None]) -> Stride:
-    """Return the stride of a quotient: neighbours mostly share it when the run is long."""
-    return quotient(a, b, constants[1])
-
-
-def quotient(a: Stride, b: Stride, divisor: int | None) -> Stride:
-    """Return the stride of a quotient by a number that may be known."""
-    if a == 0 and b == 0:
-        return 0
-    if b == 0 and a is not None and divisor and a % divisor == 0:
-        return a // divisor
-    return 0 if b == 0 and _is_run(a, divisor) else VARIES
-
-
-def remainder(a: Stride, b: Stride, constants: tuple[int | None, int | None]) -> Stride:
-    """Return the stride of a remainder: within a run, that of the number itself."""
-    if a == 0 and b == 0:
-        return 0
-    if b == 0 and a is not None and constants[1] and a % constants[1] == 0:
-        return 0
-    return a if b == 0 and _is_run(a, constants[1]) else VARIES
-
-
-def masked(a: Stride, b: Stride, constants: tuple[int | None, int | None]) -> Stride:
-    """Return the stride of a bitwise and: a remainder, or a multiple rounded down."""
-    mask = constants[1]
-    if mask is not None and mask >= 0 and not mask & (mask + 1):
-        return remainder(a, b, (None, mask + 1))
-    if mask is not None and mask < 0 and not -mask & (-mask - 1):
-        return quotient(a, b, -mask)
-    return 0 if a == 0 and b == 0 else VARIES
-
-
-def right_shifted(a: Stride, b: Stride, constants: tuple[int | None, int | None]) -> Stride:
-    """Return the stride of a value shifted down."""
-    shift = constants[1]
-    return quotient(a, b, None if shift is None else 1 << min(shift, 63))
-
-
 def summed(a: Stride, b: Stride, _: tuple[int | None, int | None]) -> Stride:
     """Return the stride of a sum, or of a bitwise or, as compilers write sums of disjoint bits."""
     return added(a, b)
@@ -101,8 +62,54 @@ def subtracted(a: Stride, b: Stride, _: tuple[int | None, int | None]) -> Stride
     return added(a, None if b is None else -b)
 
 
-def _is_run(a: Stride, length: int | None) -> bool:
-    """Return whether enough neighbours lie between two multiples of `length`."""
-    if a is None:
-        return False
-    return abs(a) <= 1 if length is None else abs(length) >= _SHORTEST_RUN * abs(a)
+class Runs:
+    """Rules for quotients and remainders, which tell neighbours apart in runs.
+
+    Args:
+        shortest: Neighbours that a run must hold to count as all there is.
+    """
+
+    def __init__(self, shortest: int = SHORTEST_RUN) -> None:
+        self._shortest = shortest
+
+    def divided(self, a: Stride, b: Stride, constants: tuple[int | None, int | None]) -> Stride:
+        """Return the stride of a quotient: neighbours mostly share it when the run is long."""
+        return self.quotient(a, b, constants[1])
+
+    def quotient(self, a: Stride, b: Stride, divisor: int | None) -> Stride:
+        """Return the stride of a quotient by a number that may be known."""
+        if a == 0 and b == 0:
+            return 0
+        if b == 0 and a is not None and divisor and a % divisor == 0:
+            return a // divisor
+        return 0 if b == 0 and self._is_run(a, divisor) else VARIES
+
+    def remainder(self, a: Stride, b: Stride, constants: tuple[int | None, int | None]) -> Stride:
+        """Return the stride of a remainder: within a run, that of the number itself."""
+        if a == 0 and b == 0:
+            return 0
+        if b == 0 and a is not None and constants[1] and a % constants[1] == 0:
+            return 0
+        return a if b == 0 and self._is_run(a, constants[1]) else VARIES
+
+    def masked(self, a: Stride, b: Stride, constants: tuple[int | None, int | None]) -> Stride:
+        """Return the stride of a bitwise and: a remainder, or a multiple rounded down."""
+        mask = constants[1]
+        if mask is not None and mask >= 0 and not mask & (mask + 1):
+            return self.remainder(a, b, (None, mask + 1))
+        if mask is not None and mask < 0 and not -mask & (-mask - 1):
+            return self.quotient(a, b, -mask)
+        return 0 if a == 0 and b == 0 else VARIES
+
+    def right_shifted(
+        self, a: Stride, b: Stride, constants: tuple[int | None, int | None]
+    ) -> Stride:
+        """Return the stride of a value shifted down."""
+        shift = constants[1]
+        return self.quotient(a, b, None if shift is None else 1 << min(shift, 63))
+
+    def _is_run(self, a: Stride, length: int | None) -> bool:
+        """Return whether enough neighbours lie between two multiples of `length`."""
+        if a is None:
+            return False
+        return abs(a) <= 1 if length is None else abs(length) >= self._shortest * abs(a)

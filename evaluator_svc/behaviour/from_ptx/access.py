@@ -10,7 +10,7 @@ from typing import Final
 from evaluator_svc.behaviour.access import Access
 from evaluator_svc.behaviour.from_ptx.flow import control_flow
 from evaluator_svc.behaviour.from_ptx.values import Value, Values, integer, space_of
-from evaluator_svc.behaviour.stride import Stride
+from evaluator_svc.behaviour.stride import VARIES, Stride
 from evaluator_svc.ptx import Function, Instruction, Location, Module
 from evaluator_svc.ptx.module import names_in
 from evaluator_svc.spirv.opcodes import StorageClass
@@ -21,6 +21,9 @@ _MAX_INSTRUCTIONS: Final = 100_000
 _BULK_BYTES: Final = 16
 """Granule of bulk and matrix accesses, which a group makes together and without gaps."""
 
+_SCALAR_BYTES: Final = 4
+_SECTOR_BYTES: Final = 32
+"""Least that moves between memory and chip."""
 _MATRIX_ACCESSES: Final = (("wmma", "load"), ("wmma", "store"))
 
 STORAGE: Final = {
@@ -52,6 +55,33 @@ def accesses(module: Module, kernel: Function) -> tuple[PtxAccess, ...]:
     return tuple(_Walk(module).function(kernel, {}, (), 0))
 
 
+class _Views:
+    """What is known of a function's registers, for accesses of each width.
+
+    The wider an access, the fewer neighbours make a whole sector of memory.
+
+    Args:
+        module: Where the function is from.
+        function: The function.
+        arguments: What is known of its parameters.
+    """
+
+    def __init__(self, module: Module, function: Function, arguments: Mapping[str, Value]) -> None:
+        self._subject = (module, function, arguments)
+        self.values = Values(module, function, arguments)
+        self._wide: dict[int, Values] = {}
+
+    def of_address(self, operand: str, size_bytes: int) -> Value:
+        """Return what is known of the address of an access."""
+        address = self.values.of_address(operand)
+        if address.stride is not VARIES or size_bytes <= _SCALAR_BYTES:
+            return address
+        run = max(2, _SECTOR_BYTES // size_bytes)
+        if run not in self._wide:
+            self._wide[run] = Values(*self._subject, shortest_run=run)
+        return self._wide[run].of_address(operand)
+
+
 class _Walk:
     def __init__(self, module: Module) -> None:
         self._module = module
@@ -68,16 +98,16 @@ class _Walk:
         self._left -= len(function.body)
         if call_depth > _MAX_CALL_DEPTH or self._left < 0:
             return
-        values = Values(self._module, function, arguments)
+        views = _Views(self._module, function, arguments)
         flow = control_flow(function)
         for number, block in flow.blocks.items():
             own = ((function.name, loop.header) for loop in flow.around(number))
             place = _Place(function.name, (*around, *own))
             for instruction in block:
                 if instruction.opcode == "call":
-                    yield from self._call(instruction, values, place, call_depth)
+                    yield from self._call(instruction, views.values, place, call_depth)
                 else:
-                    yield from _accesses(instruction, values, place)
+                    yield from _accesses(instruction, views, place)
 
     def _call(
         self, call: Instruction, values: Values, place: _Place, call_depth: int
@@ -93,30 +123,31 @@ class _Walk:
         yield from self.function(callee, arguments, place.loops, call_depth + 1)
 
 
-def _accesses(instruction: Instruction, values: Values, place: _Place) -> Iterator[PtxAccess]:
+def _accesses(instruction: Instruction, views: _Views, place: _Place) -> Iterator[PtxAccess]:
     opcode, operands = instruction.opcode, instruction.operands
     if len(operands) < 2:
         return
     if opcode in ("ld", "ldu", "st"):
         is_store = opcode == "st"
-        address = values.of_address(operands[0 if is_store else 1])
+        size_bytes = instruction.size_bytes
+        address = views.of_address(operands[0 if is_store else 1], size_bytes)
         yield from _one(
             instruction,
             place,
             space=space_of(instruction) or address.space,
             is_store=is_store,
             stride=address.stride,
-            size_bytes=instruction.size_bytes,
-            is_copy=is_store and any(values.of(n).is_loaded for n in names_in(operands[1])),
+            size_bytes=size_bytes,
+            is_copy=is_store and any(views.values.of(n).is_loaded for n in names_in(operands[1])),
         )
     elif opcode == "cp" and "async" in instruction.parts:
-        yield from _copied(instruction, values, place)
+        yield from _copied(instruction, views, place)
     elif opcode in ("ldmatrix", "stmatrix") or instruction.parts[:2] in _MATRIX_ACCESSES:
         is_store = opcode == "stmatrix" or "store" in instruction.parts
         yield from _one(instruction, place, space=space_of(instruction), is_store=is_store)
 
 
-def _copied(instruction: Instruction, values: Values, place: _Place) -> Iterator[PtxAccess]:
+def _copied(instruction: Instruction, views: _Views, place: _Place) -> Iterator[PtxAccess]:
     """Iterate over both ends of an asynchronous copy."""
     spaces = [p.partition("::")[0] for p in instruction.parts]
     ends = [space for space in spaces if space in STORAGE and space]
@@ -127,6 +158,7 @@ def _copied(instruction: Instruction, values: Values, place: _Place) -> Iterator
         yield from _one(instruction, place, space=ends[0], is_store=True, is_copy=True)
         return
     size = integer(instruction.operands[2]) if len(instruction.operands) > 2 else None
+    size_bytes = size or _SCALAR_BYTES
     for operand, space, is_store in zip(
         instruction.operands[1::-1], (ends[1], ends[0]), (False, True), strict=True
     ):
@@ -135,8 +167,8 @@ def _copied(instruction: Instruction, values: Values, place: _Place) -> Iterator
             place,
             space=space,
             is_store=is_store,
-            stride=values.of_address(operand).stride,
-            size_bytes=size or 4,
+            stride=views.of_address(operand, size_bytes).stride,
+            size_bytes=size_bytes,
             is_copy=is_store,
         )
 

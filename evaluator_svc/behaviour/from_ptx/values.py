@@ -10,17 +10,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from evaluator_svc.behaviour.stride import (
+    SHORTEST_RUN,
     VARIES,
     Rule,
+    Runs,
     Stride,
-    divided,
     left_shifted,
-    masked,
     merged,
     multiplied,
-    quotient,
-    remainder,
-    right_shifted,
     subtracted,
     summed,
 )
@@ -36,10 +33,6 @@ _BINARY: Final[Mapping[str, Rule]] = {
     "or": summed,
     "sub": subtracted,
     "shl": left_shifted,
-    "shr": right_shifted,
-    "div": divided,
-    "rem": remainder,
-    "and": masked,
 }
 _DIFFERS: Final = frozenset({"shfl", "atom", "match", "elect"})
 """Each work-item gets another result, whatever it gives."""
@@ -80,12 +73,28 @@ class Values:
         module: Where the function is from.
         function: The function.
         arguments: What is known of its parameters, by their names.
+        shortest_run: Neighbours that a run must hold to count as all there is.
     """
 
-    def __init__(self, module: Module, function: Function, arguments: Mapping[str, Value]) -> None:
+    def __init__(
+        self,
+        module: Module,
+        function: Function,
+        arguments: Mapping[str, Value],
+        *,
+        shortest_run: int = SHORTEST_RUN,
+    ) -> None:
         self._module = module
         self._function = function
         self._parameters = dict(arguments)
+        self.runs = Runs(shortest_run)
+        self._binary: dict[str, Rule] = {
+            **_BINARY,
+            "shr": self.runs.right_shifted,
+            "div": self.runs.divided,
+            "rem": self.runs.remainder,
+            "and": self.runs.masked,
+        }
         self._known: dict[str, Value] = {}
         self._assigned: dict[str, dict[int, Value]] = {}
         self._settle()
@@ -157,8 +166,8 @@ class Values:
             value = _VARYING
         elif not inputs or (opcode not in _COPIES and _is_float(instruction.parts[-1])):
             value = _UNIFORM
-        elif opcode in _BINARY and len(inputs) > 1:
-            value = _combined(_BINARY[opcode], inputs[0], inputs[1])
+        elif opcode in self._binary and len(inputs) > 1:
+            value = _combined(self._binary[opcode], inputs[0], inputs[1])
         elif rule is not None:
             value = rule(self, instruction, inputs)
         else:
@@ -227,11 +236,11 @@ def _combined(rule: Rule, a: Value, b: Value) -> Value:
     return Value(stride=stride, space=a.space or b.space)
 
 
-def _product(_: Values, instruction: Instruction, inputs: list[Value]) -> Value:
+def _product(values: Values, instruction: Instruction, inputs: list[Value]) -> Value:
     a, b = inputs[:2]
     if "hi" in instruction.parts:
         # The upper half of a product with a constant is how compilers write a quotient.
-        return Value(stride=quotient(a.stride, b.stride, None))
+        return Value(stride=values.runs.quotient(a.stride, b.stride, None))
     product = _combined(multiplied, a, b)
     return product if len(inputs) < 3 else _combined(summed, product, inputs[2])
 
@@ -247,13 +256,13 @@ def _cast(_: Values, instruction: Instruction, inputs: list[Value]) -> Value:
     return replace(inputs[0], space=space_of(instruction) or inputs[0].space)
 
 
-def _field(_: Values, instruction: Instruction, inputs: list[Value]) -> Value:
+def _field(values: Values, instruction: Instruction, inputs: list[Value]) -> Value:
     value, position, length = inputs[:3]
     if position.constant is None or length.constant is None:
         return _anything(inputs)
-    shifted = _combined(right_shifted, value, position) if position.constant else value
+    shifted = _combined(values.runs.right_shifted, value, position) if position.constant else value
     mask = Value(constant=(1 << min(length.constant, 63)) - 1)
-    return _combined(masked, shifted, mask)
+    return _combined(values.runs.masked, shifted, mask)
 
 
 def _negated(_: Values, instruction: Instruction, inputs: list[Value]) -> Value:

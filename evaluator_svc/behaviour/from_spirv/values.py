@@ -10,15 +10,12 @@ from typing import Final
 from evaluator_svc.behaviour.stride import (
     VARIES,
     Rule,
+    Runs,
     Stride,
     added,
-    divided,
     left_shifted,
-    masked,
     merged,
     multiplied,
-    remainder,
-    right_shifted,
     subtracted,
     summed,
 )
@@ -43,20 +40,21 @@ _KEEPS_STRIDE: Final = frozenset(
         Op.GENERIC_CAST_TO_PTR_EXPLICIT,
     }
 )
+_RUNS: Final = Runs()
 _BINARY: Final[Mapping[int, Rule]] = {
     Op.I_ADD: summed,
     Op.BITWISE_OR: summed,
     Op.I_SUB: subtracted,
     Op.I_MUL: multiplied,
     Op.SHIFT_LEFT_LOGICAL: left_shifted,
-    Op.SHIFT_RIGHT_LOGICAL: right_shifted,
-    Op.SHIFT_RIGHT_ARITHMETIC: right_shifted,
-    Op.U_DIV: divided,
-    Op.S_DIV: divided,
-    Op.U_MOD: remainder,
-    Op.S_REM: remainder,
-    Op.S_MOD: remainder,
-    Op.BITWISE_AND: masked,
+    Op.SHIFT_RIGHT_LOGICAL: _RUNS.right_shifted,
+    Op.SHIFT_RIGHT_ARITHMETIC: _RUNS.right_shifted,
+    Op.U_DIV: _RUNS.divided,
+    Op.S_DIV: _RUNS.divided,
+    Op.U_MOD: _RUNS.remainder,
+    Op.S_REM: _RUNS.remainder,
+    Op.S_MOD: _RUNS.remainder,
+    Op.BITWISE_AND: _RUNS.masked,
 }
 
 
