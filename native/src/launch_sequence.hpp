@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -48,8 +49,10 @@ class LaunchSequence {
   // Records the steps of a set, for `enqueue` to replay; does nothing with host calls among them,
   // and on devices without graphs.
   void capture(std::size_t set);
+  // Runs until the kernels are loaded and it is known whether a run is short.
+  void prepare();
 
-  // Whether the device's queue may be held while the sequence is enqueued.
+  // Whether the device's queue may be held while the sequence is enqueued, and it is worth it.
   [[nodiscard]] bool may_be_held(std::size_t set) const;
   [[nodiscard]] std::size_t step_count() const noexcept { return steps_.size(); }
   [[nodiscard]] std::size_t set_count() const noexcept { return sets_.size(); }
@@ -63,6 +66,7 @@ class LaunchSequence {
 
   void append(Step step);
   void enqueue_step(const Step& step, std::size_t set);
+  [[nodiscard]] bool is_short() const noexcept;
 
   std::shared_ptr<Device> device_;
   std::vector<Step> steps_;
@@ -70,7 +74,8 @@ class LaunchSequence {
   std::vector<std::unique_ptr<Graph>> graphs_;  // of each set; null: not captured
   std::vector<std::uintptr_t> last_;
   bool has_calls_ = false;
-  bool has_run_ = false;
+  std::size_t run_count_ = 0;
+  double shortest_run_ns_ = std::numeric_limits<double>::infinity();  // by the host's clock
 };
 
 }  // namespace kernel_foundry

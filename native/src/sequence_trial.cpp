@@ -18,6 +18,8 @@ SequenceTrial::SequenceTrial(LaunchSequence& sequence, std::vector<Region> outpu
       throw std::invalid_argument("each keep slot needs one address for each output");
     }
   }
+  if (!sequence_.device().times_by_events()) return;
+  sequence_.prepare();
   if (sequence_.step_count() < 2) return;
   for (std::size_t set = 0; set < sequence_.set_count(); ++set) sequence_.capture(set);
 }
