@@ -93,13 +93,20 @@ class Runs:
         return a if b == 0 and self._is_run(a, constants[1]) else VARIES
 
     def masked(self, a: Stride, b: Stride, constants: tuple[int | None, int | None]) -> Stride:
-        """Return the stride of a bitwise and: a remainder, or a multiple rounded down."""
+        """Return the stride of a bitwise and: a remainder, a multiple rounded down, or both."""
         mask = constants[1]
-        if mask is not None and mask >= 0 and not mask & (mask + 1):
-            return self.remainder(a, b, (None, mask + 1))
-        if mask is not None and mask < 0 and not -mask & (-mask - 1):
-            return self.quotient(a, b, -mask)
-        return 0 if a == 0 and b == 0 else VARIES
+        if a == 0 and b == 0:
+            return 0
+        if b != 0 or not mask:
+            return VARIES
+        lowest = mask & -mask
+        above = mask + lowest  # a power of two when the mask's ones stand together
+        if above & (above - 1):
+            return VARIES
+        within = a if mask < 0 else self.remainder(a, b, (None, above))
+        if within is None or lowest == 1 or within % lowest == 0:
+            return within
+        return 0 if self._is_run(within, lowest) else VARIES
 
     def right_shifted(
         self, a: Stride, b: Stride, constants: tuple[int | None, int | None]

@@ -96,6 +96,15 @@ def test_addresses_are_followed_through_their_arithmetic(index: str, is_contiguo
     assert (found.strided_weight == 0) is is_contiguous
 
 
+@pytest.mark.parametrize(("lanes", "is_contiguous"), [(1, False), (2, True), (4, True), (8, True)])
+def test_neighbours_that_fill_a_sector_are_enough(lanes: int, is_contiguous: bool) -> None:
+    index = f"(int)threadIdx.x / {lanes} * (n / 4) + (int)threadIdx.x % {lanes}"
+
+    found = facts(kernel(f"((float4*)out)[threadIdx.x] = __ldg((const float4*)x + {index});"))
+
+    assert (found.strided_weight == 0) is is_contiguous
+
+
 def test_a_function_that_is_not_inlined_is_walked_with_its_arguments() -> None:
     source = (
         "__noinline__ __device__ void put(float* to, float v, int i) { to[i] = v; }\n"
