@@ -19,8 +19,6 @@ namespace {
 // this generation has, such as warp-group matrix instructions.
 constexpr int first_with_variant = 90;
 
-constexpr const char* assembler_statistics = "--ptxas-options=-v";
-
 // 90 of "sm_90" and "sm_90a".
 int capability_of(const std::string& architecture) {
   constexpr std::string_view prefix = "sm_";
@@ -77,7 +75,7 @@ class CudaCompiler final : public Compiler {
                                    const std::vector<std::string>& kernels) override {
     if (kernels.empty()) throw CompileError("no kernel to build");
     const auto start = std::chrono::steady_clock::now();
-    nvrtc::Built built = build(source, all_options(options));
+    nvrtc::Built built = nvrtc::build(source, all_options(options));
     for (const std::string& kernel : kernels) {
       if (!has_entry(built.ptx, kernel)) {
         throw CompileError("the source has no kernel called " + kernel +
@@ -90,24 +88,12 @@ class CudaCompiler final : public Compiler {
   }
 
  private:
-  // When the assembler is asked for registers and spills, that is all it says: not why it refuses.
-  [[nodiscard]] static nvrtc::Built build(const std::string& source,
-                                          std::vector<std::string> options) {
-    try {
-      return nvrtc::build(source, options);
-    } catch (const CompileError& error) {
-      if (std::string_view(error.what()).find("error") != std::string_view::npos) throw;
-    }
-    std::erase(options, assembler_statistics);
-    return nvrtc::build(source, options);
-  }
-
   [[nodiscard]] std::vector<std::string>
   all_options(const std::vector<std::string>& options) const {
     // A name of an architecture, not of a virtual one: NVRTC then makes a cubin. The log tells
     // registers and spills. Functions without an annotation are for the device: there is no host.
     std::vector<std::string> all = {"--gpu-architecture=" + target_, "-default-device", "-lineinfo",
-                                    assembler_statistics};
+                                    "--ptxas-options=-v"};
     if (std::none_of(options.begin(), options.end(), names_standard)) {
       all.emplace_back("-std=c++17");
     }

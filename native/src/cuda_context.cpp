@@ -19,8 +19,6 @@ SharedContext PrimaryContext::retain(std::size_t index) {
   return SharedContext(new PrimaryContext(device, context));
 }
 
-PrimaryContext::~PrimaryContext() { driver().primary_ctx_release(device_); }
-
 UniqueStream create_stream(const SharedContext& context) {
   Stream stream = nullptr;
   check(driver().stream_create(&stream, stream_non_blocking), "cuStreamCreate");

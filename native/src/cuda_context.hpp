@@ -1,4 +1,4 @@
-// A device's primary context, which every handle keeps alive, and the handles.
+// A device's primary context, which every handle knows, and the handles.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,9 @@ namespace kernel_foundry::cuda {
 
 class PrimaryContext {
  public:
-  // Throws DriverUnavailableError when there is no device `index`.
+  // Throws DriverUnavailableError when there is no device `index`. Until the process ends the
+  // context is not given back: libraries that find it current use it without a hold of their own.
   static std::shared_ptr<const PrimaryContext> retain(std::size_t index);
-  ~PrimaryContext();
-  PrimaryContext(const PrimaryContext&) = delete;  // releases once
-  PrimaryContext& operator=(const PrimaryContext&) = delete;
 
   // The driver works on the calling thread's current context: to be called first wherever a thread
   // may come in.

@@ -20,7 +20,6 @@
   X(device_get_attribute, cuDeviceGetAttribute, (int* value, int attribute, Ordinal device))       \
   X(device_total_mem, cuDeviceTotalMem_v2, (std::size_t* bytes, Ordinal device))                   \
   X(primary_ctx_retain, cuDevicePrimaryCtxRetain, (Context * context, Ordinal device))             \
-  X(primary_ctx_release, cuDevicePrimaryCtxRelease_v2, (Ordinal device))                           \
   X(ctx_set_current, cuCtxSetCurrent, (Context context))                                           \
   X(ctx_set_limit, cuCtxSetLimit, (int limit, std::size_t value))                                  \
   X(module_load_data_ex, cuModuleLoadDataEx,                                                       \

@@ -121,10 +121,12 @@ std::string fetch(Program program, Result (*size)(Program, std::size_t*),
   return bytes;
 }
 
+// Text ends with a zero, and a log has more of them: between what the assembler reports and why it
+// refuses.
 std::string fetch_text(Program program, Result (*size)(Program, std::size_t*),
                        Result (*get)(Program, char*), const char* call) {
   std::string text = fetch(program, size, get, call);
-  if (!text.empty() && text.back() == '\0') text.pop_back();
+  std::erase(text, '\0');
   return text;
 }
 
