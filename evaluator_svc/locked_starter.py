@@ -12,7 +12,7 @@ import tempfile
 from typing import Final
 
 from evaluator_svc.channel import ChannelError
-from evaluator_svc.fork_server import ForkServer
+from evaluator_svc.fork_client import ForkClient
 from evaluator_svc.messages import Configure, Failed, Ready
 from evaluator_svc.process import ChildProcess, ProcessCommand, ProcessLauncher
 from evaluator_svc.sandbox import bubblewrap
@@ -53,7 +53,7 @@ class LockedStarter:
         self._settings = settings
         self._launcher = launcher
         self._readable = readable_paths()
-        self._fork_server = ForkServer(self._start_fork_server)
+        self._forks = ForkClient(self._start_fork_server)
 
     def start(
         self,
@@ -81,16 +81,9 @@ class LockedStarter:
         scratch = None if not without else tempfile.TemporaryDirectory(prefix="kernel-foundry-")
         folder = bubblewrap.SCRATCH if scratch is None else scratch.name
         if with_library:
-            process = self._fork_server.fork(_scratch_variables(folder))
+            process = self._forks.fork(_scratch_variables(folder))
         else:
-            process = self._launcher.start(
-                ProcessCommand(
-                    module=module,
-                    environment=self._environment(folder),
-                    wrapping=None if without else self._wrapping(folder),
-                    accepts_descriptors=False,
-                )
-            )
+            process = self._spawn(module, folder, is_wrapped=not without)
         process.scratch = scratch
         configure = Configure(
             kind=kind,
@@ -111,14 +104,24 @@ class LockedStarter:
         Raises:
             ProcessLostError: it does not start; torch may be missing.
         """
-        return self._fork_server.warm_up().torch_version
+        return self._forks.warm_up().torch_version
 
     def close(self) -> None:
         """End the fork server."""
-        self._fork_server.close()
+        self._forks.close()
+
+    def _spawn(self, module: str, scratch: str, *, is_wrapped: bool) -> ChildProcess:
+        command = ProcessCommand(
+            module=module,
+            environment=self._environment(scratch),
+            wrapping=self._wrapping(scratch) if is_wrapped else None,
+            accepts_descriptors=False,
+        )
+        return self._launcher.start(command)
 
     def _start_fork_server(self) -> ChildProcess:
-        # Its forks get a scratch folder each; it writes nothing itself.
+        # Its forks get a scratch folder each; it writes nothing itself. OpenBLAS would start
+        # threads when numpy is imported, and they do not survive a fork.
         environment = (*self._environment("/nonexistent"), ("OPENBLAS_NUM_THREADS", "1"))
         command = ProcessCommand(
             module=_FORK_SERVER,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from evaluator_svc.channel import ChannelClosedError
-from evaluator_svc.fork_server import ForkServer
+from evaluator_svc.fork_client import ForkClient
 from evaluator_svc.locked_starter import RUNNER, LockedStarter
 from evaluator_svc.messages import Done, RunRequest
 from evaluator_svc.process import ProcessCommand, ProcessLauncher
@@ -51,7 +51,7 @@ time.sleep(60)
 
 def test_forks_are_quick_and_the_server_has_one_thread(starter):
     """Its threads would not survive a fork, and the import is paid once."""
-    assert starter._fork_server.warm_up().thread_count == 1
+    assert starter._forks.warm_up().thread_count == 1
     started = time.monotonic()
     process, ready = starter.start(RUNNER, kind="null", index=0, with_library=True)
     took = time.monotonic() - started
@@ -83,7 +83,7 @@ def test_a_forked_runner_ends_when_nobody_talks_to_it(starter):
 def test_a_candidate_that_crashes_ends_its_fork_alone(sycl):
     """The signal is seen; the next candidate comes from the same server."""
     shapes = {"x": (2, 4), "weight": (3, 4), "out": (2, 3)}
-    server = sycl.starter._fork_server._process
+    server = sycl.starter._forks._process
     candidate = sycl.load(_CRASHING, draw_inputs(**shapes), library_ops=("linear",))
     with pytest.raises(ChannelClosedError):
         candidate.process.ask(
@@ -97,7 +97,7 @@ def test_a_candidate_that_crashes_ends_its_fork_alone(sycl):
     candidate = sycl.load(right, draw_inputs(**shapes), library_ops=("linear",))
     candidate.run()
     assert np.isfinite(candidate.inputs.array(0, "out")[0, 0])
-    assert sycl.starter._fork_server._process is server
+    assert sycl.starter._forks._process is server
 
 
 def test_a_lost_server_takes_its_runners_along_and_is_replaced():
@@ -105,7 +105,7 @@ def test_a_lost_server_takes_its_runners_along_and_is_replaced():
     launcher = ProcessLauncher()
     starter = LockedStarter(EvaluatorSettings(), launcher)
     process, _ = starter.start(RUNNER, kind="null", index=0, with_library=True)
-    os.kill(starter._fork_server._process.process_id, signal.SIGKILL)
+    os.kill(starter._forks._process.process_id, signal.SIGKILL)
     assert process.wait(10.0).signal == signal.SIGKILL
     deadline = time.monotonic() + 5.0
     while _is_alive(process.process_id) and time.monotonic() < deadline:
@@ -129,7 +129,7 @@ def test_a_server_that_does_not_start_says_why():
         accepts_descriptors=False,
     )
     with pytest.raises(ProcessLostError, match="no_such_module"):
-        ForkServer(lambda: launcher.start(command)).warm_up()
+        ForkClient(lambda: launcher.start(command)).warm_up()
     launcher.close()
 
 

@@ -8,7 +8,7 @@ import pytest
 
 @pytest.mark.parametrize(
     "module",
-    ["evaluator_svc.runner.answers", "evaluator_svc.builder.work", "evaluator_svc.fork_server"],
+    ["evaluator_svc.runner.answers", "evaluator_svc.builder.work", "evaluator_svc.fork_client"],
 )
 def test_torch_is_not_imported_without_need(module):
     """Neither by a runner that makes no library calls, nor by builder and supervisor."""

@@ -28,7 +28,7 @@ _ANSWER_SECONDS: Final = 10.0
 """A fork takes milliseconds, everything else less."""
 
 
-class ForkServer:
+class ForkClient:
     """Forks runners that have torch; the server starts with the first and again when it is lost.
 
     Args:
@@ -130,7 +130,7 @@ class _ForkedRunner:
         process_id: Its id.
     """
 
-    def __init__(self, servers: ForkServer, server: ChildProcess, process_id: int) -> None:
+    def __init__(self, servers: ForkClient, server: ChildProcess, process_id: int) -> None:
         self._servers = servers
         self._server = server
         self._process_id = process_id
