@@ -11,6 +11,7 @@ from evaluator_svc.spirv import SpirvError, parse
 from kernel_foundry.domain.language import Language
 
 KERNELS = Path(__file__).parent / "kernels"
+HEADER_BYTES = 20
 NAMES = sorted(path.stem for path in KERNELS.glob("*.spv"))
 
 
@@ -48,7 +49,7 @@ def test_cut_modules_raise_nothing_else(name: str, cut: int) -> None:
     code = stored_module(name)[:cut]
 
     with contextlib.suppress(SpirvError):
-        assert parse(code).opcodes
+        assert len(code) == HEADER_BYTES or parse(code).opcodes
 
 
 @given(
