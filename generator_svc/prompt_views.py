@@ -102,6 +102,12 @@ def device_lines(device: DeviceSpec) -> tuple[str, ...]:
         f"{_bytes(device.shared_bytes)} local memory a work-group, last-level cache "
         f"{_bytes(device.cache_bytes)}, memory {_bytes(device.memory_bytes)}",
     ]
+    if device.unit_limits is not None:
+        limits = device.unit_limits
+        lines.append(
+            f"a compute unit holds {limits.registers} registers, {_bytes(limits.shared_bytes)} "
+            f"local memory, {limits.work_items} work-items, {limits.groups} work-groups"
+        )
     if device.peaks is not None:
         peaks = device.peaks
         lines.append(

@@ -78,7 +78,6 @@ class PromptWriter:
     def _context(self, request: ProposalRequest, experience: tuple[str, ...]) -> dict[str, object]:
         task, device = request.task, request.admission.device
         language = device.language.value
-        example = resources.files("generator_svc").joinpath("prompts", "examples", f"{language}.md")
         return {
             "task": {
                 "name": task.name,
@@ -90,7 +89,10 @@ class PromptWriter:
             "workloads": views.workload_views(request.admission),
             "device_lines": views.device_lines(device),
             "plan_reference": short_reference(language),
-            "worked_example": example.read_text("utf-8").strip(),
+            "library_ops": tuple(f"ops.{name}" for name in task.library_ops),
+            "language_name": _LANGUAGE_NAMES[device.language],
+            "language_notes": _text("notes", language),
+            "worked_example": _text("examples", language),
             "experience": experience,
             "language": language,
             "direction_lines": views.direction_lines(request.selection),
@@ -98,6 +100,11 @@ class PromptWriter:
 
     def _render(self, name: str, values: Mapping[str, object]) -> str:
         return self._templates.get_template(name).render(values).strip() + "\n"
+
+
+def _text(folder: str, language: str) -> str:
+    path = resources.files("generator_svc").joinpath("prompts", folder, f"{language}.md")
+    return path.read_text("utf-8").strip()
 
 
 def effective_operator(request: ProposalRequest) -> Operator:

@@ -10,6 +10,7 @@ from generator_svc.prompt_views import MAX_REFERENCE_CHARS, clip
 from generator_svc.prompt_writer import PromptSection, PromptWriter
 from kernel_foundry.domain.archive import Selection
 from kernel_foundry.domain.candidate import Operator
+from kernel_foundry.domain.device import UnitLimits
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.request import ProposalRequest
@@ -209,4 +210,23 @@ def test_the_worked_example_is_a_valid_candidate(
         device=limits,
         language=language.value,
     )
-    assert [step.grid for step in sequence.steps if isinstance(step, Launch)] == [(3, 25, 1)]
+    # A block of the CUDA example covers four times as many columns: it loads packs of four.
+    grid = {Language.SYCL: (3, 25, 1), Language.CUDA: (1, 25, 1)}[language]
+    assert [step.grid for step in sequence.steps if isinstance(step, Launch)] == [grid]
+
+
+def test_library_calls_are_offered_only_where_the_task_allows_them(
+    request_: ProposalRequest,
+) -> None:
+    assert "This task allows no library calls." in _user(request_)
+    task = replace(request_.task, library_ops=("conv2d", "linear"))
+    text = _user(replace(request_, task=task))
+    assert "Library calls of this task: ops.conv2d, ops.linear." in text
+
+
+def test_limits_of_a_compute_unit_are_told_where_they_are_known(request_: ProposalRequest) -> None:
+    limits = UnitLimits(registers=65536, shared_bytes=233472, work_items=2048, groups=32)
+    device = replace(request_.admission.device, unit_limits=limits)
+    admission = replace(request_.admission, device=device)
+    text = _user(replace(request_, admission=admission))
+    assert "65536 registers, 228.0 KiB local memory, 2048 work-items, 32 work-groups" in text
