@@ -16,6 +16,7 @@ from kernel_foundry.cli.summary import show_archive_map, show_stats
 from kernel_foundry.domain.archive import Elite, Run
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.plan.candidate_text import render
+from kernel_foundry.plan.tuned import with_default
 from kernel_foundry.report.write import write_report
 from kernel_foundry.view import evaluation_object, speedup_text
 
@@ -130,9 +131,10 @@ def best_object(run: Run, elite: Elite) -> dict[str, Any]:
 
 
 def candidate_text(elite: Elite) -> str:
-    """Return an elite's candidate as Markdown."""
+    """Return an elite's candidate as Markdown, what was measured as its default configuration."""
     source = elite.candidate.source
-    return render(source.language.value, source.device_code, source.plan)
+    values = {s.name: s.value for s in elite.evaluation.configuration}
+    return render(source.language.value, source.device_code, with_default(source.plan, values))
 
 
 def _run_object(run: Run) -> dict[str, Any]:
