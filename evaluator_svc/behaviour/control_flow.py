@@ -6,7 +6,10 @@ Knows nothing of instructions.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
+
+_MAX_MEMBERS: Final = 1_000_000
+"""Blocks of all loops together; loops beyond count as not there."""
 
 InstructionT = TypeVar("InstructionT")
 """An instruction, of whatever language."""
@@ -44,7 +47,10 @@ def loops(successors: Mapping[int, tuple[int, ...]]) -> Iterator[Loop]:
     for source, targets in successors.items():
         for target in targets:
             predecessors.setdefault(target, []).append(source)
+    left = _MAX_MEMBERS
     for header, sources in latches.items():
+        if left < 0:
+            return
         blocks = {header}
         pending = list(sources)
         while pending:
@@ -52,6 +58,7 @@ def loops(successors: Mapping[int, tuple[int, ...]]) -> Iterator[Loop]:
             if label not in blocks:
                 blocks.add(label)
                 pending.extend(predecessors.get(label, ()))
+        left -= len(blocks)
         yield Loop(header=header, blocks=frozenset(blocks))
 
 

@@ -11,6 +11,8 @@ from evaluator_svc.behaviour.dataflow import Carried, Dataflow, Kind, Node
 
 _MAX_NODES: Final = 400
 """Values looked at for one expression."""
+_MAX_VISITS: Final = 2_000_000
+"""Values looked at in one function; what lies beyond counts as not there."""
 TILE_SIZE: Final = 4
 """Sums of products carried side by side that make a register tile."""
 
@@ -39,6 +41,7 @@ class _Expressions:
     def __init__(self, flow: Dataflow) -> None:
         self._flow = flow
         self._nodes = flow.nodes
+        self._left = _MAX_VISITS
 
     def is_tile(self, carried: tuple[Carried, ...]) -> bool:
         """Return whether values carried by one loop form a register tile."""
@@ -116,12 +119,13 @@ class _Expressions:
         """Iterate over what a value is computed from, up to loads and loop-carried values."""
         seen: set[int] = set()
         pending = [value]
-        while pending and len(seen) < _MAX_NODES:
+        while pending and len(seen) < _MAX_NODES and self._left > 0:
             current = pending.pop()
             node = self._nodes.get(current)
             if node is None or current in seen:
                 continue
             seen.add(current)
+            self._left -= 1
             yield node
             if current not in self._flow.heads and node.kind is not Kind.LOAD:
                 pending.extend(node.operands)

@@ -12,6 +12,8 @@ from evaluator_svc.ptx.module import LABEL, address_of, names_in
 
 _WRITERS: Final = frozenset({"st", "red", "atom", "cp", "stmatrix", "multimem", "wmma", "tcgen05"})
 _MEMORY: Final = ("", "(memory)")
+_MAX_ROUNDS: Final = 64
+"""Of following addresses; compilers' code takes three or four."""
 _NOTHING: Final[frozenset[str]] = frozenset()
 
 _Key = tuple[str, str]
@@ -32,8 +34,9 @@ class Addresses:
         self._held: dict[_Key, frozenset[str]] = {}
         held = (name for v in module.variables.values() for name in v.references)
         self._add(_MEMORY, variables.intersection(held))
-        while self._variables and self._changes():
-            pass
+        self._is_settled = not self._variables
+        for _ in range(_MAX_ROUNDS):
+            self._is_settled = self._is_settled or not self._changes()
 
     def written(self, function: Function, instruction: Instruction) -> frozenset[str]:
         """Return the variables that an instruction may write to."""
@@ -41,6 +44,8 @@ class Addresses:
             return _NOTHING
         if "load" in instruction.parts:
             return _NOTHING
+        if not self._is_settled:
+            return self._variables  # too tangled to tell
         target = next((o for o in instruction.operands if o.startswith("[")), "")
         return self._of(function, target)
 

@@ -122,6 +122,24 @@ def test_a_kernel_that_is_not_there_is_named() -> None:
     assert "gelu" in check_object(ptx, ("gelu",), Language.CUDA)[0].message
 
 
+def test_addresses_too_tangled_to_follow_count_as_written() -> None:
+    moves = "\n".join(f"mov.u64 %rd{i}, %rd{i + 1};" for i in range(200))
+    text = f""".version 9.0
+.target sm_90
+.global .u32 counter;
+.visible .entry k() {{
+.reg .b64 %rd<202>; .reg .u32 %r<2>;
+{moves}
+mov.u64 %rd200, counter;
+st.global.u32 [%rd0], %r1;
+ret;
+}}"""
+
+    (refused,) = check_object(text.encode(), ("k",), Language.CUDA)
+
+    assert "counter" in refused.message
+
+
 @pytest.mark.parametrize("code", [b"", b"\0\1", b".version 9.0\n.target sm_90\n.entry k() {"])
 def test_text_that_is_no_module_is_refused(code: bytes) -> None:
     (refused,) = check_object(code, (), Language.CUDA)

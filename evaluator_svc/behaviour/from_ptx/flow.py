@@ -6,6 +6,8 @@ from typing import Final
 from evaluator_svc.behaviour.control_flow import ControlFlow, loops
 from evaluator_svc.ptx import LABEL, Function, Instruction
 
+_MAX_BLOCKS: Final = 5_000
+"""A function of more has no loops told."""
 _JUMPS: Final = frozenset({"bra", "brx", "ret", "exit", "trap"})
 
 
@@ -31,7 +33,7 @@ def control_flow(function: Function) -> ControlFlow[Instruction]:
     }
     return ControlFlow(
         blocks={number: tuple(body) for number, body in blocks.items()},
-        loops=tuple(loops(successors)),
+        loops=tuple(loops(successors)) if len(blocks) <= _MAX_BLOCKS else (),
     )
 
 
