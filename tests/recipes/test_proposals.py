@@ -1,5 +1,7 @@
 """Proposals: plain first, then moves; deterministic; limits are told."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
@@ -16,8 +18,8 @@ from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.plan.candidate_text import split
-from tests.recipes.modules import ROW_MODULES
-from tests.recipes.reference_graph import admission_of
+from tests.recipes.modules import ROW_MODULES, LinearRelu
+from tests.recipes.reference_graph import CUDA_DEVICE, admission_of
 
 
 @pytest.fixture(scope="module")
@@ -112,3 +114,41 @@ def test_first_cuda_proposal_is_the_one_that_suits_the_sizes(admission: Admissio
     text = propose(admission=admission, selection=_seed(0), language=Language.CUDA, seed=1)
     assert "who=warp" in text  # 64 columns: no work for a block
     assert "__shfl_xor_sync" in split(text).device_code
+
+
+def test_cuda_proposals_move_towards_the_target() -> None:
+    admission = admission_of(ROW_MODULES["softmax"](4096), (torch.randn(2, 4096),))
+    first = propose(admission=admission, selection=_seed(0), language=Language.CUDA, seed=1)
+    parts = split(first)
+    source = KernelSource(
+        language=Language.CUDA, device_code=parts.device_code, plan=parts.plan_text
+    )
+    parent = replace(_elite(first), candidate=Candidate(source=source))
+
+    def share(target: Measures) -> int:
+        found = 0
+        for sequence in range(1, 150):
+            selection = Selection(
+                operator=Operator.MUTATE, parent=parent, sequence=sequence, target=target
+            )
+            text = propose(admission=admission, selection=selection, language=Language.CUDA, seed=1)
+            assert text != first
+            found += "__shfl" not in text
+        return found
+
+    barriers = Measures(memory=1, algorithm=2, synchronization=1)
+    shuffles = Measures(memory=1, algorithm=2, synchronization=2)
+    assert share(barriers) > 1.3 * share(shuffles)
+
+
+def test_first_cuda_product_fills_the_device() -> None:
+    """One large product takes the widest tile; a small one splits its inner dimension too."""
+    large = admission_of(LinearRelu(2048, 4096), (torch.randn(4096, 2048),))
+    small = admission_of(LinearRelu(1024, 128), (torch.randn(64, 1024),))
+    first = [
+        propose(admission=a, selection=_seed(0), language=Language.CUDA, seed=1)
+        for a in (replace(large, device=CUDA_DEVICE), replace(small, device=CUDA_DEVICE))
+    ]
+    assert "tile=128x128x8x8 split=1" in first[0]
+    assert "split=1 " not in first[1]
+    assert "sum_parts" in first[1]
