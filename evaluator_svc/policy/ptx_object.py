@@ -31,6 +31,8 @@ _SYSTEM_FUNCTIONS: Final = (
 )
 _CLOCK: Final = re.compile(r"%(?:clock\w*|globaltimer\w*|pm\d\w*)")
 _KEPT: Final = frozenset({"L2::evict_last", "createpolicy", "applypriority"})
+_LASTING: Final = ("global", "const")
+"""Memory that outlives a launch; constants are written through forged addresses only."""
 _LENGTH: Final = re.compile(r"\d{1,4}")
 
 
@@ -67,9 +69,9 @@ def _imports(module: Module) -> Iterator[Finding]:
 
 
 def _state(module: Module) -> Iterator[Finding]:
-    candidates = [v for v in module.variables.values() if v.space == "global"]
+    candidates = [v for v in module.variables.values() if v.space in _LASTING]
     for function in module.functions.values():
-        candidates += [v for v in function.variables.values() if v.space == "global"]
+        candidates += [v for v in function.variables.values() if v.space in _LASTING]
     addresses = Addresses(module, frozenset(v.name for v in candidates))
     told: set[str] = set()
     for function, instruction in module.instructions():

@@ -11,6 +11,8 @@ from evaluator_svc.ptx import Function, Instruction, Module
 from evaluator_svc.ptx.module import LABEL, address_of, names_in
 
 _WRITERS: Final = frozenset({"st", "red", "atom", "cp", "stmatrix", "multimem", "wmma", "tcgen05"})
+_ELSEWHERE: Final = frozenset({"load", "param"})
+"""What follows a writer that reads, or hands an argument on."""
 _MEMORY: Final = ("", "(memory)")
 _MAX_ROUNDS: Final = 64
 """Of following addresses; compilers' code takes three or four."""
@@ -42,7 +44,7 @@ class Addresses:
         """Return the variables that an instruction may write to."""
         if not self._variables or instruction.opcode not in _WRITERS:
             return _NOTHING
-        if "load" in instruction.parts:
+        if not _ELSEWHERE.isdisjoint(instruction.parts):
             return _NOTHING
         if not self._is_settled:
             return self._variables  # too tangled to tell

@@ -55,6 +55,18 @@ REFUSED = [
     ),
     ("", 'printf("%d", n);', "printf"),
     ("", "out = (float*)malloc(n); out[0] = 1.0f;", "heap"),
+    (
+        "__constant__ int fixed;",
+        'unsigned long long a; asm("{ .reg .u64 t; mov.u64 t, fixed; cvta.const.u64 %0, t; }"'
+        ' : "=l"(a)); *(int*)a = n;',
+        "fixed",
+    ),
+    (
+        "",
+        'asm volatile("{ .global .u32 hidden; st.global.u32 [hidden], %0; }" :: "r"(n));',
+        "hidden",
+    ),
+    ("", "assert(n > 3); out[0] = 1.0f;", "assert"),
     ("__managed__ int shared_with_host;", "out[0] = shared_with_host;", "shared_with_host"),
 ]
 
@@ -73,6 +85,11 @@ ALLOWED = [
     (
         "static const float a[] = {1, 2}, b[] = {3, 4};",
         "const float* t = n ? a : b; out[n] = t[n];",
+    ),
+    (
+        "__constant__ float t[] = {1, 2}; __noinline__ __device__ float at(const float* p, int i)"
+        " { return p[i]; }",
+        "out[n] = at(t, n);",
     ),
     ("", "extern __shared__ float tile[]; tile[n] = x[n]; __syncthreads(); out[0] = tile[0];"),
     ("#include <cooperative_groups.h>", "cooperative_groups::this_grid().sync(); out[n] = x[n];"),
