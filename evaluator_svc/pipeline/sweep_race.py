@@ -17,6 +17,8 @@ SETTLED_HALF_WIDTH: Final = 0.01
 """Relative half-width of the 95 % interval at which a median is known well enough."""
 SETTLED_SAMPLES: Final = 40
 """Samples after which a noisy median counts as settled too."""
+FINALISTS: Final = 24
+"""Most contenders that are timed on; the others keep the few samples they have."""
 _FEW_SAMPLES: Final = 6
 """Below, the interval's bounds are extremes and say nothing of its width."""
 
@@ -77,11 +79,11 @@ class Race:
         return self._contenders.get(number)
 
     def unsettled(self) -> list[int]:
-        """Return the contenders that need more samples, best first; none when one is left."""
+        """Return the finalists that need more samples, best first; none when one is left."""
         if len(self._contenders) < 2:
             return []
         ranked = sorted(self._contenders, key=lambda n: _median(self._contenders[n]))
-        return [n for n in ranked if not _is_settled(self._contenders[n])]
+        return [n for n in ranked[:FINALISTS] if not _is_settled(self._contenders[n])]
 
     def contenders(self) -> list[ConfigurationResult]:
         """Return what is left, best first."""

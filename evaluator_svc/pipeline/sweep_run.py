@@ -234,7 +234,8 @@ class SweepRunner:
         if self._process is None:
             process = self._runners.take()
             self._process = process
-            self._drawn = [self._draw(w.workload) for w in self._admission.workloads]
+            for workload in self._admission.workloads:
+                self._drawn.append(self._draw(workload.workload))
             answer = ask_candidate(
                 process,
                 self._open_request(),
