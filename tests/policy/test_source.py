@@ -75,6 +75,18 @@ def test_cuda_has_its_own_headers_and_assembly() -> None:
     assert check_source("#include <sycl/sycl.hpp>", "cuda") != ()
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "#include <cute/tensor.hpp>\n#include <cutlass/cutlass.h>\n#include <nv/target>\n",
+        "#include <cuda/pipeline>\n#include <cuda/std/limits>\n#include <mma.h>\n",
+        "#pragma nv_diag_suppress 177\nint unused;\n#pragma nv_diag_default 177\n",
+    ],
+)
+def test_cuda_has_its_libraries(code: str) -> None:
+    assert check_source(code, "cuda") == ()
+
+
 @given(st.text(max_size=300))
 def test_no_text_raises(code: str) -> None:
     assert all(finding.message for finding in check_source(code, "sycl"))
