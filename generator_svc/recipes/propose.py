@@ -46,14 +46,14 @@ def _genome(recipe: Recipe, selection: Selection, rng: random.Random) -> Genome:
     if selection.parent is None:
         if selection.sequence == 0:
             return recipe.normalised(plain(recipe.family, recipe.genes))
-        return recipe.normalised(draw(recipe.family, recipe.genes, rng))
+        return _drawn(recipe, rng)
     found = [
         read_genome(elite.candidate.source.plan, recipe.family, recipe.genes)
         for elite in (selection.parent, *selection.inspirations)
     ]
     parents = [genome for genome in found if genome is not None]
     if not parents:  # written by hand or by a model
-        return recipe.normalised(draw(recipe.family, recipe.genes, rng))
+        return _drawn(recipe, rng)
     if selection.operator is Operator.COMBINE and len(parents) > 1:
         child = recipe.normalised(combine(parents[0], parents[1], rng))
         if child not in parents:
@@ -65,3 +65,8 @@ def _genome(recipe: Recipe, selection: Selection, rng: random.Random) -> Genome:
         if child != parents[0]:
             break
     return child
+
+
+def _drawn(recipe: Recipe, rng: random.Random) -> Genome:
+    genome = draw(recipe.family, recipe.genes, rng, favours_first=recipe.favours_first)
+    return recipe.normalised(genome)

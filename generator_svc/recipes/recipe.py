@@ -23,6 +23,11 @@ class Recipe(Protocol):
         """Where genomes will probably land in the archive."""
         ...
 
+    @property
+    def favours_first(self) -> bool:
+        """Whether the first values are the likely best, so that random genomes favour them."""
+        ...
+
     def normalised(self, genome: Genome) -> Genome:
         """Return `genome` with every choice that makes no difference at its plainest value."""
         ...

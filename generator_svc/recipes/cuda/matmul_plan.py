@@ -46,7 +46,10 @@ def matmul_plan(program: MatmulProgram, genome: Genome, tensors: tuple[str, ...]
         tune = {"TILE": [32, 16]}
         constants["VEC"] = "1"
         grid = "(cdiv(COLS, TILE), cdiv(ROWS, TILE))"
-        launch = [f"{KERNEL}[{grid}, (TILE, TILE)]({arguments})"]
+        launch = [
+            "require(cdiv(ROWS, TILE) <= 65535)",
+            f"{KERNEL}[{grid}, (TILE, TILE)]({arguments})",
+        ]
     else:
         tune, launch, where = _tiles(genome, tensors, program.output, constants)
     names = ", ".join(dict.fromkeys([*tensors, program.output]))

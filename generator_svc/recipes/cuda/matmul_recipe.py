@@ -65,6 +65,7 @@ class MatmulRecipe:
         self.family: str = "matmul_cuda"
         self.genes: tuple[Gene, ...] = tuple(genes)
         self.expected: Expectation = _EXPECTED
+        self.favours_first: bool = True
 
     def normalised(self, genome: Genome) -> Genome:
         """Return `genome` without choices that make no difference or cannot be."""

@@ -27,6 +27,7 @@ class RowRecipe:
         self.family: str = FAMILY
         self.genes: tuple[Gene, ...] = row_genes(program, one_pass, self._longest)
         self.expected: Expectation = EXPECTED
+        self.favours_first: bool = True
 
     def normalised(self, genome: Genome) -> Genome:
         """Return `genome` without choices that make no difference or cannot be."""

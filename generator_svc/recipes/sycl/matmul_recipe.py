@@ -40,6 +40,7 @@ class MatmulRecipe:
             Gene(name="block", values=("16", "64", "8")),
         )
         self.expected: Expectation = _EXPECTED
+        self.favours_first: bool = False
 
     def normalised(self, genome: Genome) -> Genome:
         """Return `genome` with every choice that makes no difference at its plainest value."""

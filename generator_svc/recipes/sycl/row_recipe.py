@@ -24,6 +24,7 @@ class RowRecipe:
         self.family: str = FAMILY
         self.genes: tuple[Gene, ...] = row_genes(program, translate_rows(graph, one_pass=True))
         self.expected: Expectation = EXPECTED
+        self.favours_first: bool = False
 
     def normalised(self, genome: Genome) -> Genome:
         """Return `genome` with every choice that makes no difference at its plainest value."""
