@@ -73,13 +73,14 @@ def _run(sycl, recipe: Recipe, genome: Genome, model: nn.Module, x: torch.Tensor
     )
     sequence = kind.LaunchSequence(device)
     for step in bound.steps:
+        assert isinstance(step, plans.Launch)
         sequence.launch(
             program=program,
             kernel=step.kernel,
             grid=step.grid,
             block=step.block,
             dimensions=step.dimensions,
-            arguments=[_argument(kind, a) for a in step.arguments],
+            arguments=[_argument(kind, a) for a in step.arguments],  # type: ignore[no-untyped-call]
         )
     sequence.bind(0, [tensors[b.name].data_ptr() for b in bound.buffers])
     sequence.run(0)

@@ -80,15 +80,18 @@ def _tiles(
     constants["THREADS"] = "BM * BN // (TM * TN)"
     blocks = "cdiv(ROWS, BM) * cdiv(COLS, BN)"
     operands = ", ".join(tensors[:2])
+    shared = f"shared_bytes = {_BYTES}"
     if split == 1:
         constants["SPLIT"] = "1"
-        launch = [f"{KERNEL}[{blocks}, THREADS, {_BYTES}]({', '.join([*tensors, output])})"]
+        arguments = ", ".join([*tensors, output])
+        launch = [shared, f"{KERNEL}[{blocks}, THREADS, shared_bytes]({arguments})"]
         return tune, launch, _WHERE
     tune["SPLIT"] = default_first(split, (2, 4, 8))
     finish = ", ".join(["parts", *tensors[2:], output])
     launch = [
+        shared,
         "parts = empty((SPLIT, ROWS, COLS), float32)",
-        f"{KERNEL}[({blocks}, SPLIT), THREADS, {_BYTES}]({operands}, parts)",
+        f"{KERNEL}[({blocks}, SPLIT), THREADS, shared_bytes]({operands}, parts)",
         f"{SUM_KERNEL}[cdiv(ROWS * COLS, 256 * VEC), 256]({finish})",
     ]
     return tune, launch, _WHERE

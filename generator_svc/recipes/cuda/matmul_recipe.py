@@ -4,7 +4,15 @@ from generator_svc.recipes.cpp_operations import USES_ERF, USES_EXP
 from generator_svc.recipes.cuda import matmul_tiles as tiles
 from generator_svc.recipes.cuda.matmul_epilogue import Epilogue
 from generator_svc.recipes.cuda.matmul_plan import matmul_plan
-from generator_svc.recipes.cuda.matmul_text import ASYNC_TILES, ITEM, SHARED, SUM_PARTS, TILES
+from generator_svc.recipes.cuda.matmul_text import (
+    ACROSS,
+    ASYNC_ACROSS,
+    ASYNC_TILES,
+    ITEM,
+    SHARED,
+    SUM_PARTS,
+    TILES,
+)
 from generator_svc.recipes.cuda.spelling import CudaText, memory_functions
 from generator_svc.recipes.expression import operations
 from generator_svc.recipes.genome import Expectation, Gene, Genome
@@ -92,7 +100,7 @@ class MatmulRecipe:
         tensors = (program.product.left, program.product.right, *epilogue.tensors)
         is_split = genome["who"] == "tiles" and genome["split"] != "1"
         text = memory_functions(streaming=False) + epilogue.function + _body(genome, is_split)
-        for name, value in _replacements(program, epilogue, is_split).items():
+        for name, value in _replacements(program, genome, epilogue, is_split).items():
             text = text.replace(f"@{name}@", value)
         return text, matmul_plan(program, genome, tensors)
 
@@ -104,9 +112,12 @@ def _body(genome: Genome, is_split: bool) -> str:
     return text + SUM_PARTS if is_split else text
 
 
-def _replacements(program: MatmulProgram, epilogue: Epilogue, is_split: bool) -> dict[str, str]:
+def _replacements(
+    program: MatmulProgram, genome: Genome, epilogue: Epilogue, is_split: bool
+) -> dict[str, str]:
     product, out = program.product, f"{program.output}_to"
     is_along = product.is_right_transposed
+    across = ASYNC_ACROSS if genome["copy"] == "async" else ACROSS
     operands = (
         f"const float* __restrict__ {product.left}_in, const float* __restrict__ {product.right}_in"
     )
@@ -123,6 +134,7 @@ def _replacements(program: MatmulProgram, epilogue: Epilogue, is_split: bool) ->
         "CALL": call,
         "LEFT": f"{product.left}_in",
         "RIGHT": f"{product.right}_in",
+        "ACROSS": "" if is_along else across,
         "RIGHT_KIND": "Along" if is_along else "Across",
         "RIGHT_AT": "(size_t)n * DEPTH + k" if is_along else "(size_t)k * COLS + n",
         # Threads beside each other read what lies beside each other.

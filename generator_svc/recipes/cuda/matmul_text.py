@@ -96,6 +96,9 @@ template <int EDGE, int COUNT> struct Along {
     }
   }
 };
+@ACROSS@"""
+
+ACROSS = """\
 
 // A tile of a matrix stored with the inner dimension across memory, rows of `COUNT` elements.
 template <int EDGE, int COUNT> struct Across {
@@ -181,6 +184,9 @@ template <int EDGE, int COUNT> struct Along {
     }
   }
 };
+@ACROSS@"""
+
+ASYNC_ACROSS = """\
 
 // A tile of a matrix stored with the inner dimension across memory, rows of `COUNT` elements.
 template <int EDGE, int COUNT> struct Across {
