@@ -71,7 +71,7 @@ HOSTILE_BODY = """
 #if MODE == 3
   this does not compile;
 #elif MODE == 4
-  if (i == 0) *reinterpret_cast<volatile float*>(0x10) = 1.0f;
+  if (i == 0) out[1LL << 42] = 1.0f;
 #elif MODE == 5
   volatile int stop = 0;
   while (!stop) {}
