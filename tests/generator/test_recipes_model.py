@@ -12,6 +12,7 @@ from generator_svc.llm.litellm_models import LiteLlmModels
 from kernel_foundry.domain.admission import GraphNode
 from kernel_foundry.domain.archive import Selection
 from kernel_foundry.domain.candidate import Operator
+from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import BudgetCaps, ProposalRequest
 from kernel_foundry.errors import KernelFoundryError, StatusCode
 
@@ -80,6 +81,19 @@ async def test_recipes_get_parent_and_operator(
     child = (await generator.propose(replace(softmax, selection=selection))).candidate
     assert child is not None
     assert child.parents == (seed.digest,)
+    await generator.close()
+
+
+async def test_recipes_write_the_language_of_the_device(
+    generator: Generator, softmax: ProposalRequest
+) -> None:
+    """A CUDA device gets a CUDA kernel."""
+    device = replace(softmax.admission.device, language=Language.CUDA)
+    request = replace(softmax, admission=replace(softmax.admission, device=device))
+    candidate = (await generator.propose(request)).candidate
+    assert candidate is not None
+    assert candidate.source.language is Language.CUDA
+    assert "__global__" in candidate.source.device_code
     await generator.close()
 
 
