@@ -15,7 +15,6 @@ from evaluator_svc.settings import EvaluatorSettings, usable_cores
 from evaluator_svc.spare_pool import SparePool
 from kernel_foundry.errors import BackendUnavailableError
 
-
 _DEVICES_OF_A_HOST: Final = 2
 """GPUs that the builders kept ready are meant to feed at full speed; more share them."""
 

@@ -87,6 +87,8 @@ class MeasurePlan:
     stop_above_ns: float = 0.0
     """0: never stop early."""
     order_seed: int = 0
+    min_seconds: float = 0.0
+    """Least time before the samples may count as enough."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

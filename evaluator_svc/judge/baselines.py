@@ -167,6 +167,7 @@ def _options(memory: JudgeMemory, plan: MeasurePlan, set_count: int) -> native.M
         order_seed=plan.order_seed,
         is_cold=plan.flush_bytes > 0,
         stop_above_ns=plan.stop_above_ns,
+        min_seconds=plan.min_seconds,
     )
 
 

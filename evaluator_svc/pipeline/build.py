@@ -120,14 +120,17 @@ def build(
     )
 
 
-def check_objects(built: Built, prepared: Prepared) -> CandidateFailed | None:
-    """Refuse object code that imports what is no built-in; nothing of it has run yet."""
+def check_objects(built: Built, prepared: Prepared) -> CandidateFailed | tuple[Finding, ...]:
+    """Refuse object code that reaches beyond itself, or return what is odd about it.
+
+    Nothing of it has run yet.
+    """
     findings: tuple[Finding, ...] = ()
     for code, unit in zip(built.readable, prepared.units, strict=True):
         findings += policy.check_object(code, unit.kernels, prepared.source.language)
     if any(f.severity is Severity.ERROR for f in findings):
         return CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=findings)
-    return None
+    return findings
 
 
 def _compile(

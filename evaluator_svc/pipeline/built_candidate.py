@@ -85,9 +85,10 @@ def read_and_build(
         return built.failure
     if not is_null(place.spec):
         with record.stage("policy"):
-            refused = check_objects(built, prepared)
-        if refused is not None:
-            return refused
+            checked = check_objects(built, prepared)
+        if isinstance(checked, CandidateFailed):
+            return checked
+        record.add_findings(checked)
     return BuiltCandidate(prepared=prepared, built=built)
 
 

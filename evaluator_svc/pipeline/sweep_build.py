@@ -148,9 +148,9 @@ class BuilderTeam:
                 report=built.report,
             )
         if not self._site.spec.id.startswith("null:"):
-            refused = check_objects(built, prepared)
-            if refused is not None:
-                return unbuilt(refused, report=built.report)
+            checked = check_objects(built, prepared)
+            if isinstance(checked, CandidateFailed):
+                return unbuilt(checked, report=built.report)
         return BuiltConfiguration(
             number=number, configuration=configuration, prepared=prepared, built=built
         )

@@ -30,6 +30,7 @@ from kernel_foundry.domain.admission import WorkloadAdmission
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline, EvaluationOutcome, Timing
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+from kernel_foundry.domain.language import Language
 
 KEPT_CALLS: Final = 2
 """Timed calls whose outputs are verified afterwards."""
@@ -39,6 +40,7 @@ _POOL_SECONDS: Final = 60.0
 _WARM_TRIES: Final = 3
 """A pause by the scheduler looks like a forged clock; it does not come three times."""
 _WARM_SAMPLES: Final = 200
+_LEAST_SECONDS_BY_EVENTS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +75,15 @@ class WorkloadTimed:
     prepare_ns: float | None
     failure: CandidateFailed | None
     """The times are impossible, or a timed call's outputs are wrong."""
+
+
+def least_seconds(device: DeviceSpec) -> float:
+    """Return how long a cold measurement takes at least.
+
+    Events tick in 32 ns on an H200: samples of a few microseconds are alike long before their
+    median is.
+    """
+    return _LEAST_SECONDS_BY_EVENTS if device.language is Language.CUDA else 0.0
 
 
 class WorkloadTimer:
@@ -163,6 +174,7 @@ class WorkloadTimer:
                 seconds=settings.seconds / count,
                 flush_bytes=self._flush_bytes,
                 stop_above_ns=settings.stop_above_ns,
+                min_seconds=least_seconds(settings.device),
                 order_seed=secrets.randbits(63),
             )
             block = self._measure(plan, poison=True, keep_count=KEPT_CALLS)

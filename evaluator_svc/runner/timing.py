@@ -77,4 +77,5 @@ def _options(replay: Replay, pool: TimedSets, request: TimeRequest) -> Any:
         is_cold=plan.flush_bytes > 0,
         keep_count=request.keep_count,
         stop_above_ns=plan.stop_above_ns,
+        min_seconds=plan.min_seconds,
     )

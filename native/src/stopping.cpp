@@ -35,7 +35,7 @@ std::optional<std::string> MedianCriterion::finished(const std::vector<double>& 
           clearly_slower * options_.stop_above_ns) {
     return "slower_than_incumbent";
   }
-  if (count >= options_.min_samples &&
+  if (count >= options_.min_samples && elapsed_seconds >= options_.min_seconds &&
       relative_half_width(samples_ns) <= options_.target_half_width) {
     return "converged";
   }

@@ -30,6 +30,8 @@ class MedianCriterion final : public StoppingCriterion {
     double max_seconds = 1;
     double target_half_width = 0.01;
     double stop_above_ns = 0;  // 0: never
+    // Clocks that tick coarsely make few short samples look more alike than they are.
+    double min_seconds = 0;
   };
 
   explicit MedianCriterion(Options options) : options_(options) {}

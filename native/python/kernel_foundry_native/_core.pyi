@@ -20,6 +20,7 @@ class MeasureOptions:
         is_cold: Whether the caches are emptied before each sample.
         keep_count: Timed calls whose outputs are kept.
         stop_above_ns: Give up when the best of three samples is 1.5 times slower; 0: never.
+        min_seconds: Least time before the samples may count as enough.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class MeasureOptions:
         is_cold: bool,
         keep_count: int = 0,
         stop_above_ns: float = 0.0,
+        min_seconds: float = 0.0,
     ) -> None: ...
 
 class Measurement:
