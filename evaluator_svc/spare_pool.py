@@ -61,6 +61,10 @@ class SparePool:
         finally:
             process.kill()
 
+    def start_another(self) -> ChildProcess:
+        """Start a process beside the pool: many that `take` would wait for each other's spare."""
+        return self._start()
+
     def refill(self) -> None:
         """Bring the pool back to its size, in the background."""
         with self._changed:

@@ -84,7 +84,7 @@ class BuilderTeam:
             order=self._request.order,
             most=max(self._request.max_configurations, 1),
         )
-        builder = self._take()
+        builder = self._site.builders.take()
         try:
             answer = ask_candidate(
                 builder,
@@ -159,7 +159,7 @@ class BuilderTeam:
         try:
             return self._idle.get_nowait()
         except queue.Empty:
-            return self._site.builders.take()
+            return self._site.builders.start_another()
 
     def _give(self, builder: ChildProcess) -> None:
         if builder.is_running:
