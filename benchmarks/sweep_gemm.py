@@ -79,7 +79,7 @@ def kernel_tuner() -> dict[str, Any]:
         quiet=True,
     )
     seconds = time.perf_counter() - started_s
-    timed = [r for r in results if isinstance(r["time"], float)]
+    timed = [r for r in results if isinstance(r.get("time"), float)]
     best = min(timed, key=lambda r: r["time"])
     return {
         "version": tuner.__version__,
@@ -92,7 +92,7 @@ def kernel_tuner() -> dict[str, Any]:
         "landscape": [
             {
                 **{n: r[n] for n in TUNE},
-                "ns": 1e6 * r["time"] if isinstance(r["time"], float) else None,
+                "ns": 1e6 * r["time"] if isinstance(r.get("time"), float) else None,
             }
             for r in results
         ],
