@@ -5,6 +5,7 @@ module are told one after the other happens one after the other. Knows nothing o
 """
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Protocol
 
 import torch
@@ -112,4 +113,13 @@ def open_memory(device_id: str) -> JudgeMemory:
         BackendUnavailableError: the device, or a torch for it, is not there.
     """
     kind, _, index = device_id.partition(":")
-    return CudaMemory.open(int(index)) if kind == "cuda" else HostMemory()
+    return _cuda_memory(int(index)) if kind == "cuda" else HostMemory()
+
+
+@cache
+def _cuda_memory(index: int) -> CudaMemory:
+    """Return the one memory of a device in this process.
+
+    Its stream is torch's current one, and torch uses it until the process ends.
+    """
+    return CudaMemory.open(index)
