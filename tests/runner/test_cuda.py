@@ -143,8 +143,8 @@ FAULTS = {
     ),
     "a block beyond the kernel's bounds": (
         "    narrow[1, 128](x, out, 1)\n",
-        EvaluationOutcome.LAUNCH_ERROR,
-        FindingKind.LAUNCH_RESOURCE,
+        EvaluationOutcome.PLAN_ERROR,
+        FindingKind.PLAN,
     ),
     "grid of zero": (
         "    relu[0, 32](x, out, 1)\n",

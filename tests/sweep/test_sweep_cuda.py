@@ -23,8 +23,7 @@ extern "C" __global__ void scaled_relu(const float* x, float* out, int count) {{
 #elif MODE == 4
   if (i == 0) out[1LL << 42] = 1.0f;
 #elif MODE == 5
-  volatile int stop = 0;
-  while (!stop) {{}}
+  while (*(volatile const float*)x < 1e30f) {{}}
 #elif MODE == 6
   float y = i;
   for (int k = 0; k < 100000; k++) y = y * 0.999f + 1e-20f;
