@@ -10,6 +10,7 @@
 #include "cuda_compare.hpp"
 #include "cuda_compiler.hpp"
 #include "cuda_context.hpp"
+#include "cuda_event_overhead.hpp"
 #include "cuda_facts.hpp"
 #include "cuda_flush.hpp"
 #include "cuda_graph.hpp"
@@ -25,10 +26,6 @@ namespace {
 using cuda::check;
 using cuda::driver;
 
-// How much longer the span between two events is than the work between them, by its own counters.
-// On an H200, kernels of 1.5 to 110 µs beside ncu's gpu__time_duration: 0.8 to 1.1 µs.
-constexpr double overhead_of_events_ns = 1100;
-
 class CudaDevice final : public Device {
  public:
   explicit CudaDevice(cuda::SharedContext context) : context_(std::move(context)) {
@@ -42,6 +39,7 @@ class CudaDevice final : public Device {
     end_ = cuda::create_event(context_);
     hold_.emplace(context_);
     flush_.emplace(context_);
+    overhead_.emplace(context_);
     clocks_ = open_nvml_clocks(facts_.uuid);
     comparer_.emplace(
         *this,
@@ -121,6 +119,7 @@ class CudaDevice final : public Device {
   void release() noexcept override {
     comparer_.reset();
     if (hold_) hold_->release();
+    overhead_.reset();
     flush_.reset();
     clocks_.reset();
     start_.reset();
@@ -136,7 +135,10 @@ class CudaDevice final : public Device {
   }
 
   [[nodiscard]] bool times_by_events() const noexcept override { return true; }
-  [[nodiscard]] double event_overhead_ns() const override { return overhead_of_events_ns; }
+  [[nodiscard]] double event_overhead_ns() override {
+    current();
+    return overhead_->nanoseconds(*this);
+  }
 
   [[nodiscard]] Clocks* clocks() noexcept override { return clocks_.get(); }
 
@@ -199,6 +201,7 @@ class CudaDevice final : public Device {
   cuda::UniqueEvent start_, end_;
   std::optional<CudaHold> hold_;
   std::optional<CudaFlush> flush_;
+  std::optional<CudaEventOverhead> overhead_;
   std::unique_ptr<Clocks> clocks_;
   std::optional<CudaComparer> comparer_;  // the last: it uses all the others
 };

@@ -175,7 +175,7 @@ class Device {
   // Whether `marked_ns` is the figure, not the host's clock.
   [[nodiscard]] virtual bool times_by_events() const noexcept { return false; }
   // What a pair of marks shows beyond the work between them.
-  [[nodiscard]] virtual double event_overhead_ns() const { return 0; }
+  [[nodiscard]] virtual double event_overhead_ns() { return 0; }
   virtual void mark_start() {}
   virtual void mark_end() {}
   // Between the two marks, as the events say it; only after `wait`.
