@@ -85,9 +85,14 @@ async def _evaluate_all(count: int, gpus: int) -> float:
     await evaluator.capabilities()
     await evaluator.admit(task, "cuda:0")
 
+    # As many as a loop keeps in flight: every device has its next candidate waiting.
+    room = asyncio.Semaphore(4 * gpus)
+
     async def one(stamp: str) -> None:
         text = CANDIDATE.replace("STAMP", stamp)
-        verdict = await evaluator.evaluate(EvaluationRequest(task=task, device="cuda", text=text))
+        request = EvaluationRequest(task=task, device="cuda", text=text)
+        async with room:
+            verdict = await evaluator.evaluate(request)
         assert verdict.passed, (verdict.outcome, verdict.findings)
 
     run = str(time.time_ns())
