@@ -165,7 +165,9 @@ class DeviceSites:
         return [self._open(ready, version) for ready in readies if ready.device is not None]
 
     def _ready(self, kind: str, index: int) -> Ready:
-        process, ready = self._starter.start(RUNNER, kind=kind, index=index)
+        process, ready = self._starter.start(
+            RUNNER, kind=kind, index=index, counts_devices=index == 0
+        )
         process.kill()
         return ready
 

@@ -63,6 +63,7 @@ class LockedStarter:
         index: int,
         architecture: str = "",
         with_library: bool = False,
+        counts_devices: bool = False,
     ) -> tuple[ChildProcess, Ready]:
         """Start `module` for a device and wait until it is ready.
 
@@ -72,6 +73,7 @@ class LockedStarter:
             index: Of the device among its kind.
             architecture: What a builder builds for; "" is the device's own.
             with_library: Whether a runner can make library calls.
+            counts_devices: Whether a runner says how many devices of the kind there are.
 
         Raises:
             IsolationUnavailableError: nothing locks it in, and that is not allowed.
@@ -92,6 +94,7 @@ class LockedStarter:
             confinement=self._confinement(module, folder),
             outer=() if without else ("bubblewrap",),
             unsandboxed=self._settings.allow_unsandboxed,
+            counts_devices=counts_devices,
         )
         ready = _configure(process, configure)
         if without:

@@ -39,6 +39,8 @@ class Configure:
     """Mechanisms that were in force before the process began ("bubblewrap")."""
     unsandboxed: bool
     """Whether to go on when nothing locks the process in."""
+    counts_devices: bool = False
+    """Whether to see the kind's other devices as well, and say how many there are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,7 @@ from evaluator_svc.messages import (
     VerifyRequest,
 )
 from evaluator_svc.sandbox.limits import end_with_parent
+from evaluator_svc.visible_device import see_only
 from kernel_foundry.errors import KernelFoundryError
 
 _REQUESTS = (
@@ -49,7 +50,8 @@ _REQUESTS = (
 def serve(conversation: Conversation) -> None:
     """Make the judge, say what it is, then answer until the supervisor is gone."""
     configure: JudgeConfigure = conversation.receive(JudgeConfigure).message
-    judge = Judge(configure.device, configure.threads)
+    local_id = see_only(configure.device.id)
+    judge = Judge(configure.device, configure.threads, local_id=local_id)
     conversation.send(judge.facts())
     while True:
         request = conversation.receive(*_REQUESTS).message

@@ -41,12 +41,14 @@ class Judge:
     Args:
         device: Where candidates run.
         threads: Of torch; as many as the CPU device has.
+        local_id: The device's id in this process, which may see no other; "" is its own.
     """
 
-    def __init__(self, device: DeviceSpec, threads: int) -> None:
+    def __init__(self, device: DeviceSpec, threads: int, *, local_id: str = "") -> None:
         torch.set_num_threads(threads)
         torch.set_float32_matmul_precision("highest")
         self._device = device
+        self._local_id = local_id or device.id
         self._threads = threads
         self._prepared: OrderedDict[tuple[str, str], PreparedWorkload] = OrderedDict()
         self._draws: dict[int, SharedDraw] = {}
@@ -55,7 +57,7 @@ class Judge:
 
     @cached_property
     def _memory(self) -> JudgeMemory:
-        return open_memory(self._device.id)
+        return open_memory(self._local_id)
 
     @cached_property
     def _pool(self) -> BufferPool:

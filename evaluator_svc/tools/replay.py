@@ -16,6 +16,7 @@ from evaluator_svc.locked_process import OpenDevice
 from evaluator_svc.runner.memory import PlanMemory
 from evaluator_svc.runner.replay import Replay
 from evaluator_svc.tools.replay_folder import ReplayInput, read
+from evaluator_svc.visible_device import see_only
 from kernel_foundry.plan.parse import parse
 from kernel_foundry.plan.sequence import LaunchSequence
 
@@ -29,7 +30,7 @@ def main(folder: Path, runs: int) -> int:
     import kernel_foundry_native as native
 
     replay = read(folder)
-    kind, _, index = replay.load.device.id.partition(":")
+    kind, _, index = see_only(replay.load.device.id).partition(":")
     if kind not in _KINDS:
         sys.stderr.write(f"{kind} kernels are native code and are not run again\n")
         return _REFUSED
