@@ -39,6 +39,8 @@ $(PREPARED): pyproject.toml
 $(BUILT): $(PREPARED) $(COMPILED)
 	@echo "[3/3] Kernel Foundry and what it needs (the first time a few minutes and some GB)"
 	@$(PIP) install --quiet $(PIP_FLAGS) --no-build-isolation -e '.[sycl,cuda,dev]'
+	@# Locked processes start often and may write nothing: pip does this for what it copies.
+	@$(BIN)/python -m compileall -q evaluator_svc kernel_foundry native/python/kernel_foundry_native
 	@touch $@
 
 # The three services run in processes of their own here, as they do on several machines.

@@ -7,6 +7,7 @@ import argparse
 import asyncio
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -75,8 +76,12 @@ def launch(x, out):
 """
 
 
-async def _evaluate_all(count: int, gpus: int) -> float:
-    """Return the seconds that `count` different candidates take, after a warm-up."""
+async def _evaluate_all(count: int, gpus: int) -> dict[str, float]:
+    """Return the seconds that `count` different candidates take, after a warm-up.
+
+    With them the mean time of a verdict's stages: what is beyond them is waiting for the device and
+    for processes.
+    """
     evaluator = Evaluator(EvaluatorSettings.from_environment(os.environ))
     with tempfile.TemporaryDirectory() as folder:
         task_file = Path(folder) / "softmax.py"
@@ -85,6 +90,7 @@ async def _evaluate_all(count: int, gpus: int) -> float:
     await evaluator.capabilities()
     await evaluator.admit(task, "cuda:0")
 
+    stages_ms: list[float] = []
     # As many as a loop keeps in flight: every device has its next candidate waiting.
     room = asyncio.Semaphore(4 * gpus)
 
@@ -93,15 +99,17 @@ async def _evaluate_all(count: int, gpus: int) -> float:
         request = EvaluationRequest(task=task, device="cuda", text=text)
         async with room:
             verdict = await evaluator.evaluate(request)
+        stages_ms.append(sum(stage.wall_ms for stage in verdict.stages))
         assert verdict.passed, (verdict.outcome, verdict.findings)
 
     run = str(time.time_ns())
     await asyncio.gather(*(one(f"warm-up {run} {i}") for i in range(4 * gpus)))
+    stages_ms.clear()
     started_s = time.perf_counter()
     await asyncio.gather(*(one(f"{run} {i}") for i in range(count)))
     seconds = time.perf_counter() - started_s
     await evaluator.close()
-    return seconds
+    return {"seconds": seconds, "mean_stages_ms": statistics.fmean(stages_ms)}
 
 
 def _child(count: int, gpus: int) -> dict[str, float]:
@@ -119,8 +127,8 @@ def _child(count: int, gpus: int) -> dict[str, float]:
     done = subprocess.run(
         command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
     ).stdout
-    seconds = float(json.loads(done.splitlines()[-1])["seconds"])
-    return {"gpus": gpus, "seconds": seconds, "candidates_per_minute": 60 * count / seconds}
+    measured: dict[str, float] = json.loads(done.splitlines()[-1])
+    return {"gpus": gpus, **measured, "candidates_per_minute": 60 * count / measured["seconds"]}
 
 
 def main() -> None:
@@ -131,8 +139,7 @@ def main() -> None:
     out_option(parser, NAME)
     options = parser.parse_args()
     if options.child:
-        seconds = asyncio.run(_evaluate_all(options.candidates, options.child))
-        print(json.dumps({"seconds": seconds}))
+        print(json.dumps(asyncio.run(_evaluate_all(options.candidates, options.child))))
         return
     with connect() as foundry:
         devices = [d for d in foundry.capabilities().devices if d.id.startswith("cuda:")]
