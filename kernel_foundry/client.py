@@ -94,6 +94,7 @@ class Foundry:
         use_tools: bool = False,
         build_only: bool = False,
         architecture: str = "",
+        with_listings: bool = False,
     ) -> Evaluation:
         """Judge one candidate: its Markdown text, or the path of a file that holds it.
 
@@ -111,6 +112,7 @@ class Foundry:
             use_tools=use_tools,
             build_only=build_only,
             architecture=architecture,
+            with_listings=with_listings,
         )
         return self._run(self._with_evaluator(lambda e: e.evaluate(request)))
 

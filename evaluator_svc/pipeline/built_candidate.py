@@ -3,6 +3,7 @@
 Knows nothing of devices that run it.
 """
 
+import dataclasses
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -26,6 +27,7 @@ from evaluator_svc.pipeline.build import (
     check_objects,
     prepare,
 )
+from evaluator_svc.pipeline.listings import listings
 from evaluator_svc.pipeline.record import EvaluationRecord
 from evaluator_svc.process import ChildProcess
 from evaluator_svc.settings import EvaluatorSettings
@@ -83,6 +85,8 @@ def read_and_build(
     record.compile = built.report
     if isinstance(built, BuildFailed):
         return built.failure
+    if request.with_listings:
+        record.compile = dataclasses.replace(built.report, listings=listings(built))
     if not is_null(place.spec):
         with record.stage("policy"):
             checked = check_objects(built, prepared)

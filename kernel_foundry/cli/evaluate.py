@@ -62,6 +62,12 @@ _STYLE = {Severity.INFO: "dim", Severity.WARNING: "yellow", Severity.ERROR: "red
     metavar="SM",
     help="Build for this architecture, such as sm_90; with --build-only, no GPU is needed.",
 )
+@click.option(
+    "--listings",
+    "listings_folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write PTX, and machine code where nvdisasm is found, into this folder.",
+)
 @click.option("--build-seconds", default=20.0, show_default=True, help="Deadline of the build.")
 @click.option("--run-seconds", default=10.0, show_default=True, help="Deadline of a checked run.")
 @json_option
@@ -76,6 +82,7 @@ def command(
     language: str | None,
     build_only: bool,
     architecture: str,
+    listings_folder: Path | None,
     build_seconds: float,
     run_seconds: float,
     as_json: bool,
@@ -106,8 +113,11 @@ def command(
             use_tools=use_tools,
             build_only=build_only,
             architecture=architecture,
+            with_listings=listings_folder is not None,
             limits=EvaluationLimits(build_seconds=build_seconds, run_seconds=run_seconds),
         )
+    if listings_folder is not None:
+        _write_listings(listings_folder, candidate.name.partition(".")[0], evaluation)
     if as_json:
         json.dump(evaluation_object(evaluation, task_name=loaded.name), sys.stdout)
         sys.stdout.write("\n")
@@ -115,6 +125,16 @@ def command(
         show(Console(), evaluation)
     built = evaluation.outcome is EvaluationOutcome.BUILT
     return 0 if evaluation.passed or built else 1
+
+
+def _write_listings(folder: Path, name: str, evaluation: Evaluation) -> None:
+    """Write NAME.ptx and NAME.sass; the units of further workloads are numbered."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written: dict[str, int] = {}
+    for listing in evaluation.compile.listings if evaluation.compile else ():
+        count = written[listing.form] = written.get(listing.form, 0) + 1
+        stem = name if count == 1 else f"{name}.{count}"
+        (folder / f"{stem}.{listing.form}").write_text(listing.text)
 
 
 def _settings(texts: tuple[str, ...]) -> tuple[Setting, ...]:

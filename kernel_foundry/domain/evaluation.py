@@ -60,6 +60,15 @@ class KernelResources:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """What the compiler made of one source, as text for people."""
+
+    form: str
+    """"ptx" or "sass"."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CompileReport:
     """What the compiler said; present once a build was tried."""
 
@@ -72,6 +81,8 @@ class CompileReport:
     """Size of the object code; 0 when the build failed."""
     kernels: tuple[KernelResources, ...] = ()
     """Empty where object code does not tell (SPIR-V)."""
+    listings: tuple[Listing, ...] = ()
+    """Of each source its PTX, and its machine code where a disassembler is found; on demand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

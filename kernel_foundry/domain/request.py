@@ -47,6 +47,8 @@ class EvaluationRequest:
     architecture: str = ""
     """What to build for, such as "sm_90"; only with `build_only`, and then no device is needed.
     Empty: the device's own."""
+    with_listings: bool = False
+    """Give what the compiler made as text, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

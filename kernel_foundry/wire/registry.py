@@ -65,6 +65,7 @@ MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
         evaluation.Evaluation: evaluation_pb2.Evaluation,
         evaluation.Fact: evaluation_pb2.Fact,
         evaluation.KernelResources: evaluation_pb2.KernelResources,
+        evaluation.Listing: evaluation_pb2.Listing,
         evaluation.Setting: evaluation_pb2.Setting,
         evaluation.StageTime: evaluation_pb2.StageTime,
         evaluation.Timing: evaluation_pb2.Timing,

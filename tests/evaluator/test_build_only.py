@@ -26,9 +26,14 @@ def build(tmp_path_factory: pytest.TempPathFactory):
     )
     evaluator = Evaluator(settings)
 
-    def built(text: str, architecture: str = "sm_90") -> Evaluation:
+    def built(text: str, architecture: str = "sm_90", *, with_listings: bool = False) -> Evaluation:
         request = EvaluationRequest(
-            task=TASK, device="", text=text, build_only=True, architecture=architecture
+            task=TASK,
+            device="",
+            text=text,
+            build_only=True,
+            architecture=architecture,
+            with_listings=with_listings,
         )
         return asyncio.run(evaluator.evaluate(request))
 
@@ -53,6 +58,16 @@ def test_resources_and_measures_are_told_without_a_device(build) -> None:
 def test_the_same_text_is_built_once(build) -> None:
     build(SOFTMAX)
     assert build(SOFTMAX).compile.cached
+
+
+def test_listings_come_on_demand(build) -> None:
+    assert build(SOFTMAX).compile.listings == ()
+
+    listings = build(SOFTMAX, with_listings=True).compile.listings
+
+    ptx = [listing.text for listing in listings if listing.form == "ptx"]
+    assert len(ptx) == 2  # one for each size that the plan compiles for
+    assert all(".visible .entry softmax_rows" in text for text in ptx)
 
 
 def test_another_architecture_is_another_object(build) -> None:
