@@ -107,6 +107,6 @@ def test_a_line_that_the_candidate_does_not_have_is_not_believed() -> None:
     ]
 
 
-@given(st.text(alphabet="candidate.cu(15): eror\n warning#ptxs,l;f'", max_size=200))
+@given(st.text(alphabet="candidate.cu(15): error\n warning#ptxs,l;f'", max_size=200))
 def test_no_log_raises(log: str) -> None:
     assert all(f.message for f in compile_findings(log, CODE))

@@ -41,7 +41,8 @@ def test_a_draw_is_opened_by_handles_of_whole_blocks(judge: Judge) -> None:
             id="made by numpy",
         ),
         pytest.param(
-            "[torch.randn(rows, cols, generator=torch.Generator().manual_seed(torch.initial_seed()))]",
+            "[torch.randn(rows, cols, generator="
+            "torch.Generator().manual_seed(torch.initial_seed()))]",
             id="generator of the CPU",
         ),
     ],
