@@ -1,4 +1,4 @@
-# setup · demo · test · lint. Each does the set-up first, once, and again when pyproject.toml changes.
+# setup · demo · test · gpu · lint. Each does the set-up first, once, and again when pyproject.toml changes.
 # Variables: PYTHON (3.11 or newer), PIP_FLAGS (added to every pip install), TESTS (what to test).
 
 PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3,$(shell command -v $(p))))
@@ -19,7 +19,7 @@ COMPILED := CMakeLists.txt $(shell find native protos -name '*.cpp' -o -name '*.
 # The prelude is device code in an order of its own.
 CPP := $(wildcard native/src/*.[ch]pp native/bindings/*.[ch]pp)
 
-.PHONY: help setup demo test lint format clean
+.PHONY: help setup demo test gpu lint format clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -50,6 +50,9 @@ demo: $(BUILT) ## Optimise a real operator on this machine's CPU, through the th
 
 test: $(BUILT) ## Run the tests (TESTS=tests/native for a part of them)
 	$(BIN)/python -m pytest $(TESTS)
+
+gpu: $(BUILT) ## Run the tests that need an NVIDIA GPU; fails where there is none
+	$(BIN)/python -m pytest -m gpu --require-gpu $(TESTS)
 
 lint: $(BUILT) ## Check format, style, types, imports, spelling
 	$(BIN)/ruff format --check .
