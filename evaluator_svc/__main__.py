@@ -16,7 +16,12 @@ from kernel_foundry.rpc.server import GRACE_S
 
 @click.command()
 @click.option("--listen", required=True, help="unix:/path or host:port; port 0 takes a free one.")
-@click.option("--device", "device_kinds", multiple=True, help='Device kind: "sycl", "null".')
+@click.option(
+    "--device",
+    "device_kinds",
+    multiple=True,
+    help="Device kind to look for: cuda, sycl or null; repeat for several.",
+)
 @click.option("--threads", type=int, help="Threads of the CPU device; 0: all usable cores.")
 @click.option(
     "--allow-unsandboxed", is_flag=True, help="Run candidates even where nothing locks them in."

@@ -129,7 +129,12 @@ class DeviceSites:
     def _unavailable(self, device: str, language: Language | None) -> BackendUnavailableError:
         wanted = repr(device) if device else f"for {language.value}" if language else "at all"
         known = ", ".join(s.spec.id for s in self.working()) or "none"
-        reasons = "; ".join(f"{a.kind}: {a.reason}" for a in self.availability() if a.reason)
+        kind = device.partition(":")[0] or (language.value if language else "")
+        reasons = "; ".join(
+            f"{a.kind}: {a.reason}"
+            for a in self.availability()
+            if a.reason and kind in ("", a.kind.partition(":")[0])
+        )
         message = f"there is no device {wanted} here; there is {known}"
         return BackendUnavailableError(
             f"{message} ({reasons})" if reasons else message, device=device, reasons=reasons

@@ -209,6 +209,8 @@ class Foundry:
                 strategy=strategy,
                 seed=seed,
             )
+            # A run that cannot begin is not left in the store; the admission itself is cached.
+            await services.evaluator.admit(loaded, spec.device)
             created = await services.archive.create_run(spec)
             return await self._evolve(services, created, budget, limits, in_flight, listener)
 

@@ -105,15 +105,15 @@ class Evolution:
             KernelFoundryError: a service failed for good; the run can be resumed.
         """
         spec = self._run.spec
-        admission = await self._evaluator.admit(spec.task, spec.device)
-        if not admission.admitted:
-            raise TaskRefusedError(
-                f"task {spec.task.name} is refused: {'; '.join(admission.refusals)}",
-                task=spec.task.name,
-            )
-        await self._recall()
-        self._listener(Admitted(run=self._run, admission=admission, budget=self._budget))
         try:
+            admission = await self._evaluator.admit(spec.task, spec.device)
+            if not admission.admitted:
+                raise TaskRefusedError(
+                    f"task {spec.task.name} is refused: {'; '.join(admission.refusals)}",
+                    task=spec.task.name,
+                )
+            await self._recall()
+            self._listener(Admitted(run=self._run, admission=admission, budget=self._budget))
             await self._sweep_recalled()
             await self._search(admission)
             await self._promote()

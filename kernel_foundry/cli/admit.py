@@ -9,7 +9,13 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from kernel_foundry.cli.options import device_of, json_option, open_foundry, target_options
+from kernel_foundry.cli.options import (
+    device_of,
+    device_option,
+    json_option,
+    open_foundry,
+    target_options,
+)
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.view import duration
@@ -17,7 +23,7 @@ from kernel_foundry.view import duration
 
 @click.command()
 @click.argument("task", type=click.Path(path_type=Path))
-@click.option("--device", default="", help="Device id such as sycl:0, or an evaluator's address.")
+@device_option
 @json_option
 @target_options
 def command(task: Path, device: str, as_json: bool, **targets: Any) -> int:

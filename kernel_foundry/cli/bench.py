@@ -11,7 +11,13 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from kernel_foundry.cli.options import device_of, json_option, open_foundry, target_options
+from kernel_foundry.cli.options import (
+    device_of,
+    device_option,
+    json_option,
+    open_foundry,
+    target_options,
+)
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.task_file import read_task
 
@@ -25,7 +31,7 @@ def command() -> None:
 @click.argument("task", type=click.Path(path_type=Path))
 @click.argument("candidates", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
 @click.option("--repeat", default=1, show_default=True, help="Passes over the candidates.")
-@click.option("--device", default="", help="Device id, or an evaluator's address.")
+@device_option
 @json_option
 @target_options
 def evaluate(

@@ -9,7 +9,13 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from kernel_foundry.cli.options import device_of, json_option, open_foundry, target_options
+from kernel_foundry.cli.options import (
+    device_of,
+    device_option,
+    json_option,
+    open_foundry,
+    target_options,
+)
 from kernel_foundry.domain.evaluation import (
     Evaluation,
     EvaluationOutcome,
@@ -20,6 +26,7 @@ from kernel_foundry.domain.evaluation import (
 from kernel_foundry.domain.finding import Severity
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits
+from kernel_foundry.errors import BackendUnavailableError
 from kernel_foundry.task_file import read_task
 from kernel_foundry.view import duration, evaluation_object, speedup_text, timing_text
 
@@ -29,7 +36,7 @@ _STYLE = {Severity.INFO: "dim", Severity.WARNING: "yellow", Severity.ERROR: "red
 @click.command()
 @click.argument("task", type=click.Path(path_type=Path))
 @click.argument("candidate", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@click.option("--device", default="", help="Device id such as sycl:0, or an evaluator's address.")
+@device_option
 @click.option(
     "--set",
     "settings",
@@ -54,13 +61,17 @@ _STYLE = {Severity.INFO: "dim", Severity.WARNING: "yellow", Severity.ERROR: "red
     type=click.Choice([language.value for language in Language]),
     help="Refuse a candidate in another language.",
 )
-@click.option("--build-only", is_flag=True, help="Stop before the first launch.")
+@click.option(
+    "--build-only",
+    is_flag=True,
+    help="Stop before the first launch; CUDA with --arch needs no GPU.",
+)
 @click.option(
     "--arch",
     "architecture",
     default="",
     metavar="SM",
-    help="Build for this architecture, such as sm_90; with --build-only, no GPU is needed.",
+    help="With --build-only: build CUDA for this architecture, such as sm_90; no GPU is needed.",
 )
 @click.option(
     "--listings",
@@ -88,7 +99,7 @@ def command(
     as_json: bool,
     **targets: Any,
 ) -> int:
-    r"""Judge CANDIDATE (Markdown with a device-code and a plan block) on TASK.
+    """Judge CANDIDATE (Markdown with a device-code and a plan block) on TASK.
 
     TASK is a KernelBench-format Python file, CANDIDATE for example
     examples/softmax.sycl.md. Exit code 0 when it passes (or is built, with --build-only), 1 when
@@ -96,26 +107,33 @@ def command(
 
     \b
     kfoundry evaluate examples/softmax.py examples/softmax.cuda.md --build-only --arch sm_90
-    """
+    """  # noqa: D301  a backspace keeps click from joining the lines
     if architecture and not build_only:
         raise click.UsageError("--arch goes with --build-only: a device has its own architecture")
     if language and f"```{language}" not in candidate.read_text():
         raise click.BadParameter(f"{candidate} has no ```{language} block", param_hint="--language")
     device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
     loaded = read_task(task)
+    configuration = _settings(settings)
     with open_foundry(**targets) as foundry:
-        evaluation = foundry.evaluate(
-            loaded,
-            candidate,
-            device=device,
-            configuration=_settings(settings),
-            fresh_baselines=fresh_baselines,
-            use_tools=use_tools,
-            build_only=build_only,
-            architecture=architecture,
-            with_listings=listings_folder is not None,
-            limits=EvaluationLimits(build_seconds=build_seconds, run_seconds=run_seconds),
-        )
+        try:
+            evaluation = foundry.evaluate(
+                loaded,
+                candidate,
+                device=device,
+                configuration=configuration,
+                fresh_baselines=fresh_baselines,
+                use_tools=use_tools,
+                build_only=build_only,
+                architecture=architecture,
+                with_listings=listings_folder is not None,
+                limits=EvaluationLimits(build_seconds=build_seconds, run_seconds=run_seconds),
+            )
+        except BackendUnavailableError as error:
+            if build_only and not architecture:
+                hint = "CUDA is built without a device for an --arch such as sm_90"
+                raise BackendUnavailableError(f"{error}; {hint}") from error
+            raise
     if listings_folder is not None:
         _write_listings(listings_folder, candidate.name.partition(".")[0], evaluation)
     if as_json:

@@ -38,7 +38,7 @@ class PlainProgress:
     """One line for each event, for logs and pipes."""
 
     def __enter__(self) -> Self:
-        _write("admitting the task: running the reference, timing eager and torch.compile …")
+        _write("admitting the task: running the reference, timing its baselines …")
         return self
 
     def __exit__(self, *_exc: object) -> None:

@@ -58,7 +58,7 @@ class _LazyGroup(click.Group):
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="kernel-foundry", prog_name="kfoundry")
 def cli() -> None:
-    r"""Turn a slow PyTorch operator into the fastest correct kernel for your hardware.
+    """Turn a slow PyTorch operator into the fastest correct kernel for your hardware.
 
     \b
     Start here:
@@ -67,7 +67,7 @@ def cli() -> None:
       kfoundry runs best                              the winner of the newest run
 
     Exit codes: 0 success, 1 nothing correct was found, 2 bad input, 3 a needed part is missing.
-    """
+    """  # noqa: D301  a backspace keeps click from joining the lines
 
 
 def main() -> None:
@@ -78,7 +78,8 @@ def main() -> None:
         error.show()
         code = EXIT_BAD_INPUT
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted; `kfoundry optimize --resume` goes on", err=True)
+        goes_on = "; `kfoundry optimize --resume` goes on" if "optimize" in sys.argv[1:2] else ""
+        click.echo(f"interrupted{goes_on}", err=True)
         code = 130
     except KernelFoundryError as error:
         click.echo(f"error: {error}", err=True)

@@ -10,7 +10,13 @@ import click
 from kernel_foundry.budget import Budget
 from kernel_foundry.cli.live import LiveProgress, PlainProgress, Progress
 from kernel_foundry.cli.main import EXIT_NOTHING_CORRECT
-from kernel_foundry.cli.options import device_of, json_option, open_foundry, target_options
+from kernel_foundry.cli.options import (
+    device_of,
+    device_option,
+    json_option,
+    open_foundry,
+    target_options,
+)
 from kernel_foundry.cli.runs import best_object
 from kernel_foundry.cli.summary import show_summary
 from kernel_foundry.client import Foundry
@@ -27,11 +33,9 @@ DEFAULT_EVALUATIONS = 40
 @click.option(
     "--language",
     type=click.Choice([language.value for language in Language]),
-    default=Language.SYCL.value,
-    show_default=True,
-    help="Language of the kernels.",
+    help="Language of the kernels.  [default: that of --device, else sycl]",
 )
-@click.option("--device", default="", help="Device id such as sycl:0, or an evaluator's address.")
+@device_option
 @click.option(
     "--model",
     "models",
@@ -42,7 +46,10 @@ DEFAULT_EVALUATIONS = 40
     "offline generator, the default when no provider key is set); repeat for several.",
 )
 @click.option(
-    "--evaluations", type=int, help=f"Evaluations in all.  [default: {DEFAULT_EVALUATIONS}]"
+    "--evaluations",
+    type=click.IntRange(min=1),
+    help="Evaluations in all.  "
+    f"[default: {DEFAULT_EVALUATIONS}, unless --minutes or --usd is given]",
 )
 @click.option("--minutes", type=float, help="Wall-clock minutes.")
 @click.option("--usd", type=float, help="Hard cap on what the models may cost.")
@@ -50,9 +57,13 @@ DEFAULT_EVALUATIONS = 40
 @click.option("--run", "run_name", default="", help="Name of the run; made up when left out.")
 @click.option("--resume", is_flag=True, help="Go on with --run, or with the newest run.")
 @click.option(
-    "--strategy", default="fitness", show_default=True, help="Selection: fitness or uniform."
+    "--strategy",
+    type=click.Choice(["fitness", "uniform"]),
+    default="fitness",
+    show_default=True,
+    help="How parents are selected.",
 )
-@click.option("--seed", default=0, show_default=True, help="Of every random choice.")
+@click.option("--seed", default=0, show_default=True, help="Seed of every random choice.")
 @click.option(
     "--in-flight", default=2, show_default=True, help="Proposals being made at the same time."
 )
@@ -62,7 +73,7 @@ DEFAULT_EVALUATIONS = 40
 @target_options
 def command(
     task: Path | None,
-    language: str,
+    language: str | None,
     device: str,
     models: tuple[str, ...],
     evaluations: int | None,
@@ -79,7 +90,7 @@ def command(
     as_json: bool,
     **targets: Any,
 ) -> int:
-    r"""Search for the fastest correct kernel of TASK, a KernelBench-format Python file.
+    """Search for the fastest correct kernel of TASK, a KernelBench-format Python file.
 
     \b
     kfoundry optimize examples/softmax.py --evaluations 40
@@ -87,7 +98,7 @@ def command(
     kfoundry optimize --resume                       goes on with the newest run
 
     Ctrl-C is safe: everything judged is stored. Exit code 1 when nothing correct was found.
-    """
+    """  # noqa: D301  a backspace keeps click from joining the lines
     if (task is None) == (not resume):
         raise click.UsageError("give a TASK file, or --resume to go on with a run")
     if evaluations is None and minutes is None and usd is None:
@@ -110,7 +121,7 @@ def command(
                 assert task is not None
                 ended = foundry.optimize(
                     task,
-                    language=Language(language),
+                    language=_language(language, device),
                     device=device,
                     models=models,
                     budget=budget,
@@ -122,6 +133,17 @@ def command(
                     listener=progress.on,
                 )
         return _finish(foundry, ended, as_json=as_json)
+
+
+def _language(named: str | None, device: str) -> Language:
+    """Return the language that was named, else that of the device, else SYCL."""
+    kind = device.partition(":")[0]
+    spoken = Language(kind) if kind in list(Language) else None
+    if named is None:
+        return spoken or Language.SYCL
+    if spoken is not None and spoken.value != named:
+        raise click.UsageError(f"--device {device} runs {spoken.value}, not --language {named}")
+    return Language(named)
 
 
 def _finish(foundry: Foundry, ended: Ended, *, as_json: bool) -> int:

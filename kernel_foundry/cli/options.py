@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from kernel_foundry.client import Foundry, connect
-from kernel_foundry.local import LOCAL, Targets
+from kernel_foundry.local import LOCAL, SPAWN, Targets
 
 _WHERE = "local (in this process), spawn (a process of its own), unix:/PATH or HOST:PORT."
 
@@ -59,6 +59,16 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def device_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --device; `device_of` reads it."""
+    return click.option(
+        "--device",
+        default="",
+        help="Device such as sycl:0 or cuda:1, cuda for any GPU of the host, or an evaluator's "
+        "address.  [default: any that runs the language]",
+    )(command)
+
+
 def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --json: one JSON object on stdout."""
     return click.option(
@@ -91,10 +101,21 @@ def device_of(device: str, evaluator_target: str) -> tuple[str, str]:
 
     "cuda:1" is a device of the evaluator, "cuda" the least busy one of the kind;
     "gpuhost:50051" is another evaluator's address.
+
+    Raises:
+        click.BadParameter: it is none of these.
     """
     kind, _, number = device.partition(":")
-    if kind in ("sycl", "cuda", "null") and (number.isdigit() or device == kind):
+    is_kind = kind in ("sycl", "cuda", "null")
+    if not device or (is_kind and (number.isdigit() or device == kind)):
         return device, evaluator_target
-    if device:
-        return "", device
-    return "", evaluator_target
+    port = device.rpartition(":")[2] if ":" in device else ""
+    has_port = port.isdigit() and int(port) > 0
+    is_address = device in (LOCAL, SPAWN) or device.startswith("unix:") or has_port
+    if is_kind or not is_address:
+        raise click.BadParameter(
+            f"{device!r}: expected a device such as sycl:0 or cuda:0, a kind such as cuda, or an "
+            "evaluator's address (HOST:PORT or unix:/PATH); `kfoundry devices` lists devices",
+            param_hint="--device",
+        )
+    return "", device

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from rich.console import Console
 from rich.markdown import Markdown
-from rich.table import Table
+from rich.table import Column, Table
 
 from kernel_foundry.cli.options import json_option, open_foundry, target_options
 from kernel_foundry.cli.summary import show_archive_map, show_stats
@@ -36,7 +36,9 @@ def list_runs(as_json: bool, **targets: Any) -> int:
     if as_json:
         _print_json([_run_object(run) for run in runs])
         return 0
-    table = Table("run", "task", "device", "state", "told", "best", "USD", "created")
+    table = Table(Column("run", no_wrap=True))  # its name is what the other commands take
+    for heading in ("task", "device", "state", "told", "best", "USD", "created"):
+        table.add_column(heading)
     for run in runs:
         created = time.strftime("%Y-%m-%d %H:%M", time.localtime(run.created_unix_s))
         table.add_row(

@@ -30,7 +30,8 @@ def show_summary(foundry: Foundry, ended: Ended, report: Path) -> None:
     if ended.winner is not None:
         _show_method(console, ended.winner.evaluation)
     console.print(f"report: {report}", soft_wrap=True, highlight=False)
-    console.print(f"winner: kfoundry runs best {name}", highlight=False)
+    if ended.winner is not None:
+        console.print(f"winner: kfoundry runs best {name}", soft_wrap=True, highlight=False)
 
 
 def show_stats(console: Console, stats: ArchiveStats) -> None:

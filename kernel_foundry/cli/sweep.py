@@ -14,7 +14,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from kernel_foundry.cli.evaluate import show
-from kernel_foundry.cli.options import device_of, json_option, open_foundry, target_options
+from kernel_foundry.cli.options import (
+    device_of,
+    device_option,
+    json_option,
+    open_foundry,
+    target_options,
+)
 from kernel_foundry.client import Foundry
 from kernel_foundry.domain.evaluation import Evaluation, Setting
 from kernel_foundry.domain.plain import to_plain
@@ -31,9 +37,12 @@ _TOP: Final = 10
 @click.command()
 @click.argument("task", type=click.Path(path_type=Path))
 @click.argument("candidate", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@click.option("--device", default="", help="Device id such as sycl:0, or an evaluator's address.")
+@device_option
 @click.option(
-    "--t4", "t4_file", type=click.Path(path_type=Path), help="Write all results in T4 format."
+    "--t4",
+    "t4_file",
+    type=click.Path(path_type=Path, dir_okay=False, writable=True),
+    help="File to write with all results in the T4 format.",
 )
 @click.option(
     "--max-configurations",
@@ -67,6 +76,8 @@ def command(
     device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
     loaded = read_task(task)
     limits = EvaluationLimits(build_seconds=build_seconds, run_seconds=run_seconds)
+    if t4_file is not None:
+        t4_file.parent.mkdir(parents=True, exist_ok=True)
     with open_foundry(**targets) as foundry:
         with SweepProgress(Console(stderr=True)) as progress:
             results = foundry.sweep(

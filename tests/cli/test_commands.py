@@ -40,6 +40,14 @@ def test_evaluation_is_one_json_object_with_its_outcome_as_exit_code(folder: Pat
         (("runs", "show", "nothing"), 2, "nothing"),
         (("runs", "best"), 2, "no run yet"),
         (("optimize",), 2, "TASK"),
+        (("optimize", "relu.py", "--device", "sycl:0", "--language", "cuda"), 2, "runs sycl"),
+        (("optimize", "relu.py", "--evaluations", "0"), 2, "x>=1"),
+        (("evaluate", "relu.py", "relu.md", "--device", "gpu"), 2, "sycl:0 or cuda:0"),
+        (("evaluate", "relu.py", "relu.md", "--device", "gpu:0"), 2, "sycl:0 or cuda:0"),
+        (("evaluate", "relu.py", "relu.md", "--device", "cuda:x"), 2, "sycl:0 or cuda:0"),
+        (("evaluate", "relu.py", "relu.md", "--device", "cuda:0"), 3, "there is null:0"),
+        (("evaluate", "relu.py", "relu.md", "--build-only", "--device", "cuda"), 3, "--arch"),
+        (("sweep", "relu.py", "relu.md", "--t4", "."), 2, "directory"),
         (("admit", "relu.py", "--evaluator", "unix:/nowhere.sock"), 3, "nowhere"),
     ],
 )
@@ -51,6 +59,18 @@ def test_bad_input_has_its_exit_code_and_says_what_is_wrong(
     assert words in result.stderr
     assert "Traceback" not in result.stderr
     assert result.stdout == ""
+
+
+def test_a_run_that_cannot_begin_is_not_left_in_the_store(folder: Path) -> None:
+    result = run_kfoundry(folder, "optimize", "relu.py", "--device", "cuda", "--run", "nowhere")
+    assert result.returncode == 3, result.stderr
+    assert "nowhere" not in run_kfoundry(folder, "runs", "list", "--json").stdout
+
+
+def test_help_keeps_the_lines_of_its_examples(folder: Path) -> None:
+    help_text = run_kfoundry(folder, "--help").stdout
+    assert "\n    kfoundry runs best " in help_text
+    assert "\\b" not in help_text
 
 
 def test_missing_device_kind_is_reported_with_its_reason(folder: Path) -> None:
