@@ -10,7 +10,9 @@ from typing import Final
 from evaluator_svc.ptx import Function, Instruction, Module
 from evaluator_svc.ptx.module import LABEL, address_of, names_in
 
-_WRITERS: Final = frozenset({"st", "red", "atom", "cp", "stmatrix", "multimem", "wmma", "tcgen05"})
+_WRITERS: Final = frozenset(
+    {"st", "red", "atom", "cp", "stmatrix", "multimem", "wmma", "tcgen05", "tensormap"}
+)
 _ELSEWHERE: Final = frozenset({"load", "param"})
 """What follows a writer that reads, or hands an argument on."""
 _MEMORY: Final = ("", "(memory)")
@@ -48,6 +50,9 @@ class Addresses:
             return _NOTHING
         if not self._is_settled:
             return self._variables  # too tangled to tell
+        if instruction.opcode == "tensormap":
+            # What is put into a map is where copies by it go to.
+            return self._any(function, instruction.operands)
         target = next((o for o in instruction.operands if o.startswith("[")), "")
         return self._of(function, target)
 
@@ -83,6 +88,8 @@ class Addresses:
             address = address_of(operands[0])
             is_parameter = "param" in instruction.parts and address is not None
             yield (function.name, address.base) if is_parameter and address else _MEMORY, value
+            for name in instruction.results:  # some of them load
+                yield (function.name, name), self._held.get(_MEMORY, _NOTHING)
         else:
             if opcode in ("ld", "ldu"):
                 found = self._held.get(_MEMORY, _NOTHING)
@@ -90,6 +97,8 @@ class Addresses:
                     found |= self._any(function, operands[1:])
             else:
                 found = self._any(function, instruction.inputs)
+                if any(o.startswith("[") for o in instruction.inputs):
+                    found |= self._held.get(_MEMORY, _NOTHING)
             for name in instruction.results:
                 yield (function.name, name), found
 
@@ -124,10 +133,9 @@ class Addresses:
 
 
 def _mentioned(module: Module) -> Iterator[str]:
-    """Iterate over all names but registers that instructions and variables hold."""
+    """Iterate over all names that instructions and variables hold."""
     for variable in module.variables.values():
         yield from variable.references
     for _, instruction in module.instructions():
         for operand in instruction.operands:
-            if "%" not in operand:
-                yield from names_in(operand)
+            yield from names_in(operand)  # in assembly a variable may be called %x as well

@@ -31,7 +31,15 @@ _STATEMENT: Final = re.compile(
     r"""\s*(?:
       (?P<brace>[{}])
     | (?P<empty>;)
-    | (?P<line>\.(?:loc|file|version|target|address_size)\b[^\n]*)
+    | (?P<line>\.(?:
+          loc(?:[ \t]+\d+){3}(?:[ \t]*,[ \t]*function_name[ \t]+[\w$%.]+(?:[ \t]*\+[ \t]*\d+)?
+            [ \t]*,[ \t]*inlined_at(?:[ \t]+\d+){3})?
+        | file[ \t]+\d+[ \t]+"[^"\n]*"(?:[ \t]*,[ \t]*\d+){0,2}
+        | version[ \t]+\d+\.\d+
+        | target[ \t]+\w+(?:[ \t]*,[ \t]*\w+)*
+        | address_size[ \t]+\d+
+      )[ \t\r]*(?=\n|\Z))
+    | (?P<unread>\.(?:loc|file|version|target|address_size)\b)
     | (?P<section>\.section\b[^{]*\{[^}]*\})
     | (?P<function>(?:\.\w+\s+)*\.(?:entry|func)\b[^;{]*)(?P<end>[;{])
     | (?P<directive>\.\w[^;]*);
@@ -209,6 +217,9 @@ class _Builder:
 
     def add(self, match: re.Match[str]) -> None:
         kind = match.lastgroup
+        if kind == "unread":
+            # They end with the line for some readers only: the rest of it could hide a statement.
+            raise PtxError(f"a line with {match['unread']} holds something else")
         if match["function"] is not None:
             self._open(match["function"], match["end"])
         elif kind == "brace":

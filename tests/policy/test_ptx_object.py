@@ -53,6 +53,22 @@ REFUSED = [
         'asm volatile("red.global.add.f32 [%0], 1.0;" :: "l"(&kept));',
         "kept",
     ),
+    (
+        "",
+        'asm volatile("{ .global .u32 %%kept; st.global.u32 [%%kept], %0; }" :: "r"(n));',
+        "kept would keep state",
+    ),
+    (
+        "",  # for the assembler a statement may follow on the same line
+        'asm volatile("{ .global .u32 kept;\\n .loc 1 1 1 st.global.u32 [kept], 5;\\n }");',
+        ".loc holds something else",
+    ),
+    (
+        "",
+        'asm volatile("{ .global .align 128 .b8 map[128]; .reg .u64 a; mov.u64 a, map;"'
+        '" tensormap.replace.tile.global_address.global.b1024.b64 [a], a; }");',
+        "map would keep state",
+    ),
     ("", 'printf("%d", n);', "printf"),
     ("", "out = (float*)malloc(n); out[0] = 1.0f;", "heap"),
     (
