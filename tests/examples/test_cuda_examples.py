@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pathlib
 import random
-import shutil
 from dataclasses import dataclass
 
 import pytest
@@ -20,19 +19,14 @@ from evaluator_svc.plan_inputs import name_table
 from kernel_foundry.domain.task import Task
 from kernel_foundry.plan import (
     DeviceLimits,
-    LaunchSequence,
     NameTable,
-    bind,
     configurations,
-    constants,
-    kernels,
     parse,
     split,
-    translation_unit,
 )
 from kernel_foundry.plan.tree import Plan
 from kernel_foundry.task_file import read_task
-from tests.examples.host_run import run_on_host
+from tests.cuda_on_host.host_run import COMPILER, BoundCandidate, bind, run_on_host
 
 FOLDER = pathlib.Path(__file__).parents[2] / "examples"
 NAMES = sorted(path.name.removesuffix(".cuda.md") for path in FOLDER.glob("*.cuda.md"))
@@ -53,19 +47,17 @@ class _Example:
     tables: tuple[NameTable, ...]
     """One for each workload of the task."""
 
-    def units(self, table: NameTable, configuration) -> tuple[LaunchSequence, str]:
-        """Return the bound sequence and the text to compile, without prelude."""
-        macros = {**configuration, **constants(self.plan, table, configuration, H200)}
-        sequence = bind(
+    def bound(self, table: NameTable, configuration, tensors=None) -> BoundCandidate:
+        """Return the candidate for the workload of `table`."""
+        return bind(
+            self.code,
             self.plan,
-            kernels(self.code, "cuda", macros),
             names=table,
             configuration=configuration,
             device=H200,
-            language="cuda",
             library_ops=self.task.library_ops,
+            tensors=tensors,
         )
-        return sequence, translation_unit(self.code, macros, "", "cuda")
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -104,14 +96,16 @@ def test_candidate_compiles_for_hopper(example, compiler) -> None:
     for table in example.tables:
         default, *others = configurations(example.plan, table, H200)
         for configuration in (default, *random.Random(3).sample(others, min(1, len(others)))):
-            sequence, unit = example.units(table, configuration)
+            candidate = example.bound(table, configuration)
             found = compiler.compile(
-                source=f"{prelude}\n{unit}", options=options, kernels=list(sequence.kernels)
+                source=candidate.unit(prelude),
+                options=options,
+                kernels=list(candidate.sequence.kernels),
             )
             assert found.code
 
 
-@pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ to run device code on the host")
+@pytest.mark.skipif(COMPILER is None, reason="no g++ to run device code on the host")
 def test_candidate_computes_the_reference(example, tmp_path) -> None:
     """On the held-out workload, with weights drawn anew; kernels run on the host."""
     (at,) = (i for i, workload in enumerate(example.task.workloads) if workload.held_out)
@@ -126,16 +120,14 @@ def test_candidate_computes_the_reference(example, tmp_path) -> None:
     for name in table.tensors:
         if name.role in ("parameter", "buffer"):
             tensors[name.name] = state[name.path].clone()
-        elif name.role == "output":
-            tensors[name.name] = torch.full(name.shape, torch.nan)
     configuration = next(iter(configurations(example.plan, table, H200)))
-    run_on_host(*example.units(table, configuration), tensors, tmp_path)
+    found = run_on_host(example.bound(table, configuration, tensors), tmp_path)
 
     with torch.no_grad():
         expected = list(flatten_outputs(model.double()(*arguments.values(
             [t.double() if t.is_floating_point() else t for t in arguments.tensors]
         ))))  # fmt: skip
     for output, wanted in zip(table.outputs, expected, strict=True):
-        actual = tensors[output.name].double()
+        actual = found[output.name].double()
         torch.testing.assert_close(actual, wanted, rtol=2e-5, atol=2e-5)
     module.close()

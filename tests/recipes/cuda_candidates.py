@@ -1,17 +1,19 @@
 """CUDA candidates of recipes, bound to sizes as the evaluator would, with no device."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 
 import torch
 from torch import nn
 
+from generator_svc.recipes.cuda.matmul_text import ASYNC_COPY
 from generator_svc.recipes.genome import Genome
 from generator_svc.recipes.graph_reader import read_graph
 from generator_svc.recipes.recipe import Recipe
 from generator_svc.recipes.recipes import choose_recipe
 from kernel_foundry import plan as plans
 from kernel_foundry.domain.language import Language
+from tests.cuda_on_host import host_run
+from tests.cuda_on_host.host_run import BoundCandidate
 from tests.recipes.reference_graph import CUDA_DEVICE, admission_of
 
 LIMITS = plans.DeviceLimits(
@@ -23,19 +25,17 @@ LIMITS = plans.DeviceLimits(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class BoundCandidate:
-    """A candidate for one workload in its default configuration."""
-
-    device_code: str
-    macros: Mapping[str, plans.TuneValue]
-    kernels: tuple[str, ...]
-    sequence: plans.LaunchSequence
-    tensors: Mapping[str, torch.Tensor]
-
-    def unit(self, prelude: str) -> str:
-        """Return the text to compile."""
-        return plans.translation_unit(self.device_code, self.macros, prelude, "cuda")
+_HOST_ASYNC_COPY = """\
+static inline void copy_async(float* to, const float* from, bool inside) {
+  host::copy_later(to, from, 4, inside);
+}
+static inline void copy_quad_async(float* to, const float* from, bool inside) {
+  host::copy_later(to, from, 16, inside);
+}
+static inline void end_of_copies() { host::commit_copies(); }
+static inline void wait_for_copies() { host::finish_copies(STAGES - 2); }
+"""
+"""What `ASYNC_COPY` says in assembly."""
 
 
 def cuda_recipe(model: nn.Module, inputs: tuple[torch.Tensor, ...]) -> Recipe:
@@ -65,18 +65,20 @@ def bind(
     )
     configuration = plans.default_configuration(plan)
     assert plans.is_meant(plan, configuration), genome.comment()
-    macros = {**configuration, **plans.constants(plan, names, configuration, LIMITS)}
-    signatures = plans.kernels(code, "cuda", macros)
-    sequence = plans.bind(
-        plan, signatures, names=names, configuration=configuration, device=LIMITS, language="cuda"
-    )
-    return BoundCandidate(
-        device_code=code,
-        macros=macros,
-        kernels=tuple(s.name for s in signatures),
-        sequence=sequence,
+    return host_run.bind(
+        code,
+        plan,
+        names=names,
+        configuration=configuration,
+        device=LIMITS,
         tensors=tensors,
     )
+
+
+def for_host(candidate: BoundCandidate) -> BoundCandidate:
+    """Return `candidate` without assembly."""
+    code = candidate.device_code.replace(ASYNC_COPY, _HOST_ASYNC_COPY)
+    return replace(candidate, device_code=code)
 
 
 def _tensors(model: nn.Module, inputs: tuple[torch.Tensor, ...]) -> dict[str, torch.Tensor]:

@@ -21,7 +21,8 @@ from generator_svc.recipes.genome import Genome, draw, plain
 from generator_svc.recipes.recipe import Recipe
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import Measures
-from tests.recipes.cuda_candidates import BoundCandidate, bind, cuda_recipe
+from tests.cuda_on_host.host_run import BoundCandidate
+from tests.recipes.cuda_candidates import bind, cuda_recipe
 from tests.recipes.modules import MATMUL_MODULES, ROW_MODULES
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

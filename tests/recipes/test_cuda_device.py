@@ -12,7 +12,8 @@ from torch import nn
 import kernel_foundry_native as native
 from generator_svc.recipes.genome import plain
 from kernel_foundry import plan as plans
-from tests.recipes.cuda_candidates import BoundCandidate, bind, cuda_recipe
+from tests.cuda_on_host.host_run import BoundCandidate
+from tests.recipes.cuda_candidates import bind, cuda_recipe
 from tests.recipes.modules import MATMUL_MODULES, ROW_MODULES, LinearRelu
 
 pytestmark = pytest.mark.gpu

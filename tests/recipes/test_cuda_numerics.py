@@ -12,8 +12,8 @@ from torch import nn
 
 from generator_svc.recipes.genome import Genome, draw, plain
 from generator_svc.recipes.recipe import Recipe
-from tests.recipes.cuda_candidates import bind, cuda_recipe
-from tests.recipes.cuda_emulation import COMPILER, run_emulated
+from tests.cuda_on_host.host_run import COMPILER, run_on_host
+from tests.recipes.cuda_candidates import bind, cuda_recipe, for_host
 from tests.recipes.modules import MATMUL_MODULES, ROW_MODULES
 
 pytestmark = [
@@ -32,7 +32,7 @@ def _check(
 ) -> None:
     with torch.no_grad():
         expected = model(*inputs)
-    actual = run_emulated(bind(recipe, genome, model, inputs), folder)
+    actual = run_on_host(for_host(bind(recipe, genome, model, inputs)), folder)["out"]
     np.testing.assert_allclose(
         actual.numpy(), expected.numpy(), rtol=2e-4, atol=2e-4, err_msg=genome.comment()
     )
@@ -119,7 +119,7 @@ def test_products_are_right_in_every_style(
         ("if (threadIdx.x % 32 == 0) parts", "if (threadIdx.x) __syncthreads(); parts", "deadlock"),
     ],
 )
-def test_the_emulation_sees_what_a_device_would_not_forgive(
+def test_the_host_sees_what_a_device_would_not_forgive(
     tmp_path: Path, right: str, wrong: str, message: str
 ) -> None:
     model, inputs = ROW_MODULES["softmax"](1200), (torch.randn(1, 1200),)
@@ -129,4 +129,4 @@ def test_the_emulation_sees_what_a_device_would_not_forgive(
     assert right in candidate.device_code
     broken = replace(candidate, device_code=candidate.device_code.replace(right, wrong))
     with pytest.raises(AssertionError, match=message):
-        run_emulated(broken, tmp_path)
+        run_on_host(broken, tmp_path)
