@@ -15,7 +15,7 @@ from evaluator_svc.channel import Channel, ChannelClosedError
 from evaluator_svc.conversation import Conversation
 from evaluator_svc.messages import Configure, Failed, Ready
 from evaluator_svc.sandbox.confinement import confine, is_sufficient
-from evaluator_svc.visible_device import see_only
+from evaluator_svc.visible_device import see_only, use_one_queue
 from kernel_foundry.domain.device import DeviceSpec, IsolationReport, UnitLimits
 from kernel_foundry.domain.language import Language
 from kernel_foundry.errors import IsolationUnavailableError
@@ -184,6 +184,7 @@ def _open_device(configure: Configure) -> OpenDevice:
     name = f"{configure.kind}:{configure.index}"
     if not configure.counts_devices:
         name = see_only(name)
+    use_one_queue()
     index = int(name.partition(":")[2])
     module = native.device_kind(configure.kind)
     return OpenDevice(module=module, device=module.open_device(index), index=index)
