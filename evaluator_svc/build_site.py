@@ -128,7 +128,9 @@ class BuildSites:
         with self._lock:
             if architecture not in self._sites:
                 self._sites[architecture] = self._open(architecture)
-            return self._sites[architecture]
+            site = self._sites[architecture]
+            site.judge = self._running_judge()  # a reference may have ended the one before
+            return site
 
     def close(self) -> None:
         """End the judge; the builders are others'."""
@@ -141,16 +143,19 @@ class BuildSites:
         ready = self._builders.describe(Language.CUDA.value, 0, architecture)
         if ready.unavailable:
             raise BackendUnavailableError(ready.unavailable, device=spec.id)
-        if self._judge is None or not self._judge.is_running:
-            self._judge = start_judge(_HOST, self._settings, self._launcher)
         return BuildSite(
             spec,
             compiler_version=ready.compiler_version,
             isolation=ready.isolation,
             settings=self._settings,
             builders=self._builders,
-            judge=self._judge,
+            judge=self._running_judge(),
         )
+
+    def _running_judge(self) -> JudgeClient:
+        if self._judge is None or not self._judge.is_running:
+            self._judge = start_judge(_HOST, self._settings, self._launcher)
+        return self._judge
 
 
 def _spec(architecture: str) -> DeviceSpec:

@@ -83,7 +83,7 @@ class Channel:
         if frame.descriptors:
             rights = array.array("i", frame.descriptors)
             ancillary.append((socket.SOL_SOCKET, socket.SCM_RIGHTS, rights))
-        self._socket.settimeout(timeout_seconds)
+        self._set_timeout(timeout_seconds)
         try:
             # Descriptors ride on the first byte; a preamble is far below any buffer's size.
             sent = self._socket.sendmsg([preamble], ancillary)
@@ -173,12 +173,18 @@ class Channel:
 
     def _arm(self, deadline: float | None) -> None:
         if deadline is None:
-            self._socket.settimeout(None)
+            self._set_timeout(None)
             return
         left = deadline - time.monotonic()
         if left <= 0:
             raise ChannelTimeoutError("no whole frame in time")
-        self._socket.settimeout(left)
+        self._set_timeout(left)
+
+    def _set_timeout(self, seconds: float | None) -> None:
+        try:
+            self._socket.settimeout(seconds)
+        except OSError as error:  # this end was closed, maybe by another thread
+            raise ChannelClosedError(str(error)) from error
 
 
 def close_descriptors(descriptors: tuple[int, ...]) -> None:

@@ -14,6 +14,7 @@ from evaluator_svc import behaviour, diagnosis
 from evaluator_svc.device_site import DeviceSite
 from evaluator_svc.diagnosis import LaunchFacts
 from evaluator_svc.exchange import SEED_COUNT
+from evaluator_svc.judge_client import JudgeClient
 from evaluator_svc.messages import (
     BoundWorkload,
     CandidateFailed,
@@ -29,7 +30,7 @@ from evaluator_svc.pipeline.built_candidate import (
 )
 from evaluator_svc.pipeline.decoy import run_without_kernels
 from evaluator_svc.pipeline.record import EvaluationRecord
-from evaluator_svc.pipeline.run import DrawnInputs, failure_of, load, run
+from evaluator_svc.pipeline.run import LAST_SECONDS, DrawnInputs, failure_of, load, run
 from evaluator_svc.pipeline.timing import TimingSettings, WorkloadTimed, WorkloadTimer
 from evaluator_svc.pipeline.tools import Rerun, explain_failure, profile
 from evaluator_svc.process import ChildProcess
@@ -59,6 +60,8 @@ class CandidateEvaluation:
         self, site: DeviceSite, request: EvaluationRequest, admission: Admission, peaks: Peaks
     ) -> None:
         self._site = site
+        self._judge = site.judge
+        """The one that draws: a successor, should it die, knows nothing of these draws."""
         self._request = request
         self._admission = admission
         self._peaks = peaks
@@ -72,6 +75,7 @@ class CandidateEvaluation:
         self._kernel_facts: behaviour.KernelFacts | None = None
         self._rerun: Rerun | None = None
         """Set where the vendor's tools may and can look at the candidate."""
+        self._runner: ChildProcess | None = None
 
     def evaluate(self) -> Evaluation:
         """Return the verdict; raises only for failures of our own."""
@@ -82,8 +86,8 @@ class CandidateEvaluation:
                     return runner
                 with self._site.gate.exclusive():
                     failure = self._take_times(runner)
-                if failure is None:
-                    self._profile()
+                    if failure is None:
+                        self._profile()
             if failure is not None:
                 return self._record.failed(failure)
             self._finish()
@@ -109,7 +113,7 @@ class CandidateEvaluation:
                 self._start_draw(self._admission.workloads[0])
             uses_library = candidate.prepared.uses_library
             runners = site.library_runners if uses_library else site.runners
-            runner = stack.enter_context(runners.taken())
+            self._runner = runner = stack.enter_context(runners.taken())
             failure = self._bind(runner, candidate) or self._verify_all(runner)
             self._add_evidence()
         return runner if failure is None else self._record.failed(failure)
@@ -151,7 +155,7 @@ class CandidateEvaluation:
     def _draw(self, workload: str) -> DrawnInputs:
         # Secret and fresh for every evaluation: nothing can be prepared for them.
         seeds = tuple(secrets.randbits(31) for _ in range(SEED_COUNT))
-        draw, descriptors = self._site.judge.draw(
+        draw, descriptors = self._judge.draw(
             self._request.task, workload, self._admission.tolerance, seeds
         )
         return DrawnInputs(draw=draw, descriptors=descriptors)
@@ -169,11 +173,11 @@ class CandidateEvaluation:
         seconds = self._request.limits.run_seconds
         failure = None
         if self._bound[workload.workload].library_call_count:
-            failure = run_without_kernels(runner, self._site.judge, drawn, seconds=seconds)
+            failure = run_without_kernels(runner, self._judge, drawn, seconds=seconds)
         failure = failure or run(runner, drawn, seconds=seconds)
         if failure is not None:
             return self._explained(self._with_resources(failure, workload.workload), drawn)
-        verdict = self._site.judge.verify(drawn.draw.draw)
+        verdict = self._judge.verify(drawn.draw.draw)
         self._record.set_workload(
             WorkloadResult(
                 workload=workload.workload,
@@ -224,7 +228,7 @@ class CandidateEvaluation:
         incumbents = request.stop_above_ns
         timer = WorkloadTimer(
             runner,
-            self._site.judge,
+            self._judge,
             draw=self._drawn[workload.workload].result().draw,
             admission=workload,
             settings=TimingSettings(
@@ -295,7 +299,7 @@ class CandidateEvaluation:
 
     def _add_evidence(self) -> None:
         site, record = self._site, self._record
-        facts = site.judge.facts()
+        facts = self._judge.facts()
         record.add_fact("device", f"{site.spec.name}, driver {site.spec.driver_version}")
         record.add_fact("compiler", site.compiler_version)
         record.add_fact("threads", f"{site.settings.thread_count}, device and torch alike")
@@ -308,14 +312,18 @@ class CandidateEvaluation:
 
     def _release_draws(self) -> None:
         for future in self._drawn.values():
-            self._site.helpers.submit(_release, self._site, future)
+            self._site.helpers.submit(_release, self._judge, future, self._runner)
 
 
-def _release(site: DeviceSite, future: "Future[DrawnInputs]") -> None:
+def _release(
+    judge: JudgeClient, future: "Future[DrawnInputs]", runner: ChildProcess | None
+) -> None:
     if future.exception() is None:
         drawn = future.result()
         drawn.close()
-        site.judge.release(drawn.draw.draw)
+        # A driver may take long to end a kernel, and till then it writes into this draw.
+        if runner is None or runner.wait(LAST_SECONDS) is not None:
+            judge.release(drawn.draw.draw)
 
 
 def _launch_facts(bound: BoundWorkload) -> LaunchFacts:

@@ -17,6 +17,9 @@ from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 _LOAD_SECONDS: Final = 30.0
 """The CPU device turns SPIR-V into machine code here: 0.1 s for most, more for long kernels."""
 
+LAST_SECONDS: Final = 60.0
+"""For the end of a killed runner; the draws of one that never ends are not used again."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnInputs:

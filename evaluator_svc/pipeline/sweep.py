@@ -135,7 +135,8 @@ class CandidateSweep:
                 futures = [threads.submit(self._build, *item) for item in turn]
                 try:
                     if first == 0 and not self._is_over():
-                        runner.open()  # meanwhile
+                        with self._site.gate.shared():  # a draw would disturb who takes times
+                            runner.open()  # meanwhile
                     yield from self._finished(futures)
                 finally:
                     for future in futures:

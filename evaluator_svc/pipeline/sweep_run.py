@@ -22,7 +22,7 @@ from evaluator_svc.messages_sweep import (
     Tried,
     TryRequest,
 )
-from evaluator_svc.pipeline.run import DrawnInputs, failure_of
+from evaluator_svc.pipeline.run import LAST_SECONDS, DrawnInputs, failure_of
 from evaluator_svc.pipeline.sweep_build import BuiltConfiguration
 from evaluator_svc.process import ChildProcess
 from evaluator_svc.process_answers import ask_candidate
@@ -86,6 +86,8 @@ class SweepRunner:
         uses_library: bool,
     ) -> None:
         self._site = site
+        self._judge = site.judge
+        """The one that draws: a successor, should it die, knows nothing of these draws."""
         self._request = request
         self._admission = admission
         self._names = names
@@ -125,6 +127,7 @@ class SweepRunner:
             tried = self._try(built, ())
             if isinstance(tried, AttemptFailed):
                 return tried
+            self._poison()  # else the next one, should it write nothing, would find these outputs
             return Block(timed=tried.timed, benchmark_ms=tried.time_ms)
         request = TimeAgainRequest(
             number=built.number, plan=self._plan(_BLOCK_SAMPLES, warmup_calls=1)
@@ -142,8 +145,10 @@ class SweepRunner:
 
     def close(self) -> None:
         """End the runner and give its inputs back."""
+        has_ended = True
         if self._process is not None:
-            self._process.kill()
+            # A driver may take long to end a kernel, and till then it writes into these draws.
+            has_ended = (self._process.kill() or self._process.wait(LAST_SECONDS)) is not None
             self._process = None
         self._loaded.clear()
         self._to_forget.clear()
@@ -152,7 +157,8 @@ class SweepRunner:
             inputs.close()
             # A judge that is gone holds nothing any more; the next question says so.
             with suppress(KernelFoundryError):
-                self._site.judge.release(inputs.draw.draw)
+                if has_ended:
+                    self._judge.release(inputs.draw.draw)
 
     def _try(
         self, built: BuiltConfiguration, incumbent_upper_ns: tuple[float, ...]
@@ -178,22 +184,22 @@ class SweepRunner:
 
     def _verify(self) -> CandidateFailed | None:
         """Return what is wrong with the outputs; leaves them poisoned for the next one."""
-        judge = self._site.judge
+        failure = None
+        is_spoiled = False
+        # All of them, whatever is found: the next one is not to answer for inputs changed by this.
         for inputs in self._drawn:
-            verdict = judge.verify(inputs.draw.draw)
-            failure = failure_of(verdict, inputs.draw.workload)
-            if verdict.inputs_modified:
-                self.close()  # Everyone after it would compute from what it left.
-                return failure
-            if failure is not None:
-                self._poison()
-                return failure
-        self._poison()
-        return None
+            verdict = self._judge.verify(inputs.draw.draw)
+            failure = failure or failure_of(verdict, inputs.draw.workload)
+            is_spoiled = is_spoiled or bool(verdict.inputs_modified)
+        if is_spoiled:
+            self.close()
+        else:
+            self._poison()
+        return failure
 
     def _poison(self) -> None:
         for inputs in self._drawn:
-            self._site.judge.poison(inputs.draw.draw)
+            self._judge.poison(inputs.draw.draw)
 
     def _ask(
         self,
@@ -262,7 +268,7 @@ class SweepRunner:
         )
 
     def _draw(self, workload: str) -> DrawnInputs:
-        draw, descriptors = self._site.judge.draw(
+        draw, descriptors = self._judge.draw(
             self._request.task, workload, self._admission.tolerance, (secrets.randbits(31),)
         )
         return DrawnInputs(draw=draw, descriptors=descriptors)

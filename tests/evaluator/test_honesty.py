@@ -1,11 +1,17 @@
 """Claims that cannot be true are found out; honest ones are let through."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import pytest
 
+from evaluator_svc.exchange import MeasurePlan
+from evaluator_svc.messages import Timed
 from evaluator_svc.pipeline.honesty import Claim, adds_up, floor_ns, impossible
+from evaluator_svc.pipeline.timing import WorkloadTimer
 from kernel_foundry.domain.device import Peaks
+from kernel_foundry.domain.evaluation import StopReason
+from kernel_foundry.domain.language import Language
 
 _PEAKS = Peaks(
     bandwidth_bytes_per_second=1e10,
@@ -50,3 +56,32 @@ def test_the_floor_knows_of_the_cache():
     """Data that stays in the cache may move at the cache's speed."""
     assert floor_ns(10**7, _PEAKS, in_cache=False) == pytest.approx(5e5)
     assert floor_ns(10**7, _PEAKS, in_cache=True) == pytest.approx(1.25e5)
+
+
+@pytest.mark.parametrize(
+    ("language", "is_believed"), [(Language.SYCL, False), (Language.CUDA, True)]
+)
+def test_only_a_device_timed_by_events_has_a_host_clock_of_its_own(language, is_believed):
+    """A kernel on the CPU could add one to its samples, and so escape the supervisor's clock."""
+    claimed = Timed(
+        samples_ns=(1e3,) * 20,
+        host_ns=(1e3,) * 20,
+        device_ns=(),
+        stop_reason=StopReason.CONVERGED,
+        warmup_count=3,
+        discarded_count=0,
+        kept=(),
+    )
+    process = SimpleNamespace(ask=lambda *_args, **_rest: SimpleNamespace(message=claimed))
+    timer = WorkloadTimer(
+        process,
+        judge=None,
+        draw=SimpleNamespace(workload="default"),
+        admission=None,
+        settings=SimpleNamespace(
+            device=SimpleNamespace(language=language, cache_bytes=0), run_seconds=1.0
+        ),
+    )
+    _, claim = timer._measure(MeasurePlan(seconds=0.1), poison=False, keep_count=0)
+    claim = dataclasses.replace(claim, wall_ns=1e9)
+    assert adds_up(claim) is is_believed
