@@ -74,6 +74,7 @@ class DeviceSite:
         self.settings = settings
         self.kind, _, number = self.spec.id.partition(":")
         self._index = int(number)
+        self._node = ready.node
         self.gate = DeviceGate()
         self.pending = 0
         """Calls that use the device or wait for it; kept by `DeviceSites`."""
@@ -180,7 +181,11 @@ class DeviceSite:
     def _runners(self, *, with_library: bool, size: int) -> SparePool:
         def start() -> ChildProcess:
             process, ready = self._starter.start(
-                RUNNER, kind=self.kind, index=self._index, with_library=with_library
+                RUNNER,
+                kind=self.kind,
+                index=self._index,
+                node=self._node,
+                with_library=with_library,
             )
             if ready.device is None:
                 process.kill()

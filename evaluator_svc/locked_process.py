@@ -15,7 +15,7 @@ from evaluator_svc.channel import Channel, ChannelClosedError
 from evaluator_svc.conversation import Conversation
 from evaluator_svc.messages import Configure, Failed, Ready
 from evaluator_svc.sandbox.confinement import confine, is_sufficient
-from evaluator_svc.visible_device import see_only, use_one_queue
+from evaluator_svc.visible_device import node_of, open_only, see_only, use_one_queue
 from kernel_foundry.domain.device import DeviceSpec, IsolationReport, UnitLimits
 from kernel_foundry.domain.language import Language
 from kernel_foundry.errors import IsolationUnavailableError
@@ -84,6 +84,7 @@ def serve_runner(
             describe=lambda opened: {
                 "device": describe_device(opened.device, configure.kind, configure.index),
                 "device_count": opened.module.device_count(),
+                "node": node_of(opened.device.uuid),
             },
             opens_first=configure.kind == "cuda",
         )
@@ -182,7 +183,9 @@ def _open_device(configure: Configure) -> OpenDevice:
     import kernel_foundry_native as native
 
     name = f"{configure.kind}:{configure.index}"
-    if not configure.counts_devices:
+    if configure.node and open_only(configure.node):
+        name = f"{configure.kind}:0"
+    elif not configure.counts_devices:
         name = see_only(name)
     use_one_queue()
     index = int(name.partition(":")[2])

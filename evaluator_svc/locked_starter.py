@@ -61,6 +61,7 @@ class LockedStarter:
         *,
         kind: str,
         index: int,
+        node: str = "",
         architecture: str = "",
         with_library: bool = False,
         counts_devices: bool = False,
@@ -71,6 +72,7 @@ class LockedStarter:
             module: `BUILDER` or `RUNNER`.
             kind: Device kind.
             index: Of the device among its kind.
+            node: The device's own, as `Ready` told it; a runner then opens no other GPU.
             architecture: What a builder builds for; "" is the device's own.
             with_library: Whether a runner can make library calls.
             counts_devices: Whether a runner says how many devices of the kind there are.
@@ -90,6 +92,7 @@ class LockedStarter:
         configure = Configure(
             kind=kind,
             index=index,
+            node=node,
             architecture=architecture,
             confinement=self._confinement(module, folder),
             outer=() if without else ("bubblewrap",),

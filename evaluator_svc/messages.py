@@ -39,6 +39,8 @@ class Configure:
     """Mechanisms that were in force before the process began ("bubblewrap")."""
     unsandboxed: bool
     """Whether to go on when nothing locks the process in."""
+    node: str = ""
+    """The device's own node, when known: no other GPU is to be opened then."""
     counts_devices: bool = False
     """Whether to see the kind's other devices as well, and say how many there are."""
 
@@ -52,7 +54,9 @@ class Ready:
     device: DeviceSpec | None
     """None when the device kind cannot be used here, and in builders that open none."""
     device_count: int = 0
-    """Devices of the kind; 0 in builders that open none."""
+    """Devices of the kind that the process sees; 0 in builders that open none."""
+    node: str = ""
+    """The device's own node, such as "/dev/nvidia3"; "" if it has none of that sort."""
     compiler_version: str = ""
     unavailable: str = ""
     """Why there is no device, in the loader's or driver's own words."""

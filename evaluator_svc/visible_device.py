@@ -5,10 +5,16 @@ others stays out. Knows nothing of what the process does.
 """
 
 import os
+from pathlib import Path
 from typing import Final
+
+from evaluator_svc.sandbox import landlock
+from evaluator_svc.sandbox.mechanism import MechanismUnavailableError
 
 _VARIABLE: Final = "CUDA_VISIBLE_DEVICES"
 _QUEUES: Final = "CUDA_DEVICE_MAX_CONNECTIONS"
+_LISTED: Final = Path("/proc/driver/nvidia/gpus")
+"""One folder for each GPU of the host, with a file `information` of lines "name: value"."""
 
 
 def see_only(device_id: str) -> str:
@@ -40,3 +46,30 @@ def use_one_queue() -> None:
     usual eight, one process at a time on the whole host, takes it more than twice as long.
     """
     os.environ.setdefault(_QUEUES, "1")
+
+
+def node_of(uuid: str, listed: Path = _LISTED) -> str:
+    """Return the device node of the GPU with that id, such as "/dev/nvidia3"; "" if unknown."""
+    for information in listed.glob("*/information"):
+        lines = (line.partition(":") for line in information.read_text().splitlines())
+        facts = {name.strip(): value.strip() for name, _, value in lines}
+        if uuid and facts.get("GPU UUID") == uuid and "Device Minor" in facts:
+            return f"/dev/nvidia{facts['Device Minor']}"
+    return ""
+
+
+def open_only(node: str) -> bool:
+    """Forbid this process the nodes of all other GPUs; to be called before the driver is loaded.
+
+    A driver asks every GPU that it can open when it starts, those too that are not visible.
+
+    Returns:
+        Whether it is so: the device is then "cuda:0", and the only one.
+    """
+    others = [str(path) for path in Path("/dev").glob("nvidia[0-9]*") if str(path) != node]
+    try:
+        landlock.hide(others)
+    except MechanismUnavailableError:
+        return False
+    os.environ.pop(_VARIABLE, None)
+    return True

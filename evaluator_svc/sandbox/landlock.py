@@ -5,6 +5,8 @@ Source: https://docs.kernel.org/userspace-api/landlock.html. Knows nothing of wh
 
 import ctypes
 import os
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +16,7 @@ _CREATE_RULESET: Final = 444
 _ADD_RULE: Final = 445
 _RESTRICT_SELF: Final = 446
 _VERSION_FLAG: Final = 1
+_PR_SET_NO_NEW_PRIVS: Final = 38
 _RULE_PATH_BENEATH: Final = 1
 
 _READ_FILE: Final = 1 << 2
@@ -54,28 +57,61 @@ def restrict(
     Raises:
         MechanismUnavailableError: the kernel has no Landlock, or it is switched off.
     """
-    libc = ctypes.CDLL(None, use_errno=True)
-    version = libc.syscall(_CREATE_RULESET, None, 0, _VERSION_FLAG)
-    if version < 1:
-        raise last_error("landlock_create_ruleset")
+    libc, version = _probe()
     handled = (1 << _RIGHTS_OF_VERSION.get(version, 16)) - 1
     attributes = _RulesetAttributes(
         handled_access_fs=handled,
         handled_access_net=_TCP_RIGHTS if version >= _TCP_SINCE else 0,
         scoped=_SCOPES if version >= _SCOPES_SINCE else 0,
     )
-    # Older kernels refuse a structure that is longer than theirs.
-    size = 24 if version >= _SCOPES_SINCE else 16 if version >= _TCP_SINCE else 8
-    ruleset = libc.syscall(_CREATE_RULESET, ctypes.byref(attributes), size, 0)
-    if ruleset < 0:
-        raise last_error("landlock_create_ruleset")
-    try:
+    with _enforced(libc, version, attributes) as ruleset:
         for path in readable:
             _allow(libc, ruleset, path, (_READ_FILE | _READ_DIR) & handled)
         for path in writable:
             _allow(libc, ruleset, path, handled & ~1)
         for path in devices:
             _allow(libc, ruleset, path, (_FILE_RIGHTS | _READ_DIR) & handled & ~1)
+
+
+def hide(nodes: Collection[str]) -> None:
+    """Forbid the calling thread and all it starts to open some entries of `/dev`.
+
+    Raises:
+        MechanismUnavailableError: the kernel has no Landlock, or it is switched off.
+    """
+    libc, version = _probe()
+    handled = _READ_FILE | _WRITE_FILE
+    with _enforced(libc, version, _RulesetAttributes(handled_access_fs=handled)) as ruleset:
+        # Landlock knows what is allowed only: everything else, then.
+        for path in (*Path("/").iterdir(), *Path("/dev").iterdir()):
+            is_left_out = path == Path("/dev") or path.is_symlink() or str(path) in nodes
+            if not is_left_out:
+                _allow(libc, ruleset, str(path), handled)
+
+
+def _probe() -> tuple[ctypes.CDLL, int]:
+    """Return the C library and the version of Landlock's interface."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    version = libc.syscall(_CREATE_RULESET, None, 0, _VERSION_FLAG)
+    if version < 1:
+        raise last_error("landlock_create_ruleset")
+    return libc, version
+
+
+@contextmanager
+def _enforced(
+    libc: ctypes.CDLL, version: int, attributes: _RulesetAttributes
+) -> Iterator[int]:
+    """Let rules be added to a new ruleset, then put it in force."""
+    # Older kernels refuse a structure that is longer than theirs.
+    size = 24 if version >= _SCOPES_SINCE else 16 if version >= _TCP_SINCE else 8
+    ruleset = libc.syscall(_CREATE_RULESET, ctypes.byref(attributes), size, 0)
+    if ruleset < 0:
+        raise last_error("landlock_create_ruleset")
+    try:
+        yield ruleset
+        # The kernel asks for this of who is not privileged.
+        libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         if libc.syscall(_RESTRICT_SELF, ruleset, 0) != 0:
             raise last_error("landlock_restrict_self")
     finally:
