@@ -9,16 +9,15 @@ from typing import Any, Final
 
 from evaluator_svc.channel import ChannelError, ChannelTimeoutError
 from evaluator_svc.exchange import Draw, JudgeFacts, KeptOutput, MeasurePlan, Verdict
-from evaluator_svc.messages import (
+from evaluator_svc.messages import Done, Failed
+from evaluator_svc.messages_judge import (
     AdmitRequest,
     BaselinesRequest,
     BaselinesTimed,
     DecoyVerdict,
     Described,
     DescribeRequest,
-    Done,
     DrawRequest,
-    Failed,
     JudgeConfigure,
     PoisonRequest,
     ReleaseRequest,

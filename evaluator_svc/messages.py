@@ -1,6 +1,6 @@
-"""The messages between supervisor, builder, runner and judge.
+"""The messages between supervisor, builder and runner, and those that every process knows.
 
-What the judge's own methods take and give stands in `exchange`. Knows nothing of sockets.
+Knows nothing of sockets.
 """
 
 from dataclasses import dataclass
@@ -10,9 +10,8 @@ from evaluator_svc.exchange import Draw, KeptOutput, MeasurePlan
 from evaluator_svc.sandbox.confinement import Confinement
 from kernel_foundry import errors
 from kernel_foundry.domain.admission import NamedScalar, NamedTensor
-from kernel_foundry.domain.device import DeviceSpec, IsolationReport, Peaks
+from kernel_foundry.domain.device import DeviceSpec, IsolationReport
 from kernel_foundry.domain.evaluation import (
-    Baseline,
     ClockBlock,
     EvaluationOutcome,
     Setting,
@@ -20,7 +19,6 @@ from kernel_foundry.domain.evaluation import (
 )
 from kernel_foundry.domain.finding import Finding
 from kernel_foundry.domain.language import Language
-from kernel_foundry.domain.task import Task, Tolerance
 
 # To every process.
 
@@ -334,108 +332,3 @@ class DropRequest:
     """Forget a workload's pool and shared buffers."""
 
     workload: str
-
-
-# Supervisor to judge; the answers are `exchange` and domain types.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeConfigure:
-    """First message to a judge."""
-
-    device: DeviceSpec
-    threads: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdmitRequest:
-    """Admit a task."""
-
-    task: Task
-    peaks: Peaks
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrawRequest:
-    """Draw inputs for one workload; the answer is a `Draw` with its descriptors."""
-
-    task: Task
-    workload: str
-    tolerance: Tolerance
-    seeds: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerifyRequest:
-    """Compare every output slot with the reference; the answer is a `Verdict`."""
-
-    draw: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoisonRequest:
-    """Poison every output slot again."""
-
-    draw: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerifyKeptRequest:
-    """Compare the outputs of timed calls that were kept; the answer is a `Verdict`."""
-
-    draw: int
-    kept: tuple[KeptOutput, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaselinesRequest:
-    """Time baselines on a draw's inputs."""
-
-    draw: int
-    plan: MeasurePlan
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaselinesTimed:
-    """Answer to `BaselinesRequest`."""
-
-    baselines: tuple[Baseline, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescribeRequest:
-    """Tell what plans may name in a task; needs no device. The answer is `Described`."""
-
-    task: Task
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
-    """Answer to `DescribeRequest`."""
-
-    workloads: tuple[WorkloadNames, ...]
-    reference_op_count: int
-    """Operators of the reference; 0 when its graph cannot be had."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerifyDecoyRequest:
-    """Tell whether the first slots are right after a run without the candidate's kernels."""
-
-    draw: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecoyVerdict:
-    """Answer to `VerifyDecoyRequest`."""
-
-    is_right: bool
-    """The first slot of every output and seed equals the reference within the tolerance."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseRequest:
-    """Forget a draw."""
-
-    draw: int

@@ -14,15 +14,14 @@ from typing import Any
 from evaluator_svc.channel import Channel, ChannelClosedError
 from evaluator_svc.conversation import Conversation
 from evaluator_svc.judge.judge import Judge
-from evaluator_svc.messages import (
+from evaluator_svc.messages import Done, Failed
+from evaluator_svc.messages_judge import (
     AdmitRequest,
     BaselinesRequest,
     BaselinesTimed,
     DecoyVerdict,
     DescribeRequest,
-    Done,
     DrawRequest,
-    Failed,
     JudgeConfigure,
     PoisonRequest,
     ReleaseRequest,

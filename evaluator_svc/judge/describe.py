@@ -16,7 +16,8 @@ from evaluator_svc.judge.graph import export_graph
 from evaluator_svc.judge.input_set import flatten_outputs
 from evaluator_svc.judge.name_table import named_scalars, named_tensors
 from evaluator_svc.judge.task_module import TaskModule
-from evaluator_svc.messages import Described, WorkloadNames
+from evaluator_svc.messages import WorkloadNames
+from evaluator_svc.messages_judge import Described
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import TaskInvalidError
 

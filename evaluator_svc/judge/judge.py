@@ -22,7 +22,7 @@ from evaluator_svc.judge.describe import describe_task
 from evaluator_svc.judge.judge_memory import JudgeMemory, open_memory
 from evaluator_svc.judge.prepared import PreparedWorkload
 from evaluator_svc.judge.shared_draw import SharedDraw
-from evaluator_svc.messages import Described
+from evaluator_svc.messages_judge import Described
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline, Fact

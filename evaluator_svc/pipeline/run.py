@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluator_svc.exchange import Draw, Verdict
-from evaluator_svc.messages import CandidateFailed, Done, Loaded, LoadRequest, RunRequest
+from evaluator_svc.messages import (
+    CandidateFailed,
+    Done,
+    Loaded,
+    LoadRequest,
+    RunRequest,
+)
 from evaluator_svc.process import ChildProcess
 from evaluator_svc.process_answers import ask_candidate
 from kernel_foundry.domain.evaluation import EvaluationOutcome

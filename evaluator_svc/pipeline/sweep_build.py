@@ -9,7 +9,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluator_svc.device_site import DeviceSite
-from evaluator_svc.messages import CandidateFailed, Prepared, PrepareRequest, WorkloadNames
+from evaluator_svc.messages import (
+    CandidateFailed,
+    Prepared,
+    PrepareRequest,
+    WorkloadNames,
+)
 from evaluator_svc.messages_sweep import Enumerated, EnumerateRequest
 from evaluator_svc.pipeline.build import (
     BuildFailed,

@@ -13,7 +13,12 @@ from typing import Any, Final
 
 from evaluator_svc.device_site import DeviceSite
 from evaluator_svc.exchange import MeasurePlan
-from evaluator_svc.messages import CandidateFailed, Done, Timed, WorkloadNames
+from evaluator_svc.messages import (
+    CandidateFailed,
+    Done,
+    Timed,
+    WorkloadNames,
+)
 from evaluator_svc.messages_sweep import (
     ConfigurationFailed,
     SweepOpen,

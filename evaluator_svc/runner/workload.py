@@ -12,7 +12,12 @@ from typing import Any, Final
 
 from evaluator_svc.exchange import OUTPUT_SLOTS, Draw
 from evaluator_svc.locked_process import OpenDevice
-from evaluator_svc.messages import PoolReady, Share, Timed, TimeRequest
+from evaluator_svc.messages import (
+    PoolReady,
+    Share,
+    Timed,
+    TimeRequest,
+)
 from evaluator_svc.runner.faults import launch_fault
 from evaluator_svc.runner.input_pool import TimedSets, make_pool
 from evaluator_svc.runner.memory import PlanMemory, plan_memory

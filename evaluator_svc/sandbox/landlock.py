@@ -99,9 +99,7 @@ def _probe() -> tuple[ctypes.CDLL, int]:
 
 
 @contextmanager
-def _enforced(
-    libc: ctypes.CDLL, version: int, attributes: _RulesetAttributes
-) -> Iterator[int]:
+def _enforced(libc: ctypes.CDLL, version: int, attributes: _RulesetAttributes) -> Iterator[int]:
     """Let rules be added to a new ruleset, then put it in force."""
     # Older kernels refuse a structure that is longer than theirs.
     size = 24 if version >= _SCOPES_SINCE else 16 if version >= _TCP_SINCE else 8

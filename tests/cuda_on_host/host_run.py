@@ -1,4 +1,4 @@
-"""Binds CUDA candidates and runs them on the host: kernels by `cuda_on_host.hpp`, the rest by torch.
+"""Binds CUDA candidates and runs them on the host: kernels by `cuda_on_host.hpp`, else by torch.
 
 For small sizes, to check where there is no GPU what a candidate computes, and that it stays within
 its tensors. Buffers are files that torch and the compiled candidate both map. Knows nothing of how
@@ -40,8 +40,12 @@ _DYNAMIC_SHARED = re.compile(
     r"extern\s+__shared__\s+(?:__align__\(\d+\)\s+)?(\w+)\s+(\w+)\s*\[\s*\]\s*;"
 )
 _C_TYPES = {
-    **{"float32": "float", "float64": "double", "int32": "int", "int64": "long long"},
-    **{"uint32": "unsigned", "uint64": "unsigned long long"},
+    "float32": "float",
+    "float64": "double",
+    "int32": "int",
+    "int64": "long long",
+    "uint32": "unsigned",
+    "uint64": "unsigned long long",
 }
 
 
@@ -129,7 +133,8 @@ def _parts(steps: Iterable[plans.Step]) -> list[_Part]:
     """Return library calls, and what runs between them."""
     parts: list[_Part] = []
     for is_call, group in itertools.groupby(steps, lambda s: isinstance(s, plans.LibraryCall)):
-        parts.extend(group if is_call else [tuple(group)])  # type: ignore[arg-type]
+        found = tuple(group)
+        parts.extend(found if is_call else (found,))  # type: ignore[arg-type]
     return parts
 
 
@@ -201,7 +206,8 @@ def _program(candidate: BoundCandidate, parts: list[_Part]) -> str:
         if isinstance(part, tuple):
             lines += [f"if (part == {number}) {{", *map(_statement, part), "}"]
     body = "".join(f"  {line}\n" for line in lines)
-    return f'#include "cuda_on_host.hpp"\n#include <cstdlib>\n{code}\nint main(int, char** arguments) {{\n{body}}}\n'
+    includes = '#include "cuda_on_host.hpp"\n#include <cstdlib>\n'
+    return f"{includes}{code}\nint main(int, char** arguments) {{\n{body}}}\n"
 
 
 def _statement(step: plans.Launch | plans.Clear) -> str:

@@ -1,0 +1,114 @@
+"""What the supervisor asks a judge; the answers are `exchange` and domain types.
+
+Knows nothing of sockets.
+"""
+
+from dataclasses import dataclass
+
+from evaluator_svc.exchange import KeptOutput, MeasurePlan
+from evaluator_svc.messages import WorkloadNames
+from kernel_foundry.domain.device import DeviceSpec, Peaks
+from kernel_foundry.domain.evaluation import Baseline
+from kernel_foundry.domain.task import Task, Tolerance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeConfigure:
+    """First message to a judge."""
+
+    device: DeviceSpec
+    threads: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmitRequest:
+    """Admit a task."""
+
+    task: Task
+    peaks: Peaks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawRequest:
+    """Draw inputs for one workload; the answer is a `Draw` with its descriptors."""
+
+    task: Task
+    workload: str
+    tolerance: Tolerance
+    seeds: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyRequest:
+    """Compare every output slot with the reference; the answer is a `Verdict`."""
+
+    draw: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoisonRequest:
+    """Poison every output slot again."""
+
+    draw: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyKeptRequest:
+    """Compare the outputs of timed calls that were kept; the answer is a `Verdict`."""
+
+    draw: int
+    kept: tuple[KeptOutput, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselinesRequest:
+    """Time baselines on a draw's inputs."""
+
+    draw: int
+    plan: MeasurePlan
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselinesTimed:
+    """Answer to `BaselinesRequest`."""
+
+    baselines: tuple[Baseline, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeRequest:
+    """Tell what plans may name in a task; needs no device. The answer is `Described`."""
+
+    task: Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """Answer to `DescribeRequest`."""
+
+    workloads: tuple[WorkloadNames, ...]
+    reference_op_count: int
+    """Operators of the reference; 0 when its graph cannot be had."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyDecoyRequest:
+    """Tell whether the first slots are right after a run without the candidate's kernels."""
+
+    draw: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecoyVerdict:
+    """Answer to `VerifyDecoyRequest`."""
+
+    is_right: bool
+    """The first slot of every output and seed equals the reference within the tolerance."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseRequest:
+    """Forget a draw."""
+
+    draw: int
