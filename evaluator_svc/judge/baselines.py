@@ -15,8 +15,8 @@ import torch
 from evaluator_svc.exchange import MeasurePlan
 from evaluator_svc.judge.input_set import InputSet
 from evaluator_svc.judge.judge_memory import JudgeMemory
-from evaluator_svc.median import median_interval
 from kernel_foundry.domain.evaluation import Baseline, ClockBlock, StopReason, Timing
+from kernel_foundry.domain.median import median_interval
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry_native import _core as native
 

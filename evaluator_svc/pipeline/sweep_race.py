@@ -8,9 +8,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
-from evaluator_svc.median import median_interval
 from evaluator_svc.messages import Timed
 from kernel_foundry.domain.evaluation import Baseline, Timing
+from kernel_foundry.domain.median import median_interval
 from kernel_foundry.domain.sweep import ConfigurationResult, ConfigurationTiming
 
 SETTLED_HALF_WIDTH: Final = 0.01

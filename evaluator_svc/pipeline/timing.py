@@ -12,7 +12,6 @@ from typing import Final
 
 from evaluator_svc.exchange import Draw, MeasurePlan
 from evaluator_svc.judge_client import JudgeClient
-from evaluator_svc.median import median_interval
 from evaluator_svc.messages import (
     CandidateFailed,
     PoolReady,
@@ -31,6 +30,7 @@ from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline, EvaluationOutcome, Timing
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.median import median_interval
 
 KEPT_CALLS: Final = 2
 """Timed calls whose outputs are verified afterwards."""

@@ -45,14 +45,24 @@ def fitness_bounds(
             where the verdict has fresher ones, so that all candidates of a run compare.
     """
     if not evaluation.passed:
-        worth = _FAILED[evaluation.outcome]
+        worth = failure_fitness(evaluation.outcome)
         return worth, worth
     results = [w for w in evaluation.workloads if not w.held_out and w.timing is not None]
     certain, best = (
         sum(_score(w, baselines_ns[w.workload], bound) for w in results) / len(results)
         for bound in (1, 0)
     )
-    return 0.2 + 0.8 * certain, 0.2 + 0.8 * best
+    return correct_fitness(certain), correct_fitness(best)
+
+
+def failure_fitness(outcome: EvaluationOutcome) -> float:
+    """Return what a candidate that ended with `outcome`, not PASSED, is worth."""
+    return _FAILED[outcome]
+
+
+def correct_fitness(score: float) -> float:
+    """Return what a correct candidate with a (mean) `sol_score` of `score` is worth."""
+    return 0.2 + 0.8 * score
 
 
 def _score(result: WorkloadResult, baseline_ns: float, bound: int) -> float:

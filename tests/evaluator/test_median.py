@@ -6,7 +6,7 @@ import statistics
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator_svc.median import median_interval
+from kernel_foundry.domain.median import median_interval
 
 
 @given(st.lists(st.floats(min_value=1.0, max_value=1e12), min_size=1, max_size=200))
