@@ -1,0 +1,1 @@
+"""Replay: searches on recorded landscapes, to compare strategies over many seeds."""
