@@ -14,7 +14,8 @@ import numpy as np
 
 from archive_svc.run_archive import RunArchive
 from archive_svc.selection import STRATEGIES, SelectionPlan, plan_selection
-from archive_svc.store.store import RunRow, Store
+from archive_svc.store.rows import RunRow, Telling
+from archive_svc.store.store import Store
 from kernel_foundry.domain.archive import (
     AddResult,
     AddStatus,
@@ -86,6 +87,7 @@ class Archive:
         *,
         request_id: str,
         cost_usd: float = 0.0,
+        selection: int | None = None,  # noqa: ARG002 - kept from schema 0002 on
     ) -> AddResult:
         """Record a verdict durably, then answer. The same request_id tells once."""
         if not request_id:
@@ -100,9 +102,9 @@ class Archive:
             lambda: self._tell(run, candidate, evaluation, request_id, cost_usd)
         )
 
-    async def elites(self, run: str) -> tuple[Elite, ...]:
-        """Return the elites, best first."""
-        return await self._call(lambda: self._elites(run))
+    async def elites(self, run: str, *, limit: int | None = None) -> tuple[Elite, ...]:
+        """Return the elites, best first; at most `limit`."""
+        return await self._call(lambda: self._elites(run, limit))
 
     async def evaluations(
         self, run: str, *, after: int = 0, limit: int = 100
@@ -188,46 +190,36 @@ class Archive:
         request_id: str,
         cost_usd: float,
     ) -> AddResult:
-        while True:
-            row = self._row(run)
-            archive = self._loaded(row)
-            earlier = self._store.find_request(row.id, request_id)
-            if earlier is not None:
-                if earlier.digest != candidate.digest:
-                    raise AlreadyExistsError(
-                        f"request {request_id} told another candidate in run {run}",
-                        request_id=request_id,
-                    )
-                return AddResult(
-                    status=AddStatus.NOT_ADDED, improvement=0.0, cell=earlier.cell, is_best=False
-                )
-            sequence = archive.told_count + 1
-            if self._store.insert_told(
-                row.id,
-                sequence=sequence,
+        row = self._row(run)
+        archive = self._loaded(row)
+        told = self._store.tell(
+            row.id,
+            Telling(
                 request_id=request_id,
                 candidate=candidate,
                 evaluation=evaluation,
                 cost_usd=cost_usd,
-            ):
-                return self._take_own(row.id, archive, sequence)
-
-    def _take_own(self, run_id: int, archive: RunArchive, sequence: int) -> AddResult:
-        (told,) = [
-            r for r in self._store.told_numbers(run_id, sequence - 1) if r.sequence == sequence
-        ]
-        status, improvement = archive.take(told)
+            ),
+        )
+        cell = told.numbers.cell if told.numbers.passed else None
+        if told.is_repeat:
+            return AddResult(status=AddStatus.NOT_ADDED, improvement=0.0, cell=cell, is_best=False)
+        # Other processes may have told in between.
+        for numbers in self._store.told_numbers(row.id, archive.told_count):
+            status, improvement = archive.take(numbers)
+            if numbers.sequence == told.numbers.sequence:
+                break
         best = archive.grid.best
         return AddResult(
             status=status,
             improvement=improvement,
-            cell=told.cell,
-            is_best=best is not None and best.sequence == sequence,
+            cell=cell,
+            is_best=best is not None and best.sequence == told.numbers.sequence,
         )
 
-    def _elites(self, run: str) -> tuple[Elite, ...]:
+    def _elites(self, run: str, limit: int | None) -> tuple[Elite, ...]:
         row = self._row(run)
-        entries = self._loaded(row).grid.elites()
+        entries = self._loaded(row).grid.elites()[:limit]
         told = self._store.told_at(row.id, [e.sequence for e in entries])
         return tuple(_elite(told[e.sequence]) for e in entries)
 
@@ -254,18 +246,13 @@ class Archive:
         return archive
 
     def _describe(self, row: RunRow) -> Run:
-        best = self._loaded(row).grid.best
-        speedup = None
-        if best is not None:
-            (told,) = self._store.told_at(row.id, [best.sequence]).values()
-            speedup = told.evaluation.speedup
         return Run(
             spec=row.spec,
             state=row.state,
             created_unix_s=row.created_unix_s,
             told_count=row.told_count,
-            best_speedup=speedup,
-            cost_usd=self._store.cost_usd(row.id),
+            best_speedup=row.best_speedup,
+            cost_usd=row.cost_usd,
         )
 
 

@@ -7,7 +7,7 @@ process's tells give the same state. Knows nothing of SQL.
 from collections import Counter, OrderedDict
 
 from archive_svc.grid import CELL_COUNT, Entry, GridArchive
-from archive_svc.store.store import ToldRow
+from archive_svc.told import ToldNumbers
 from kernel_foundry.domain.archive import AddStatus, ArchiveStats, OutcomeCount
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.evaluation import EvaluationOutcome
@@ -49,7 +49,7 @@ class RunArchive:
         self._repairable: OrderedDict[str, None] = OrderedDict()
         self._newest: dict[str, int] = {}
 
-    def take(self, row: ToldRow) -> tuple[AddStatus, float]:
+    def take(self, row: ToldNumbers) -> tuple[AddStatus, float]:
         """Take in a told row; return its status and the fitness its cell gained."""
         self.told_count = row.sequence
         self.selected_count = max(self.selected_count, row.sequence)
@@ -57,7 +57,7 @@ class RunArchive:
         self._newest[row.digest] = row.sequence
         if row.operator == Operator.REPAIR.value:
             self._repairable.pop(row.parent, None)
-        if row.cell is not None:
+        if row.passed:
             return self.grid.add(_entry(row))
         self.grid.discard(row.digest)
         if row.outcome in REPAIRABLE:
@@ -95,7 +95,7 @@ class RunArchive:
         )
 
 
-def _entry(row: ToldRow) -> Entry:
+def _entry(row: ToldNumbers) -> Entry:
     assert row.cell is not None
     return Entry(
         digest=row.digest,

@@ -1,75 +1,101 @@
-"""Opens a store: engine, pragmas and schema version.
+"""Opens a store by its URL: a SQLite file, or a database of a PostgreSQL server.
 
-Raises typed errors for what a user can mend (locked, full, newer, not a database).
+Both are set up so that what was committed survives a power cut and no writer waits for ever.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, Final
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DatabaseError, OperationalError
 
-from archive_svc.store.schema import HEAD
-from kernel_foundry.errors import CorruptArchiveError, StoreUnavailableError
+from archive_svc.store.failures import store_errors
+from archive_svc.store.migrate import migrate
+from kernel_foundry.errors import InvalidArgumentError, StoreUnavailableError
 
-BUSY_SECONDS = 30
+BUSY_SECONDS: Final = 30
 """How long a writer waits for another one before the store counts as unavailable."""
 
+_CONNECT_SECONDS: Final = 10
+"""How long a PostgreSQL server may take to answer."""
 
-def open_engine(url: str) -> sa.Engine:
-    """Return an engine on `url` with the schema at `HEAD`.
+
+def open_engine(url: str) -> tuple[sa.Engine, str]:
+    """Return an engine on `url` with the schema at `HEAD`, and the URL without its password.
 
     Raises:
-        StoreUnavailableError: the store cannot be reached, created, locked or written.
+        InvalidArgumentError: the URL is none, or of a database that we do not support.
+        StoreUnavailableError: the store cannot be reached, created, locked or written, or
+            PostgreSQL's driver is not installed.
         CorruptArchiveError: it is no store of ours, or of a newer version.
     """
-    parsed = sa.make_url(url)
-    is_sqlite = parsed.get_backend_name() == "sqlite"
-    if is_sqlite and parsed.database:
+    parsed = _parse(url)
+    shown = parsed.render_as_string(hide_password=True)
+    if parsed.get_backend_name() == "sqlite":
+        engine = _sqlite(parsed, shown)
+    else:
+        engine = _postgresql(parsed, shown)
+    with store_errors(shown):
+        migrate(engine, shown)
+    return engine, shown
+
+
+def _parse(url: str) -> sa.URL:
+    try:
+        parsed = sa.make_url(url)
+        backend = parsed.get_backend_name()
+    except sa.exc.ArgumentError as error:
+        raise InvalidArgumentError(f"the store's URL is none: {error}", field="store") from error
+    if backend not in ("sqlite", "postgresql"):
+        raise InvalidArgumentError(
+            f"a store cannot be on {backend}: expected sqlite:////path/to/runs.db or "
+            "postgresql://user@host/database",
+            field="store",
+        )
+    return parsed
+
+
+def _sqlite(url: sa.URL, shown: str) -> sa.Engine:
+    if url.database:
         try:
-            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+            Path(url.database).parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreUnavailableError(
-                f"cannot create the folder of the store {parsed.database}: {error}", url=url
+                f"cannot create the folder of the store {url.database}: {error}", url=shown
             ) from error
-    engine = sa.create_engine(parsed, connect_args={"timeout": BUSY_SECONDS} if is_sqlite else {})
-    if is_sqlite:
-        sa.event.listen(engine, "connect", _set_pragmas)
-        sa.event.listen(engine, "begin", _begin_immediate)
-    with store_errors(url):
-        _migrate(engine, url)
+    arguments = {} if "timeout" in url.query else {"timeout": BUSY_SECONDS}
+    engine = sa.create_engine(url, connect_args=arguments)
+    sa.event.listen(engine, "connect", _set_pragmas)
+    sa.event.listen(engine, "begin", _begin_immediate)
     return engine
 
 
-@contextmanager
-def store_errors(url: str) -> Iterator[None]:
-    """Turn the database's errors into ours.
-
-    Raises:
-        StoreUnavailableError: an operational error: locked, full, unreachable, read-only.
-        CorruptArchiveError: any other: not a database, malformed, schema differs.
-    """
+def _postgresql(url: sa.URL, shown: str) -> sa.Engine:
+    arguments: dict[str, Any] = {}
+    if "connect_timeout" not in url.query:
+        arguments["connect_timeout"] = _CONNECT_SECONDS
+    if "options" not in url.query:
+        # A server may be set to answer before it has written: not for what a tell promises.
+        arguments["options"] = f"-c lock_timeout={BUSY_SECONDS}s -c synchronous_commit=on"
     try:
-        yield
-    except OperationalError as error:
+        return sa.create_engine(
+            url.set(drivername="postgresql+psycopg"),
+            connect_args=arguments,
+            isolation_level="READ COMMITTED",
+            pool_pre_ping=True,  # a server that was restarted costs no call
+        )
+    except ImportError as error:
         raise StoreUnavailableError(
-            f"the store {url} cannot be used now: {error.orig}; free disk space, stop other "
-            "writers or choose another store with --store",
-            url=url,
-        ) from error
-    except DatabaseError as error:
-        raise CorruptArchiveError(
-            f"the store {url} cannot be read: {error.orig}; move the file away to start anew",
-            url=url,
+            f"the store {shown} needs PostgreSQL's driver: install kernel-foundry[postgres] "
+            f"({error})",
+            url=shown,
         ) from error
 
 
-def _set_pragmas(connection: object, _record: object) -> None:
+def _set_pragmas(connection: Any, _record: object) -> None:
     """WAL for readers beside a writer; FULL so that a told evaluation survives a power cut."""
     # The driver's own transaction handling would begin too late for BEGIN IMMEDIATE.
-    connection.isolation_level = None  # type: ignore[attr-defined]
-    cursor = connection.cursor()  # type: ignore[attr-defined]
+    connection.isolation_level = None
+    cursor = connection.cursor()
     cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA synchronous=FULL")
     cursor.execute("PRAGMA foreign_keys=ON")
@@ -80,35 +106,3 @@ def _begin_immediate(connection: sa.Connection) -> None:
     """Writers take the lock at the start, so that none fails half-way; readers do not."""
     is_reader = connection.get_execution_options().get("reader", False)
     connection.exec_driver_sql("BEGIN" if is_reader else "BEGIN IMMEDIATE")
-
-
-def _migrate(engine: sa.Engine, url: str) -> None:
-    with engine.connect().execution_options(reader=True) as connection:
-        found = _version(connection)
-    if found == HEAD:
-        return
-    if found is not None and found > HEAD:
-        raise CorruptArchiveError(
-            f"the store {url} has schema {found}, this version knows {HEAD}: update "
-            "kernel-foundry or choose another store with --store",
-            url=url,
-            found=found,
-        )
-    # Alembic costs a fifth of a second to import and is needed once in a store's life.
-    from alembic import command
-    from alembic.config import Config
-
-    config = Config()
-    config.set_main_option("script_location", "archive_svc.store:migrations")
-    with engine.begin() as connection:
-        if _version(connection) == HEAD:  # another process was faster
-            return
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
-
-
-def _version(connection: sa.Connection) -> str | None:
-    if not sa.inspect(connection).has_table("alembic_version"):
-        return None
-    version = connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar()
-    return str(version) if version is not None else None

@@ -3,10 +3,15 @@
 Changes need a new file in `migrations/versions` and its id in `HEAD`.
 """
 
+from typing import Final
+
 import sqlalchemy as sa
 
-HEAD = "0001"
+HEAD: Final = "0002"
 """Schema version this code reads and writes."""
+
+REQUEST_ID_LENGTH: Final = 200
+"""Most characters of a request_id."""
 
 METADATA = sa.MetaData()
 
@@ -18,17 +23,26 @@ RUNS = sa.Table(
     sa.Column("spec", sa.Text, nullable=False),
     sa.Column("state", sa.String(20), nullable=False),
     sa.Column("created_unix_s", sa.Float, nullable=False),
+    # What follows is kept up to date by each tell, so that no reader adds up a run's history.
+    sa.Column("told_count", sa.Integer, nullable=False, server_default=sa.text("0")),
+    sa.Column("selected_count", sa.Integer, nullable=False, server_default=sa.text("0")),
+    sa.Column("cost_usd", sa.Float, nullable=False, server_default=sa.text("0")),
+    sa.Column("best_sequence", sa.Integer),
+    sa.Column("best_fitness", sa.Float),
+    sa.Column("best_speedup", sa.Float),
 )
 
 TOLD = sa.Table(
     "told",
     METADATA,
     sa.Column("run_id", sa.Integer, sa.ForeignKey("runs.id"), primary_key=True),
-    sa.Column("sequence", sa.Integer, primary_key=True),
-    sa.Column("request_id", sa.String(200), nullable=False),
+    sa.Column("sequence", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("request_id", sa.String(REQUEST_ID_LENGTH), nullable=False),
     sa.Column("digest", sa.String(64), nullable=False),
     sa.Column("operator", sa.String(20), nullable=False),
     sa.Column("parent", sa.String(64), nullable=False),
+    sa.Column("parent_sequence", sa.Integer),
+    sa.Column("gain", sa.Float),
     sa.Column("outcome", sa.String(30), nullable=False),
     sa.Column("fitness", sa.Float, nullable=False),
     sa.Column("optimistic", sa.Float, nullable=False),
@@ -36,9 +50,26 @@ TOLD = sa.Table(
     sa.Column("algorithm", sa.Integer),
     sa.Column("synchronization", sa.Integer),
     sa.Column("speedup", sa.Float),
+    sa.Column("has_parameters", sa.Boolean, nullable=False),
+    sa.Column("island", sa.String(40), nullable=False),
+    sa.Column("selection", sa.Integer),
     sa.Column("cost_usd", sa.Float, nullable=False),
     sa.Column("told_unix_s", sa.Float, nullable=False),
+    sa.UniqueConstraint("run_id", "request_id", name="uq_told_request_id"),
+    sa.Index("ix_told_digest", "run_id", "digest", "sequence"),
+    # Rows lie in the order of their key: a whole run is read in one sweep.
+    sqlite_with_rowid=False,
+)
+"""The numbers of told evaluations. `parent_sequence` and `gain` are of a child's first telling:
+which telling of its parent was the newest then, and how much fitter the child is."""
+
+TEXTS = sa.Table(
+    "told_texts",
+    METADATA,
+    sa.Column("run_id", sa.Integer, primary_key=True),
+    sa.Column("sequence", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("candidate", sa.Text, nullable=False),
     sa.Column("evaluation", sa.Text, nullable=False),
-    sa.UniqueConstraint("run_id", "request_id", name="uq_told_request"),
+    sa.ForeignKeyConstraint(["run_id", "sequence"], ["told.run_id", "told.sequence"]),
 )
+"""Candidate and evaluation of each told row; apart, since the numbers are read far more often."""

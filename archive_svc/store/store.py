@@ -1,64 +1,67 @@
-"""The store's statements: runs in, told evaluations in, both out again.
+"""The store: runs in, told evaluations in, both out again.
 
-Synchronous; every write is one transaction that is on disk when the method returns. Knows
-nothing of grids and selection.
+Synchronous; every write is one transaction that is on disk when the method returns. Several
+threads and processes may use one database at once. Knows nothing of grids and selection.
 """
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
-from archive_svc.store.engine import open_engine, store_errors
+from archive_svc.store.engine import open_engine
+from archive_svc.store.failures import store_errors
+from archive_svc.store.rows import (
+    NUMBERS,
+    WHOLE,
+    RunRow,
+    Telling,
+    ToldOutcome,
+    told_evaluation,
+    told_numbers,
+)
 from archive_svc.store.schema import RUNS, TOLD
+from archive_svc.store.telling import LOCK_RUN, Teller
+from archive_svc.told import ToldNumbers
 from kernel_foundry.domain.archive import RunSpec, RunState, ToldEvaluation
-from kernel_foundry.domain.candidate import Candidate
-from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.plain import from_json, to_json
 
+_RUNS: Final = sa.select(*(c for c in RUNS.c if c is not RUNS.c.spec)).order_by(RUNS.c.id.desc())
+_RUN_CALLED: Final = _RUNS.where(RUNS.c.name == sa.bindparam("name"))
+_NEWEST_RUN: Final = _RUNS.limit(1)
+_SPEC: Final = sa.select(RUNS.c.spec).where(RUNS.c.id == sa.bindparam("run"))
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRow:
-    """A run's own row."""
+_RESERVE: Final = (
+    RUNS.update()
+    .where(RUNS.c.id == sa.bindparam("run"))
+    .values(selected_count=RUNS.c.selected_count + sa.bindparam("count"))
+)
 
-    id: int
-    spec: RunSpec
-    state: RunState
-    created_unix_s: float
-    told_count: int
-    """Largest sequence told; sequences have no gaps."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToldRow:
-    """The numbers of a told evaluation, without the texts."""
-
-    sequence: int
-    digest: str
-    operator: str
-    parent: str
-    outcome: str
-    fitness: float
-    optimistic: float
-    cell: tuple[int, int, int] | None
-    speedup: float | None
+_AFTER = (TOLD.c.run_id == sa.bindparam("run"), TOLD.c.sequence > sa.bindparam("after"))
+_NUMBERS_AFTER: Final = NUMBERS.where(*_AFTER).order_by(TOLD.c.sequence)
+_WHOLE_AFTER: Final = WHOLE.where(*_AFTER).order_by(TOLD.c.sequence).limit(sa.bindparam("limit"))
+_WHOLE_AT: Final = WHOLE.where(
+    TOLD.c.run_id == sa.bindparam("run"),
+    TOLD.c.sequence.in_(sa.bindparam("sequences", expanding=True)),
+)
 
 
 class Store:
     """One database.
 
     Args:
-        url: An SQLAlchemy URL, such as `sqlite:////home/me/runs.db`.
+        url: `sqlite:////path/to/runs.db` or `postgresql://user@host/database`.
 
     Raises:
+        InvalidArgumentError: the URL is none of these.
         StoreUnavailableError, CorruptArchiveError: as `open_engine`; also from every method.
     """
 
     def __init__(self, url: str) -> None:
-        self._url = url
-        self._engine = open_engine(url)
+        self._engine, self._shown_url = open_engine(url)
+        self._specs: dict[int, RunSpec] = {}
+        """Specs by run id: they never change, and their tasks are long to parse."""
 
     def close(self) -> None:
         """Close every connection."""
@@ -66,180 +69,95 @@ class Store:
 
     def insert_run(self, spec: RunSpec) -> bool:
         """Insert a run; return False when the name is taken."""
-        with store_errors(self._url), self._engine.begin() as connection:
-            taken = connection.execute(sa.select(RUNS.c.id).where(RUNS.c.name == spec.name))
-            if taken.first() is not None:
-                return False
-            connection.execute(
-                RUNS.insert().values(
-                    name=spec.name,
-                    spec=to_json(spec),
-                    state=RunState.RUNNING.value,
-                    created_unix_s=time.time(),
-                )
-            )
-            return True
-
-    def find_run(self, name: str) -> RunRow | None:
-        """Return the run called `name`, the newest for "", or None."""
-        query = _RUNS.where(RUNS.c.name == name) if name else _RUNS
-        with store_errors(self._url), self._reader() as connection:
-            row = connection.execute(query.limit(1)).first()
-        return _run_row(row) if row is not None else None
-
-    def list_runs(self) -> list[RunRow]:
-        """Return all runs, newest first."""
-        with store_errors(self._url), self._reader() as connection:
-            return [_run_row(row) for row in connection.execute(_RUNS)]
-
-    def set_state(self, run_id: int, state: RunState) -> None:
-        """Record where a run stands."""
-        with store_errors(self._url), self._engine.begin() as connection:
-            connection.execute(RUNS.update().where(RUNS.c.id == run_id).values(state=state.value))
-
-    def find_request(self, run_id: int, request_id: str) -> ToldRow | None:
-        """Return what was told under `request_id`, or None."""
-        query = _TOLD_NUMBERS.where(TOLD.c.run_id == run_id, TOLD.c.request_id == request_id)
-        with store_errors(self._url), self._reader() as connection:
-            row = connection.execute(query).first()
-        return _told_row(row) if row is not None else None
-
-    def insert_told(
-        self,
-        run_id: int,
-        *,
-        sequence: int,
-        request_id: str,
-        candidate: Candidate,
-        evaluation: Evaluation,
-        cost_usd: float,
-    ) -> bool:
-        """Insert told evaluation number `sequence`; return False when that number is taken.
-
-        A taken number means that another process told in between: reload and try again.
-        """
-        measures = evaluation.measures if evaluation.passed else None
         values = {
-            "run_id": run_id,
-            "sequence": sequence,
-            "request_id": request_id,
-            "digest": candidate.digest,
-            "operator": candidate.operator.value,
-            "parent": candidate.parents[0] if candidate.parents else "",
-            "outcome": evaluation.outcome.value,
-            "fitness": evaluation.fitness,
-            "optimistic": evaluation.optimistic_fitness,
-            "memory": measures.memory if measures else None,
-            "algorithm": measures.algorithm if measures else None,
-            "synchronization": measures.synchronization if measures else None,
-            "speedup": evaluation.speedup,
-            "cost_usd": cost_usd,
-            "told_unix_s": time.time(),
-            "candidate": to_json(candidate),
-            "evaluation": to_json(evaluation),
+            "name": spec.name,
+            "spec": to_json(spec),
+            "state": RunState.RUNNING.value,
+            "created_unix_s": time.time(),
         }
-        with store_errors(self._url):
+        with store_errors(self._shown_url):
             try:
                 with self._engine.begin() as connection:
-                    connection.execute(TOLD.insert().values(values))
+                    connection.execute(RUNS.insert(), values)
             except sa.exc.IntegrityError:
                 return False
         return True
 
-    def told_numbers(self, run_id: int, after: int) -> list[ToldRow]:
+    def find_run(self, name: str) -> RunRow | None:
+        """Return the run called `name`, the newest for "", or None."""
+        query = _RUN_CALLED if name else _NEWEST_RUN
+        with store_errors(self._shown_url), self._reader() as connection:
+            row = connection.execute(query, {"name": name} if name else {}).first()
+            return self._run_row(connection, row) if row is not None else None
+
+    def list_runs(self) -> list[RunRow]:
+        """Return all runs, newest first."""
+        with store_errors(self._shown_url), self._reader() as connection:
+            rows = connection.execute(_RUNS).all()
+            return [self._run_row(connection, row) for row in rows]
+
+    def set_state(self, run_id: int, state: RunState) -> None:
+        """Record where a run stands."""
+        with store_errors(self._shown_url), self._engine.begin() as connection:
+            connection.execute(RUNS.update().where(RUNS.c.id == run_id).values(state=state.value))
+
+    def reserve_selections(self, run_id: int, count: int) -> int:
+        """Return the first of `count` numbers of selections that nobody else is given."""
+        with store_errors(self._shown_url), self._engine.begin() as connection:
+            first: int = connection.execute(LOCK_RUN, {"run": run_id}).one().selected_count
+            connection.execute(_RESERVE, {"run": run_id, "count": count})
+        return first
+
+    def tell(self, run_id: int, telling: Telling) -> ToldOutcome:
+        """Store a told evaluation, or find that its request was told before.
+
+        Raises:
+            RunNotFoundError: no run has that id.
+            AlreadyExistsError: the request_id told another candidate, or the candidate's digest
+                another source.
+            InvalidArgumentError: a parent was not told in this run, or the request_id is empty
+                or too long.
+        """
+        teller = Teller(run_id, telling)
+        with store_errors(self._shown_url), self._engine.begin() as connection:
+            return teller.write(connection)
+
+    def told_numbers(self, run_id: int, after: int) -> list[ToldNumbers]:
         """Return the numbers of everything told with a sequence above `after`, in order."""
-        query = _TOLD_NUMBERS.where(TOLD.c.run_id == run_id, TOLD.c.sequence > after)
-        with store_errors(self._url), self._reader() as connection:
-            return [_told_row(row) for row in connection.execute(query)]
+        with store_errors(self._shown_url), self._reader() as connection:
+            rows = connection.execute(_NUMBERS_AFTER, {"run": run_id, "after": after})
+            return [told_numbers(row) for row in rows]
 
     def told(self, run_id: int, after: int, limit: int) -> list[ToldEvaluation]:
         """Return up to `limit` told evaluations with a sequence above `after`, in order."""
-        query = (
-            _TOLD_TEXTS.where(TOLD.c.run_id == run_id, TOLD.c.sequence > after)
-            .order_by(TOLD.c.sequence)
-            .limit(limit)
-        )
-        with store_errors(self._url), self._reader() as connection:
-            return [_told_evaluation(row) for row in connection.execute(query)]
+        values = {"run": run_id, "after": after, "limit": limit}
+        with store_errors(self._shown_url), self._reader() as connection:
+            return [told_evaluation(row) for row in connection.execute(_WHOLE_AFTER, values)]
 
     def told_at(self, run_id: int, sequences: Sequence[int]) -> dict[int, ToldEvaluation]:
         """Return the told evaluations with these sequences, by sequence."""
-        query = _TOLD_TEXTS.where(TOLD.c.run_id == run_id, TOLD.c.sequence.in_(sequences))
-        with store_errors(self._url), self._reader() as connection:
-            found = [_told_evaluation(row) for row in connection.execute(query)]
+        values = {"run": run_id, "sequences": tuple(sequences)}
+        with store_errors(self._shown_url), self._reader() as connection:
+            found = [told_evaluation(row) for row in connection.execute(_WHOLE_AT, values)]
         return {t.sequence: t for t in found}
-
-    def cost_usd(self, run_id: int) -> float:
-        """Return what the told evaluations of a run cost."""
-        query = sa.select(sa.func.sum(TOLD.c.cost_usd)).where(TOLD.c.run_id == run_id)
-        with store_errors(self._url), self._reader() as connection:
-            return connection.execute(query).scalar() or 0.0
 
     def _reader(self) -> sa.Connection:
         return self._engine.connect().execution_options(reader=True)
 
-
-_TOLD_COUNT = (
-    sa.select(sa.func.coalesce(sa.func.max(TOLD.c.sequence), 0))
-    .where(TOLD.c.run_id == RUNS.c.id)
-    .scalar_subquery()
-)
-
-_RUNS = sa.select(RUNS, _TOLD_COUNT.label("told_count")).order_by(RUNS.c.id.desc())
-
-_TOLD_NUMBERS = sa.select(
-    TOLD.c.sequence,
-    TOLD.c.digest,
-    TOLD.c.operator,
-    TOLD.c.parent,
-    TOLD.c.outcome,
-    TOLD.c.fitness,
-    TOLD.c.optimistic,
-    TOLD.c.memory,
-    TOLD.c.algorithm,
-    TOLD.c.synchronization,
-    TOLD.c.speedup,
-).order_by(TOLD.c.sequence)
-
-_TOLD_TEXTS = sa.select(
-    TOLD.c.sequence,
-    TOLD.c.candidate,
-    TOLD.c.evaluation,
-    TOLD.c.told_unix_s,
-    TOLD.c.cost_usd,
-)
-
-
-def _run_row(row: Any) -> RunRow:
-    return RunRow(
-        id=row.id,
-        spec=from_json(RunSpec, row.spec),
-        state=RunState(row.state),
-        created_unix_s=row.created_unix_s,
-        told_count=row.told_count,
-    )
-
-
-def _told_row(row: Any) -> ToldRow:
-    has_cell = row.memory is not None
-    return ToldRow(
-        sequence=row.sequence,
-        digest=row.digest,
-        operator=row.operator,
-        parent=row.parent,
-        outcome=row.outcome,
-        fitness=row.fitness,
-        optimistic=row.optimistic,
-        cell=(row.memory, row.algorithm, row.synchronization) if has_cell else None,
-        speedup=row.speedup,
-    )
-
-
-def _told_evaluation(row: Any) -> ToldEvaluation:
-    return ToldEvaluation(
-        sequence=row.sequence,
-        candidate=from_json(Candidate, row.candidate),
-        evaluation=from_json(Evaluation, row.evaluation),
-        told_unix_s=row.told_unix_s,
-        cost_usd=row.cost_usd,
-    )
+    def _run_row(self, connection: sa.Connection, row: Any) -> RunRow:
+        spec = self._specs.get(row.id)
+        if spec is None:
+            text = connection.execute(_SPEC, {"run": row.id}).scalar_one()
+            spec = self._specs[row.id] = from_json(RunSpec, text)
+        return RunRow(
+            id=row.id,
+            spec=spec,
+            state=RunState(row.state),
+            created_unix_s=row.created_unix_s,
+            told_count=row.told_count,
+            selected_count=row.selected_count,
+            cost_usd=row.cost_usd,
+            best_sequence=row.best_sequence,
+            best_fitness=row.best_fitness,
+            best_speedup=row.best_speedup,
+        )

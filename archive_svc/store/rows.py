@@ -1,0 +1,183 @@
+"""What goes into the store and comes out of it, beside the domain's own types."""
+
+import re
+import sys
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from archive_svc.store.schema import TEXTS, TOLD
+from archive_svc.told import ToldNumbers
+from kernel_foundry.domain.archive import RunSpec, RunState, ToldEvaluation
+from kernel_foundry.domain.candidate import Candidate
+from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
+from kernel_foundry.domain.plain import from_json, to_json
+
+PASSED: Final = EvaluationOutcome.PASSED.value
+
+_HAS_TUNE = re.compile(r"^TUNE\s*[:=]", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRow:
+    """A run's own row."""
+
+    id: int
+    spec: RunSpec
+    state: RunState
+    created_unix_s: float
+    told_count: int
+    """Largest sequence told; sequences have no gaps."""
+    selected_count: int
+    """Selections reserved; the next one has this number."""
+    cost_usd: float
+    """Of everything told."""
+    best_sequence: int | None
+    """Newest telling of the candidate that is worth most for certain; None: none passed."""
+    best_fitness: float | None
+    best_speedup: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telling:
+    """An evaluation to be told."""
+
+    request_id: str
+    """The same one tells once."""
+    candidate: Candidate
+    evaluation: Evaluation
+    cost_usd: float = 0.0
+    island: str = ""
+    """Name of the island it belongs to; "" when that is not known."""
+    selection: int | None = None
+    """Number of the selection that it answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldOutcome:
+    """What the store did with a telling."""
+
+    numbers: ToldNumbers
+    """As stored; its sequence is the run's newest unless `is_repeat`."""
+    is_repeat: bool
+    """True when the request had been told before: nothing was written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTelling:
+    """A told evaluation with all that the store keeps of it."""
+
+    telling: Telling
+    told_unix_s: float
+
+
+NUMBERS: Final = sa.select(
+    TOLD.c.sequence,
+    TOLD.c.digest,
+    TOLD.c.operator,
+    TOLD.c.parent,
+    TOLD.c.outcome,
+    TOLD.c.fitness,
+    TOLD.c.optimistic,
+    TOLD.c.memory,
+    TOLD.c.algorithm,
+    TOLD.c.synchronization,
+    TOLD.c.speedup,
+    TOLD.c.has_parameters,
+    TOLD.c.island,
+    TOLD.c.selection,
+)
+"""Columns of `told_numbers`, in its order."""
+
+WHOLE: Final = sa.select(
+    TOLD.c.sequence,
+    TOLD.c.request_id,
+    TOLD.c.told_unix_s,
+    TOLD.c.cost_usd,
+    TOLD.c.island,
+    TOLD.c.selection,
+    TEXTS.c.candidate,
+    TEXTS.c.evaluation,
+).join_from(TOLD, TEXTS)
+
+
+def told_numbers(row: Any) -> ToldNumbers:
+    """Return the numbers in a row of `NUMBERS`; equal strings are one object."""
+    (
+        sequence, digest, operator, parent, outcome, fitness, optimistic,
+        memory, algorithm, synchronization, speedup, has_parameters, island, selection,
+    ) = row  # fmt: skip
+    return ToldNumbers(
+        sequence=sequence,
+        digest=sys.intern(digest),
+        operator=sys.intern(operator),
+        parent=sys.intern(parent),
+        outcome=sys.intern(outcome),
+        passed=outcome == PASSED,
+        fitness=fitness,
+        optimistic=optimistic,
+        cell=None if memory is None else (memory, algorithm, synchronization),
+        speedup=speedup,
+        has_parameters=bool(has_parameters),
+        island=sys.intern(island),
+        selection=selection,
+    )
+
+
+def told_evaluation(row: Any) -> ToldEvaluation:
+    """Return the told evaluation in a row of `WHOLE`."""
+    return ToldEvaluation(
+        sequence=row.sequence,
+        candidate=from_json(Candidate, row.candidate),
+        evaluation=from_json(Evaluation, row.evaluation),
+        told_unix_s=row.told_unix_s,
+        cost_usd=row.cost_usd,
+    )
+
+
+def stored_telling(row: Any) -> StoredTelling:
+    """Return everything in a row of `WHOLE`."""
+    return StoredTelling(
+        telling=Telling(
+            request_id=row.request_id,
+            candidate=from_json(Candidate, row.candidate),
+            evaluation=from_json(Evaluation, row.evaluation),
+            cost_usd=row.cost_usd,
+            island=row.island,
+            selection=row.selection,
+        ),
+        told_unix_s=row.told_unix_s,
+    )
+
+
+def number_values(telling: Telling, told_unix_s: float) -> dict[str, Any]:
+    """Return the columns of `TOLD` that do not depend on what was told before."""
+    candidate, evaluation = telling.candidate, telling.evaluation
+    measures = evaluation.measures
+    return {
+        "request_id": telling.request_id,
+        "digest": candidate.digest,
+        "operator": candidate.operator.value,
+        "parent": candidate.parents[0] if candidate.parents else "",
+        "outcome": evaluation.outcome.value,
+        "fitness": evaluation.fitness,
+        "optimistic": evaluation.optimistic_fitness,
+        "memory": measures.memory if measures else None,
+        "algorithm": measures.algorithm if measures else None,
+        "synchronization": measures.synchronization if measures else None,
+        "speedup": evaluation.speedup,
+        "has_parameters": _HAS_TUNE.search(candidate.source.plan) is not None,
+        "island": telling.island,
+        "selection": telling.selection,
+        "cost_usd": telling.cost_usd,
+        "told_unix_s": told_unix_s,
+    }
+
+
+def text_values(telling: Telling) -> dict[str, Any]:
+    """Return the texts of `TEXTS`."""
+    return {
+        "candidate": to_json(telling.candidate),
+        "evaluation": to_json(telling.evaluation),
+    }
