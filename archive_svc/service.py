@@ -2,13 +2,15 @@
 
 # ruff: noqa: D102, N802 - the proto names and documents the methods
 
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from grpc.aio import ServicerContext
 
 from kernel_foundry.archive.v1 import archive_service_pb2 as pb2
 from kernel_foundry.archive.v1 import archive_service_pb2_grpc as pb2_grpc
-from kernel_foundry.domain.archive import Run, RunSpec, RunState
+from kernel_foundry.domain.archive import Elite, Run, RunSpec, RunState
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.errors import InvalidArgumentError
@@ -19,7 +21,10 @@ from kernel_foundry.wire.message import build, read_field
 _Context = ServicerContext[Any, Any]
 
 _PAGE_SIZE = 100
-"""The most runs or told evaluations of one answer; keeps it below the message limit."""
+"""The most runs, elites or told evaluations of one answer; keeps it below the message limit."""
+
+_TRANSITIONS_PAGE_SIZE = 1000
+"""The most transitions of one answer; each is a few hundred bytes."""
 
 
 class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
@@ -71,13 +76,24 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
             read_field(Evaluation, request, "evaluation"),
             request_id=request.request_id,
             cost_usd=request.cost_usd,
+            selection=request.selection if request.HasField("selection") else None,
         )
         return build(pb2.TellEvaluationResponse, result=result)
 
     async def ListElites(
         self, request: pb2.ListElitesRequest, context: _Context
     ) -> pb2.ListElitesResponse:
-        return build(pb2.ListElitesResponse, elites=await self._archive.elites(request.run))
+        size = _page_size(request.page_size, "page_size")
+        # Without a token only the best are looked up: a loop asks for the first one often.
+        limit = None if request.page_token else size + 1
+        elites = await self._archive.elites(request.run, limit=limit)
+        start = _elites_start(elites, request.page_token)
+        end = start + size
+        return build(
+            pb2.ListElitesResponse,
+            elites=elites[start:end],
+            next_page_token=_elite_token(elites[end - 1]) if end < len(elites) else "",
+        )
 
     async def ListEvaluations(
         self, request: pb2.ListEvaluationsRequest, context: _Context
@@ -86,6 +102,28 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
             request.run, after=request.after, limit=min(request.limit, _PAGE_SIZE)
         )
         return build(pb2.ListEvaluationsResponse, evaluations=told)
+
+    async def ListTransitions(
+        self, request: pb2.ListTransitionsRequest, context: _Context
+    ) -> pb2.ListTransitionsResponse:
+        transitions = await self._archive.transitions(
+            request.run, after=request.after, limit=min(request.limit, _TRANSITIONS_PAGE_SIZE)
+        )
+        return build(pb2.ListTransitionsResponse, transitions=transitions)
+
+    async def GetGradient(
+        self, request: pb2.GetGradientRequest, context: _Context
+    ) -> pb2.GetGradientResponse:
+        return build(pb2.GetGradientResponse, cells=await self._archive.gradient(request.run))
+
+    async def WatchRun(
+        self, request: pb2.WatchRunRequest, context: _Context
+    ) -> AsyncIterator[pb2.WatchRunResponse]:
+        # gRPC takes the next event only when the reader has room for it, and closes the events
+        # when the reader goes away: one that is slow costs no memory.
+        async with aclosing(self._archive.watch(request.run, after=request.after)) as events:
+            async for event in events:
+                yield build(pb2.WatchRunResponse, event=event)
 
     async def GetStats(
         self, request: pb2.GetStatsRequest, context: _Context
@@ -109,6 +147,26 @@ def _page_size(asked: int, field: str) -> int:
     if asked < 0:
         raise InvalidArgumentError(f"{field} is {asked}, expected >= 0", field=field)
     return min(asked or _PAGE_SIZE, _PAGE_SIZE)
+
+
+def _elite_token(elite: Elite) -> str:
+    return f"{elite.fitness.hex()} {elite.candidate.digest} {elite.island}"
+
+
+def _elites_start(elites: Sequence[Elite], page_token: str) -> int:
+    """Return where the page behind `page_token` starts, though elites have come and gone."""
+    if not page_token:
+        return 0
+    tokens = [_elite_token(elite) for elite in elites]
+    if page_token in tokens:
+        return tokens.index(page_token) + 1
+    try:
+        fitness = float.fromhex(page_token.partition(" ")[0])
+    except (ValueError, OverflowError) as error:
+        raise InvalidArgumentError(
+            f"page_token {page_token!r} is unknown", field="page_token"
+        ) from error
+    return sum(elite.fitness >= fitness for elite in elites)
 
 
 def _page_start(runs: tuple[Run, ...], page_token: str) -> int:

@@ -12,6 +12,7 @@ from kernel_foundry.domain.archive import (
     ArchiveStats,
     Elite,
     Run,
+    RunEvent,
     RunSpec,
     RunState,
     Selection,
@@ -20,6 +21,7 @@ from kernel_foundry.domain.archive import (
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.device import Capabilities
 from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.gradient import GradientCell, Transition
 from kernel_foundry.domain.request import EvaluationRequest, Proposal, ProposalRequest
 from kernel_foundry.domain.sweep import ConfigurationResult, SweepRequest
 from kernel_foundry.domain.task import Task
@@ -109,22 +111,56 @@ class Archive(Protocol):
         *,
         request_id: str,
         cost_usd: float = 0.0,
+        selection: int | None = None,
     ) -> AddResult:
         """Record a verdict durably, then answer. The same request_id tells once.
 
+        Args:
+            run: Name of the run.
+            candidate: The candidate; its parents were told in the same run.
+            evaluation: Its verdict. A candidate told again, as after a new measurement,
+                takes the new verdict.
+            request_id: Idempotency key.
+            cost_usd: What proposing it cost.
+            selection: `Selection.sequence` that it answers; None for what nobody asked for.
+
         Raises:
-            AlreadyExistsError: the request_id was used for another candidate.
+            AlreadyExistsError: the request_id was used for another candidate, or one with the
+                same digest has another source.
+            InvalidArgumentError: no request_id, a fitness outside 0 to 1, a verdict on another
+                candidate, or a parent that was not told in this run.
         """
         ...
 
-    async def elites(self, run: str) -> tuple[Elite, ...]:
-        """Return the elites, best first."""
+    async def elites(self, run: str, *, limit: int | None = None) -> tuple[Elite, ...]:
+        """Return the best elite of each cell over all islands, best first; at most `limit`."""
         ...
 
     async def evaluations(
         self, run: str, *, after: int = 0, limit: int = 100
     ) -> tuple[ToldEvaluation, ...]:
         """Return up to `limit` told evaluations with a sequence above `after`, in order."""
+        ...
+
+    async def transitions(
+        self, run: str, *, after: int = 0, limit: int = 100
+    ) -> tuple[Transition, ...]:
+        """Return up to `limit` transitions with a sequence above `after`, in order."""
+        ...
+
+    async def gradient(self, run: str) -> tuple[GradientCell, ...]:
+        """Return the gradient field: all cells of the first island, then of the next."""
+        ...
+
+    def watch(self, run: str, *, after: int = 0) -> AsyncGenerator[RunEvent, None]:
+        """Yield everything told with a sequence above `after`, then what is told as it comes.
+
+        The last event has the run's state, once it is no longer running. What other processes
+        tell comes as well. Whoever was cut off goes on after the last sequence it has.
+
+        Raises:
+            RunNotFoundError: there is no such run; with the first event.
+        """
         ...
 
     async def stats(self, run: str) -> ArchiveStats:

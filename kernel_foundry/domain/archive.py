@@ -1,4 +1,7 @@
-"""Runs, elites and selections: what the archive remembers and hands out."""
+"""Runs, elites and selections: what the archive remembers and hands out.
+
+What it has learnt, transitions and their gradient, stands in `gradient`.
+"""
 
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
@@ -6,7 +9,7 @@ from enum import IntEnum, StrEnum
 from kernel_foundry.domain.candidate import Candidate, Operator
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.language import Language
-from kernel_foundry.domain.measures import Measures
+from kernel_foundry.domain.measures import Cell, Measures
 from kernel_foundry.domain.task import Task
 
 
@@ -61,6 +64,8 @@ class Elite:
     evaluation: Evaluation
     fitness: float
     measures: Measures
+    island: str = ""
+    """Role of the island whose cell it holds; empty for a failed parent of an unknown one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +81,10 @@ class Selection:
     hint: str = ""
     """The direction in words."""
     sequence: int = 0
-    """Counts selections of the run from 0; decides nothing but makes each one distinct."""
+    """Number of the selection among the run's, from 0; a tell that answers it says so. Numbers
+    rise and never come twice, but a restart of the archive leaves some out."""
+    island: str = ""
+    """Role of the island that asks, such as "memory"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +97,10 @@ class ToldEvaluation:
     evaluation: Evaluation
     told_unix_s: float
     cost_usd: float
+    island: str = ""
+    """Role of the island it belongs to."""
+    selection: int | None = None
+    """`Selection.sequence` that it answers; None for what nobody asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +110,7 @@ class AddResult:
     status: AddStatus
     improvement: float
     """Fitness gained in the cell, 0 when not added."""
-    cell: tuple[int, int, int] | None
+    cell: Cell | None
     """None for a candidate that did not pass."""
     is_best: bool
     """True when it is the run's best elite now."""
@@ -113,15 +125,43 @@ class OutcomeCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IslandStats:
+    """One island's archive in the field's terms."""
+
+    name: str
+    """Its role, such as "memory"."""
+    elite_count: int
+    qd_score: float
+    """Sum of its elites' fitness."""
+    objective_max: float | None
+    migrations: int
+    """Elites of other islands that it took in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveStats:
     """The archive in the field's terms."""
 
     told_count: int
     elite_count: int
+    """Cells with an elite; several islands' elites of one cell count once."""
     coverage: float
     """Share of cells with an elite, in [0, 1]."""
     qd_score: float
-    """Sum of the elites' fitness."""
+    """Sum over cells of the fitness of the best elite."""
     objective_max: float | None
     objective_mean: float | None
     outcomes: tuple[OutcomeCount, ...]
+    islands: tuple[IslandStats, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEvent:
+    """Something that happened in a run: a tell, or its end."""
+
+    sequence: int
+    """Of the told evaluation; for an end, of the last one before it. To go on behind an event,
+    watch after its sequence."""
+    told: ToldEvaluation | None = None
+    state: RunState | None = None
+    """Where the run stands; stands in the last event alone, once it is no longer running."""

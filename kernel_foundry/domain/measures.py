@@ -8,6 +8,9 @@ LEVELS = 4
 DIMENSIONS = ("memory", "algorithm", "synchronization")
 """The three measures, in grid order."""
 
+Cell = tuple[int, int, int]
+"""Coordinates (memory, algorithm, synchronization) of a grid cell, each 0 to 3."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Measures:

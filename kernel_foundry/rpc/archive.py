@@ -1,5 +1,8 @@
 """`Archive` over gRPC: the same port, another process."""
 
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
 from kernel_foundry.archive.v1 import archive_service_pb2 as pb2
 from kernel_foundry.archive.v1.archive_service_pb2_grpc import ArchiveServiceStub
 from kernel_foundry.domain.archive import (
@@ -7,6 +10,7 @@ from kernel_foundry.domain.archive import (
     ArchiveStats,
     Elite,
     Run,
+    RunEvent,
     RunSpec,
     RunState,
     Selection,
@@ -14,6 +18,7 @@ from kernel_foundry.domain.archive import (
 )
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.gradient import GradientCell, Transition
 from kernel_foundry.rpc.connection import DEFAULT_OPTIONS, CallOptions, Connection
 from kernel_foundry.wire.message import build, read_field
 
@@ -77,6 +82,7 @@ class RemoteArchive:
         *,
         request_id: str,
         cost_usd: float = 0.0,
+        selection: int | None = None,
     ) -> AddResult:
         """Record a verdict durably, then answer. The same request_id tells once."""
         request = build(
@@ -86,15 +92,26 @@ class RemoteArchive:
             evaluation=evaluation,
             request_id=request_id,
             cost_usd=cost_usd,
+            selection=selection,
         )
         response = await self._connection.quick(self._stub.TellEvaluation, request)
         return read_field(AddResult, response, "result")
 
-    async def elites(self, run: str) -> tuple[Elite, ...]:
-        """Return the elites, best first."""
-        request = build(pb2.ListElitesRequest, run=run)
-        response = await self._connection.quick(self._stub.ListElites, request)
-        return read_field(tuple[Elite, ...], response, "elites")
+    async def elites(self, run: str, *, limit: int | None = None) -> tuple[Elite, ...]:
+        """Return the best elite of each cell over all islands, best first; at most `limit`."""
+        elites: list[Elite] = []
+        page_token = ""
+        while limit is None or len(elites) < limit:
+            page_size = 0 if limit is None else limit - len(elites)
+            request = build(
+                pb2.ListElitesRequest, run=run, page_size=page_size, page_token=page_token
+            )
+            response = await self._connection.quick(self._stub.ListElites, request)
+            elites += read_field(tuple[Elite, ...], response, "elites")
+            page_token = response.next_page_token
+            if not page_token:
+                break
+        return tuple(elites)
 
     async def evaluations(
         self, run: str, *, after: int = 0, limit: int = 100
@@ -111,6 +128,39 @@ class RemoteArchive:
             if not page or len(told) >= limit:
                 return tuple(told)
             after = page[-1].sequence
+
+    async def transitions(
+        self, run: str, *, after: int = 0, limit: int = 100
+    ) -> tuple[Transition, ...]:
+        """Return up to `limit` transitions with a sequence above `after`, in order."""
+        transitions: list[Transition] = []
+        while True:
+            request = build(
+                pb2.ListTransitionsRequest, run=run, after=after, limit=limit - len(transitions)
+            )
+            response = await self._connection.quick(self._stub.ListTransitions, request)
+            page = read_field(tuple[Transition, ...], response, "transitions")
+            transitions += page
+            if not page or len(transitions) >= limit:
+                return tuple(transitions)
+            after = page[-1].sequence
+
+    async def gradient(self, run: str) -> tuple[GradientCell, ...]:
+        """Return the gradient field: all cells of the first island, then of the next."""
+        request = build(pb2.GetGradientRequest, run=run)
+        response = await self._connection.quick(self._stub.GetGradient, request)
+        return read_field(tuple[GradientCell, ...], response, "cells")
+
+    async def watch(self, run: str, *, after: int = 0) -> AsyncGenerator[RunEvent, None]:
+        """Yield everything told with a sequence above `after`, then what is told as it comes.
+
+        A connection that breaks raises: go on after the last sequence that came.
+        """
+        request = build(pb2.WatchRunRequest, run=run, after=after)
+        responses = self._connection.stream(self._stub.WatchRun, request, timeout_s=None)
+        async with aclosing(responses):
+            async for response in responses:
+                yield read_field(RunEvent, response, "event")
 
     async def stats(self, run: str) -> ArchiveStats:
         """Return the archive's statistics."""

@@ -82,11 +82,16 @@ class Connection:
         return await call(method, request, self._options.work_deadline_s)
 
     async def stream(
-        self, method: _StreamMethod[Request, Response], request: Request, *, timeout_s: float
+        self, method: _StreamMethod[Request, Response], request: Request, *, timeout_s: float | None
     ) -> AsyncGenerator[Response, None]:
         """Yield the answers of a method that streams; the call ends with the iteration.
 
         Never tried again by itself: what came already would come twice.
+
+        Args:
+            method: The stub's method.
+            request: Its request.
+            timeout_s: Deadline of the whole stream; None for one without end.
         """
         call = method(request, timeout=timeout_s)
         try:

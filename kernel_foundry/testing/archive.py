@@ -1,6 +1,11 @@
-"""An archive in memory: one grid for each run, nothing durable, the best elite as parent."""
+"""An archive in memory: one island for each run, nothing durable, the best elite as parent.
 
+Records transitions as the real one does, but learns no gradient from them.
+"""
+
+import asyncio
 import itertools
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field
 
 from kernel_foundry.domain.archive import (
@@ -8,8 +13,10 @@ from kernel_foundry.domain.archive import (
     AddStatus,
     ArchiveStats,
     Elite,
+    IslandStats,
     OutcomeCount,
     Run,
+    RunEvent,
     RunSpec,
     RunState,
     Selection,
@@ -17,8 +24,11 @@ from kernel_foundry.domain.archive import (
 )
 from kernel_foundry.domain.candidate import Candidate, Operator
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
-from kernel_foundry.domain.measures import DIMENSIONS, LEVELS, Measures
+from kernel_foundry.domain.gradient import GradientCell, Transition
+from kernel_foundry.domain.measures import DIMENSIONS, LEVELS, Cell, Measures
 from kernel_foundry.errors import AlreadyExistsError, InvalidArgumentError, RunNotFoundError
+
+_ISLAND = "all"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -30,8 +40,13 @@ class _FakeRun:
     told: list[ToldEvaluation] = field(default_factory=list)
     requests: dict[str, str] = field(default_factory=dict)
     """Candidate digest by request_id."""
+    newest: dict[str, Evaluation] = field(default_factory=dict)
+    """What was told last of each candidate, by digest."""
+    transitions: list[Transition] = field(default_factory=list)
     elites: dict[Measures, Elite] = field(default_factory=dict)
     selections: "itertools.count[int]" = field(default_factory=itertools.count)
+    change: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set, and replaced, when something is told or the state changes."""
 
 
 class FakeArchive:
@@ -61,6 +76,7 @@ class FakeArchive:
         """Record where the run stands."""
         run = self._run(name)
         run.state = state
+        _announce(run)
         return _describe(run)
 
     async def select(self, run: str) -> Selection:
@@ -68,8 +84,13 @@ class FakeArchive:
         state = self._run(run)
         sequence = next(state.selections)
         if not state.elites:
-            return Selection(operator=Operator.SEED, sequence=sequence)
-        return Selection(operator=Operator.MUTATE, parent=_ranked(state)[0], sequence=sequence)
+            return Selection(operator=Operator.SEED, sequence=sequence, island=_ISLAND)
+        return Selection(
+            operator=Operator.MUTATE,
+            parent=_ranked(state)[0],
+            sequence=sequence,
+            island=_ISLAND,
+        )
 
     async def tell(
         self,
@@ -79,12 +100,12 @@ class FakeArchive:
         *,
         request_id: str,
         cost_usd: float = 0.0,
+        selection: int | None = None,
     ) -> AddResult:
         """Record a verdict. The same request_id tells once."""
         state = self._run(run)
-        if not request_id:
-            raise InvalidArgumentError("tell needs a request_id", field="request_id")
-        cell = evaluation.measures.cell if evaluation.passed and evaluation.measures else None
+        _check(state, candidate, evaluation, request_id)
+        cell = _cell(evaluation) if evaluation.passed else None
         if request_id in state.requests:
             if state.requests[request_id] != candidate.digest:
                 raise AlreadyExistsError(
@@ -99,23 +120,66 @@ class FakeArchive:
                 evaluation=evaluation,
                 told_unix_s=float(len(state.told)),
                 cost_usd=cost_usd,
+                island=_ISLAND,
+                selection=selection,
             )
         )
+        _record_transition(state, candidate, evaluation)
         status, improvement = _add(state, candidate, evaluation)
+        _announce(state)
         is_best = status is not AddStatus.NOT_ADDED and _ranked(state)[0].candidate == candidate
         return AddResult(status=status, improvement=improvement, cell=cell, is_best=is_best)
 
-    async def elites(self, run: str) -> tuple[Elite, ...]:
-        """Return the elites, best first."""
-        return tuple(_ranked(self._run(run)))
+    async def elites(self, run: str, *, limit: int | None = None) -> tuple[Elite, ...]:
+        """Return the elites, best first; at most `limit`."""
+        return tuple(_ranked(self._run(run))[:limit])
 
     async def evaluations(
         self, run: str, *, after: int = 0, limit: int = 100
     ) -> tuple[ToldEvaluation, ...]:
         """Return up to `limit` told evaluations with a sequence above `after`, in order."""
-        if after < 0 or limit < 1:
-            raise InvalidArgumentError("expected after >= 0 and limit >= 1", field="limit")
+        _check_page(after, limit)
         return tuple(self._run(run).told[after : after + limit])
+
+    async def transitions(
+        self, run: str, *, after: int = 0, limit: int = 100
+    ) -> tuple[Transition, ...]:
+        """Return up to `limit` transitions with a sequence above `after`, in order."""
+        _check_page(after, limit)
+        later = (t for t in self._run(run).transitions if t.sequence > after)
+        return tuple(itertools.islice(later, limit))
+
+    async def gradient(self, run: str) -> tuple[GradientCell, ...]:
+        """Return a field that points nowhere, with the elites in it."""
+        elites = {e.measures.cell: e.candidate.digest for e in self._run(run).elites.values()}
+        nowhere = (0.0, 0.0, 0.0)
+        return tuple(
+            GradientCell(
+                cell=cell,
+                island=_ISLAND,
+                gradient=nowhere,
+                fitness=nowhere,
+                rate=nowhere,
+                exploration=nowhere,
+                confidence=0.0,
+                elite=elites.get(cell, ""),
+            )
+            for cell in _cells()
+        )
+
+    async def watch(self, run: str, *, after: int = 0) -> AsyncGenerator[RunEvent, None]:
+        """Yield everything told after `after`, then what is told as it comes, then the state."""
+        _check_page(after, 1)
+        state = self._run(run)
+        while True:
+            change = state.change
+            for told in state.told[after:]:
+                after = told.sequence
+                yield RunEvent(sequence=after, told=told)
+            if len(state.told) <= after and state.state is not RunState.RUNNING:
+                yield RunEvent(sequence=len(state.told), state=state.state)
+                return
+            await change.wait()
 
     async def stats(self, run: str) -> ArchiveStats:
         """Return the archive's statistics."""
@@ -134,6 +198,15 @@ class FakeArchive:
                 for outcome in EvaluationOutcome
                 if outcome in outcomes
             ),
+            islands=(
+                IslandStats(
+                    name=_ISLAND,
+                    elite_count=len(scores),
+                    qd_score=sum(scores),
+                    objective_max=max(scores, default=None),
+                    migrations=0,
+                ),
+            ),
         )
 
     async def close(self) -> None:
@@ -143,6 +216,59 @@ class FakeArchive:
         if name not in self._runs:
             raise RunNotFoundError(f"no run called {name!r}", run=name)
         return self._runs[name]
+
+
+def _announce(run: _FakeRun) -> None:
+    run.change.set()
+    run.change = asyncio.Event()
+
+
+def _cells() -> Iterator[Cell]:
+    levels = range(LEVELS)
+    return itertools.product(levels, levels, levels)
+
+
+def _cell(evaluation: Evaluation) -> Cell | None:
+    return evaluation.measures.cell if evaluation.measures else None
+
+
+def _check_page(after: int, limit: int) -> None:
+    if after < 0 or limit < 1:
+        raise InvalidArgumentError("expected after >= 0 and limit >= 1", field="limit")
+
+
+def _check(run: _FakeRun, candidate: Candidate, evaluation: Evaluation, request_id: str) -> None:
+    if not request_id:
+        raise InvalidArgumentError("tell needs a request_id", field="request_id")
+    if not 0 <= evaluation.fitness <= 1:
+        raise InvalidArgumentError("expected a fitness from 0 to 1", field="evaluation.fitness")
+    is_a_kernel = evaluation.outcome is not EvaluationOutcome.EXTRACTION_FAILED
+    if is_a_kernel and evaluation.candidate != candidate.digest:
+        raise InvalidArgumentError(
+            "the verdict is on another candidate", field="evaluation.candidate"
+        )
+    if any(parent not in run.newest for parent in candidate.parents):
+        raise InvalidArgumentError("a parent was not told", field="candidate.parents")
+
+
+def _record_transition(run: _FakeRun, candidate: Candidate, evaluation: Evaluation) -> None:
+    is_first = candidate.digest not in run.newest
+    run.newest[candidate.digest] = evaluation
+    if not is_first or not candidate.parents:
+        return
+    parent = run.newest[candidate.parents[0]]
+    run.transitions.append(
+        Transition(
+            sequence=len(run.told),
+            island=_ISLAND,
+            parent=candidate.parents[0],
+            child=candidate.digest,
+            parent_cell=_cell(parent),
+            child_cell=_cell(evaluation),
+            gain=evaluation.fitness - parent.fitness,
+            outcome=evaluation.outcome.value,
+        )
+    )
 
 
 def _ranked(run: _FakeRun) -> list[Elite]:
@@ -160,6 +286,7 @@ def _add(run: _FakeRun, candidate: Candidate, evaluation: Evaluation) -> tuple[A
         evaluation=evaluation,
         fitness=evaluation.fitness,
         measures=evaluation.measures,
+        island=_ISLAND,
     )
     if old is None:
         return AddStatus.NEW, evaluation.fitness

@@ -8,7 +8,13 @@ from types import MappingProxyType
 
 from google.protobuf.message import Message
 
-from kernel_foundry.archive.v1 import run_pb2, stats_pb2, told_evaluation_pb2
+from kernel_foundry.archive.v1 import (
+    gradient_pb2,
+    run_event_pb2,
+    run_pb2,
+    stats_pb2,
+    told_evaluation_pb2,
+)
 from kernel_foundry.common.v1 import (
     admission_pb2,
     candidate_pb2,
@@ -26,6 +32,7 @@ from kernel_foundry.domain import (
     device,
     evaluation,
     finding,
+    gradient,
     measures,
     request,
     sweep,
@@ -45,8 +52,10 @@ MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
         archive.AddResult: told_evaluation_pb2.AddResult,
         archive.ArchiveStats: stats_pb2.ArchiveStats,
         archive.Elite: selection_pb2.Elite,
+        archive.IslandStats: stats_pb2.IslandStats,
         archive.OutcomeCount: stats_pb2.OutcomeCount,
         archive.Run: run_pb2.Run,
+        archive.RunEvent: run_event_pb2.RunEvent,
         archive.RunSpec: run_pb2.RunSpec,
         archive.Selection: selection_pb2.Selection,
         archive.ToldEvaluation: told_evaluation_pb2.ToldEvaluation,
@@ -72,6 +81,8 @@ MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
         evaluation.WorkloadResult: evaluation_pb2.WorkloadResult,
         finding.Evidence: finding_pb2.Evidence,
         finding.Finding: finding_pb2.Finding,
+        gradient.GradientCell: gradient_pb2.GradientCell,
+        gradient.Transition: gradient_pb2.Transition,
         measures.Measures: measures_pb2.Measures,
         request.BudgetCaps: proposal_pb2.BudgetCaps,
         request.EvaluationLimits: evaluation_request_pb2.EvaluationLimits,

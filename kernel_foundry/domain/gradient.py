@@ -1,0 +1,54 @@
+"""What the archive has learnt: transitions between cells, and the direction that they point to.
+
+How they are computed is the archive's matter (design: archive).
+"""
+
+from dataclasses import dataclass
+
+from kernel_foundry.domain.measures import Cell
+
+Direction = tuple[float, float, float]
+"""One number for each measure, in grid order: positive points to higher levels."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transition:
+    """A step of the search: from a parent to a told child."""
+
+    sequence: int
+    """Of the told child."""
+    island: str
+    """Role of the child's island."""
+    parent: str
+    """Digest of the first parent."""
+    child: str
+    """Digest of the child."""
+    parent_cell: Cell | None
+    """None for a parent whose measures are unknown."""
+    child_cell: Cell | None
+    """None for a child whose measures are unknown, as of one that was not built."""
+    gain: float
+    """Fitness of the child less that of the parent when the child was told, in [-1, 1]."""
+    outcome: str
+    """Value of the child's `EvaluationOutcome`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradientCell:
+    """The gradient field at one cell of one island."""
+
+    cell: Cell
+    island: str
+    """Role of the island."""
+    gradient: Direction
+    """G: the weighted sum of the three parts below, normalised as the design says."""
+    fitness: Direction
+    """Expected change of fitness for a step up in each measure."""
+    rate: Direction
+    """Chance that a step up improves less the chance that a step down does, in [-1, 1]."""
+    exploration: Direction
+    """Unit vector towards empty and weak cells; zero where there is none."""
+    confidence: float
+    """Weight of the transitions seen around the cell, in [0, 1): 0 without any."""
+    elite: str
+    """Digest of the cell's elite; empty for an empty cell."""
