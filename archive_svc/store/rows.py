@@ -8,10 +8,11 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from archive_svc.store.schema import TEXTS, TOLD
-from archive_svc.told import ToldNumbers
+from archive_svc.told import Cell, ToldNumbers
 from kernel_foundry.domain.archive import RunSpec, RunState, ToldEvaluation
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
+from kernel_foundry.domain.gradient import Transition
 from kernel_foundry.domain.plain import from_json, to_json
 
 PASSED: Final = EvaluationOutcome.PASSED.value
@@ -101,6 +102,27 @@ WHOLE: Final = sa.select(
     TEXTS.c.evaluation,
 ).join_from(TOLD, TEXTS)
 
+_PARENT = TOLD.alias("parent")
+TRANSITIONS: Final = sa.select(
+    TOLD.c.sequence,
+    TOLD.c.island,
+    TOLD.c.parent,
+    TOLD.c.digest,
+    _PARENT.c.memory.label("parent_memory"),
+    _PARENT.c.algorithm.label("parent_algorithm"),
+    _PARENT.c.synchronization.label("parent_synchronization"),
+    TOLD.c.memory,
+    TOLD.c.algorithm,
+    TOLD.c.synchronization,
+    TOLD.c.gain,
+    TOLD.c.outcome,
+).join_from(
+    TOLD,
+    _PARENT,
+    sa.and_(_PARENT.c.run_id == TOLD.c.run_id, _PARENT.c.sequence == TOLD.c.parent_sequence),
+)
+"""Columns of `transition`, in its order; one row for each child with a parent."""
+
 
 def told_numbers(row: Any) -> ToldNumbers:
     """Return the numbers in a row of `NUMBERS`; equal strings are one object."""
@@ -117,7 +139,7 @@ def told_numbers(row: Any) -> ToldNumbers:
         passed=outcome == PASSED,
         fitness=fitness,
         optimistic=optimistic,
-        cell=None if memory is None else (memory, algorithm, synchronization),
+        cell=_cell(memory, algorithm, synchronization),
         speedup=speedup,
         has_parameters=bool(has_parameters),
         island=sys.intern(island),
@@ -133,6 +155,23 @@ def told_evaluation(row: Any) -> ToldEvaluation:
         evaluation=from_json(Evaluation, row.evaluation),
         told_unix_s=row.told_unix_s,
         cost_usd=row.cost_usd,
+        island=row.island,
+        selection=row.selection,
+    )
+
+
+def transition(row: Any) -> Transition:
+    """Return the transition in a row of `TRANSITIONS`."""
+    sequence, island, parent, child, *levels, gain, outcome = row
+    return Transition(
+        sequence=sequence,
+        island=island,
+        parent=parent,
+        child=child,
+        parent_cell=_cell(*levels[:3]),
+        child_cell=_cell(*levels[3:]),
+        gain=gain,
+        outcome=outcome,
     )
 
 
@@ -181,3 +220,9 @@ def text_values(telling: Telling) -> dict[str, Any]:
         "candidate": to_json(telling.candidate),
         "evaluation": to_json(telling.evaluation),
     }
+
+
+def _cell(memory: int | None, algorithm: int | None, synchronization: int | None) -> Cell | None:
+    if memory is None or algorithm is None or synchronization is None:
+        return None
+    return (memory, algorithm, synchronization)

@@ -14,17 +14,20 @@ from archive_svc.store.engine import open_engine
 from archive_svc.store.failures import store_errors
 from archive_svc.store.rows import (
     NUMBERS,
+    TRANSITIONS,
     WHOLE,
     RunRow,
     Telling,
     ToldOutcome,
     told_evaluation,
     told_numbers,
+    transition,
 )
 from archive_svc.store.schema import RUNS, TOLD
 from archive_svc.store.telling import LOCK_RUN, Teller
 from archive_svc.told import ToldNumbers
 from kernel_foundry.domain.archive import RunSpec, RunState, ToldEvaluation
+from kernel_foundry.domain.gradient import Transition
 from kernel_foundry.domain.plain import from_json, to_json
 
 _RUNS: Final = sa.select(*(c for c in RUNS.c if c is not RUNS.c.spec)).order_by(RUNS.c.id.desc())
@@ -44,6 +47,9 @@ _WHOLE_AFTER: Final = WHOLE.where(*_AFTER).order_by(TOLD.c.sequence).limit(sa.bi
 _WHOLE_AT: Final = WHOLE.where(
     TOLD.c.run_id == sa.bindparam("run"),
     TOLD.c.sequence.in_(sa.bindparam("sequences", expanding=True)),
+)
+_TRANSITIONS_AFTER: Final = (
+    TRANSITIONS.where(*_AFTER).order_by(TOLD.c.sequence).limit(sa.bindparam("limit"))
 )
 
 
@@ -140,6 +146,12 @@ class Store:
         with store_errors(self._shown_url), self._reader() as connection:
             found = [told_evaluation(row) for row in connection.execute(_WHOLE_AT, values)]
         return {t.sequence: t for t in found}
+
+    def transitions(self, run_id: int, after: int, limit: int) -> list[Transition]:
+        """Return up to `limit` transitions whose child's sequence is above `after`, in order."""
+        values = {"run": run_id, "after": after, "limit": limit}
+        with store_errors(self._shown_url), self._reader() as connection:
+            return [transition(row) for row in connection.execute(_TRANSITIONS_AFTER, values)]
 
     def _reader(self) -> sa.Connection:
         return self._engine.connect().execution_options(reader=True)
