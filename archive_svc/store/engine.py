@@ -10,7 +10,11 @@ import sqlalchemy as sa
 
 from archive_svc.store.failures import store_errors
 from archive_svc.store.migrate import migrate
-from kernel_foundry.errors import InvalidArgumentError, StoreUnavailableError
+from kernel_foundry.errors import (
+    InvalidArgumentError,
+    KernelFoundryError,
+    StoreUnavailableError,
+)
 
 BUSY_SECONDS: Final = 30
 """How long a writer waits for another one before the store counts as unavailable."""
@@ -34,8 +38,12 @@ def open_engine(url: str) -> tuple[sa.Engine, str]:
         engine = _sqlite(parsed, shown)
     else:
         engine = _postgresql(parsed, shown)
-    with store_errors(shown):
-        migrate(engine, shown)
+    try:
+        with store_errors(shown):
+            migrate(engine, shown)
+    except KernelFoundryError:
+        engine.dispose()
+        raise
     return engine, shown
 
 

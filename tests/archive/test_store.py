@@ -1,0 +1,316 @@
+"""The store's contract, on a SQLite file and on a real PostgreSQL server."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+
+from archive_svc.store.engine import open_engine
+from archive_svc.store.rows import RunRow, Telling
+from archive_svc.store.schema import METADATA
+from archive_svc.store.store import Store
+from kernel_foundry.domain.archive import RunSpec, RunState
+from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
+from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
+from kernel_foundry.domain.language import Language
+from kernel_foundry.errors import (
+    AlreadyExistsError,
+    CorruptArchiveError,
+    InvalidArgumentError,
+    RunNotFoundError,
+)
+from tests.archive.conftest import make_candidate, make_evaluation
+
+Make = Callable[..., tuple[Candidate, Evaluation]]
+
+
+@pytest.fixture
+def store(store_url: str) -> Iterator[Store]:
+    opened = Store(store_url)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def run(store: Store, spec: RunSpec) -> RunRow:
+    assert store.insert_run(spec)
+    return found(store, spec.name)
+
+
+def found(store: Store, name: str) -> RunRow:
+    row = store.find_run(name)
+    assert row is not None
+    return row
+
+
+def telling(
+    label: str, *, parent: str = "", median_ns: float = 500.0, **verdict: object
+) -> Telling:
+    """Return a telling whose request_id and digest depend on `label` alone."""
+    candidate = make_candidate(label, parent=parent, operator=Operator.MUTATE)
+    evaluation = make_evaluation(candidate, median_ns=median_ns, **verdict)  # type: ignore[arg-type]
+    return Telling(request_id=label, candidate=candidate, evaluation=evaluation)
+
+
+def failed(label: str, cell: tuple[int, int, int] = (0, 0, 0)) -> Telling:
+    candidate = make_candidate(label)
+    evaluation = make_evaluation(candidate, outcome=EvaluationOutcome.WRONG_RESULT, cell=cell)
+    return Telling(request_id=label, candidate=candidate, evaluation=evaluation)
+
+
+def test_a_told_evaluation_comes_back_whole(store: Store, run: RunRow) -> None:
+    told = replace(telling("a", cell=(1, 2, 3)), cost_usd=0.25, island="memory", selection=7)
+    outcome = store.tell(run.id, told)
+    assert not outcome.is_repeat
+    assert [outcome.numbers] == store.told_numbers(run.id, 0)
+    numbers = outcome.numbers
+    assert (numbers.sequence, numbers.cell, numbers.passed) == (1, (1, 2, 3), True)
+    assert (numbers.island, numbers.selection, numbers.operator) == ("memory", 7, "mutate")
+    (listed,) = store.told(run.id, 0, 10)
+    assert {1: listed} == store.told_at(run.id, [1])
+    assert (told.candidate, told.evaluation) == (listed.candidate, listed.evaluation)
+    assert (listed.cost_usd, listed.island, listed.selection) == (0.25, "memory", 7)
+
+
+def test_listing_goes_on_after_any_sequence(store: Store, run: RunRow) -> None:
+    for i in range(7):
+        store.tell(run.id, telling(str(i)))
+    assert [t.sequence for t in store.told(run.id, 3, 2)] == [4, 5]
+    assert [n.sequence for n in store.told_numbers(run.id, 5)] == [6, 7]
+    assert store.told(run.id, 7, 100) == []
+
+
+def test_a_request_tells_once(store: Store, run: RunRow) -> None:
+    first = store.tell(run.id, telling("a"))
+    again = store.tell(run.id, telling("a", median_ns=400.0))
+    assert again.is_repeat
+    assert first.numbers == again.numbers
+    with pytest.raises(AlreadyExistsError, match="request a"):
+        store.tell(run.id, replace(telling("b"), request_id="a"))
+    assert found(store, "first").told_count == 1
+
+
+def test_another_run_may_use_the_same_request(store: Store, run: RunRow, spec: RunSpec) -> None:
+    store.insert_run(replace(spec, name="second"))
+    second = found(store, "second")
+    assert store.tell(run.id, telling("a")).numbers.sequence == 1
+    assert store.tell(second.id, telling("a")).numbers.sequence == 1
+
+
+def test_sums_of_a_run_follow_its_tellings(store: Store, run: RunRow) -> None:
+    assert (run.best_speedup, run.cost_usd) == (None, 0.0)
+    store.tell(run.id, replace(failed("broken"), cost_usd=0.5))
+    assert (found(store, "first").told_count, found(store, "first").best_sequence) == (1, None)
+    store.tell(run.id, telling("good", median_ns=500.0))
+    store.tell(run.id, telling("better", median_ns=400.0))
+    store.tell(run.id, replace(telling("slow", median_ns=900.0), cost_usd=0.25))
+    row = found(store, "first")
+    assert (row.told_count, row.cost_usd, row.best_sequence, row.best_speedup) == (4, 0.75, 3, 2.5)
+
+
+def test_the_best_follows_what_its_newest_measurement_says(store: Store, run: RunRow) -> None:
+    store.tell(run.id, telling("good", median_ns=500.0))
+    store.tell(run.id, telling("lucky", median_ns=400.0))
+    store.tell(run.id, replace(telling("lucky", median_ns=800.0), request_id="again"))
+    assert (found(store, "first").best_sequence, found(store, "first").best_speedup) == (1, 2.0)
+    worse = replace(telling("good", median_ns=625.0), request_id="good again")
+    store.tell(run.id, worse)
+    row = found(store, "first")
+    assert (row.best_sequence, row.best_speedup) == (4, 1.6)
+    assert worse.evaluation.fitness == row.best_fitness
+
+
+def test_the_best_that_fails_when_measured_again_is_none_any_more(
+    store: Store, run: RunRow
+) -> None:
+    store.tell(run.id, telling("a"))
+    store.tell(run.id, replace(failed("a"), request_id="again"))
+    assert found(store, "first").best_sequence is None
+    assert found(store, "first").best_speedup is None
+
+
+def test_a_child_is_compared_with_the_newest_telling_of_its_parent(
+    store: Store, run: RunRow
+) -> None:
+    store.tell(run.id, telling("parent", median_ns=500.0, cell=(0, 1, 0)))
+    again = replace(telling("parent", median_ns=600.0, cell=(1, 1, 0)), request_id="again")
+    store.tell(run.id, again)
+    parent = again.candidate.digest
+    child = replace(telling("child", parent=parent, median_ns=400.0, cell=(1, 2, 0)), island="x")
+    store.tell(run.id, child)
+    store.tell(run.id, replace(child, request_id="a promotion is no second child"))
+    (transition,) = store.transitions(run.id, 0, 10)
+    assert (transition.sequence, transition.island, transition.outcome) == (3, "x", "passed")
+    assert (parent, child.candidate.digest) == (transition.parent, transition.child)
+    assert (transition.parent_cell, transition.child_cell) == ((1, 1, 0), (1, 2, 0))
+    gain = child.evaluation.fitness - again.evaluation.fitness
+    assert gain == pytest.approx(transition.gain)
+    assert store.transitions(run.id, 3, 10) == []
+
+
+def test_a_failed_candidate_keeps_its_measures(store: Store, run: RunRow) -> None:
+    store.tell(run.id, failed("broken", (0, 2, 1)))
+    unread = failed("unread")
+    bare = replace(unread.evaluation, measures=None)
+    store.tell(run.id, replace(unread, evaluation=bare))
+    assert [(n.cell, n.passed) for n in store.told_numbers(run.id, 0)] == [
+        ((0, 2, 1), False),
+        (None, False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("plan", "expected"),
+    [
+        ('TUNE = {"BLOCK": [64, 128]}\n\ndef launch(x):\n    pass\n', True),
+        ("def launch(x):\n    pass\n", False),
+        ("# TUNE = nothing\n", False),
+    ],
+)
+def test_parameters_are_seen_in_the_plan(
+    store: Store, run: RunRow, plan: str, expected: bool
+) -> None:
+    source = KernelSource(language=Language.SYCL, device_code="", plan=plan)
+    candidate = Candidate(source=source)
+    evaluation = make_evaluation(candidate, median_ns=500.0)
+    told = store.tell(run.id, Telling(request_id="a", candidate=candidate, evaluation=evaluation))
+    assert expected == told.numbers.has_parameters
+    assert expected == store.told_numbers(run.id, 0)[0].has_parameters
+
+
+def test_a_parent_of_another_run_is_refused(store: Store, run: RunRow, spec: RunSpec) -> None:
+    store.insert_run(replace(spec, name="second"))
+    parent = telling("parent")
+    store.tell(found(store, "second").id, parent)
+    with pytest.raises(InvalidArgumentError, match="not told in this run") as refused:
+        store.tell(run.id, telling("child", parent=parent.candidate.digest))
+    assert refused.value.metadata["field"] == "candidate.parents"
+    assert found(store, "first").told_count == 0
+    assert store.told_numbers(run.id, 0) == []
+
+
+def test_another_source_under_a_told_digest_is_refused(
+    store: Store, run: RunRow, store_url: str
+) -> None:
+    store.tell(run.id, telling("a"))
+    # Two sources of one SHA-256 do not exist: the stored text stands in for the second.
+    engine, _ = open_engine(store_url)
+    with engine.begin() as connection:
+        connection.execute(
+            sa.text("UPDATE told_texts SET candidate = replace(candidate, '// a', '// z')")
+        )
+    engine.dispose()
+    with pytest.raises(AlreadyExistsError, match="same digest"):
+        store.tell(run.id, replace(telling("a"), request_id="again"))
+    assert found(store, "first").told_count == 1
+
+
+@pytest.mark.parametrize("request_id", ["", "x" * 201, "nul\0"])
+def test_a_request_id_that_cannot_be_stored_is_refused(
+    store: Store, run: RunRow, request_id: str
+) -> None:
+    with pytest.raises(InvalidArgumentError, match="request_id"):
+        store.tell(run.id, replace(telling("a"), request_id=request_id))
+
+
+def test_telling_an_unknown_run_is_refused(store: Store) -> None:
+    with pytest.raises(RunNotFoundError):
+        store.tell(12345, telling("a"))
+
+
+def test_writers_at_once_lose_and_repeat_nothing(
+    store: Store, store_url: str, run: RunRow, spec: RunSpec
+) -> None:
+    """Eight writers over two connections pools tell into two runs; each request comes twice."""
+    store.insert_run(replace(spec, name="second"))
+    second = found(store, "second")
+    other = Store(store_url)
+
+    def tell(i: int) -> int:
+        target = (store, other)[i % 2]
+        told = replace(telling(str(i % 60), median_ns=900.0 - i % 60), cost_usd=0.5)
+        return target.tell((run.id, second.id)[i % 3 == 0], told).numbers.sequence
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(tell, range(120)))
+    other.close()
+    for name, count in (("first", 40), ("second", 20)):
+        row = found(store, name)
+        numbers = store.told_numbers(row.id, 0)
+        assert list(range(1, count + 1)) == [n.sequence for n in numbers]
+        assert count == len({n.digest for n in numbers})
+        assert (count, count * 0.5) == (row.told_count, row.cost_usd)
+        assert max(n.fitness for n in numbers) == row.best_fitness
+
+
+def test_reserved_selections_are_given_once(store: Store, store_url: str, run: RunRow) -> None:
+    other = Store(store_url)
+
+    def reserve(i: int) -> range:
+        first = (store, other)[i % 2].reserve_selections(run.id, 5)
+        return range(first, first + 5)
+
+    with ThreadPoolExecutor(8) as pool:
+        numbers = sorted(n for block in pool.map(reserve, range(20)) for n in block)
+    other.close()
+    assert list(range(100)) == numbers
+    assert found(store, "first").selected_count == 100
+
+
+def test_one_of_several_creators_of_a_run_wins(store: Store, store_url: str, spec: RunSpec) -> None:
+    other = Store(store_url)
+    with ThreadPoolExecutor(8) as pool:
+        created = list(pool.map(lambda i: (store, other)[i % 2].insert_run(spec), range(8)))
+    other.close()
+    assert sum(created) == 1
+
+
+def test_stores_opened_at_once_migrate_once(store_url: str) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        stores = list(pool.map(Store, [store_url] * 4))
+    for opened in stores:
+        assert opened.list_runs() == []
+        opened.close()
+
+
+def test_runs_are_listed_newest_first(store: Store, spec: RunSpec) -> None:
+    for name in ("a", "b", "c"):
+        store.insert_run(replace(spec, name=name))
+    assert [r.spec.name for r in store.list_runs()] == ["c", "b", "a"]
+    newest = found(store, "")
+    assert (newest.spec.name, newest.state) == ("c", RunState.RUNNING)
+    store.set_state(newest.id, RunState.FINISHED)
+    assert found(store, "c").state == RunState.FINISHED
+    assert store.find_run("d") is None
+
+
+def test_everything_is_there_after_reopening(store_url: str, spec: RunSpec) -> None:
+    opened = Store(store_url)
+    opened.insert_run(spec)
+    for i in range(5):
+        opened.tell(1, telling(str(i), median_ns=900.0 - i))
+    before = (opened.list_runs(), opened.told_numbers(1, 0), opened.told(1, 0, 10))
+    opened.close()
+    again = Store(store_url)
+    assert before == (again.list_runs(), again.told_numbers(1, 0), again.told(1, 0, 10))
+    again.close()
+
+
+def test_migrations_make_what_the_schema_says(store_url: str) -> None:
+    engine, _ = open_engine(store_url)
+    with engine.connect().execution_options(reader=True) as connection:
+        assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
+    engine.dispose()
+
+
+def test_a_newer_schema_is_refused(store_url: str) -> None:
+    engine, _ = open_engine(store_url)
+    with engine.begin() as connection:
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
+    engine.dispose()
+    with pytest.raises(CorruptArchiveError, match="9999"):
+        Store(store_url)
