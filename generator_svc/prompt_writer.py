@@ -12,11 +12,13 @@ import jinja2
 
 from generator_svc import prompt_views as views
 from generator_svc.llm.interface import ChatMessage
+from generator_svc.roles import EMPHASIS
+from kernel_foundry.domain.archive import Elite
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import ProposalRequest
 from kernel_foundry.domain.task import Precision
-from kernel_foundry.plan import short_reference
+from kernel_foundry.plan import parse, short_reference
 
 _LANGUAGE_NAMES = {Language.SYCL: "SYCL", Language.CUDA: "CUDA C++"}
 _PRECISION_TEXTS = {
@@ -55,12 +57,15 @@ class PromptWriter:
         self, request: ProposalRequest, experience: tuple[str, ...] = ()
     ) -> tuple[ChatMessage, ...]:
         """Return the system and the user message of `request`."""
-        language = request.admission.device.language
+        operator = effective_operator(request)
         system = self._render(
             "system.md.j2",
-            {"language_name": _LANGUAGE_NAMES[language], "sections": self._sections},
+            {
+                "language_name": _LANGUAGE_NAMES[request.admission.device.language],
+                "emphasis": _emphasis(request, operator),
+                "sections": self._sections,
+            },
         )
-        operator = effective_operator(request)
         user = self._render(
             f"{operator.value}.md.j2",
             {**self._context(request, experience), **_known_candidates(request, operator)},
@@ -108,7 +113,10 @@ def _text(folder: str, language: str) -> str:
 
 
 def effective_operator(request: ProposalRequest) -> Operator:
-    """Return what to do: a failed parent is repaired, whatever the selection asks for."""
+    """Return what to do: a failed parent is repaired, whatever the selection asks for.
+
+    What has parameters already is not made tunable again, but changed.
+    """
     selection = request.selection
     if selection.parent is None:
         return Operator.SEED
@@ -118,7 +126,21 @@ def effective_operator(request: ProposalRequest) -> Operator:
         return Operator.MUTATE
     if selection.operator in (Operator.SEED, Operator.REPAIR):
         return Operator.MUTATE
+    if selection.operator is Operator.TEMPLATISE and _has_parameters(selection.parent):
+        return Operator.MUTATE
     return selection.operator
+
+
+def _has_parameters(elite: Elite) -> bool:
+    """Return whether a correct candidate's plan has parameters to tune."""
+    return bool(parse(elite.candidate.source.plan).tune)
+
+
+def _emphasis(request: ProposalRequest, operator: Operator) -> str:
+    """Return the island's sentence; none where speed is not what is asked for now."""
+    if operator in (Operator.REPAIR, Operator.TEMPLATISE):
+        return ""
+    return EMPHASIS.get(request.selection.island, "")
 
 
 def _known_candidates(request: ProposalRequest, operator: Operator) -> dict[str, object]:

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from archive_svc.islands import ISLANDS
 from generator_svc.llm.interface import prompt_digest
 from generator_svc.prompt_views import MAX_REFERENCE_CHARS, clip
-from generator_svc.prompt_writer import PromptSection, PromptWriter
+from generator_svc.prompt_writer import PromptSection, PromptWriter, effective_operator
+from generator_svc.roles import EMPHASIS
 from kernel_foundry.domain.archive import Selection
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.device import UnitLimits
@@ -33,6 +35,11 @@ def _user(request: ProposalRequest, **selection: Any) -> str:
     if selection:
         request = replace(request, selection=Selection(**selection))
     return PromptWriter().write(request)[1].content
+
+
+def _system(request: ProposalRequest, **selection: Any) -> str:
+    request = replace(request, selection=Selection(**selection))
+    return PromptWriter().write(request)[0].content
 
 
 def _selections(samples: Any) -> list[dict[str, Any]]:
@@ -230,3 +237,76 @@ def test_limits_of_a_compute_unit_are_told_where_they_are_known(request_: Propos
     admission = replace(request_.admission, device=device)
     text = _user(replace(request_, admission=admission))
     assert "65536 registers, 228.0 KiB local memory, 2048 work-items, 32 work-groups" in text
+
+
+@pytest.mark.parametrize("island", [island.name for island in ISLANDS.islands])
+def test_each_island_has_its_emphasis(request_: ProposalRequest, samples: Any, island: str) -> None:
+    """The role's one sentence stands in the system prompt, and no other role's does."""
+    for selection in _selections(samples)[:5]:
+        system = _system(request_, **selection, island=island)
+        assert [name for name, text in EMPHASIS.items() if text in system] == [island]
+
+
+def test_an_unknown_island_has_no_emphasis(request_: ProposalRequest) -> None:
+    assert _system(request_, operator=Operator.SEED, island="") == _system(
+        request_, operator=Operator.SEED, island="elsewhere"
+    )
+
+
+def test_a_failed_parent_gets_no_emphasis(request_: ProposalRequest, samples: Any) -> None:
+    """Its speed does not matter now, whichever island asks."""
+    system = _system(
+        request_, operator=Operator.REPAIR, parent=samples.failed_elite("f"), island="memory"
+    )
+    assert not any(text in system for text in EMPHASIS.values())
+
+
+@pytest.mark.parametrize("operator", [Operator.MUTATE, Operator.COMBINE, Operator.TEMPLATISE])
+def test_what_failed_is_repaired_whatever_is_asked(
+    request_: ProposalRequest, samples: Any, operator: Operator
+) -> None:
+    text = _user(
+        request_,
+        operator=operator,
+        parent=samples.failed_elite("f"),
+        inspirations=(samples.passed_elite("a"),),
+        target=Measures(memory=3, algorithm=3, synchronization=3),
+        hint="stage the tile",
+        island="memory",
+    )
+    move = text.split("# Your move")[1]
+    assert move.startswith(": repair")
+    assert "stage the tile" not in move
+    assert "Aim at" not in move
+    assert "TUNE" not in move
+
+
+def test_making_tunable_asks_for_a_space_with_conditions(
+    request_: ProposalRequest, samples: Any
+) -> None:
+    """The algorithm is kept, so there is neither direction nor inspiration."""
+    text = _user(
+        request_,
+        operator=Operator.TEMPLATISE,
+        parent=samples.passed_elite("plain"),
+        inspirations=(samples.passed_elite("other"),),
+        target=Measures(memory=3, algorithm=3, synchronization=3),
+        hint="stage the tile",
+    )
+    move = text.split("# Your move")[1]
+    assert "// plain" in move
+    assert "TUNE parameter" in move
+    assert "WHERE" in move
+    assert "present value first" in move
+    assert "stage the tile" not in move
+    assert "// other" not in move
+
+
+def test_what_is_tunable_is_changed_instead(request_: ProposalRequest, samples: Any) -> None:
+    """Asked to make it tunable once more, a parent with TUNE is mutated, and recorded so."""
+    parent = samples.passed_elite("a")
+    source = replace(parent.candidate.source, plan=f'TUNE = {{"SG": [16, 32]}}\n{samples.PLAN}')
+    tunable = replace(parent, candidate=replace(parent.candidate, source=source))
+    for elite, operator in ((parent, Operator.TEMPLATISE), (tunable, Operator.MUTATE)):
+        selection = Selection(operator=Operator.TEMPLATISE, parent=elite)
+        assert effective_operator(replace(request_, selection=selection)) is operator

@@ -124,3 +124,18 @@ async def test_a_bug_of_recipes_is_ours(
     assert caught.value.code is StatusCode.INTERNAL
     assert len(calls) == 1
     await generator.close()
+
+
+async def test_recipes_answer_templatise_with_a_mutation(
+    generator: Generator, softmax: ProposalRequest, samples: Any
+) -> None:
+    """What they write has parameters already, so another kernel is what is asked for."""
+    seed = (await generator.propose(softmax)).candidate
+    assert seed is not None
+    parent = replace(samples.passed_elite("a"), candidate=seed)
+    selection = Selection(operator=Operator.TEMPLATISE, parent=parent, sequence=1)
+    child = (await generator.propose(replace(softmax, selection=selection))).candidate
+    assert child is not None
+    assert (child.operator, child.parents) == (Operator.MUTATE, (seed.digest,))
+    assert child.digest != seed.digest
+    await generator.close()
