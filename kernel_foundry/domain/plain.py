@@ -24,12 +24,18 @@ class PlainError(ValueError):
 
 def to_plain(value: Any) -> Any:
     """Return `value` as JSON-ready data; non-finite floats become the strings JSON lacks."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    kind: Any = type(value)
+    if kind is tuple or kind is list:
+        # Most of what is stored are samples: no call for each of them.
+        return [
+            item if type(item) is float and math.isfinite(item) else to_plain(item)
+            for item in value
+        ]
+    names = _field_names(kind)
+    if names:
+        return {name: to_plain(getattr(value, name)) for name in names}
     if isinstance(value, Enum):
         return value.value
-    if isinstance(value, tuple | list):
-        return [to_plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
     return value
@@ -60,17 +66,35 @@ def from_json(kind: type[T], text: str | bytes) -> T:
 
 
 @cache
+def _field_names(kind: Any) -> tuple[str, ...]:
+    """Return the names of a dataclass's fields; nothing for another type."""
+    if not dataclasses.is_dataclass(kind):
+        return ()
+    return tuple(field.name for field in dataclasses.fields(kind))
+
+
+@cache
+def _origin(kind: Any) -> Any:
+    return typing.get_origin(kind)
+
+
+@cache
+def _arguments(kind: Any) -> tuple[Any, ...]:
+    return typing.get_args(kind)
+
+
+@cache
 def _field_types(kind: type) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
 
 def _read(kind: Any, data: Any, path: str) -> Any:
-    origin = typing.get_origin(kind)
+    origin = _origin(kind)
     if origin in (types.UnionType, typing.Union):
         return _read_optional(kind, data, path)
     if origin is tuple:
-        return _read_tuple(typing.get_args(kind), data, path)
-    if dataclasses.is_dataclass(kind):
+        return _read_tuple(_arguments(kind), data, path)
+    if _field_names(kind):
         return _read_dataclass(typing.cast("type", kind), data, path)
     if isinstance(kind, type) and issubclass(kind, Enum):
         try:
@@ -83,7 +107,7 @@ def _read(kind: Any, data: Any, path: str) -> Any:
 def _read_optional(kind: Any, data: Any, path: str) -> Any:
     if data is None:
         return None
-    (inner,) = [a for a in typing.get_args(kind) if a is not type(None)]
+    (inner,) = [a for a in _arguments(kind) if a is not type(None)]
     return _read(inner, data, path)
 
 
@@ -91,7 +115,10 @@ def _read_tuple(arguments: tuple[Any, ...], data: Any, path: str) -> tuple[Any, 
     if not isinstance(data, list | tuple):
         raise PlainError(f"{path}: expected a list, got {type(data).__name__}")
     if len(arguments) == 2 and arguments[1] is Ellipsis:
-        arguments = (arguments[0],) * len(data)
+        kind = arguments[0]
+        return tuple(
+            d if type(d) is kind else _read(kind, d, f"{path}[{i}]") for i, d in enumerate(data)
+        )
     if len(arguments) != len(data):
         raise PlainError(f"{path}: expected {len(arguments)} items, got {len(data)}")
     return tuple(
@@ -107,7 +134,12 @@ def _read_dataclass(kind: type, data: Any, path: str) -> Any:
     if unknown:
         raise PlainError(f"{path}: unknown field {sorted(unknown)[0]!r}")
     try:
-        return kind(**{k: _read(hints[k], v, f"{path}.{k}") for k, v in data.items()})
+        return kind(
+            **{
+                k: v if type(v) is hints[k] else _read(hints[k], v, f"{path}.{k}")
+                for k, v in data.items()
+            }
+        )
     except (TypeError, ValueError) as error:
         if isinstance(error, PlainError):
             raise
