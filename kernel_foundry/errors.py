@@ -82,6 +82,13 @@ class BackendUnavailableError(KernelFoundryError):
     reason = "BACKEND_UNAVAILABLE"
 
 
+class PackageMissingError(KernelFoundryError):
+    """An optional package is not installed; the message names the extra that brings it."""
+
+    code = StatusCode.FAILED_PRECONDITION
+    reason = "PACKAGE_MISSING"
+
+
 class IsolationUnavailableError(KernelFoundryError):
     """No sandbox on this host and no explicit flag to go without."""
 

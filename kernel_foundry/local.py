@@ -9,13 +9,14 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kernel_foundry.errors import ServiceUnavailableError
 from kernel_foundry.paths import exchanges_dir, store_url
 from kernel_foundry.ports import Archive, Evaluator, Generator
+from kernel_foundry.search_comparison import SearchComparison
 
 LOCAL = "local"
 """Target of a service that runs in this process."""
@@ -134,6 +135,33 @@ class Directory:
         if service == "evaluator" and self._targets.allow_unsandboxed:
             return ["--allow-unsandboxed"]
         return []
+
+
+def compare_searches(
+    landscapes: Sequence[Path],
+    *,
+    strategies: Sequence[str],
+    seed_count: int,
+    first_seed: int,
+    evaluations: int | None,
+    processes: int,
+    on_progress: Callable[[int, int], None],
+) -> SearchComparison:
+    """Compare the archive's strategies on recorded landscapes, in this process and its children.
+
+    See `archive_svc.replay.comparison.compare_strategies`.
+    """
+    from archive_svc.replay.comparison import compare_strategies
+
+    return compare_strategies(
+        landscapes,
+        strategies=strategies,
+        seed_count=seed_count,
+        first_seed=first_seed,
+        evaluations=evaluations,
+        processes=processes,
+        on_progress=on_progress,
+    )
 
 
 def _local_generator() -> Generator:

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from kernel_foundry.domain.search_comparison import Estimate
+from kernel_foundry.search_comparison import Estimate
 
 RESAMPLES: Final = 2000
 """Enough for the 2.5 % quantile to repeat within a few per cent of the interval's width."""
@@ -65,6 +65,4 @@ def share(hits: int, count: int) -> Estimate:
     centre = (hits + _Z95**2 / 2) / (count + _Z95**2)
     variance = hits * (count - hits) / count + _Z95**2 / 4
     reach = _Z95 * math.sqrt(variance) / (count + _Z95**2)
-    return Estimate(
-        value=hits / count, low=max(centre - reach, 0.0), high=min(centre + reach, 1.0)
-    )
+    return Estimate(value=hits / count, low=max(centre - reach, 0.0), high=min(centre + reach, 1.0))

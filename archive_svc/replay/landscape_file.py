@@ -1,6 +1,6 @@
 """Reads and writes landscape files: JSON Lines, plain or gzipped (docs/landscapes.md).
 
-A file may come from anyone's tuner, so every line is checked and a refusal says which line is
+A file may come from anyone's tuner, so every line is checked, and a refusal says which line is
 wrong, what was expected and what to do.
 """
 
@@ -10,7 +10,8 @@ import json
 import math
 import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -33,10 +34,7 @@ _Key = tuple[bool, ParameterValue]
 
 
 def write_landscape(path: Path, landscape: Landscape) -> None:
-    """Write `landscape` to `path`, gzipped when its name ends in .gz.
-
-    The file appears whole or not at all.
-    """
+    """Write `landscape` to `path`, gzipped when its name ends in .gz; whole or not at all."""
     names = [p.name for p in landscape.parameters]
     header = {
         "landscape": VERSION,
@@ -44,22 +42,23 @@ def write_landscape(path: Path, landscape: Landscape) -> None:
         **{key: getattr(landscape, key) for key in _TEXTS},
         "baseline_ns": landscape.baseline_ns,
         "sol_ns": landscape.sol_ns,
-        "parameters": [{"name": p.name, "values": list(p.values)} for p in landscape.parameters],
+        "parameters": [to_plain(p) for p in landscape.parameters],
     }
-    lines = [json.dumps(header, allow_nan=False)]
-    for variant in landscape.variants:
-        row = {
+    rows = [
+        {
             "parameters": dict(zip(names, variant.values, strict=True)),
             "measures": to_plain(variant.measures),
             "outcome": variant.outcome.name,
             "times_ns": list(variant.times_ns),
         }
-        lines.append(json.dumps(row, allow_nan=False))
-    data = ("\n".join(lines) + "\n").encode()
+        for variant in landscape.variants
+    ]
+    text = "".join(json.dumps(line, allow_nan=False) + "\n" for line in (header, *rows))
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     # Without a time stamp equal landscapes are equal files.
-    partial.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+    data = gzip.compress(text.encode(), mtime=0) if path.suffix == ".gz" else text.encode()
+    partial.write_bytes(data)
     partial.replace(path)
 
 
@@ -67,54 +66,76 @@ def read_landscape(path: Path) -> Landscape:
     """Return the landscape in `path`.
 
     Raises:
-        InvalidArgumentError: the file cannot be read or is not a landscape; the message names
-            the line and what to do.
+        InvalidArgumentError: the file cannot be read or is no landscape; the message names the
+            line and what to do.
     """
     lines = _lines(path)
-    number, first = next(lines, (1, ""))
-    if not first:
-        _refuse(path, 1, "the file is empty; its first line must be the header object")
-    header = _object(path, number, first)
-    _check_version(path, number, header)
-    parameters = _parameters(path, number, header)
-    codes = [{_key(v): v for v in p.values} for p in parameters]
+    header = next(lines, None)
+    if header is None:
+        raise InvalidArgumentError(
+            f"{path}: the file is empty; its first line must be the header, see docs/landscapes.md",
+            field=str(path),
+        )
+    _check_version(header)
+    parameters = _parameters(header)
     variants: list[Variant] = []
-    seen: dict[tuple[ParameterValue, ...], int] = {}
-    for number, line in lines:
-        variant = _variant(path, number, _object(path, number, line), parameters, codes)
-        if variant.values in seen:
-            there = seen[variant.values]
-            _refuse(path, number, f"the same parameters as in line {there}; leave one of them out")
-        seen[variant.values] = number
+    line_of: dict[tuple[ParameterValue, ...], int] = {}
+    for line in lines:
+        variant = _variant(line, parameters)
+        there = line_of.setdefault(variant.values, line.number)
+        if there != line.number:
+            line.refuse(f"the same parameters as in line {there}; leave one of them out")
         variants.append(variant)
     if not any(v.passed for v in variants):
-        _refuse(
-            path,
-            number,
-            f"none of the {len(variants)} variants has the outcome PASSED, so there is nothing "
-            "to search for; record at least one correct variant",
+        raise InvalidArgumentError(
+            f"{path}: none of its {len(variants)} variants has the outcome PASSED, so there is "
+            "nothing to search for; record at least one correct variant",
+            field=str(path),
         )
     return Landscape(
-        name=_text(path, 1, header, "name"),
+        name=_name(header),
         parameters=parameters,
         variants=tuple(variants),
-        **{key: _text(path, 1, header, key, default="") for key in _TEXTS},
-        baseline_ns=_time(path, 1, header, "baseline_ns"),
-        sol_ns=_time(path, 1, header, "sol_ns"),
+        **{key: _text(header, key) for key in _TEXTS},
+        baseline_ns=_time(header, "baseline_ns"),
+        sol_ns=_time(header, "sol_ns"),
     )
 
 
-def _refuse(path: Path, line: int, problem: str) -> NoReturn:
-    raise InvalidArgumentError(f"{path}, line {line}: {problem}", field=f"{path}:{line}")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    """A JSON object of the file and where it stands."""
+
+    path: Path
+    number: int
+    """From 1."""
+    data: Mapping[str, Any]
+
+    def refuse(self, problem: str) -> NoReturn:
+        """Raise `InvalidArgumentError` that names the line."""
+        _refuse(self.path, self.number, problem)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines that are not blank, with their numbers from 1."""
+def _refuse(path: Path, number: int, problem: str) -> NoReturn:
+    raise InvalidArgumentError(f"{path}, line {number}: {problem}", field=f"{path}:{number}")
+
+
+def _lines(path: Path) -> Iterator[_Line]:
+    """Yield the lines that are not blank."""
+    for number, raw in enumerate(io.BytesIO(_content(path)), start=1):
+        try:
+            text = raw.decode("utf-8").strip()
+        except UnicodeDecodeError:
+            _refuse(path, number, "not UTF-8 text; a landscape is JSON Lines, plain or gzipped")
+        if text:
+            yield _Line(path=path, number=number, data=_object(path, number, text))
+
+
+def _content(path: Path) -> bytes:
     try:
         data = path.read_bytes()
         # By content and not by name: downloads lose their endings.
-        if data.startswith(_GZIP_MAGIC):
-            data = gzip.decompress(data)
+        return gzip.decompress(data) if data.startswith(_GZIP_MAGIC) else data
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InvalidArgumentError(
             f"{path}: damaged gzip data ({error}); fetch or write the file again", field=str(path)
@@ -125,170 +146,157 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             "docs/landscapes.md",
             field=str(path),
         ) from error
-    for number, raw in enumerate(io.BytesIO(data), start=1):
-        try:
-            text = raw.decode("utf-8").strip()
-        except UnicodeDecodeError:
-            _refuse(path, number, "not UTF-8 text; a landscape is JSON Lines, plain or gzipped")
-        if text:
-            yield number, text
 
 
-def _object(path: Path, line: int, text: str) -> Mapping[str, Any]:
+def _object(path: Path, number: int, text: str) -> Mapping[str, Any]:
     def refuse_constant(name: str) -> NoReturn:
-        _refuse(path, line, f"{name} is no number here; leave such samples out")
+        _refuse(path, number, f"{name} is no number here; leave such samples out")
 
     try:
         found = json.loads(text, parse_constant=refuse_constant)
-    except ValueError as error:
-        _refuse(path, line, f"not JSON ({error}); write one JSON object a line")
+    except (ValueError, RecursionError) as error:
+        _refuse(path, number, f"not JSON ({error}); write one JSON object a line")
     if not isinstance(found, dict):
-        _refuse(path, line, f"expected a JSON object, found {_kind(found)}")
+        _refuse(path, number, f"expected a JSON object, found {text[:40]!r}")
     return found
 
 
-def _check_version(path: Path, line: int, header: Mapping[str, Any]) -> None:
-    version = header.get("landscape")
+def _check_version(header: _Line) -> None:
+    version = header.data.get("landscape")
     if version is None:
-        _refuse(
-            path, line, f'the first line must be the header, with "landscape": {VERSION}; see '
+        header.refuse(
+            f'the first line must be the header, with "landscape": {VERSION}; see '
             "docs/landscapes.md"
         )
-    if isinstance(version, int) and not isinstance(version, bool) and version > VERSION:
-        _refuse(
-            path, line, f"format {version} is newer than {VERSION}, which this version reads; "
-            "update Kernel Foundry"
+    if not isinstance(version, int) or isinstance(version, bool) or version < VERSION:
+        header.refuse(f'"landscape" is {version!r}, expected {VERSION}')
+    if version > VERSION:
+        header.refuse(
+            f"format {version} is newer than {VERSION}, which this version reads; update Kernel "
+            "Foundry"
         )
-    if version != VERSION or isinstance(version, bool):
-        _refuse(path, line, f'"landscape" is {version!r}, expected {VERSION}')
 
 
-def _parameters(path: Path, line: int, header: Mapping[str, Any]) -> tuple[Parameter, ...]:
-    listed = header.get("parameters")
+def _parameters(header: _Line) -> tuple[Parameter, ...]:
+    listed = header.data.get("parameters")
     if not isinstance(listed, list) or not listed:
-        _refuse(
-            path, line, '"parameters" must be a list such as [{"name": "BLOCK", "values": '
-            "[64, 128]}]"
+        header.refuse(
+            '"parameters" must be a list such as [{"name": "BLOCK", "values": [64, 128]}]'
         )
-    parameters = []
-    for position, entry in enumerate(listed):
-        where = f"parameters[{position}]"
-        if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
-            _refuse(path, line, f'{where} must be an object with "name" and "values"')
-        values = entry.get("values")
-        if not isinstance(values, list) or not values:
-            _refuse(path, line, f'"values" of {entry["name"]} must list at least one value')
-        for value in values:
-            if not isinstance(value, ParameterValue):
-                _refuse(
-                    path, line, f"a value of {entry['name']} is {_kind(value)}; expected numbers, "
-                    "booleans or strings"
-                )
-        if len({_key(v) for v in values}) < len(values):
-            _refuse(path, line, f"{entry['name']} lists a value twice")
-        parameters.append(Parameter(name=entry["name"], values=tuple(values)))
+    parameters = tuple(_parameter(header, entry) for entry in listed)
     names = [p.name for p in parameters]
     if len(set(names)) < len(names):
-        _refuse(path, line, f"two parameters have the same name: {', '.join(names)}")
-    return tuple(parameters)
+        header.refuse(f"two parameters have the same name: {', '.join(names)}")
+    return parameters
 
 
-def _variant(
-    path: Path,
-    line: int,
-    row: Mapping[str, Any],
-    parameters: tuple[Parameter, ...],
-    codes: list[dict[_Key, ParameterValue]],
-) -> Variant:
-    given = row.get("parameters")
-    names = [p.name for p in parameters]
-    if not isinstance(given, dict) or set(given) != set(names):
-        _refuse(
-            path, line, f'"parameters" must give a value for each of {", ".join(names)} and for '
-            "nothing else"
-        )
-    values = []
-    for parameter, known in zip(parameters, codes, strict=True):
-        value = given[parameter.name]
-        if not isinstance(value, ParameterValue) or _key(value) not in known:
-            _refuse(
-                path, line, f"{parameter.name} is {value!r}, which the header does not list; add "
-                'it to the "values" there'
-            )
-        values.append(known[_key(value)])
-    outcome = _outcome(path, line, row)
-    times_ns = _samples(path, line, row)
+def _parameter(header: _Line, entry: Any) -> Parameter:
+    name = entry.get("name") if isinstance(entry, dict) else None
+    if not isinstance(name, str) or not name:
+        header.refuse(f'a parameter is {entry!r}, expected an object with "name" and "values"')
+    values = entry.get("values")
+    if not isinstance(values, list) or not values:
+        header.refuse(f'"values" of {name} must be a list of at least one value')
+    for value in values:
+        if not _is_value(value):
+            header.refuse(f"{name} lists {value!r}; expected a number, a boolean or a string")
+    if len({_key(v) for v in values}) < len(values):
+        header.refuse(f"{name} lists a value twice; list each value once")
+    return Parameter(name=name, values=tuple(values))
+
+
+def _variant(line: _Line, parameters: Sequence[Parameter]) -> Variant:
+    outcome = _outcome(line)
+    times_ns = _samples(line)
     if outcome is EvaluationOutcome.PASSED and not times_ns:
-        _refuse(path, line, 'a variant that PASSED needs at least one sample in "times_ns"')
+        line.refuse('a variant that PASSED needs at least one sample in "times_ns"')
     return Variant(
-        values=tuple(values),
-        measures=_measures(path, line, row),
+        values=_values(line, parameters),
+        measures=_measures(line),
         outcome=outcome,
         times_ns=times_ns,
     )
 
 
-def _outcome(path: Path, line: int, row: Mapping[str, Any]) -> EvaluationOutcome:
-    name = row.get("outcome")
+def _values(line: _Line, parameters: Sequence[Parameter]) -> tuple[ParameterValue, ...]:
+    given = line.data.get("parameters")
+    names = [p.name for p in parameters]
+    if not isinstance(given, dict) or set(given) != set(names):
+        line.refuse(
+            f'"parameters" must give a value for each of {", ".join(names)}, and nothing else'
+        )
+    values = []
+    for parameter in parameters:
+        value = given[parameter.name]
+        known = [v for v in parameter.values if _is_value(value) and _key(v) == _key(value)]
+        if not known:
+            line.refuse(
+                f"{parameter.name} is {value!r}, which the header does not list; add it to the "
+                'parameter\'s "values"'
+            )
+        values.append(known[0])
+    return tuple(values)
+
+
+def _outcome(line: _Line) -> EvaluationOutcome:
+    name = line.data.get("outcome")
     if not isinstance(name, str) or name not in EvaluationOutcome.__members__:
         expected = ", ".join(EvaluationOutcome.__members__)
-        _refuse(path, line, f'"outcome" is {name!r}, expected one of {expected}')
+        line.refuse(f'"outcome" is {name!r}, expected one of {expected}')
     return EvaluationOutcome[name]
 
 
-def _measures(path: Path, line: int, row: Mapping[str, Any]) -> Measures | None:
-    given = row.get("measures")
+def _measures(line: _Line) -> Measures | None:
+    given = line.data.get("measures")
     if given is None:
         return None
     if not isinstance(given, dict) or set(given) != set(DIMENSIONS):
-        _refuse(path, line, f'"measures" must be null or an object of {", ".join(DIMENSIONS)}')
+        line.refuse(f'"measures" must be null or give {", ".join(DIMENSIONS)}')
     for name, level in given.items():
-        is_level = isinstance(level, int) and not isinstance(level, bool) and 0 <= level < LEVELS
-        if not is_level:
-            _refuse(
-                path, line, f"measure {name} is {level!r}, expected a whole number from 0 to "
-                f"{LEVELS - 1}"
-            )
+        if not isinstance(level, int) or isinstance(level, bool) or not 0 <= level < LEVELS:
+            line.refuse(f"measure {name} is {level!r}, expected 0 to {LEVELS - 1}")
     return Measures(**given)
 
 
-def _samples(path: Path, line: int, row: Mapping[str, Any]) -> tuple[float, ...]:
-    given = row.get("times_ns", [])
+def _samples(line: _Line) -> tuple[float, ...]:
+    given = line.data.get("times_ns", [])
     if not isinstance(given, list) or not all(_is_time(t) for t in given):
-        _refuse(path, line, '"times_ns" must be a list of times in nanoseconds, each above 0')
+        line.refuse('"times_ns" must be a list of nanoseconds, each finite and above 0')
     return tuple(float(t) for t in given)
 
 
-def _time(path: Path, line: int, header: Mapping[str, Any], key: str) -> float | None:
-    given = header.get(key)
+def _time(header: _Line, key: str) -> float | None:
+    given = header.data.get(key)
     if given is None:
         return None
     if not _is_time(given):
-        _refuse(path, line, f'"{key}" is {given!r}, expected nanoseconds above 0, or null')
+        header.refuse(f'"{key}" is {given!r}, expected nanoseconds above 0, or null')
     return float(given)
 
 
-def _text(
-    path: Path, line: int, header: Mapping[str, Any], key: str, default: str | None = None
-) -> str:
-    given = header.get(key)
-    if given is None and default is not None:
-        return default
-    if not isinstance(given, str) or (default is None and not given.strip()):
-        _refuse(path, line, f'"{key}" is {given!r}, expected a text')
-    return given
+def _name(header: _Line) -> str:
+    if not _text(header, "name").strip():
+        header.refuse('"name" is missing; give the landscape a name')
+    return _text(header, "name")
+
+
+def _text(header: _Line, key: str) -> str:
+    given = header.data.get(key)
+    if given is not None and not isinstance(given, str):
+        header.refuse(f'"{key}" is {given!r}, expected a text')
+    return given or ""
 
 
 def _is_time(value: object) -> bool:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and math.isfinite(value) and value > 0
+    # An integer of thousands of digits has no float.
+    return is_number and 0 < value <= 1e18 and math.isfinite(value)  # type: ignore[operator, arg-type]
+
+
+def _is_value(value: object) -> bool:
+    is_scalar = isinstance(value, ParameterValue)
+    return is_scalar and not (isinstance(value, float) and not math.isfinite(value))
 
 
 def _key(value: ParameterValue) -> _Key:
     return isinstance(value, bool), value
-
-
-def _kind(value: object) -> str:
-    return {list: "a list", dict: "an object", str: "a string", type(None): "null"}.get(
-        type(value), type(value).__name__
-    )

@@ -76,7 +76,8 @@ class World:
 
     def differing(self, variant: int) -> np.ndarray:
         """Return `(variant,)` int64: in how many parameters each differs from `variant`."""
-        return (self.codes != self.codes[variant]).sum(axis=1)
+        counts: np.ndarray = (self.codes != self.codes[variant]).sum(axis=1)
+        return counts
 
     def pull(self, variants: np.ndarray, parent: int, target: Cell | None) -> np.ndarray:
         """Return `(variant,)` float64 weights, larger for variants near `target`.
@@ -127,9 +128,7 @@ class ReplayedEvaluator:
         cell = world.cells[position]
         if not variant.passed:
             worth = failure_fitness(variant.outcome)
-            return Judged(
-                variant=variant, fitness=worth, optimistic=worth, speedup=None, cell=cell
-            )
+            return Judged(variant=variant, fitness=worth, optimistic=worth, speedup=None, cell=cell)
         rng = random.Random(f"evaluation {self._seed} {position}")
         samples = tuple(rng.choices(variant.times_ns, k=len(variant.times_ns)))
         median_ns, (lower_ns, upper_ns) = median_interval(samples)
@@ -196,7 +195,10 @@ def _codes(landscape: Landscape) -> np.ndarray:
         for p in landscape.parameters
     ]
     rows = [
-        [position((isinstance(v, bool), v)) for position, v in zip(positions, variant.values, strict=True)]
+        [
+            position((isinstance(v, bool), v))
+            for position, v in zip(positions, variant.values, strict=True)
+        ]
         for variant in landscape.variants
     ]
     return np.array(rows, dtype=np.int16)

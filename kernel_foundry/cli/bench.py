@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from kernel_foundry.cli.bench_search import search
 from kernel_foundry.cli.options import (
     device_of,
     device_option,
@@ -25,6 +26,9 @@ from kernel_foundry.task_file import read_task
 @click.group()
 def command() -> None:
     """Measure the system itself."""
+
+
+command.add_command(search)
 
 
 @command.command()

@@ -10,6 +10,7 @@ from kernel_foundry.errors import (
     IsolationUnavailableError,
     KernelFoundryError,
     LlmConfigurationError,
+    PackageMissingError,
     StatusCode,
 )
 
@@ -34,7 +35,12 @@ _BAD_INPUT = (
     StatusCode.NOT_FOUND,
     StatusCode.ALREADY_EXISTS,
 )
-_MISSING_PART = (BackendUnavailableError, IsolationUnavailableError, LlmConfigurationError)
+_MISSING_PART = (
+    BackendUnavailableError,
+    IsolationUnavailableError,
+    LlmConfigurationError,
+    PackageMissingError,
+)
 
 
 class _LazyGroup(click.Group):

@@ -3,14 +3,12 @@
 import time
 from pathlib import Path
 
-import jinja2
-
 from kernel_foundry.client import Foundry
 from kernel_foundry.domain.archive import ToldEvaluation
 from kernel_foundry.domain.measures import LEVELS
 from kernel_foundry.paths import reports_dir
 from kernel_foundry.report.chart import speedup_chart
-from kernel_foundry.view import duration, speedup_text, timing_text
+from kernel_foundry.report.environment import report_environment
 
 
 def write_report(foundry: Foundry, run: str, path: Path | None = None) -> Path:
@@ -21,28 +19,20 @@ def write_report(foundry: Foundry, run: str, path: Path | None = None) -> Path:
     told = _all_told(foundry, run)
     target = path or reports_dir() / f"{run}.html"
     target.parent.mkdir(parents=True, exist_ok=True)
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("kernel_foundry.report", "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "duration": duration,
-        "speedup": speedup_text,
-        "timing": timing_text,
-    }
-    html = environment.get_template("report.html.j2").render(
-        run=found,
-        stats=stats,
-        elites=elites,
-        cells={e.measures.cell: e for e in elites},
-        levels=range(LEVELS),
-        winner=elites[0] if elites else None,
-        told=told,
-        chart=speedup_chart(told),
-        created=time.strftime("%Y-%m-%d %H:%M", time.localtime(found.created_unix_s)),
+    html = (
+        report_environment()
+        .get_template("report.html.j2")
+        .render(
+            run=found,
+            stats=stats,
+            elites=elites,
+            cells={e.measures.cell: e for e in elites},
+            levels=range(LEVELS),
+            winner=elites[0] if elites else None,
+            told=told,
+            chart=speedup_chart(told),
+            created=time.strftime("%Y-%m-%d %H:%M", time.localtime(found.created_unix_s)),
+        )
     )
     target.write_text(html, encoding="utf-8")
     return target

@@ -1,0 +1,225 @@
+"""`kfoundry bench search`: compare search strategies on recorded landscapes."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Column, Table
+
+from kernel_foundry.cli.options import json_option
+from kernel_foundry.domain.plain import to_plain
+from kernel_foundry.local import compare_searches
+from kernel_foundry.report.comparison import write_comparison_report
+from kernel_foundry.report.comparison_plot import check_plots, write_comparison_plot
+from kernel_foundry.report.comparison_text import (
+    difference_text,
+    estimate_text,
+    ratio_text,
+    verdict_text,
+)
+from kernel_foundry.search_comparison import (
+    LandscapeResult,
+    OverallDifference,
+    SearchComparison,
+)
+
+_LOG_COLUMNS = 120
+
+_FILE = click.Path(path_type=Path, dir_okay=False, writable=True)
+
+
+@click.command()
+@click.option(
+    "--landscape",
+    "landscapes",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Landscape file; may be given several times, or as arguments.",
+)
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE]...")
+@click.option(
+    "--strategies",
+    default="",
+    metavar="A,B,…",
+    help="Strategies, ablations such as gradient-no-f among them.  [default: gradient, fitness, "
+    "curiosity, uniform, best_of_n]",
+)
+@click.option(
+    "--seeds",
+    "seed_count",
+    type=click.IntRange(min=2),
+    default=100,
+    show_default=True,
+    help="Searches of each strategy on each landscape.",
+)
+@click.option(
+    "--evaluations",
+    type=click.IntRange(min=1),
+    help="Budget of a search.  [default: half of a landscape's variants, at most 200]",
+)
+@click.option(
+    "--first-seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seeds are counted from here; other seeds give an independent repetition.",
+)
+@click.option(
+    "--processes",
+    type=click.IntRange(min=1),
+    help="Searches at once.  [default: one for each processor]",
+)
+@click.option("--report", type=_FILE, help="HTML report to write.")
+@click.option("--plot", type=_FILE, help="PNG of the curves to write; needs matplotlib.")
+@json_option
+def search(
+    landscapes: tuple[Path, ...],
+    files: tuple[Path, ...],
+    strategies: str,
+    seed_count: int,
+    evaluations: int | None,
+    first_seed: int,
+    processes: int | None,
+    report: Path | None,
+    plot: Path | None,
+    as_json: bool,
+) -> int:
+    """Compare search strategies on recorded landscapes (--landscape FILE…).
+
+    A landscape holds all variants of a kernel family with their measured times; docs/landscapes.md
+    has the format. Each search proposes variants with the archive's strategy and is answered from
+    the table, so that hundreds of searches take minutes and no device.
+    """
+    chosen = (*landscapes, *files)
+    if not chosen:
+        raise click.UsageError("give at least one landscape: --landscape FILE")
+    if plot is not None:
+        check_plots()
+    with _Progress(is_quiet=as_json) as progress:
+        comparison = compare_searches(
+            chosen,
+            strategies=[s.strip() for s in strategies.split(",") if s.strip()],
+            seed_count=seed_count,
+            first_seed=first_seed,
+            evaluations=evaluations,
+            processes=processes or len(os.sched_getaffinity(0)),
+            on_progress=progress.show,
+        )
+    if report is not None:
+        write_comparison_report(comparison, report)
+    if plot is not None:
+        write_comparison_plot(comparison, plot)
+    if as_json:
+        json.dump(to_plain(comparison), sys.stdout)
+        sys.stdout.write("\n")
+    else:
+        _show(comparison)
+    for written in (report, plot):
+        if written is not None:
+            click.echo(f"written: {written}", err=True)
+    return 0
+
+
+class _Progress:
+    """A bar on a terminal; nothing elsewhere, and nothing beside JSON."""
+
+    def __init__(self, *, is_quiet: bool) -> None:
+        console = Console(stderr=True)
+        self._bar = Progress(
+            TextColumn("searches"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=is_quiet or not console.is_terminal,
+        )
+        self._task = self._bar.add_task("searches", total=None)
+
+    def __enter__(self) -> "_Progress":
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._bar.stop()
+
+    def show(self, done: int, total: int) -> None:
+        """Show that `done` of `total` searches are there."""
+        self._bar.update(self._task, completed=done, total=total)
+
+
+def _show(comparison: SearchComparison) -> None:
+    # Rich takes what is no terminal for 80 columns; a log may be as wide as the table.
+    console = Console() if sys.stdout.isatty() else Console(width=_LOG_COLUMNS)
+    percent = f"{comparison.target:.0%}"
+    for landscape in comparison.landscapes:
+        console.print(_landscape_table(landscape, percent))
+    if comparison.overall:
+        console.print(_overall_table(comparison.overall, len(comparison.landscapes)))
+    console.print(
+        f"{comparison.seed_count} seeds. Evaluations: mean until a variant with {percent} of the "
+        "best speed was judged [95 % interval]; a search that did not get there counts as its "
+        "budget + 1. Differences are paired by seed; * where the interval excludes zero. Final: "
+        "best speed at the end. Cells: share of the grid.",
+        markup=False,
+    )
+
+
+def _landscape_table(landscape: LandscapeResult, percent: str) -> Table:
+    differences = {d.other: d for d in landscape.differences}
+    subject = landscape.differences[0].strategy if differences else ""
+    table = Table(
+        Column("strategy", no_wrap=True),
+        Column("evaluations", justify="right"),
+        Column("median", justify="right"),
+        Column("reached", justify="right"),
+        Column(f"{subject} − it" if subject else "", justify="right"),
+        Column("final", justify="right"),
+        Column("cells", justify="right"),
+        Column("QD", justify="right"),
+        box=SIMPLE_HEAD,
+        title=f"{landscape.name}: {landscape.variant_count} variants, "
+        f"{landscape.target_count} of them at {percent} of the best; "
+        f"budget {landscape.evaluations}",
+        title_justify="left",
+    )
+    for result in landscape.strategies:
+        difference = differences.get(result.strategy)
+        table.add_row(
+            result.strategy,
+            estimate_text(result.evaluations_mean),
+            f"{result.evaluations_median.value:.0f}",
+            f"{result.reached_share.value:.0%}",
+            difference_text(difference) if difference else "",
+            f"{result.final_speed.value:.1%}",
+            f"{result.coverage.value:.0%}",
+            f"{result.qd_score.value:.2f}",
+        )
+    return table
+
+
+def _overall_table(overall: tuple[OverallDifference, ...], landscape_count: int) -> Table:
+    table = Table(
+        f"{overall[0].strategy} against",
+        "ratio of evaluations",
+        "fewer on",
+        "more on",
+        "verdict",
+        box=SIMPLE_HEAD,
+        title=f"Over {landscape_count} landscape{'s' if landscape_count > 1 else ''}",
+        title_justify="left",
+    )
+    for difference in overall:
+        table.add_row(
+            difference.other,
+            ratio_text(difference.evaluations_ratio),
+            str(difference.fewer_count),
+            str(difference.more_count),
+            verdict_text(difference),
+        )
+    return table

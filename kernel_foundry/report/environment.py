@@ -1,0 +1,22 @@
+"""Where the reports' templates come from, and the filters that all of them have."""
+
+import jinja2
+
+from kernel_foundry.view import duration, speedup_text, timing_text
+
+
+def report_environment() -> jinja2.Environment:
+    """Return an environment that escapes all values and refuses unknown ones."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("kernel_foundry.report", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "duration": duration,
+        "speedup": speedup_text,
+        "timing": timing_text,
+    }
+    return environment
