@@ -32,7 +32,7 @@ def to_plain(value: Any) -> Any:
             for item in value
         ]
     names = _field_names(kind)
-    if names:
+    if names is not None:
         return {name: to_plain(getattr(value, name)) for name in names}
     if isinstance(value, Enum):
         return value.value
@@ -66,10 +66,10 @@ def from_json(kind: type[T], text: str | bytes) -> T:
 
 
 @cache
-def _field_names(kind: Any) -> tuple[str, ...]:
-    """Return the names of a dataclass's fields; nothing for another type."""
+def _field_names(kind: Any) -> tuple[str, ...] | None:
+    """Return the names of a dataclass's fields, of which there may be none; None for others."""
     if not dataclasses.is_dataclass(kind):
-        return ()
+        return None
     return tuple(field.name for field in dataclasses.fields(kind))
 
 
