@@ -94,7 +94,7 @@ def _read(kind: Any, data: Any, path: str) -> Any:
         return _read_optional(kind, data, path)
     if origin is tuple:
         return _read_tuple(_arguments(kind), data, path)
-    if _field_names(kind):
+    if _field_names(kind) is not None:
         return _read_dataclass(typing.cast("type", kind), data, path)
     if isinstance(kind, type) and issubclass(kind, Enum):
         try:
