@@ -5,12 +5,13 @@ SQL, of selection or of transport.
 Source: MAP-Elites (Mouret and Clune 2015), with an interval rule for noisy objectives.
 """
 
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from archive_svc.told import Cell
 from kernel_foundry.domain.archive import AddStatus
 from kernel_foundry.domain.measures import LEVELS
-
-Cell = tuple[int, int, int]
 
 CELL_COUNT = LEVELS**3
 
@@ -54,6 +55,7 @@ class GridArchive:
     def __init__(self) -> None:
         self._elites: dict[Cell, Entry] = {}
         self._entries: dict[str, Entry] = {}
+        self._by_cell: defaultdict[Cell, dict[str, Entry]] = defaultdict(dict)
 
     def add(self, entry: Entry) -> tuple[AddStatus, float]:
         """Add a correct candidate, or replace its earlier measurement.
@@ -61,8 +63,9 @@ class GridArchive:
         Returns:
             What became of it, and the fitness its cell gained (0 when it was not added).
         """
-        previous = self._entries.get(entry.digest)
+        previous = self._forget(entry.digest)
         self._entries[entry.digest] = entry
+        self._by_cell[entry.cell][entry.digest] = entry
         if previous is not None and self._elites.get(previous.cell) is previous:
             self._refill(previous.cell)
             now = self._elites.get(entry.cell)
@@ -72,13 +75,20 @@ class GridArchive:
 
     def discard(self, digest: str) -> None:
         """Forget a candidate that failed when it was measured again."""
-        entry = self._entries.pop(digest, None)
+        entry = self._forget(digest)
         if entry is not None and self._elites.get(entry.cell) is entry:
             self._refill(entry.cell)
 
     def elites(self) -> list[Entry]:
         """Return the elites, best first; ties by the order in which they were told."""
         return sorted(self._elites.values(), key=lambda e: (-e.fitness, e.sequence))
+
+    def __contains__(self, digest: str) -> bool:
+        return digest in self._entries
+
+    def __iter__(self) -> Iterator[Entry]:
+        """Yield every correct candidate's newest numbers."""
+        return iter(self._entries.values())
 
     def get(self, cell: Cell) -> Entry | None:
         """Return the elite of `cell`, or None."""
@@ -102,6 +112,11 @@ class GridArchive:
     def _refill(self, cell: Cell) -> None:
         """Choose the elite of `cell` anew: its incumbent was measured again."""
         self._elites.pop(cell, None)
-        rivals = [e for e in self._entries.values() if e.cell == cell]
-        for rival in sorted(rivals, key=lambda e: e.sequence):
+        for rival in sorted(self._by_cell[cell].values(), key=lambda e: e.sequence):
             self._challenge(rival)
+
+    def _forget(self, digest: str) -> Entry | None:
+        entry = self._entries.pop(digest, None)
+        if entry is not None:
+            del self._by_cell[entry.cell][digest]
+        return entry

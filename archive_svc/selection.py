@@ -1,35 +1,45 @@
-"""Selection: which parents the next proposal gets, and where it should go.
+"""Selection: what the next proposal is made of and where it should go.
 
-Strategies are data in a registry and share one interface, so that they can be compared at equal
-budget. A plan names candidates by digest; the archive fills in the texts. Knows nothing of SQL.
+A strategy is a record of functions, so that strategies can be compared part by part at an equal
+budget. A plan names candidates by digest. Knows nothing of SQL and of texts.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
-from archive_svc.grid import Cell, Entry, GridArchive
+from archive_svc.gradient import POSITIONS, GradientField
+from archive_svc.grid import Entry, GridArchive
+from archive_svc.islands import Island
+from archive_svc.told import Cell
+from archive_svc.transitions import cell_index
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.measures import LEVELS
 
-SEED_PROPOSALS = 4
-"""Seeds before the first mutation, so that the search starts from more than one point."""
+INSPIRATIONS: Final = 2
+"""Elites of other cells that a proposal is shown beside its parent."""
 
-TEMPERATURE = 0.05
-"""Of the softmax over fitness; fitness differences that matter are a few hundredths."""
+EPSILON: Final = 0.1
+"""Share of uniform choice, so that no elite starves."""
 
-EPSILON = 0.1
-"""Share of uniform choice in fitness-proportional selection, so that no elite starves."""
+ALPHA: Final = 0.2
+"""Share of the choice that goes by what the gradient promises."""
 
-INSPIRATIONS = 2
+SHARPNESS: Final = 0.2
+"""Temperature of the softmax over fitness, as a share of the elites' range of fitness."""
 
-_OPERATOR_WEIGHTS: Mapping[Operator, float] = {
-    Operator.SEED: 0.1,
-    Operator.MUTATE: 0.6,
-    Operator.COMBINE: 0.2,
-    Operator.REPAIR: 0.1,
-}
+_LEAST_TEMPERATURE: Final = 1e-4
+"""Fitness differences below are noise."""
+
+AIM_TEMPERATURE: Final = 0.1
+"""Of the softmax over the directions from a parent's cell; G is of the order of one."""
+
+_MOVES: Final = np.array(
+    [(m, a, s) for m in (0, 1, -1) for a in (0, 1, -1) for s in (0, 1, -1)], dtype=float
+)
+"""Every step to a neighbouring cell; the first stays."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,87 +50,131 @@ class SelectionPlan:
     parent: str | None
     inspirations: tuple[str, ...]
     target: Cell | None
+    direction: tuple[float, float, float]
+    """The gradient at the parent's cell; zeros for strategies without one."""
+    island: str
+
+    @property
+    def assignment(self) -> tuple[object, ...]:
+        """What must not be in flight twice. A seed asks for something new each time."""
+        return (self.operator, self.parent, self.inspirations, self.target, self.island)
 
 
-ParentWeights = Callable[[Sequence[Entry]], np.ndarray]
-"""Elites to `(elite,)` float64 probabilities that sum to 1."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What a strategy sees of an island."""
+
+    island: Island
+    grid: GridArchive
+    elites: Sequence[Entry]
+    """Best first; not empty."""
+    visitors: Sequence[Entry]
+    """Elites of the other islands, best first."""
+    field: GradientField
+    curiosity: Mapping[str, float]
+    """Of each elite, see `archive_svc.curiosity`."""
+
+    def direction(self, cell: Cell) -> tuple[float, float, float]:
+        """Return the gradient at a cell."""
+        memory, algorithm, synchronization = self.field.total[cell_index(cell)].tolist()
+        return (memory, algorithm, synchronization)
 
 
-def fitness_weights(elites: Sequence[Entry]) -> np.ndarray:
-    """Return (1 - EPSILON) * softmax(fitness / TEMPERATURE) + EPSILON * uniform."""
-    scores = np.array([e.fitness for e in elites]) / TEMPERATURE
-    soft = np.exp(scores - scores.max())
-    weights: np.ndarray = (1 - EPSILON) * soft / soft.sum() + EPSILON / len(elites)
+Parents = Callable[[View], np.ndarray]
+"""A view to `(elite,)` float64 probabilities that sum to 1."""
+
+Aim = Callable[[View, Entry, np.random.Generator], Cell | None]
+"""A view and a parent to the cell to aim at, or None for no direction."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chances:
+    """How operators are chosen."""
+
+    weights: Mapping[Operator, float]
+    """Before anything is known."""
+    adapts: bool
+    """Whether operators that led to improvements get more."""
+
+
+def temperature(fitnesses: np.ndarray) -> float:
+    """Return the softmax's temperature for these fitnesses."""
+    return max(SHARPNESS * float(np.ptp(fitnesses)), _LEAST_TEMPERATURE)
+
+
+def fitness_parents(view: View) -> np.ndarray:
+    """Return (1 - EPSILON) * softmax(fitness / temperature) + EPSILON * uniform."""
+    soft = _softmax_of_fitness(view)
+    weights: np.ndarray = (1 - EPSILON) * soft + EPSILON / len(soft)
     return weights
 
 
-def uniform_weights(elites: Sequence[Entry]) -> np.ndarray:
+def gradient_parents(view: View) -> np.ndarray:
+    """Return (1 - ALPHA - EPSILON) * softmax + ALPHA * normalised potential + EPSILON * uniform."""
+    soft = _softmax_of_fitness(view)
+    rows = [cell_index(e.cell) for e in view.elites]
+    potential = np.abs(view.field.total[rows]).sum(axis=1)
+    # Promises count as far as the cell is worth going on from.
+    potential = potential * soft
+    total = potential.sum()
+    share = potential / total if total > 0 else soft
+    weights: np.ndarray = (1 - ALPHA - EPSILON) * soft + ALPHA * share + EPSILON / len(soft)
+    return weights
+
+
+def uniform_parents(view: View) -> np.ndarray:
     """Return equal probabilities."""
-    return np.full(len(elites), 1 / len(elites))
+    return np.full(len(view.elites), 1 / len(view.elites))
 
 
-STRATEGIES: Mapping[str, ParentWeights] = {
-    "fitness": fitness_weights,
-    "uniform": uniform_weights,
-}
+def curiosity_parents(view: View) -> np.ndarray:
+    """Return (1 - EPSILON) * curiosity + EPSILON * uniform (Source: Cully and Demiris 2018)."""
+    scores = np.array([view.curiosity[e.digest] for e in view.elites])
+    weights: np.ndarray = (1 - EPSILON) * scores / scores.sum() + EPSILON / len(scores)
+    return weights
 
 
-def plan_selection(
-    *,
-    strategy: str,
-    grid: GridArchive,
-    repairable: Sequence[str],
-    sequence: int,
-    rng: np.random.Generator,
-) -> SelectionPlan:
-    """Return the assignment number `sequence` of a run.
-
-    Args:
-        strategy: A key of `STRATEGIES`.
-        grid: The run's archive.
-        repairable: Digests of failed candidates that nobody has tried to repair, oldest first.
-        sequence: Selections made before this one.
-        rng: Every random choice comes from here.
-    """
-    elites = grid.elites()
-    operator = _choose_operator(len(elites), len(repairable), sequence, rng)
-    if operator is Operator.SEED:
-        return SelectionPlan(operator=operator, parent=None, inspirations=(), target=None)
-    if operator is Operator.REPAIR:
-        return SelectionPlan(operator=operator, parent=repairable[-1], inspirations=(), target=None)
-    weights = STRATEGIES[strategy](elites)
-    parent = elites[int(rng.choice(len(elites), p=weights))]
-    others = [e for e in elites if e is not parent]
-    count = min(INSPIRATIONS, len(others))
-    picked: list[int] = rng.choice(len(others), size=count, replace=False).tolist() if count else []
-    return SelectionPlan(
-        operator=operator,
-        parent=parent.digest,
-        inspirations=tuple(others[i].digest for i in picked),
-        target=_neighbour(parent.cell, rng),
-    )
+def no_aim(_view: View, _parent: Entry, _rng: np.random.Generator) -> None:
+    """Give no direction."""
+    return
 
 
-def _choose_operator(
-    elite_count: int, repairable_count: int, sequence: int, rng: np.random.Generator
-) -> Operator:
-    possible = {
-        Operator.SEED: True,
-        Operator.MUTATE: elite_count >= 1,
-        Operator.COMBINE: elite_count >= 2,
-        Operator.REPAIR: repairable_count > 0,
-    }
-    if sequence < SEED_PROPOSALS:
-        return Operator.SEED
-    open_to = [o for o, is_possible in possible.items() if is_possible]
-    weights = np.array([_OPERATOR_WEIGHTS[o] for o in open_to])
-    return open_to[int(rng.choice(len(open_to), p=weights / weights.sum()))]
+def gradient_aim(view: View, parent: Entry, rng: np.random.Generator) -> Cell:
+    """Return a cell near `parent`'s where the gradient points; likely its own where it is flat."""
+    direction = view.field.total[cell_index(parent.cell)] * view.island.emphasis
+    ends = POSITIONS[cell_index(parent.cell)] + _MOVES
+    inside = ((ends >= 0) & (ends < LEVELS)).all(axis=1)
+    scores = np.where(inside, _MOVES @ direction, -np.inf) / AIM_TEMPERATURE
+    chances = np.exp(scores - scores.max())
+    end = ends[int(rng.choice(len(_MOVES), p=chances / chances.sum()))]
+    return (int(end[0]), int(end[1]), int(end[2]))
 
 
-def _neighbour(cell: Cell, rng: np.random.Generator) -> Cell:
-    """Return a random cell one step away along one measure."""
-    steps = [(d, s) for d in range(len(cell)) for s in (-1, 1) if 0 <= cell[d] + s < LEVELS]
-    dimension, step = steps[int(rng.integers(len(steps)))]
-    moved = list(cell)
-    moved[dimension] += step
-    return (moved[0], moved[1], moved[2])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Material:
+    """What proposals may be made of besides elites."""
+
+    repairable: Sequence[str]
+    """Failed candidates of the island that nobody has tried to repair, oldest first."""
+    plain: Collection[str]
+    """Elites without parameters that nobody has tried to give some."""
+
+
+def _softmax_of_fitness(view: View) -> np.ndarray:
+    fitnesses = np.array([e.fitness for e in view.elites])
+    soft = np.exp((fitnesses - fitnesses.max()) / temperature(fitnesses))
+    shares: np.ndarray = soft / soft.sum()
+    return shares
+
+
+def inspirations(view: View, parent: Entry, rng: np.random.Generator) -> tuple[str, ...]:
+    """Return elites of other cells to learn from: better ones likelier, other islands' too."""
+    others = {e.digest: e for e in (*view.elites, *view.visitors) if e.cell != parent.cell}
+    found = list(others.values())
+    count = min(INSPIRATIONS, len(found))
+    if not count:
+        return ()
+    fitnesses = np.array([e.fitness for e in found])
+    weights = np.exp((fitnesses - fitnesses.max()) / temperature(fitnesses)) + 1e-3
+    picked = rng.choice(len(found), size=count, replace=False, p=weights / weights.sum())
+    return tuple(found[i].digest for i in picked.tolist())

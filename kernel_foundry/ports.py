@@ -128,7 +128,7 @@ class Archive(Protocol):
             AlreadyExistsError: the request_id was used for another candidate, or one with the
                 same digest has another source.
             InvalidArgumentError: no request_id, a fitness outside 0 to 1, a verdict on another
-                candidate, or a parent that was not told in this run.
+                candidate, a parent that was not told in this run, or a selection never made.
         """
         ...
 

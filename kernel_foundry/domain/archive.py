@@ -65,7 +65,7 @@ class Elite:
     fitness: float
     measures: Measures
     island: str = ""
-    """Role of the island whose cell it holds; empty for a failed parent of an unknown one."""
+    """Role of the island it was told to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ class ToldEvaluation:
     told_unix_s: float
     cost_usd: float
     island: str = ""
-    """Role of the island it belongs to."""
+    """Role of the island it was told to."""
     selection: int | None = None
     """`Selection.sequence` that it answers; None for what nobody asked for."""
 
@@ -135,7 +135,7 @@ class IslandStats:
     """Sum of its elites' fitness."""
     objective_max: float | None
     migrations: int
-    """Elites of other islands that it took in."""
+    """Times that it took in elites of another island."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,7 +44,7 @@ class _FakeRun:
     """What was told last of each candidate, by digest."""
     transitions: list[Transition] = field(default_factory=list)
     elites: dict[Measures, Elite] = field(default_factory=dict)
-    selections: "itertools.count[int]" = field(default_factory=itertools.count)
+    selected_count: int = 0
     change: asyncio.Event = field(default_factory=asyncio.Event)
     """Set, and replaced, when something is told or the state changes."""
 
@@ -82,7 +82,8 @@ class FakeArchive:
     async def select(self, run: str) -> Selection:
         """Seed an empty archive, else mutate the best elite."""
         state = self._run(run)
-        sequence = next(state.selections)
+        sequence = state.selected_count
+        state.selected_count += 1
         if not state.elites:
             return Selection(operator=Operator.SEED, sequence=sequence, island=_ISLAND)
         return Selection(
@@ -105,6 +106,8 @@ class FakeArchive:
         """Record a verdict. The same request_id tells once."""
         state = self._run(run)
         _check(state, candidate, evaluation, request_id)
+        if selection is not None and not 0 <= selection < state.selected_count:
+            raise InvalidArgumentError("that selection was never made", field="selection")
         cell = _cell(evaluation) if evaluation.passed else None
         if request_id in state.requests:
             if state.requests[request_id] != candidate.digest:
@@ -242,8 +245,7 @@ def _check(run: _FakeRun, candidate: Candidate, evaluation: Evaluation, request_
         raise InvalidArgumentError("tell needs a request_id", field="request_id")
     if not 0 <= evaluation.fitness <= 1:
         raise InvalidArgumentError("expected a fitness from 0 to 1", field="evaluation.fitness")
-    is_a_kernel = evaluation.outcome is not EvaluationOutcome.EXTRACTION_FAILED
-    if is_a_kernel and evaluation.candidate != candidate.digest:
+    if evaluation.passed and evaluation.candidate != candidate.digest:
         raise InvalidArgumentError(
             "the verdict is on another candidate", field="evaluation.candidate"
         )

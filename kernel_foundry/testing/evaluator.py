@@ -4,7 +4,6 @@ Runs nothing. A candidate passes when it has both fenced blocks; its time comes 
 """
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from kernel_foundry.domain.admission import Admission, WorkloadAdmission
@@ -40,10 +39,9 @@ from kernel_foundry.domain.sweep import (
 )
 from kernel_foundry.domain.task import Task, Tolerance, Workload
 from kernel_foundry.errors import BackendUnavailableError, TaskInvalidError
+from kernel_foundry.plan.candidate_text import ExtractionError, split
 from kernel_foundry.plan.configuration import configurations
 from kernel_foundry.plan.parse import parse
-
-_BLOCKS = re.compile(r"```(sycl|cuda)\n(.*?)```.*?```python\n(.*?)```", re.DOTALL)
 
 _DEVICE = DeviceSpec(
     id="fake:0",
@@ -102,11 +100,9 @@ class FakeEvaluator:
         """Judge by the text alone."""
         await self._before_evaluate()
         admission = await self.admit(request.task, request.device)
-        match = _BLOCKS.search(request.text)
-        if match is None:
+        source = _source(request.text)
+        if source is None:
             return _not_extracted(request)
-        language, device_code, plan = match.groups()
-        source = KernelSource(language=Language(language), device_code=device_code, plan=plan)
         number = int(source.digest[:8], 16)
         time_ns = _time_ns(request.text, request.configuration)
         return Evaluation(
@@ -129,13 +125,13 @@ class FakeEvaluator:
         """Yield the configurations that WHERE allows; times follow from the text and the values."""
         await self._before_evaluate()
         await self.admit(request.task, request.device)
-        match = _BLOCKS.search(request.text)
-        if match is None:
+        source = _source(request.text)
+        if source is None:
             yield _unread()
             return
         settings = [
             tuple(Setting(name=name, value=str(value)) for name, value in configuration.items())
-            for configuration in configurations(parse(match.group(3)))
+            for configuration in configurations(parse(source.plan))
         ]
         tried = _in_order(settings, request)
         for configuration in tried:
@@ -164,6 +160,16 @@ def _admitted(workload: Workload) -> WorkloadAdmission:
         minimal_bytes=1,
         sol_ns=_SOL_NS,
         baselines=() if workload.held_out else (_baseline(),),
+    )
+
+
+def _source(text: str) -> KernelSource | None:
+    try:
+        parts = split(text)
+    except ExtractionError:
+        return None
+    return KernelSource(
+        language=Language(parts.language), device_code=parts.device_code, plan=parts.plan_text
     )
 
 
@@ -227,8 +233,8 @@ def _swept(
 
 def _time_ns(text: str, configuration: tuple[Setting, ...]) -> float:
     """Return a time that the two blocks and the configuration decide."""
-    match = _BLOCKS.search(text)
-    blocks = [block.strip() for block in match.groups()] if match is not None else [text]
+    source = _source(text)
+    blocks = [source.device_code.strip(), source.plan.strip()] if source is not None else [text]
     values = [f"{s.name}={s.value}" for s in configuration]
     number = int(content_digest(*blocks, *values)[:8], 16)
     return _SOL_NS + number % 1_000_000

@@ -4,6 +4,7 @@ from kernel_foundry.domain.candidate import Candidate, KernelSource
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import Proposal, ProposalRequest, TokenUsage
 from kernel_foundry.errors import LlmConfigurationError, LlmQuotaError
+from kernel_foundry.plan.candidate_text import render
 
 MODEL = "fake"
 """The only model."""
@@ -21,8 +22,8 @@ class FakeGenerator:
         parent = request.selection.parent
         source = KernelSource(
             language=Language.SYCL,
-            device_code=f"// proposal {request.seed}.{request.selection.sequence}\n",
-            plan="def launch(out):\n    pass\n",
+            device_code=f"// proposal {request.seed}.{request.selection.sequence}",
+            plan="def launch(out):\n    pass",
         )
         candidate = Candidate(
             source=source,
@@ -34,7 +35,7 @@ class FakeGenerator:
         usage = TokenUsage(
             model=MODEL, input_tokens=1, output_tokens=1, cost_usd=0.0, latency_ms=0.0
         )
-        text = f"```sycl\n{source.device_code}```\n```python\n{source.plan}```\n"
+        text = render(source.language.value, source.device_code, source.plan)
         return Proposal(text=text, candidate=candidate, usage=(usage,))
 
     async def list_models(self) -> tuple[str, ...]:

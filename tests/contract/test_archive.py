@@ -3,19 +3,22 @@
 import asyncio
 import dataclasses
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 
 from archive_svc.archive import Archive as LocalArchive
 from archive_svc.service import archive_service
-from kernel_foundry.domain.archive import AddStatus, RunSpec, RunState
+from kernel_foundry.domain.archive import AddStatus, RunEvent, RunSpec, RunState
 from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.measures import DIMENSIONS, LEVELS, Measures
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import AlreadyExistsError, InvalidArgumentError, RunNotFoundError
+from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.ports import Archive
 from kernel_foundry.rpc.archive import RemoteArchive
 from kernel_foundry.testing.archive import FakeArchive
@@ -46,17 +49,32 @@ def spec(task: Task) -> RunSpec:
     )
 
 
-def _candidate(label: str) -> Candidate:
-    source = KernelSource(language=Language.SYCL, device_code=f"// {label}\n", plan="pass\n")
-    return Candidate(source=source)
+def _candidate(label: str, *parents: Candidate) -> Candidate:
+    source = KernelSource(language=Language.SYCL, device_code=f"// {label}", plan="pass")
+    return Candidate(
+        source=source,
+        parents=tuple(parent.digest for parent in parents),
+        operator=Operator.MUTATE if parents else Operator.SEED,
+    )
 
 
-async def _verdict(task: Task, candidate: Candidate, *, fitness: float = 0.5) -> Evaluation:
+async def _verdict(
+    task: Task,
+    candidate: Candidate,
+    *,
+    fitness: float = 0.5,
+    cell: tuple[int, int, int] = (0, 0, 0),
+) -> Evaluation:
     """Return a PASSED evaluation; the fake's verdicts are as whole as real ones."""
     source = candidate.source
-    text = f"```sycl\n{source.device_code}```\n```python\n{source.plan}```\n"
+    text = render(source.language.value, source.device_code, source.plan)
     evaluation = await FakeEvaluator().evaluate(EvaluationRequest(task=task, device="", text=text))
-    return dataclasses.replace(evaluation, fitness=fitness)
+    return dataclasses.replace(
+        evaluation,
+        fitness=fitness,
+        optimistic_fitness=fitness,
+        measures=Measures(**dict(zip(DIMENSIONS, cell, strict=True))),
+    )
 
 
 def _failure(task: Task, candidate: Candidate) -> Evaluation:
@@ -93,9 +111,18 @@ async def test_run_with_another_spec_is_refused(archive: Archive, spec: RunSpec)
 @pytest.mark.parametrize("name", ["", "missing"])
 async def test_unknown_run_is_not_found(archive: Archive, name: str) -> None:
     """Every method that names a run says so."""
-    for call in (archive.get_run, archive.select, archive.elites, archive.stats):
+    for call in (
+        archive.get_run,
+        archive.select,
+        archive.elites,
+        archive.transitions,
+        archive.gradient,
+        archive.stats,
+    ):
         with pytest.raises(RunNotFoundError):
             await call(name)
+    with pytest.raises(RunNotFoundError):
+        await anext(archive.watch(name))
 
 
 async def test_runs_are_listed_newest_first(archive: Archive, spec: RunSpec) -> None:
@@ -170,8 +197,9 @@ async def test_same_request_tells_once(archive: Archive, spec: RunSpec) -> None:
     again = await archive.tell("first", candidate, verdict, request_id="1")
     assert again.status is AddStatus.NOT_ADDED
     assert (await archive.stats("first")).told_count == 1
+    other = _candidate("b")
     with pytest.raises(AlreadyExistsError):
-        await archive.tell("first", _candidate("b"), verdict, request_id="1")
+        await archive.tell("first", other, await _verdict(spec.task, other), request_id="1")
     with pytest.raises(InvalidArgumentError) as caught:
         await archive.tell("first", candidate, verdict, request_id="")
     assert caught.value.metadata["field"] == "request_id"
@@ -207,3 +235,167 @@ async def test_concurrent_tells_are_all_kept(archive: Archive, spec: RunSpec) ->
     told = await archive.evaluations("first")
     assert list(range(1, 17)) == [t.sequence for t in told]
     assert {c.digest for c in candidates} == {t.candidate.digest for t in told}
+
+
+async def test_told_selection_is_remembered(archive: Archive, spec: RunSpec) -> None:
+    """A tell says which selection it answers, or none; 0 is a number as any other."""
+    await archive.create_run(spec)
+    selection = await archive.select("first")
+    for number, answered in enumerate((selection.sequence, None)):
+        candidate = _candidate(str(number))
+        failure = _failure(spec.task, candidate)
+        await archive.tell("first", candidate, failure, request_id=str(number), selection=answered)
+    told = await archive.evaluations("first")
+    assert [selection.sequence, None] == [t.selection for t in told]
+    islands = {island.name for island in (await archive.stats("first")).islands}
+    assert {t.island for t in told} <= islands
+    assert selection.island in islands
+
+
+@pytest.mark.parametrize("fitness", [float("nan"), float("inf"), -0.1, 1.1])
+async def test_impossible_fitness_is_refused(
+    archive: Archive, spec: RunSpec, fitness: float
+) -> None:
+    """A fitness is a number from 0 to 1; nothing is stored otherwise."""
+    await archive.create_run(spec)
+    candidate = _candidate("a")
+    verdict = dataclasses.replace(await _verdict(spec.task, candidate), fitness=fitness)
+    with pytest.raises(InvalidArgumentError) as caught:
+        await archive.tell("first", candidate, verdict, request_id="1")
+    assert caught.value.metadata["field"] == "evaluation.fitness"
+    assert (await archive.stats("first")).told_count == 0
+
+
+async def test_verdict_on_another_candidate_is_refused(archive: Archive, spec: RunSpec) -> None:
+    """A candidate that passed is the one that the verdict names."""
+    await archive.create_run(spec)
+    with pytest.raises(InvalidArgumentError) as caught:
+        await archive.tell(
+            "first",
+            _candidate("a"),
+            await _verdict(spec.task, _candidate("b")),
+            request_id="1",
+        )
+    assert caught.value.metadata["field"] == "evaluation.candidate"
+    assert (await archive.stats("first")).told_count == 0
+
+
+async def test_parent_of_another_run_is_refused(archive: Archive, spec: RunSpec) -> None:
+    """A parent was told before, in the same run."""
+    await archive.create_run(spec)
+    await archive.create_run(dataclasses.replace(spec, name="other"))
+    parent = _candidate("parent")
+    await archive.tell("other", parent, _failure(spec.task, parent), request_id="1")
+    child = _candidate("child", parent)
+    with pytest.raises(InvalidArgumentError) as caught:
+        await archive.tell("first", child, _failure(spec.task, child), request_id="1")
+    assert caught.value.metadata["field"] == "candidate.parents"
+    assert (await archive.stats("first")).told_count == 0
+    await archive.tell("other", child, _failure(spec.task, child), request_id="2")
+
+
+async def test_elites_are_ranked_and_cut(archive: Archive, spec: RunSpec) -> None:
+    """Best first; `limit` keeps the best."""
+    await archive.create_run(spec)
+    for number in range(LEVELS):
+        candidate = _candidate(str(number))
+        verdict = await _verdict(
+            spec.task, candidate, fitness=0.3 + number / 10, cell=(number, 0, 0)
+        )
+        await archive.tell("first", candidate, verdict, request_id=str(number))
+    elites = await archive.elites("first")
+    assert [e.measures.cell for e in elites] == [(3, 0, 0), (2, 0, 0), (1, 0, 0), (0, 0, 0)]
+    assert elites[:2] == await archive.elites("first", limit=2)
+    islands = {island.name for island in (await archive.stats("first")).islands}
+    assert {e.island for e in elites} <= islands
+
+
+async def test_transition_goes_from_parent_to_child(archive: Archive, spec: RunSpec) -> None:
+    """Every told child of a told parent is one, also a failed child."""
+    await archive.create_run(spec)
+    parent = _candidate("parent")
+    better, broken = _candidate("better", parent), _candidate("broken", parent)
+    verdicts = (
+        (parent, await _verdict(spec.task, parent, fitness=0.5)),
+        (better, await _verdict(spec.task, better, fitness=0.75, cell=(1, 0, 0))),
+        (broken, _failure(spec.task, broken)),
+    )
+    for candidate, verdict in verdicts:
+        await archive.tell("first", candidate, verdict, request_id=candidate.digest)
+    first, second = await archive.transitions("first")
+    assert (2, parent.digest, better.digest) == (first.sequence, first.parent, first.child)
+    assert (first.parent_cell, first.child_cell) == ((0, 0, 0), (1, 0, 0))
+    assert (first.gain, first.outcome) == (0.25, "passed")
+    assert (second.sequence, second.child_cell, second.outcome) == (3, None, "compile_error")
+    assert second.gain == -0.5
+    assert (second,) == await archive.transitions("first", after=2)
+    assert (first,) == await archive.transitions("first", limit=1)
+    with pytest.raises(InvalidArgumentError):
+        await archive.transitions("first", after=-1)
+
+
+async def test_gradient_covers_the_grid_of_each_island(archive: Archive, spec: RunSpec) -> None:
+    """All cells, with the elites where they stand and no confidence before anything is told."""
+    await archive.create_run(spec)
+    untouched = await archive.gradient("first")
+    islands = [island.name for island in (await archive.stats("first")).islands]
+    assert [name for name in islands for _ in range(LEVELS**3)] == [c.island for c in untouched]
+    assert len({(c.island, c.cell) for c in untouched}) == len(untouched)
+    assert {0.0} == {c.confidence for c in untouched}
+    candidate = _candidate("a")
+    verdict = await _verdict(spec.task, candidate, cell=(1, 2, 3))
+    await archive.tell("first", candidate, verdict, request_id="1")
+    (held,) = [c for c in await archive.gradient("first") if c.elite]
+    assert ((1, 2, 3), candidate.digest) == (held.cell, held.elite)
+
+
+async def _next_events(archive: Archive, *, after: int, count: int) -> list[RunEvent]:
+    """Return the next `count` events of the run, then stop watching."""
+    async with aclosing(archive.watch("first", after=after)) as events:
+        return [await anext(events) for _ in range(count)]
+
+
+async def test_watcher_sees_what_was_told_and_what_comes(archive: Archive, spec: RunSpec) -> None:
+    """The past, then the present, then the end of the run; a cut stream goes on anywhere."""
+    await archive.create_run(spec)
+
+    async def tell(number: int) -> None:
+        candidate = _candidate(str(number))
+        failure = _failure(spec.task, candidate)
+        await archive.tell("first", candidate, failure, request_id=str(number))
+
+    await tell(1)
+    async with asyncio.timeout(20), aclosing(archive.watch("first")) as events:
+        seen = [await anext(events)]
+        for number in (2, 3):
+            event, _ = await asyncio.gather(anext(events), tell(number))
+            seen.append(event)
+        end, _ = await asyncio.gather(anext(events), archive.finish_run("first", RunState.FINISHED))
+        seen.append(end)
+        assert [event async for event in events] == []
+    told = await archive.evaluations("first")
+    assert [RunEvent(sequence=t.sequence, told=t) for t in told] == seen[:-1]
+    assert RunEvent(sequence=3, state=RunState.FINISHED) == seen[-1]
+    again = await _next_events(archive, after=1, count=3)
+    assert seen[1:] == again
+
+
+async def test_watcher_may_leave(archive: Archive, spec: RunSpec) -> None:
+    """Leaving a run that goes on ends the stream at once, and the archive goes on."""
+    await archive.create_run(spec)
+    candidate = _candidate("a")
+    await archive.tell("first", candidate, _failure(spec.task, candidate), request_id="1")
+    async with asyncio.timeout(20):
+        (event,) = await _next_events(archive, after=0, count=1)
+    assert event.sequence == 1
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.1):
+            await _next_events(archive, after=1, count=1)
+    assert (await archive.stats("first")).told_count == 1
+
+
+async def test_watch_from_a_negative_number_is_refused(archive: Archive, spec: RunSpec) -> None:
+    """Numbers start at 1; 0 asks for all."""
+    await archive.create_run(spec)
+    with pytest.raises(InvalidArgumentError):
+        await anext(archive.watch("first", after=-1))

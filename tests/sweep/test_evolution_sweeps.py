@@ -10,7 +10,7 @@ from archive_svc.archive import Archive
 from kernel_foundry.budget import Budget, StopCause
 from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.candidate import Candidate, KernelSource
-from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.evaluation import Evaluation, Setting
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import (
     EvaluationLimits,
@@ -22,6 +22,7 @@ from kernel_foundry.domain.sweep import ConfigurationResult, SweepRequest, best_
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import ProcessLostError
 from kernel_foundry.evolution import Evolution
+from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.progress import Ended, Event, Judged, Swept
 from kernel_foundry.sweeping import CONFIGURATIONS_PER_EVALUATION, Sweeper, cost_of
 from kernel_foundry.testing.evaluator import FakeEvaluator
@@ -36,7 +37,7 @@ SPEC = RunSpec(
     strategy="fitness",
     seed=3,
 )
-PLAN = 'TUNE = {"AA": [1, 2, 3, 4], "BB": [1, 2]}\ndef launch(out):\n    pass\n'
+PLAN = 'TUNE = {"AA": [1, 2, 3, 4], "BB": [1, 2]}\ndef launch(out):\n    pass'
 SPACE = 8
 
 
@@ -50,7 +51,7 @@ class TunedGenerator(FakeGenerator):
         source = KernelSource(language=old.language, device_code=old.device_code, plan=PLAN)
         return dataclasses.replace(
             proposal,
-            text=f"```sycl\n{old.device_code}```\n```python\n{PLAN}```\n",
+            text=render(old.language.value, old.device_code, PLAN),
             candidate=dataclasses.replace(proposal.candidate, source=source),
         )
 
@@ -157,12 +158,17 @@ async def test_best_parameters_of_the_family_go_first_in_the_next_sweep(archive:
     events: list[Event] = []
     await _evolve(archive, evaluator, events)
     assert len(evaluator.sweeps) > 1
-    assert evaluator.sweeps[0].order == ()
-    first_sweep = next(i for i, e in enumerate(events) if isinstance(e, Swept))
-    after = events[first_sweep + 1]
-    if isinstance(after, Judged) and after.evaluation.swept_count:
-        assert evaluator.sweeps[1].order[-1].settings == after.evaluation.configuration
-    assert all(request.order for request in evaluator.sweeps[1:])
+    better = {
+        e.candidate.digest: e.evaluation.configuration
+        for e in events
+        if isinstance(e, Judged) and e.evaluation.swept_count
+    }
+    assert better
+    swept = [e.candidate.digest for e in events if isinstance(e, Swept)]
+    newest: tuple[Setting, ...] = ()  # the default, which goes first anyway
+    for digest, request in zip(swept, evaluator.sweeps, strict=True):
+        assert not newest or request.order[-1].settings == newest
+        newest = better.get(digest, ())
 
 
 async def test_winner_is_measured_again_in_its_configuration(archive: Archive) -> None:
@@ -217,7 +223,7 @@ def test_cost_is_rounded_up() -> None:
 async def test_plan_that_does_not_parse_has_no_space() -> None:
     evaluator = SpyEvaluator()
     sweeper = Sweeper(evaluator, SPEC, EvaluationLimits())
-    text = f"```sycl\n// x\n```\n```python\n{PLAN}```\n"
+    text = render("sycl", "// x", PLAN)
     passed = await evaluator.evaluate(EvaluationRequest(task=SPEC.task, device="", text=text))
     for plan, is_worth_it in ((PLAN, True), ("not a plan (", False)):
         source = KernelSource(language=Language.SYCL, device_code="// x", plan=plan)

@@ -1,0 +1,156 @@
+"""What is known on one island: its grid, its transitions, and what waits to be done.
+
+Knows nothing of the other islands.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import numpy as np
+
+from archive_svc.curiosity import Curiosity
+from archive_svc.gradient import GradientField
+from archive_svc.grid import CELL_COUNT, Entry, GridArchive
+from archive_svc.islands import Island
+from archive_svc.operator_credit import OperatorCredit
+from archive_svc.selection import Material
+from archive_svc.told import Cell, ToldNumbers
+from archive_svc.transitions import Step, Transitions, cell_index
+from kernel_foundry.domain.archive import AddStatus
+from kernel_foundry.domain.candidate import Operator
+from kernel_foundry.domain.evaluation import EvaluationOutcome
+
+REPAIRABLE: Final = frozenset(
+    {
+        EvaluationOutcome.PLAN_ERROR.value,
+        EvaluationOutcome.COMPILE_ERROR.value,
+        EvaluationOutcome.LAUNCH_ERROR.value,
+        EvaluationOutcome.CRASHED.value,
+        EvaluationOutcome.TIMEOUT.value,
+        EvaluationOutcome.WRONG_RESULT.value,
+        EvaluationOutcome.NONDETERMINISTIC.value,
+    }
+)
+"""Outcomes with a kernel to mend: not a reply without one, not a refused cheat."""
+
+REPAIRABLE_KEPT: Final = 16
+"""Newest failures kept as parents of repairs; older ones have been overtaken."""
+
+
+class IslandState:
+    """State of one island.
+
+    Args:
+        role: What it is for.
+    """
+
+    def __init__(self, role: Island) -> None:
+        self.role = role
+        self.grid = GridArchive()
+        self.transitions = Transitions()
+        self.credit = OperatorCredit()
+        self.curiosity = Curiosity()
+        self.stagnation = 0
+        """Told evaluations since its best got better, or since it was given migrants."""
+        self.migrations = 0
+        """Times that it was given migrants."""
+        self._known: set[str] = set()
+        self._repairable: OrderedDict[str, None] = OrderedDict()
+        self._plain: OrderedDict[str, None] = OrderedDict()
+        self._field: GradientField | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of its role."""
+        return self.role.name
+
+    def is_new(self, digest: str) -> bool:
+        """Return whether nothing was told of `digest` here."""
+        return digest not in self._known
+
+    def take(self, told: ToldNumbers, *, aimed_at: Cell | None) -> tuple[AddStatus, float]:
+        """Take in a told evaluation; return its status and the fitness that its cell gained."""
+        is_first = told.digest not in self._known
+        self._known.add(told.digest)
+        self._field = None
+        if aimed_at is not None and told.cell != aimed_at:
+            self.transitions.miss(aimed_at)
+        best = self.grid.best
+        if told.passed and told.cell is not None:
+            status, improvement = self.grid.add(_entry(told, told.cell))
+            self._note_parameters(told)
+        else:
+            self.grid.discard(told.digest)
+            status, improvement = AddStatus.NOT_ADDED, 0.0
+            self._note_failure(told)
+        now = self.grid.best
+        is_better = now is not None and (best is None or now.fitness > best.fitness)
+        self.stagnation = 0 if is_better else self.stagnation + 1
+        if is_first:
+            self.credit.add(Operator(told.operator), is_better=is_better)
+        if told.operator == Operator.REPAIR.value:
+            self._repairable.pop(told.parent, None)
+        return status, improvement
+
+    def step(self, told: ToldNumbers, step: Step, status: AddStatus) -> None:
+        """Note the transition that a told evaluation is."""
+        self.transitions.add(step)
+        self.curiosity.add(told.parent, was_added=status is not AddStatus.NOT_ADDED)
+        self._field = None
+
+    def receive(self, migrants: Iterable[Entry]) -> None:
+        """Let elites of another island compete here."""
+        self.migrations += 1
+        self._field = None
+        for entry in migrants:
+            if entry.digest not in self.grid:
+                self.grid.add(entry)
+
+    def worth(self) -> np.ndarray:
+        """Return the fitness of each cell's elite, 0 in empty cells; `(cell,)`."""
+        worth = np.zeros(CELL_COUNT)
+        for entry in self.grid.elites():
+            worth[cell_index(entry.cell)] = entry.fitness
+        return worth
+
+    def cached(self, field_of: Callable[["IslandState"], GradientField]) -> GradientField:
+        """Return the field that `field_of` makes, made anew only after something was told."""
+        if self._field is None:
+            self._field = field_of(self)
+        return self._field
+
+    def material(self) -> Material:
+        """Return what proposals may be made of besides elites."""
+        elites = {e.digest for e in self.grid.elites()[:3]} if self._plain else set()
+        return Material(repairable=list(self._repairable), plain=elites.intersection(self._plain))
+
+    def assign_repair(self, digest: str) -> None:
+        """Take a failure off the list: its repair is under way."""
+        self._repairable.pop(digest, None)
+
+    def assign_templatise(self, digest: str) -> None:
+        """Take an elite off the list of those without parameters."""
+        self._plain.pop(digest, None)
+
+    def _note_parameters(self, told: ToldNumbers) -> None:
+        if not told.has_parameters and told.operator != Operator.TEMPLATISE.value:
+            self._plain[told.digest] = None
+            while len(self._plain) > REPAIRABLE_KEPT:
+                self._plain.popitem(last=False)
+
+    def _note_failure(self, told: ToldNumbers) -> None:
+        if told.outcome in REPAIRABLE:
+            self._repairable[told.digest] = None
+            while len(self._repairable) > REPAIRABLE_KEPT:
+                self._repairable.popitem(last=False)
+
+
+def _entry(told: ToldNumbers, cell: Cell) -> Entry:
+    return Entry(
+        digest=told.digest,
+        sequence=told.sequence,
+        cell=cell,
+        fitness=told.fitness,
+        optimistic=told.optimistic,
+    )

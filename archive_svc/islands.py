@@ -1,0 +1,63 @@
+"""Islands: groups of candidates that evolve apart, each with an emphasis, and when they mix.
+
+Roles, sizes and rates are data. Knows nothing of grids and of what is selected.
+Source: the island model of evolutionary computation; roles as in design §7.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Island:
+    """An island's role."""
+
+    name: str
+    emphasis: tuple[float, float, float]
+    """Weight of the direction along (memory, algorithm, synchronization)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IslandModel:
+    """The islands of a run and how they mix."""
+
+    islands: tuple[Island, ...]
+    stagnation: int
+    """Told evaluations of an island without a better best until it gets migrants."""
+    migrants: int
+    """Elites of the best island that a stagnating one is given."""
+    even_share: float
+    """Share of selections that are spread evenly; the others go where the best elites are."""
+
+
+ISLANDS: Final = IslandModel(
+    islands=(
+        Island(name="fusion", emphasis=(0.7, 1.0, 0.7)),
+        Island(name="memory", emphasis=(1.0, 0.7, 0.7)),
+        Island(name="parallelism", emphasis=(0.7, 0.7, 1.0)),
+        Island(name="compute", emphasis=(0.9, 1.0, 0.5)),
+    ),
+    stagnation=8,
+    migrants=3,
+    even_share=0.25,
+)
+
+
+def island_shares(model: IslandModel, best: Sequence[float], *, temperature: float) -> np.ndarray:
+    """Return the probability of each island to make the next selection.
+
+    Args:
+        model: The islands.
+        best: Fitness of each island's best elite; 0 where there is none.
+        temperature: Of the softmax over `best`.
+
+    Returns:
+        `(island,)` float64 that sums to 1.
+    """
+    scores = np.asarray(best) / temperature
+    soft = np.exp(scores - scores.max())
+    shares: np.ndarray = (1 - model.even_share) * soft / soft.sum() + model.even_share / len(best)
+    return shares
