@@ -5,7 +5,6 @@ select from one run and tell into it. Knows nothing of grpc.
 """
 
 import asyncio
-import re
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,9 +16,8 @@ from archive_svc.gradient_cells import gradient_cells
 from archive_svc.open_run import OpenRun
 from archive_svc.store.rows import RunRow
 from archive_svc.store.store import Store
-from archive_svc.strategies import STRATEGIES
-from archive_svc.telling_check import check_telling
 from archive_svc.texts import Texts
+from archive_svc.validity import check_spec, check_verdict, is_run_name
 from kernel_foundry.domain.archive import (
     AddResult,
     ArchiveStats,
@@ -43,8 +41,6 @@ OPEN_RUNS: Final = 16
 
 _READERS: Final = 2
 """Threads that only read, so that long pages do not hold up a tell."""
-
-_NAME = re.compile(r"[A-Za-z0-9._-]{1,200}")
 
 
 class Archive:
@@ -101,7 +97,7 @@ class Archive:
         """Record a verdict durably, then answer. The same request_id tells once."""
         if not request_id:
             raise InvalidArgumentError("tell needs a request_id", field="request_id")
-        check_telling(candidate, evaluation, cost_usd)
+        check_verdict(candidate, evaluation, cost_usd)
 
         def work() -> AddResult:
             row = self._row(run)
@@ -178,15 +174,7 @@ class Archive:
         return await asyncio.get_running_loop().run_in_executor(self._readers, work)
 
     def _create_run(self, spec: RunSpec) -> Run:
-        if not _NAME.fullmatch(spec.name):
-            raise InvalidArgumentError(
-                f"run name {spec.name!r}: expected 1 to 200 of A-Z a-z 0-9 . _ -", field="name"
-            )
-        if spec.strategy not in STRATEGIES:
-            raise InvalidArgumentError(
-                f"strategy {spec.strategy!r}: expected one of {', '.join(STRATEGIES)}",
-                field="strategy",
-            )
+        check_spec(spec)
         if not self._store.insert_run(spec) and self._row(spec.name).spec != spec:
             raise AlreadyExistsError(
                 f"run {spec.name} exists with another task, device, model or seed: choose "
@@ -201,7 +189,7 @@ class Archive:
         return _describe(self._row(row.spec.name))
 
     def _row(self, name: str) -> RunRow:
-        row = self._store.find_run(name) if not name or _NAME.fullmatch(name) else None
+        row = self._store.find_run(name) if not name or is_run_name(name) else None
         if row is None:
             raise RunNotFoundError(
                 f"no run called {name!r}: `kfoundry runs list` shows them"
