@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar
 
 from kernel_foundry.budget import Budget
 from kernel_foundry.domain.admission import Admission
-from kernel_foundry.domain.archive import Elite, Run, RunSpec, RunState
+from kernel_foundry.domain.archive import DEFAULT_STRATEGY, Elite, Run, RunSpec, RunState
 from kernel_foundry.domain.device import Capabilities
 from kernel_foundry.domain.evaluation import Evaluation, Setting
 from kernel_foundry.domain.language import Language
@@ -172,7 +172,7 @@ class Foundry:
         budget: Budget = Budget(evaluations=40),  # noqa: B008  frozen, a plain value
         limits: EvaluationLimits = EvaluationLimits(),  # noqa: B008  frozen, a plain value
         run: str = "",
-        strategy: str = "fitness",
+        strategy: str = DEFAULT_STRATEGY,
         seed: int = 0,
         in_flight: int = 2,
         listener: Listener = _silent,
@@ -187,7 +187,7 @@ class Foundry:
             budget: When to stop.
             limits: Deadlines of each evaluation.
             run: Name of the run; empty makes one from the task and the time.
-            strategy: Key of the archive's selection strategies.
+            strategy: One of `domain.archive.STRATEGIES`, or another that the archive knows.
             seed: Of every random choice.
             in_flight: Proposals being made at once.
             listener: Told of every event.

@@ -44,6 +44,8 @@ class Assignment:
 
     proposal: Proposal
     candidate: Candidate
+    selection: int
+    """Number of the selection that it answers."""
 
 
 class Evolution:
@@ -204,7 +206,7 @@ class Evolution:
             parents=(selection.parent.candidate.digest,) if selection.parent else (),
             model=proposal.usage[-1].model if proposal.usage else "",
         )
-        return Assignment(proposal=proposal, candidate=candidate)
+        return Assignment(proposal=proposal, candidate=candidate, selection=selection.sequence)
 
     async def _keep_judging(self, handover: Handover[Assignment]) -> None:
         """Judge until the budget is used up or every maker has ended."""
@@ -214,7 +216,7 @@ class Evolution:
             candidate, text = assignment.candidate, assignment.proposal.text
             self._in_judgement += 1
             try:
-                judged = await self._judge(candidate, text)
+                judged = await self._judge(candidate, text, selection=assignment.selection)
                 is_elite = judged.result.status is not AddStatus.NOT_ADDED
                 await self._sweep(candidate, text, judged.evaluation, is_elite=is_elite)
             finally:
@@ -234,6 +236,7 @@ class Evolution:
         candidate: Candidate,
         text: str,
         *,
+        selection: int | None = None,
         configuration: tuple[Setting, ...] = (),
         is_promotion: bool = False,
     ) -> Judged:
@@ -255,7 +258,11 @@ class Evolution:
         )
         self._slowest_evaluation_s = max(self._slowest_evaluation_s, time.monotonic() - started_s)
         return await self._tell(
-            candidate, evaluation, request_id=uuid.uuid4().hex, is_promotion=is_promotion
+            candidate,
+            evaluation,
+            request_id=uuid.uuid4().hex,
+            selection=selection,
+            is_promotion=is_promotion,
         )
 
     async def _tell(
@@ -264,12 +271,18 @@ class Evolution:
         evaluation: Evaluation,
         *,
         request_id: str,
+        selection: int | None = None,
         is_promotion: bool = False,
     ) -> Judged:
         """Tell the archive and the listener of a verdict."""
         cost_usd, self._untold_usd = self._untold_usd, 0.0
         result = await self._archive.tell(
-            self._run.spec.name, candidate, evaluation, request_id=request_id, cost_usd=cost_usd
+            self._run.spec.name,
+            candidate,
+            evaluation,
+            request_id=request_id,
+            cost_usd=cost_usd,
+            selection=selection,
         )
         await self._refresh_best()
         self._spent.evaluations += 1
@@ -347,7 +360,7 @@ class Evolution:
         return ended
 
     async def _refresh_best(self) -> None:
-        elites = await self._archive.elites(self._run.spec.name)
+        elites = await self._archive.elites(self._run.spec.name, limit=1)
         self._best = elites[0] if elites else None
         if self._best is not None:
             shares = [w.roofline_share or 0.0 for w in self._best.evaluation.workloads if w.timing]

@@ -20,6 +20,7 @@ from kernel_foundry.cli.options import (
 from kernel_foundry.cli.runs import best_object
 from kernel_foundry.cli.summary import show_summary
 from kernel_foundry.client import Foundry
+from kernel_foundry.domain.archive import DEFAULT_STRATEGY, STRATEGIES
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.progress import Ended
@@ -58,10 +59,11 @@ DEFAULT_EVALUATIONS = 40
 @click.option("--resume", is_flag=True, help="Go on with --run, or with the newest run.")
 @click.option(
     "--strategy",
-    type=click.Choice(["fitness", "uniform"]),
-    default="fitness",
+    type=click.Choice(STRATEGIES),
+    default=DEFAULT_STRATEGY,
     show_default=True,
-    help="How parents are selected.",
+    help="How parents, and where to go from them, are selected: by what earlier steps gained, by "
+    "fitness, by curiosity, at random, or not at all (best_of_n: independent seeds).",
 )
 @click.option("--seed", default=0, show_default=True, help="Seed of every random choice.")
 @click.option(

@@ -5,12 +5,18 @@ What it has learnt, transitions and their gradient, stands in `gradient`.
 
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from typing import Final
 
 from kernel_foundry.domain.candidate import Candidate, Operator
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import Cell, Measures
 from kernel_foundry.domain.task import Task
+
+STRATEGIES: Final = ("gradient", "fitness", "curiosity", "uniform", "best_of_n")
+"""Names of the selection strategies; an archive may know more, such as ablations."""
+
+DEFAULT_STRATEGY: Final = "gradient"
 
 
 class AddStatus(IntEnum):

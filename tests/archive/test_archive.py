@@ -12,8 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from archive_svc import strategies
 from archive_svc.archive import Archive
-from kernel_foundry.domain.archive import AddStatus, RunSpec, RunState
+from kernel_foundry.domain.archive import (
+    DEFAULT_STRATEGY,
+    STRATEGIES,
+    AddStatus,
+    RunSpec,
+    RunState,
+)
 from kernel_foundry.domain.candidate import Candidate, Operator
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.errors import (
@@ -232,6 +239,7 @@ _TELLER = """
 import asyncio, sys
 sys.path.insert(0, {tests!r})
 from tests.archive.conftest import make_candidate, make_evaluation
+from archive_svc import strategies
 from archive_svc.archive import Archive
 
 async def main():
@@ -264,3 +272,9 @@ async def test_nothing_acknowledged_is_lost_by_sigkill(url: str, spec: RunSpec) 
     told = (await again.stats("first")).told_count
     await again.close()
     assert told in (len(acknowledged), len(acknowledged) + 1)
+
+
+def test_named_strategies_are_known() -> None:
+    assert set(STRATEGIES) <= set(strategies.STRATEGIES)
+    assert DEFAULT_STRATEGY == strategies.DEFAULT_STRATEGY
+    assert DEFAULT_STRATEGY in STRATEGIES
