@@ -6,7 +6,7 @@ Knows the genes and how they move; not what they mean in code.
 import math
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kernel_foundry.domain.measures import DIMENSIONS, Measures
@@ -92,6 +92,7 @@ def draw(
 def mutate(
     genome: Genome,
     space: tuple[Gene, ...],
+    normalised: Callable[[Genome], Genome],
     expected: "Expectation",
     target: Measures | None,
     rng: random.Random,
@@ -101,19 +102,28 @@ def mutate(
     Args:
         genome: The parent's.
         space: Its genes.
+        normalised: Gives what a genome comes to; steps that come to nothing are not taken.
         expected: Where a genome will probably land in the archive.
         target: Cell to aim at, or None.
         rng: Every random choice comes from here.
     """
-    free = [g for g in space if len(g.values) > 1]
-    steps = [(g.name, v) for g in free for v in g.values if v != genome[g.name]]
-    neighbours = [genome.replaced(*step) for step in steps]
-    weights = [_pull(expected(n), target) for n in neighbours]
-    (child,) = rng.choices(neighbours, weights)
-    if rng.random() < TWO_GENES and len(free) > 1:
-        other = rng.choice([s for s in steps if child[s[0]] == genome[s[0]]] or steps)
-        child = child.replaced(*other)
+    neighbours = _neighbours(genome, space, normalised)
+    if not neighbours:
+        return genome
+    (child,) = rng.choices(neighbours, [_pull(expected(n), target) for n in neighbours])
+    if rng.random() < TWO_GENES:
+        near = {genome, *neighbours}
+        beyond = [n for n in _neighbours(child, space, normalised) if n not in near]
+        child = rng.choice(beyond or [child])
     return child
+
+
+def _neighbours(
+    genome: Genome, space: tuple[Gene, ...], normalised: Callable[[Genome], Genome]
+) -> list[Genome]:
+    """Return what a change of one gene comes to, each once, without `genome` itself."""
+    steps = (normalised(genome.replaced(g.name, value)) for g in space for value in g.values)
+    return [step for step in dict.fromkeys(steps) if step != genome]
 
 
 def combine(first: Genome, second: Genome, rng: random.Random) -> Genome:

@@ -15,9 +15,6 @@ from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.language import Language
 from kernel_foundry.plan.candidate_text import render
 
-_MUTATIONS_TRIED = 16
-"""Some genes do nothing beside others; this many misses in a row do not happen."""
-
 
 def propose(*, admission: Admission, selection: Selection, language: Language, seed: int) -> str:
     """Return a candidate as Markdown.
@@ -58,13 +55,10 @@ def _genome(recipe: Recipe, selection: Selection, rng: random.Random) -> Genome:
         child = recipe.normalised(combine(parents[0], parents[1], rng))
         if child not in parents:
             return child
-    for _ in range(_MUTATIONS_TRIED):
-        child = recipe.normalised(
-            mutate(parents[0], recipe.genes, recipe.expected, selection.target, rng)
-        )
-        if child != parents[0]:
-            break
-    return child
+    # Recipes write what can be tuned as parameters, so there is nothing to make tunable.
+    return mutate(
+        parents[0], recipe.genes, recipe.normalised, recipe.expected, selection.target, rng
+    )
 
 
 def _drawn(recipe: Recipe, rng: random.Random) -> Genome:

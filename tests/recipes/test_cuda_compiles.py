@@ -97,6 +97,19 @@ def test_first_proposal_lands_where_it_is_expected(compiler: Any, name: str) -> 
     assert _measures(candidate, _build(compiler, candidate)).cell == recipe.expected(genome)
 
 
+@pytest.mark.parametrize(("name", "memory"), [("softmax", 2), ("bias_gelu_layernorm", 1)])
+def test_what_is_kept_in_shared_memory_lands_where_it_is_expected(
+    compiler: Any, name: str, memory: int
+) -> None:
+    """What was read is staged; what was computed is not."""
+    recipe, model, inputs = _example_recipe(name)
+    first = plain(recipe.family, recipe.genes)
+    genome = recipe.normalised(first.replaced("who", "block").replaced("keep", "shared"))
+    candidate = bind(recipe, genome, model, inputs)
+    cell = _measures(candidate, _build(compiler, candidate)).cell
+    assert cell == recipe.expected(genome) == (memory, 2, 2)
+
+
 @pytest.mark.parametrize(
     ("name", "operator"),
     [

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 import kernel_foundry_native as native
+from evaluator_svc.behaviour import measures
 from generator_svc.recipes.genome import Genome, draw, plain
 from generator_svc.recipes.graph_reader import read_graph
 from generator_svc.recipes.recipe import Recipe
@@ -165,3 +166,27 @@ def test_product_with_columns_is_right_for_odd_sizes(sycl) -> None:  # type: ign
     )
     genome = plain(recipe.family, recipe.genes).replaced("who", "vector")
     _check(sycl, recipe, genome, model, (13, 37))
+
+
+@pytest.mark.parametrize("keep", ["nothing", "local"])
+@pytest.mark.parametrize("who", ["item", "group", "sub_group"])
+def test_row_styles_land_where_they_are_expected(sycl, who: str, keep: str) -> None:  # type: ignore[no-untyped-def]
+    _, _, compiler = sycl
+    admission = admission_of(ROW_MODULES["softmax"](64), (torch.randn(4, 64),))
+    recipe = choose_recipe(read_graph(admission), language=Language.SYCL, device=DEVICE)
+    first = plain(recipe.family, recipe.genes)
+    genome = recipe.normalised(first.replaced("who", who).replaced("keep", keep))
+    code, plan_text = recipe.write(genome)
+    macros = plans.default_configuration(plans.parse(plan_text))
+    names = [s.name for s in plans.kernels(code, "sycl", macros)]
+    unit = plans.translation_unit(code, macros, native.prelude("sycl"), "sycl")
+    built = compiler.compile(source=unit, options=[], kernels=names)
+    found = measures(
+        device_code=code,
+        language=Language.SYCL,
+        objects=(built.code,),
+        launch_count=1,
+        scratch_count=0,
+        reference_op_count=1,
+    )
+    assert found.cell == recipe.expected(genome)

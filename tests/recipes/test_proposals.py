@@ -1,5 +1,6 @@
 """Proposals: plain first, then moves; deterministic; limits are told."""
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -7,7 +8,7 @@ import torch
 from torch import nn
 
 from generator_svc.recipes import RecipeUnsupported, propose
-from generator_svc.recipes.genome import read_genome
+from generator_svc.recipes.genome import draw, mutate, read_genome
 from generator_svc.recipes.graph_reader import read_graph
 from generator_svc.recipes.sycl.row_genes import FAMILY
 from generator_svc.recipes.sycl.row_recipe import RowRecipe
@@ -101,6 +102,17 @@ def test_direction_pulls_towards_the_target(admission: Admission) -> None:
     near = share(Measures(memory=1, algorithm=2, synchronization=2))
     far = share(Measures(memory=0, algorithm=0, synchronization=0))
     assert near > 1.5 * far
+
+
+def test_a_mutation_never_comes_to_its_parent(admission: Admission) -> None:
+    """Genes that make no difference beside others are no step, nor half of one."""
+    recipe = RowRecipe(read_graph(admission))
+    rng = random.Random(1)
+    for _ in range(300):
+        parent = recipe.normalised(draw(recipe.family, recipe.genes, rng))
+        child = mutate(parent, recipe.genes, recipe.normalised, recipe.expected, None, rng)
+        assert child != parent
+        assert child == recipe.normalised(child)
 
 
 def test_uncovered_operator_is_named() -> None:

@@ -2,9 +2,10 @@
 
 from generator_svc.recipes.cpp_operations import USES_ERF, USES_EXP
 from generator_svc.recipes.cuda.flat_kernel import is_flat
-from generator_svc.recipes.expression import operations
+from generator_svc.recipes.expression import Load, operations
 from generator_svc.recipes.genome import Expectation, Gene, Genome
 from generator_svc.recipes.row_program import RowProgram
+from generator_svc.recipes.row_schedule import schedule
 
 FAMILY = "rows_cuda"
 
@@ -17,19 +18,24 @@ LONGEST_KEPT = {"thread": 0, "warp": 2048, "block": 32768}
 LONGEST_SHARED = 49152
 """Longest row that is kept in a block's shared memory (192 of 227 KiB)."""
 
-EXPECTED = Expectation(
-    {
-        ("who", "flat"): (1, 1, 0),
-        ("who", "block"): (1, 2, 0),
-        ("who", "warp"): (1, 2, 0),
-        ("who", "thread"): (0, 1, 0),
-        ("team", "shuffle"): (0, 0, 2),
-        ("team", "tree"): (0, 0, 1),
-        ("width", "4"): (1, 0, 0),
-        ("width", "2"): (1, 0, 0),
-        ("moments", "one_pass"): (0, 2, 0),
-    }
-)
+_EXPECTED = {
+    ("who", "flat"): (1, 1, 0),
+    ("who", "block"): (1, 2, 0),
+    ("who", "warp"): (1, 2, 0),
+    ("team", "shuffle"): (0, 0, 2),
+    ("team", "tree"): (0, 0, 1),
+    ("width", "4"): (1, 0, 0),
+    ("width", "2"): (1, 0, 0),
+    ("moments", "one_pass"): (0, 2, 0),
+}
+
+
+def expected(program: RowProgram) -> Expectation:
+    """Return what genomes for `program` are expected to measure."""
+    passes = schedule(program, keep=True, keep_loads=True)
+    # Only what was read and not computed counts as staged.
+    stages = any(isinstance(p.keeps, Load) for p in passes)
+    return Expectation({**_EXPECTED, ("keep", "shared"): (2 if stages else 1, 0, 0)})
 
 
 def row_genes(program: RowProgram, one_pass: RowProgram, longest: int) -> tuple[Gene, ...]:

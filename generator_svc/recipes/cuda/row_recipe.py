@@ -1,7 +1,7 @@
 """The CUDA recipe for pointwise chains, row reductions and normalisations."""
 
 from generator_svc.recipes.cuda.flat_kernel import FlatKernel
-from generator_svc.recipes.cuda.row_genes import EXPECTED, FAMILY, normalised, row_genes
+from generator_svc.recipes.cuda.row_genes import FAMILY, expected, normalised, row_genes
 from generator_svc.recipes.cuda.row_kernel import RowKernel
 from generator_svc.recipes.cuda.row_plan import flat_plan, row_plan
 from generator_svc.recipes.genome import Expectation, Gene, Genome
@@ -26,7 +26,7 @@ class RowRecipe:
         self._longest = program.longest_row(graph)
         self.family: str = FAMILY
         self.genes: tuple[Gene, ...] = row_genes(program, one_pass, self._longest)
-        self.expected: Expectation = EXPECTED
+        self.expected: Expectation = expected(program)
         self.favours_first: bool = True
 
     def normalised(self, genome: Genome) -> Genome:

