@@ -3,6 +3,8 @@
 Both are set up so that what was committed survives a power cut and no writer waits for ever.
 """
 
+import sqlite3
+import time
 from pathlib import Path
 from typing import Any, Final
 
@@ -104,10 +106,26 @@ def _set_pragmas(connection: Any, _record: object) -> None:
     # The driver's own transaction handling would begin too late for BEGIN IMMEDIATE.
     connection.isolation_level = None
     cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode=WAL")
+    _use_wal(cursor)
     cursor.execute("PRAGMA synchronous=FULL")
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.close()
+
+
+def _use_wal(cursor: sqlite3.Cursor) -> None:
+    """Switch to WAL; SQLite does not wait for others itself when several do so at once."""
+    (busy_ms,) = cursor.execute("PRAGMA busy_timeout").fetchone()
+    deadline_s = time.monotonic() + busy_ms / 1000
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not is_busy or time.monotonic() > deadline_s:
+                raise
+            time.sleep(0.005)
+        else:
+            return
 
 
 def _begin_immediate(connection: sa.Connection) -> None:

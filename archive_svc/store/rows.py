@@ -65,14 +65,6 @@ class ToldOutcome:
     """True when the request had been told before: nothing was written."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredTelling:
-    """A told evaluation with all that the store keeps of it."""
-
-    telling: Telling
-    told_unix_s: float
-
-
 NUMBERS: Final = sa.select(
     TOLD.c.sequence,
     TOLD.c.digest,
@@ -101,6 +93,7 @@ WHOLE: Final = sa.select(
     TEXTS.c.candidate,
     TEXTS.c.evaluation,
 ).join_from(TOLD, TEXTS)
+"""A telling with its texts; what it makes of the run's search can be computed from it."""
 
 _PARENT = TOLD.alias("parent")
 TRANSITIONS: Final = sa.select(
@@ -172,21 +165,6 @@ def transition(row: Any) -> Transition:
         child_cell=_cell(*levels[3:]),
         gain=gain,
         outcome=outcome,
-    )
-
-
-def stored_telling(row: Any) -> StoredTelling:
-    """Return everything in a row of `WHOLE`."""
-    return StoredTelling(
-        telling=Telling(
-            request_id=row.request_id,
-            candidate=from_json(Candidate, row.candidate),
-            evaluation=from_json(Evaluation, row.evaluation),
-            cost_usd=row.cost_usd,
-            island=row.island,
-            selection=row.selection,
-        ),
-        told_unix_s=row.told_unix_s,
     )
 
 

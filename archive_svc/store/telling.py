@@ -104,13 +104,7 @@ class Teller:
     """
 
     def __init__(self, run_id: int, telling: Telling) -> None:
-        request_id = telling.request_id
-        if not 0 < len(request_id) <= REQUEST_ID_LENGTH or "\0" in request_id:
-            raise InvalidArgumentError(
-                f"request_id has {len(request_id)} characters, expected 1 to "
-                f"{REQUEST_ID_LENGTH} and none of them NUL",
-                field="request_id",
-            )
+        check_request_id(telling.request_id)
         self._run_id = run_id
         self._telling = telling
         self._numbers = number_values(telling, time.time())
@@ -205,3 +199,17 @@ class Teller:
             "best_fitness": best[1],
             "best_speedup": best[2],
         }
+
+
+def check_request_id(request_id: str) -> None:
+    """Refuse a request_id that cannot be stored.
+
+    Raises:
+        InvalidArgumentError: it is empty, too long, or holds a NUL.
+    """
+    if not 0 < len(request_id) <= REQUEST_ID_LENGTH or "\0" in request_id:
+        raise InvalidArgumentError(
+            f"request_id has {len(request_id)} characters, expected 1 to {REQUEST_ID_LENGTH} and "
+            "none of them NUL",
+            field="request_id",
+        )

@@ -24,13 +24,13 @@ from kernel_foundry.domain.task import Task, Workload
 from tests.archive.postgres import PostgresServer, absence
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def task() -> Task:
     """A task nobody runs: the archive only stores it."""
     return Task(name="softmax", reference="...", workloads=(Workload(name="default"),))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def spec(task: Task) -> RunSpec:
     """A run of that task."""
     return RunSpec(

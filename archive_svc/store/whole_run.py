@@ -1,0 +1,194 @@
+"""Whole runs in and out of a store, in batches: for files that carry them between stores.
+
+Knows nothing of those files.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from archive_svc.store.engine import open_engine
+from archive_svc.store.failures import store_errors
+from archive_svc.store.rows import PASSED, WHOLE
+from archive_svc.store.schema import RUNS, TEXTS, TOLD
+from kernel_foundry.domain.archive import RunSpec, RunState
+from kernel_foundry.domain.plain import from_json, to_json
+
+BATCH: Final = 200
+"""Tellings in memory at a time: each has several kilobytes of text."""
+
+_RUN: Final = sa.select(RUNS).order_by(RUNS.c.id.desc()).limit(1)
+_BATCH_AFTER: Final = (
+    WHOLE.where(TOLD.c.run_id == sa.bindparam("run"), TOLD.c.sequence > sa.bindparam("after"))
+    .order_by(TOLD.c.sequence)
+    .limit(BATCH)
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunHead:
+    """A run without its tellings."""
+
+    spec: RunSpec
+    state: RunState
+    created_unix_s: float
+    told_count: int
+    selected_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TellingRow:
+    """A telling as its columns."""
+
+    numbers: dict[str, Any]
+    """As `rows.number_values` gives them."""
+    candidate: str
+    """JSON text."""
+    evaluation: str
+    """JSON text."""
+
+
+class WholeRuns:
+    """Reads and writes the runs of one store as wholes.
+
+    Args:
+        url: As of `Store`; raises as that.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._engine, self._shown_url = open_engine(url)
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._engine.dispose()
+
+    def find(self, name: str) -> tuple[int, RunHead] | None:
+        """Return id and head of the run called `name`, the newest for "", or None."""
+        with self._reading() as connection:
+            row = connection.execute(_RUN.where(RUNS.c.name == name) if name else _RUN).first()
+        return None if row is None else (row.id, _head(row))
+
+    def tellings(self, run_id: int) -> Iterator[Any]:
+        """Yield the tellings of a run in order, each a row of `rows.WHOLE`."""
+        after = 0
+        while True:
+            with self._reading() as connection:
+                batch = connection.execute(_BATCH_AFTER, {"run": run_id, "after": after}).all()
+            if not batch:
+                return
+            yield from batch
+            after = batch[-1].sequence
+
+    def insert(self, head: RunHead, tellings: Iterable[TellingRow]) -> bool:
+        """Insert a run with everything that it was told, in one transaction.
+
+        Returns:
+            False when its name is taken: nothing was written.
+        """
+        rows = iter(tellings)
+        with store_errors(self._shown_url):
+            try:
+                with self._engine.begin() as connection:
+                    run_id = _insert_head(connection, head)
+                    history = _History(run_id)
+                    while batch := list(islice(rows, BATCH)):
+                        connection.execute(TOLD.insert(), [history.take(r.numbers) for r in batch])
+                        first = history.told_count - len(batch) + 1
+                        texts = [
+                            {
+                                "run_id": run_id,
+                                "sequence": sequence,
+                                "candidate": r.candidate,
+                                "evaluation": r.evaluation,
+                            }
+                            for sequence, r in enumerate(batch, start=first)
+                        ]
+                        connection.execute(TEXTS.insert(), texts)
+                    sums = RUNS.update().where(RUNS.c.id == run_id).values(history.sums())
+                    connection.execute(sums)
+            except _NameTakenError:
+                return False
+        return True
+
+    @contextmanager
+    def _reading(self) -> Iterator[sa.Connection]:
+        with (
+            store_errors(self._shown_url),
+            self._engine.connect().execution_options(reader=True) as connection,
+        ):
+            yield connection
+
+
+class _NameTakenError(Exception):
+    """Another run has the name."""
+
+
+class _History:
+    """What the tellings of a run add up to, and how each stands to the ones before it."""
+
+    def __init__(self, run_id: int) -> None:
+        self.told_count = 0
+        self._run_id = run_id
+        self._cost_usd = 0.0
+        self._newest: dict[str, tuple[int, str, float, float | None]] = {}
+        """Sequence, outcome, fitness and speed-up by digest."""
+
+    def take(self, numbers: dict[str, Any]) -> dict[str, Any]:
+        """Return the row of the next telling."""
+        self.told_count += 1
+        digest, fitness = numbers["digest"], numbers["fitness"]
+        parent = self._newest.get(numbers["parent"]) if digest not in self._newest else None
+        self._newest[digest] = (
+            self.told_count, numbers["outcome"], fitness, numbers["speedup"],
+        )  # fmt: skip
+        self._cost_usd += numbers["cost_usd"]
+        return {
+            "run_id": self._run_id,
+            "sequence": self.told_count,
+            **numbers,
+            "parent_sequence": parent[0] if parent else None,
+            "gain": fitness - parent[2] if parent else None,
+        }
+
+    def sums(self) -> dict[str, Any]:
+        """Return the sums beside the run."""
+        passed = [n for n in self._newest.values() if n[1] == PASSED]
+        best = max(passed, key=lambda n: (n[2], -n[0]), default=None)
+        return {
+            "told_count": self.told_count,
+            "cost_usd": self._cost_usd,
+            "best_sequence": best[0] if best else None,
+            "best_fitness": best[2] if best else None,
+            "best_speedup": best[3] if best else None,
+        }
+
+
+def _insert_head(connection: sa.Connection, head: RunHead) -> int:
+    values = {
+        "name": head.spec.name,
+        "spec": to_json(head.spec),
+        "state": head.state.value,
+        "created_unix_s": head.created_unix_s,
+        "selected_count": head.selected_count,
+    }
+    try:
+        inserted = connection.execute(RUNS.insert(), values)
+    except sa.exc.IntegrityError as error:
+        raise _NameTakenError from error
+    key = inserted.inserted_primary_key
+    assert key is not None  # the table has one
+    return int(key[0])
+
+
+def _head(row: Any) -> RunHead:
+    return RunHead(
+        spec=from_json(RunSpec, row.spec),
+        state=RunState(row.state),
+        created_unix_s=row.created_unix_s,
+        told_count=row.told_count,
+        selected_count=row.selected_count,
+    )
