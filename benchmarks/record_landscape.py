@@ -146,22 +146,31 @@ def _key(parameters: dict[str, str]) -> str:
 
 
 def variants(recipe: Recipe, *, seed: int, most: int) -> tuple[tuple[Genome, ...], int]:
-    """Return (an even choice of a recipe's genomes, how many there are).
+    """Return (a grid of a recipe's genomes, how many there are in all).
 
-    The plainest comes first and the rest in random order, so that a recording that ends early is
-    an even choice, too, and a longer one with the same seed contains it.
+    Where there are more than `most`, values are left out, the last of the longest gene first, so
+    that what is recorded is a whole grid: the neighbours of a variant are there. The plainest
+    comes first and the rest in random order, so that a recording that ends early is an even choice.
     """
+    count = len(_distinct(recipe, [gene.values for gene in recipe.genes]))
+    grid = [gene.values for gene in recipe.genes]
+    while len(genomes := _distinct(recipe, grid)) > most:
+        longest = max(range(len(grid)), key=lambda n: (len(grid[n]), n))
+        grid[longest] = grid[longest][:-1]
+    first = recipe.normalised(plain(recipe.family, recipe.genes))
+    others = [genome for genome in genomes if genome != first]
+    random.Random(seed).shuffle(others)
+    return (first, *others), count
+
+
+def _distinct(recipe: Recipe, grid: Sequence[tuple[str, ...]]) -> dict[Genome, None]:
+    """Return the genomes of a grid of gene values that differ in what they mean."""
     names = [gene.name for gene in recipe.genes]
-    combinations = itertools.product(*(gene.values for gene in recipe.genes))
     genomes = (
         Genome(family=recipe.family, genes=tuple(zip(names, values, strict=True)))
-        for values in combinations
+        for values in itertools.product(*grid)
     )
-    distinct = dict.fromkeys(recipe.normalised(genome) for genome in genomes)
-    first = recipe.normalised(plain(recipe.family, recipe.genes))
-    others = [genome for genome in distinct if genome != first]
-    random.Random(seed).shuffle(others)
-    return (first, *others)[:most], len(distinct)
+    return dict.fromkeys(recipe.normalised(genome) for genome in genomes)
 
 
 def header_of(plan: Plan, recipe: Recipe, admission: Admission) -> Row:
@@ -319,7 +328,9 @@ def main() -> None:
     parser.add_argument(
         "--device", default="", help='id, or a kind ("cuda") for all of its devices'
     )
-    parser.add_argument("--most", type=int, default=1000, help="most variants; evenly chosen")
+    parser.add_argument(
+        "--most", type=int, default=1000, help="most variants; a whole grid of fewer values"
+    )
     parser.add_argument("--out", type=Path, required=True, help="landscape, .jsonl or .jsonl.gz")
     parser.add_argument("--seed", type=int, default=0, help="of the choice")
     parser.add_argument("--in-flight", type=int, default=0, help="evaluations at once")

@@ -13,6 +13,7 @@ from torch import nn
 from benchmarks.record_landscape import Plan, record, variants
 from generator_svc.recipes.genome import plain
 from generator_svc.recipes.graph_reader import read_graph
+from generator_svc.recipes.recipe import Recipe
 from generator_svc.recipes.recipes import choose_recipe
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
@@ -61,6 +62,16 @@ class _Evaluator(FakeEvaluator):
         return replace(evaluation, outcome=outcome, workloads=(), measures=None)
 
 
+def _wanted(most: int) -> int:
+    """Return how many variants are recorded where at most `most` are asked for."""
+    return len(variants(_recipe(), seed=0, most=most)[0])
+
+
+def _recipe() -> Recipe:
+    admission = admission_of(nn.Softmax(dim=-1), [torch.randn(8, 64)])
+    return choose_recipe(read_graph(admission), language=Language.SYCL, device=admission.device)
+
+
 def _lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
 
@@ -74,8 +85,8 @@ async def test_a_landscape_has_a_header_and_a_row_for_each_variant(tmp_path: Pat
     assert header["name"] == "softmax-sycl"
     assert header["baseline_ns"] == pytest.approx(1e6)
     values = {p["name"]: p["values"] for p in header["parameters"]}
-    assert len(rows) == 40
-    assert len({json.dumps(row["parameters"]) for row in rows}) == 40
+    assert len(rows) == _wanted(40)
+    assert len({json.dumps(row["parameters"]) for row in rows}) == len(rows)
     for row in rows:
         assert row["parameters"].keys() == values.keys()
         assert all(value in values[name] for name, value in row["parameters"].items())
@@ -87,7 +98,7 @@ async def test_a_landscape_has_a_header_and_a_row_for_each_variant(tmp_path: Pat
 async def test_candidates_are_raced_against_nothing(tmp_path: Path) -> None:
     evaluator = _Evaluator()
     await record(evaluator, PLAN, tmp_path / "softmax.jsonl.gz")
-    assert len(evaluator.requests) == PLAN.most
+    assert len(evaluator.requests) == _wanted(PLAN.most)
     for request in evaluator.requests:
         assert request.stop_above_ns == ()
         assert not request.use_tools
@@ -96,13 +107,13 @@ async def test_candidates_are_raced_against_nothing(tmp_path: Path) -> None:
 
 async def test_a_recording_that_broke_off_is_gone_on_with(tmp_path: Path) -> None:
     out = tmp_path / "softmax.jsonl.gz"
-    assert await record(_Evaluator(lost_after=4), PLAN, out) == 2
+    assert await record(_Evaluator(lost_after=3), PLAN, out) == _wanted(PLAN.most) - 3
     first = _lines(out)[1:]
-    assert len(first) == 4
+    assert len(first) == 3
     second = _Evaluator()
     assert await record(second, PLAN, out) == 0
-    assert len(second.requests) == 2
-    assert _lines(out)[1:5] == first
+    assert len(second.requests) == _wanted(PLAN.most) - 3
+    assert _lines(out)[1:4] == first
 
 
 async def test_rows_of_a_killed_recording_are_kept(tmp_path: Path) -> None:
@@ -117,7 +128,7 @@ async def test_rows_of_a_killed_recording_are_kept(tmp_path: Path) -> None:
     assert await record(evaluator, PLAN, out) == 0
     assert len(evaluator.requests) == 1
     assert not rows.exists()
-    assert len(_lines(out)) == 1 + PLAN.most
+    assert len(_lines(out)) == 1 + _wanted(PLAN.most)
 
 
 async def test_rows_of_another_task_are_not_gone_on_with(tmp_path: Path) -> None:
@@ -133,15 +144,28 @@ async def test_rows_of_another_task_are_not_gone_on_with(tmp_path: Path) -> None
 async def test_it_ends_in_time(tmp_path: Path) -> None:
     evaluator = _Evaluator()
     missing = await record(evaluator, replace(PLAN, minutes=0.0), tmp_path / "softmax.jsonl")
-    assert (missing, evaluator.requests) == (PLAN.most, [])
+    assert (missing, evaluator.requests) == (_wanted(PLAN.most), [])
 
 
-def test_the_choice_is_distinct_seeded_and_starts_with_the_plainest() -> None:
-    admission = admission_of(nn.Softmax(dim=-1), [torch.randn(8, 64)])
-    recipe = choose_recipe(read_graph(admission), language=Language.SYCL, device=admission.device)
+def test_the_plainest_comes_first_and_the_rest_by_the_seed() -> None:
+    recipe = _recipe()
     every, count = variants(recipe, seed=0, most=10_000)
     assert len(set(every)) == len(every) == count
     assert every[0] == recipe.normalised(plain(recipe.family, recipe.genes))
     assert all(recipe.normalised(genome) == genome for genome in every)
-    assert variants(recipe, seed=0, most=50)[0] == every[:50]
-    assert variants(recipe, seed=1, most=50)[0] != every[:50]
+    other, _ = variants(recipe, seed=1, most=10_000)
+    assert other[0] == every[0]
+    assert other != every
+    assert set(other) == set(every)
+
+
+@pytest.mark.parametrize("most", [5, 50, 200, 600])
+def test_fewer_variants_are_a_whole_grid(most: int) -> None:
+    """What a step leads to within the values that are there has been recorded, too."""
+    recipe = _recipe()
+    found, count = variants(recipe, seed=0, most=most)
+    assert most / 4 < len(found) <= most < count
+    values = {gene.name: {genome[gene.name] for genome in found} for gene in recipe.genes}
+    for genome in found:
+        for name, others in values.items():
+            assert all(recipe.normalised(genome.replaced(name, v)) in found for v in others)
