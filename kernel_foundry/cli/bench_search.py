@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Self
 
 import click
 from rich.box import SIMPLE_HEAD
@@ -126,22 +127,24 @@ def search(
 
 
 class _Progress:
-    """A bar on a terminal; nothing elsewhere, and nothing beside JSON."""
+    """A bar on a terminal, a line for each tenth elsewhere; nothing beside JSON."""
 
     def __init__(self, *, is_quiet: bool) -> None:
-        console = Console(stderr=True)
+        self._console = Console(stderr=True)
+        self._has_lines = not is_quiet and not self._console.is_terminal
+        self._tenths = 0
         self._bar = Progress(
             TextColumn("searches"),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            console=console,
+            console=self._console,
             transient=True,
-            disable=is_quiet or not console.is_terminal,
+            disable=is_quiet or not self._console.is_terminal,
         )
         self._task = self._bar.add_task("searches", total=None)
 
-    def __enter__(self) -> "_Progress":
+    def __enter__(self) -> Self:
         self._bar.start()
         return self
 
@@ -151,6 +154,10 @@ class _Progress:
     def show(self, done: int, total: int) -> None:
         """Show that `done` of `total` searches are there."""
         self._bar.update(self._task, completed=done, total=total)
+        tenths = 10 * done // total
+        if self._has_lines and tenths > self._tenths:
+            self._tenths = tenths
+            click.echo(f"{done} of {total} searches", err=True)
 
 
 def _show(comparison: SearchComparison) -> None:

@@ -34,7 +34,7 @@ def verdict_text(difference: OverallDifference) -> str:
     """Return what the ratio over all landscapes shows."""
     ratio = difference.evaluations_ratio
     if ratio.high < 1:
-        return f"fewer than {difference.other}"
+        return "needs fewer"
     if ratio.low > 1:
-        return f"more than {difference.other}"
+        return "needs more"
     return "no difference shown"
