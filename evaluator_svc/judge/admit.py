@@ -23,12 +23,14 @@ from evaluator_svc.judge.cost import count_bytes, count_flops
 from evaluator_svc.judge.graph import export_graph
 from evaluator_svc.judge.input_set import InputSet
 from evaluator_svc.judge.judge_memory import JudgeMemory
+from evaluator_svc.judge.layout import tensor_bytes
 from evaluator_svc.judge.memory import least_bytes, memory_refusal, needed_bytes
 from evaluator_svc.judge.prepared import PreparedWorkload
+from evaluator_svc.judge.roofline import speed_of_light_ns
 from evaluator_svc.judge.screening import screen
 from evaluator_svc.judge.task_module import TaskModule
 from evaluator_svc.judge.tolerance import derive_tolerance
-from kernel_foundry.domain.admission import Admission, GraphNode, WorkloadAdmission
+from kernel_foundry.domain.admission import Admission, GraphNode, TensorRole, WorkloadAdmission
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline, Fact
 from kernel_foundry.domain.task import Task, Tolerance, Workload
@@ -92,7 +94,9 @@ def admit_task(
             f" scale, and the tolerance is {tolerance.rtol:g}"
         )
     time_baselines = partial(_baselines, device=device, memory=memory, found=found, note=note)
-    workloads = [_workload_admission(item, peaks, found, time_baselines) for item in prepared]
+    workloads = [
+        _workload_admission(item, device, peaks, found, time_baselines) for item in prepared
+    ]
     return Admission(
         task=task.digest,
         device=device,
@@ -188,6 +192,7 @@ def _same_values(first: InputSet, second: InputSet, memory: JudgeMemory) -> bool
 
 def _workload_admission(
     item: PreparedWorkload,
+    device: DeviceSpec,
     peaks: Peaks,
     found: _Findings,
     time_baselines: Callable[[PreparedWorkload, Sequence[InputSet]], tuple[Baseline, ...]],
@@ -198,6 +203,7 @@ def _workload_admission(
     graph = _graph(item, sets[0], found)
     flops = count_flops(sets[0], graph)
     minimal_bytes = count_bytes(item.tensors, graph)
+    output_bytes = sum(tensor_bytes(t) for t in item.tensors if t.role is TensorRole.OUTPUT)
     is_timed = not item.workload.held_out and not found.refusals
     return WorkloadAdmission(
         workload=item.workload.name,
@@ -207,8 +213,13 @@ def _workload_admission(
         graph=graph,
         flops=flops,
         minimal_bytes=minimal_bytes,
-        sol_ns=1e9
-        * max(minimal_bytes / peaks.bandwidth_bytes_per_second, flops / peaks.flops_per_second),
+        sol_ns=speed_of_light_ns(
+            minimal_bytes=minimal_bytes,
+            output_bytes=output_bytes,
+            flops=flops,
+            device=device,
+            peaks=peaks,
+        ),
         baselines=time_baselines(item, sets) if is_timed else (),
     )
 

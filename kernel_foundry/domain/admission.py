@@ -77,7 +77,7 @@ class WorkloadAdmission:
     minimal_bytes: int
     """Bytes of every input and parameter read once and every output written once."""
     sol_ns: float
-    """max(minimal_bytes / bandwidth, flops / peak), from the device's measured peaks."""
+    """Speed of light by the device's measured peaks: what memory, cache and arithmetic take at least."""
     baselines: tuple[Baseline, ...]
     """Empty for held-out workloads."""
 

@@ -67,7 +67,8 @@ def test_cost_of_a_matrix_product(judge: Judge) -> None:
 
     assert workload.flops == 2 * 33 * 70 * 33 + 33 * 33
     assert workload.minimal_bytes == 4 * (2 * 33 * 70 + 33 * 33)
-    assert workload.sol_ns == pytest.approx(workload.minimal_bytes / 1e10 * 1e9)
+    staying = 4 * 33 * 33  # the output may stay in the cache
+    assert workload.sol_ns == pytest.approx((workload.minimal_bytes - staying) / 1e10 * 1e9)
 
 
 CONVOLUTION = """
