@@ -136,11 +136,13 @@ def candidate_view(elite: Elite, task: Task, *, max_chars: int) -> CandidateView
 
 
 def direction_lines(selection: Selection) -> tuple[str, ...]:
-    """Return the direction in words; empty when the selection gives none."""
-    lines = [selection.hint] if selection.hint else []
+    """Return the direction in words, goal before way; empty when the selection gives none."""
+    lines: list[str] = []
     if selection.target is not None:
         parent = selection.parent.measures if selection.parent is not None else None
         lines += _target_lines(selection.target, parent)
+    if selection.hint:
+        lines.append(selection.hint)
     return tuple(lines)
 
 

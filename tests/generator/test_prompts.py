@@ -124,8 +124,8 @@ def test_the_direction_is_in_words(request_: ProposalRequest, samples: Any) -> N
         target=Measures(memory=2, algorithm=0, synchronization=0),
         hint="stage the tile in local memory",
     )
-    assert "stage the tile in local memory" in text
     assert "Aim at memory level 2" in text
+    assert text.index("Aim at memory level 2") < text.index("stage the tile in local memory")
     assert "Aim at algorithm" not in text
 
 
