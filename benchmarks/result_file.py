@@ -3,7 +3,9 @@
 import argparse
 import datetime
 import json
+import os
 import platform
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -21,11 +23,28 @@ def out_option(parser: argparse.ArgumentParser, name: str) -> None:
 
 def write_result(out: Path, name: str, device: DeviceSpec, measured: dict[str, Any]) -> None:
     """Write `measured` with what it was measured on."""
-    result = {
-        "benchmark": name,
+    facts = {
         "device": device.name,
         "driver": device.driver_version,
         "architecture": device.architecture,
+    }
+    _write(out, name, facts, measured)
+
+
+def write_host_result(out: Path, name: str, measured: dict[str, Any]) -> None:
+    """Write `measured` with the host it was measured on, for what needs no device."""
+    processor = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    facts = {
+        "processor": processor.group(1) if processor else platform.machine(),
+        "cores": len(os.sched_getaffinity(0)),
+    }
+    _write(out, name, facts, measured)
+
+
+def _write(out: Path, name: str, facts: dict[str, Any], measured: dict[str, Any]) -> None:
+    result = {
+        "benchmark": name,
+        **facts,
         "python": platform.python_version(),
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "commit": commit(),

@@ -1,0 +1,137 @@
+"""Runs to measure the archive with: a recorded one, told over and over with changes.
+
+`runs/bias_gelu_layernorm.jsonl.gz` is a real run as `export_run` wrote it, so candidates and
+verdicts have the sizes that they have in use.
+"""
+
+import asyncio
+import random
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from archive_svc.run_file import import_run
+from archive_svc.store.rows import Telling, number_values
+from archive_svc.store.store import Store
+from archive_svc.store.whole_run import RunHead, TellingRow, WholeRuns
+from kernel_foundry.domain.archive import RunSpec, RunState
+from kernel_foundry.domain.candidate import Candidate, Operator
+from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.measures import Measures
+from kernel_foundry.domain.plain import to_json
+from kernel_foundry.rpc.readiness import wait_until_serving
+
+RECORDED = Path(__file__).parent / "runs" / "bias_gelu_layernorm.jsonl.gz"
+
+START_SECONDS = 120.0
+
+ISLANDS = ("fusion", "memory", "parallelism", "compute")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """A recorded run."""
+
+    spec: RunSpec
+    verdicts: tuple[tuple[Candidate, Evaluation], ...]
+
+
+def read_recorded(folder: Path) -> Recorded:
+    """Read the recorded run by way of a store in `folder`."""
+    url = f"sqlite:///{folder / 'recorded.db'}"
+    import_run(url, RECORDED)
+    with closing(Store(url)) as store:
+        (run,) = store.list_runs()
+        told = store.told(run.id, 0, run.told_count)
+    return Recorded(spec=run.spec, verdicts=tuple((t.candidate, t.evaluation) for t in told))
+
+
+class Variants:
+    """Endless made-up descendants of a recorded run's candidates.
+
+    Args:
+        recorded: The run.
+        seed: Of every choice.
+        label: Part of each source, so that two worlds share no candidate.
+    """
+
+    def __init__(self, recorded: Recorded, *, seed: int, label: str) -> None:
+        self._recorded = recorded
+        self._rng = random.Random(seed)
+        self._label = label
+        self._count = 0
+
+    def next(self, parents: tuple[str, ...] = ()) -> tuple[Candidate, Evaluation]:
+        """Return a new candidate of real size, with a verdict like a real one's."""
+        candidate, evaluation = self._rng.choice(self._recorded.verdicts)
+        self._count += 1
+        code = f"// {self._label} {self._count}\n{candidate.source.device_code}"
+        source = replace(candidate.source, device_code=code)
+        operator = Operator.MUTATE if parents else Operator.SEED
+        candidate = replace(candidate, source=source, parents=parents, operator=operator)
+        measures = Measures(
+            memory=self._rng.randrange(4),
+            algorithm=self._rng.randrange(4),
+            synchronization=self._rng.randrange(4),
+        )
+        fitness = evaluation.fitness * self._rng.uniform(0.5, 1.0)
+        width = evaluation.optimistic_fitness - evaluation.fitness
+        evaluation = replace(
+            evaluation,
+            candidate=candidate.digest,
+            measures=measures,
+            fitness=fitness,
+            optimistic_fitness=min(fitness + width, 1.0),
+        )
+        return candidate, evaluation
+
+
+def fill(store_url: str, recorded: Recorded, *, name: str, count: int) -> None:
+    """Insert a run of `count` tellings, each the child of one of the thousand before it."""
+    head = RunHead(
+        spec=replace(recorded.spec, name=name, strategy="gradient"),
+        state=RunState.RUNNING,
+        created_unix_s=time.time(),
+        told_count=count,
+        selected_count=count,
+    )
+    with closing(WholeRuns(store_url)) as runs:
+        assert runs.insert(head, _rows(Variants(recorded, seed=0, label="fill"), count))
+
+
+def _rows(variants: Variants, count: int) -> Iterator[TellingRow]:
+    rng = random.Random(1)
+    recent: list[str] = []
+    for i in range(count):
+        parents = (rng.choice(recent),) if recent else ()
+        candidate, evaluation = variants.next(parents)
+        recent = [*recent[-999:], candidate.digest]
+        telling = Telling(
+            request_id=f"fill {i}",
+            candidate=candidate,
+            evaluation=evaluation,
+            island=rng.choice(ISLANDS),
+            selection=i,
+        )
+        yield TellingRow(
+            numbers=number_values(telling, time.time()),
+            candidate=to_json(candidate),
+            evaluation=to_json(evaluation),
+        )
+
+
+@asynccontextmanager
+async def serving(store_url: str, target: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Run the archive as a process of its own; yield it once it is SERVING."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "archive_svc", "--listen", target, "--store", store_url
+    )
+    try:
+        await wait_until_serving(target, timeout_s=START_SECONDS)
+        yield process
+    finally:
+        process.terminate()
+        await process.wait()
