@@ -10,6 +10,14 @@ from kernel_foundry.domain.measures import Measures
 
 ParameterValue = int | float | bool | str
 
+ValueKey = tuple[bool, ParameterValue]
+"""A value as it is told apart."""
+
+
+def value_key(value: ParameterValue) -> ValueKey:
+    """Return what equal values share: `true` is not 1, but 1.0 is."""
+    return isinstance(value, bool), value
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:

@@ -15,7 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from archive_svc.replay.landscape import Landscape, Parameter, ParameterValue, Variant
+from archive_svc.replay.landscape import (
+    Landscape,
+    Parameter,
+    ParameterValue,
+    Variant,
+    value_key,
+)
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.measures import DIMENSIONS, LEVELS, Measures
 from kernel_foundry.domain.plain import to_plain
@@ -28,9 +34,6 @@ _GZIP_MAGIC: Final = b"\x1f\x8b"
 
 _TEXTS: Final = ("task", "language", "device", "driver", "date", "commit")
 """Optional texts of the header."""
-
-_Key = tuple[bool, ParameterValue]
-"""A value as it is told apart: `true` is not 1, but 1.0 is."""
 
 
 def write_landscape(path: Path, landscape: Landscape) -> None:
@@ -200,7 +203,7 @@ def _parameter(header: _Line, entry: Any) -> Parameter:
     for value in values:
         if not _is_value(value):
             header.refuse(f"{name} lists {value!r}; expected a number, a boolean or a string")
-    if len({_key(v) for v in values}) < len(values):
+    if len({value_key(v) for v in values}) < len(values):
         header.refuse(f"{name} lists a value twice; list each value once")
     return Parameter(name=name, values=tuple(values))
 
@@ -228,7 +231,9 @@ def _values(line: _Line, parameters: Sequence[Parameter]) -> tuple[ParameterValu
     values = []
     for parameter in parameters:
         value = given[parameter.name]
-        known = [v for v in parameter.values if _is_value(value) and _key(v) == _key(value)]
+        known = [
+            v for v in parameter.values if _is_value(value) and value_key(v) == value_key(value)
+        ]
         if not known:
             line.refuse(
                 f"{parameter.name} is {value!r}, which the header does not list; add it to the "
@@ -296,7 +301,3 @@ def _is_time(value: object) -> bool:
 def _is_value(value: object) -> bool:
     is_scalar = isinstance(value, ParameterValue)
     return is_scalar and not (isinstance(value, float) and not math.isfinite(value))
-
-
-def _key(value: ParameterValue) -> _Key:
-    return isinstance(value, bool), value

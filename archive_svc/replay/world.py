@@ -7,13 +7,12 @@ same seeds and the same measurements.
 """
 
 import random
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from archive_svc.replay.landscape import Landscape, Variant
+from archive_svc.replay.landscape import Landscape, Variant, value_key
 from archive_svc.selection import SelectionPlan
 from archive_svc.told import Cell
 from kernel_foundry.domain.candidate import Operator
@@ -54,7 +53,7 @@ class World:
     def __init__(self, landscape: Landscape) -> None:
         self.landscape = landscape
         self.codes = _codes(landscape)
-        """`(variant, parameter)` int16: position of each value among its parameter's."""
+        """`(variant, parameter)` int32: position of each value among its parameter's."""
         self.cells = tuple(_cell(v) for v in landscape.variants)
         """Of each variant; None for a failed one whose measures are not known."""
         self.true_ns = np.array(
@@ -72,7 +71,7 @@ class World:
 
     def position_of(self, codes: np.ndarray) -> int | None:
         """Return the variant with these codes, or None when it is not in the table."""
-        return self._positions.get(codes.astype(np.int16).tobytes())
+        return self._positions.get(codes.astype(np.int32).tobytes())
 
     def differing(self, variant: int) -> np.ndarray:
         """Return `(variant,)` int64: in how many parameters each differs from `variant`."""
@@ -189,19 +188,15 @@ class ReplayedGenerator:
 
 
 def _codes(landscape: Landscape) -> np.ndarray:
-    # A boolean and a number may be equal, so both are told apart by type.
-    positions: list[Callable[..., int]] = [
-        {(isinstance(v, bool), v): n for n, v in enumerate(p.values)}.__getitem__
-        for p in landscape.parameters
+    positions = [
+        {value_key(value): n for n, value in enumerate(parameter.values)}
+        for parameter in landscape.parameters
     ]
     rows = [
-        [
-            position((isinstance(v, bool), v))
-            for position, v in zip(positions, variant.values, strict=True)
-        ]
+        [found[value_key(value)] for found, value in zip(positions, variant.values, strict=True)]
         for variant in landscape.variants
     ]
-    return np.array(rows, dtype=np.int16)
+    return np.array(rows, dtype=np.int32)
 
 
 def _cell(variant: Variant) -> Cell | None:

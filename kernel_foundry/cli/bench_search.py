@@ -53,7 +53,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False, writable=True)
 @click.option(
     "--seeds",
     "seed_count",
-    type=click.IntRange(min=2),
+    type=click.IntRange(min=2, max=5000),
     default=100,
     show_default=True,
     help="Searches of each strategy on each landscape.",

@@ -82,7 +82,7 @@ def test_table_names_strategies_and_several_landscapes(
         ((), "--landscape FILE"),
         (("--landscape", "missing.jsonl"), "missing.jsonl: cannot be read"),
         (("--landscape", "bad.jsonl"), "bad.jsonl, line 1"),
-        (("--landscape", "bad.jsonl", "--seeds", "1"), "x>=2"),
+        (("--landscape", "bad.jsonl", "--seeds", "1"), "2<=x"),
         (("--landscape", "bad.jsonl", "--strategies", "best"), "no strategy 'best'"),
     ],
 )

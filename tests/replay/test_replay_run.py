@@ -71,10 +71,11 @@ def test_strategies_start_from_the_same_seed_and_measurement() -> None:
         assert len(firsts) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["separable", "one cell", "no measures", "constrained"])
 def test_gradient_finds_the_best_of_a_small_landscape(name: str) -> None:
     landscape = LANDSCAPES[name]
-    runs = [run_of(landscape, "gradient", seed, len(landscape.variants)) for seed in range(10)]
+    runs = [run_of(landscape, "gradient", seed, len(landscape.variants)) for seed in range(6)]
     assert np.mean([run.speeds[-1] for run in runs]) > 0.97
 
 
