@@ -12,11 +12,15 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kernel_foundry.errors import ServiceUnavailableError
 from kernel_foundry.paths import exchanges_dir, store_url
 from kernel_foundry.ports import Archive, Evaluator, Generator
 from kernel_foundry.search_comparison import SearchComparison
+
+if TYPE_CHECKING:
+    from archive_svc.run_file import CopiedRun
 
 LOCAL = "local"
 """Target of a service that runs in this process."""
@@ -162,6 +166,28 @@ def compare_searches(
         processes=processes,
         on_progress=on_progress,
     )
+
+
+def export_run(store: str, run: str, path: Path) -> "CopiedRun":
+    """Write a run ("" for the newest) of the store at a URL ("" for the default) to a file.
+
+    Raises:
+        As `archive_svc.run_file.export_run`.
+    """
+    from archive_svc.run_file import export_run as export
+
+    return export(store or store_url(), run, path)
+
+
+def import_run(store: str, path: Path, *, name: str = "") -> "CopiedRun":
+    """Take a run from a file into the store at a URL ("" for the default).
+
+    Raises:
+        As `archive_svc.run_file.import_run`.
+    """
+    from archive_svc.run_file import import_run as take_in
+
+    return take_in(store or store_url(), path, name=name)
 
 
 def _local_generator() -> Generator:

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation, Timing, WorkloadResult
 from kernel_foundry.domain.plain import to_plain
 
@@ -60,6 +61,18 @@ def _workload_object(result: WorkloadResult) -> dict[str, Any]:
         "discarded_samples": timing.discarded_count if timing else 0,
         "clocks": to_plain(timing.clocks) if timing else [],
     }
+
+
+def verdict_text(candidate: Candidate, evaluation: Evaluation) -> str:
+    """Return one line: "1a2b3c4d PASSED 1.72 ms 1.83× cell (2, 1, 0)", or the first finding."""
+    text = f"{candidate.digest[:8]} {evaluation.outcome.name}"
+    if evaluation.passed:
+        medians = [w.timing.median_ns for w in evaluation.workloads if w.timing]
+        text += f" {', '.join(duration(m) for m in medians)} {speedup_text(evaluation.speedup)}"
+        text += f" cell {evaluation.measures.cell}" if evaluation.measures else ""
+    elif evaluation.findings:
+        text += f": {evaluation.findings[0].message.splitlines()[0][:120]}"
+    return text
 
 
 def duration(nanoseconds: float | None) -> str:

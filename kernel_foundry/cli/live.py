@@ -14,7 +14,7 @@ from kernel_foundry.budget import Budget, Spent
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.sweep import best_of
 from kernel_foundry.progress import Admitted, Ended, Event, Judged, Swept
-from kernel_foundry.view import duration, speedup_text
+from kernel_foundry.view import duration, speedup_text, verdict_text
 
 
 class Progress(Protocol):
@@ -137,15 +137,8 @@ def _judged_line(event: Judged) -> str:
     what = "re-measured" if event.is_promotion else event.candidate.operator.value
     if evaluation.swept_count:
         what = "best of its sweep:"
-    line = f"{what} {event.candidate.digest[:8]} {evaluation.outcome.name}"
-    if evaluation.passed:
-        medians = [w.timing.median_ns for w in evaluation.workloads if w.timing]
-        line += f" {', '.join(duration(m) for m in medians)} {speedup_text(evaluation.speedup)}"
-        line += f" cell {evaluation.measures.cell}" if evaluation.measures else ""
-        line += " ★ best" if event.result.is_best else ""
-    elif evaluation.findings:
-        line += f": {evaluation.findings[0].message.splitlines()[0][:120]}"
-    return line
+    is_best = evaluation.passed and event.result.is_best
+    return f"{what} {verdict_text(event.candidate, evaluation)}{' ★ best' if is_best else ''}"
 
 
 def _swept_line(event: Swept) -> str:

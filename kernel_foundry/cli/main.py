@@ -25,7 +25,7 @@ _COMMANDS = {
     "sweep": "Try every configuration of a candidate.",
     "devices": "Show devices, what is missing and why.",
     "serve": "Run services for other machines and tools.",
-    "runs": "List, show and report runs.",
+    "runs": "List, show, watch, report and copy runs.",
     "bench": "Measure the system itself.",
 }
 """Command to its short help; the module of the same name is imported when it runs."""

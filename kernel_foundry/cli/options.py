@@ -11,6 +11,17 @@ from kernel_foundry.local import LOCAL, SPAWN, Targets
 _WHERE = "local (in this process), spawn (a process of its own), unix:/PATH or HOST:PORT."
 
 
+def store_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --store: where the archive's store is."""
+    return click.option(
+        "--store",
+        default="",
+        envvar="KERNEL_FOUNDRY_STORE",
+        metavar="URL",
+        help="Store of the archive, such as sqlite:///runs.db or postgresql://me@host/runs.",
+    )(command)
+
+
 def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say where the services are, and the archive's store."""
     for option in (
@@ -20,13 +31,7 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
             envvar="KERNEL_FOUNDRY_ALLOW_UNSANDBOXED",
             help="Run candidates even where no sandbox can lock them in.",
         ),
-        click.option(
-            "--store",
-            default="",
-            envvar="KERNEL_FOUNDRY_STORE",
-            metavar="URL",
-            help="Store of the archive, such as sqlite:///runs.db.",
-        ),
+        store_option,
         click.option(
             "--generator",
             "generator_target",

@@ -1,4 +1,7 @@
-"""`kfoundry runs`: list, show, best and report of what the store remembers."""
+"""`kfoundry runs`: list, show, best and report of what the store remembers.
+
+The commands that watch a run and that copy it stand in `runs_watch` and `runs_transfer`.
+"""
 
 import json
 import sys
@@ -12,7 +15,9 @@ from rich.markdown import Markdown
 from rich.table import Column, Table
 
 from kernel_foundry.cli.options import json_option, open_foundry, target_options
-from kernel_foundry.cli.summary import show_archive_map, show_stats
+from kernel_foundry.cli.runs_transfer import export_command, import_command
+from kernel_foundry.cli.runs_watch import watch
+from kernel_foundry.cli.summary import show_archive_map, show_islands, show_stats
 from kernel_foundry.domain.archive import Elite, Run
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.plan.candidate_text import render
@@ -23,7 +28,12 @@ from kernel_foundry.view import evaluation_object, speedup_text
 
 @click.group()
 def command() -> None:
-    """List, show and report runs. RUN defaults to the newest."""
+    """List, show, watch, report and copy runs. RUN defaults to the newest."""
+
+
+command.add_command(watch)
+command.add_command(export_command)
+command.add_command(import_command)
 
 
 @command.command("list")
@@ -60,14 +70,25 @@ def list_runs(as_json: bool, **targets: Any) -> int:
 @json_option
 @target_options
 def show(run: str, as_json: bool, **targets: Any) -> int:
-    """Show a run: what it was asked, its archive map and how candidates ended."""
+    """Show a run: what it was asked, how candidates ended, and its archive.
+
+    Coverage is the share of the 64 cells that have an elite, the QD score the sum of the elites'
+    fitness (at most 64). Each island searches with an emphasis of its own and has its own elites;
+    one that stagnates is given the best of another. The map shows each cell's best.
+    """
     with open_foundry(**targets) as foundry:
         found = foundry.ask_archive(lambda a: a.get_run(run))
         stats = foundry.ask_archive(lambda a: a.stats(found.spec.name))
         elites = foundry.ask_archive(lambda a: a.elites(found.spec.name))
     if as_json:
         elite_objects = [
-            {"candidate": e.candidate.digest, "cell": e.measures.cell, "fitness": e.fitness}
+            {
+                "candidate": e.candidate.digest,
+                "cell": e.measures.cell,
+                "island": e.island,
+                "fitness": e.fitness,
+                "speedup": e.evaluation.speedup,
+            }
             for e in elites
         ]
         _print_json({**_run_object(found), "stats": to_plain(stats), "elites": elite_objects})
@@ -75,10 +96,11 @@ def show(run: str, as_json: bool, **targets: Any) -> int:
     console = Console()
     console.print(
         f"[bold]{found.spec.name}[/]: {found.spec.task.name} in {found.spec.language.value} on "
-        f"{found.spec.device}, {found.state.value}, models {', '.join(found.spec.models)}, "
-        f"best {speedup_text(found.best_speedup)}"
+        f"{found.spec.device}, {found.state.value}, strategy {found.spec.strategy}, models "
+        f"{', '.join(found.spec.models)}, best {speedup_text(found.best_speedup)}"
     )
     show_stats(console, stats)
+    show_islands(console, stats)
     show_archive_map(console, elites)
     return 0
 

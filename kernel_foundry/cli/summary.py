@@ -43,6 +43,18 @@ def show_stats(console: Console, stats: ArchiveStats) -> None:
     )
 
 
+def show_islands(console: Console, stats: ArchiveStats) -> None:
+    """Print each island's statistics, unless nothing was told yet."""
+    if not stats.told_count or not stats.islands:
+        return
+    table = Table("island", "elites", "QD score", "best fitness", "migrations", box=SIMPLE)
+    for island in stats.islands:
+        best = "–" if island.objective_max is None else f"{island.objective_max:.3f}"
+        row = (str(island.elite_count), f"{island.qd_score:.2f}", best, str(island.migrations))
+        table.add_row(island.name, *row)
+    console.print(table)
+
+
 def show_archive_map(console: Console, elites: tuple[Elite, ...]) -> None:
     """Print the grid: one block for each synchronization level in use, speed-ups in the cells."""
     if not elites:

@@ -162,7 +162,9 @@ def _write_field(message: Message, name: str, value: Any, path: str) -> None:
 def _write_scalars(message: Message, name: str, value: Any, path: str) -> None:
     field = message.DESCRIPTOR.fields_by_name[name]
     try:
-        if field.is_repeated:
+        if field.is_repeated and field.enum_type is None:
+            getattr(message, name).extend(value)  # samples: hundreds in one call
+        elif field.is_repeated:
             getattr(message, name).extend(_scalar(field.enum_type, item) for item in value)
         else:
             setattr(message, name, _scalar(field.enum_type, value))

@@ -1,0 +1,66 @@
+"""`kfoundry runs export` and `import`: a run as one file, from store to store."""
+
+import json
+from pathlib import Path
+
+import click
+
+from kernel_foundry.cli.options import json_option, store_option
+from kernel_foundry.local import export_run, import_run
+
+
+@click.command("export")
+@click.argument("run", default="")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    help="File to write, such as softmax.run.gz.",
+)
+@store_option
+@json_option
+def export_command(run: str, out: Path, store: str, as_json: bool) -> int:
+    """Write a run to one file: what it was asked, and everything told, in order.
+
+    The file is gzipped JSON Lines and holds all that the store knows of the run, so that another
+    store can take it in with `runs import`, go on with it, or only look. A run that is still being
+    told to is written as it stands. The store must be reachable from here: for one behind an
+    archive service run this where the service runs.
+
+    \b
+    kfoundry runs export softmax-1 --out softmax-1.run.gz
+    kfoundry runs export --store postgresql://me@db/runs --out newest.run.gz
+    """  # noqa: D301  a backspace keeps click from joining the lines
+    copied = export_run(store, run, out)
+    if as_json:
+        click.echo(json.dumps({"run": copied.name, "told": copied.told_count, "file": str(out)}))
+    else:
+        click.echo(f"{copied.name}: {copied.told_count} evaluations in {out}")
+    return 0
+
+
+@click.command("import")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@click.option("--as", "name", default="", help="Name of the run here.  [default: that in the file]")
+@store_option
+@json_option
+def import_command(file: Path, name: str, store: str, as_json: bool) -> int:
+    """Take a run from FILE, which `runs export` wrote, into the store: all of it or nothing.
+
+    Everything is checked before anything is written. A run that is there already and equal is left
+    as it is; one that differs is refused, and --as gives the new one another name.
+
+    \b
+    kfoundry runs import softmax-1.run.gz
+    kfoundry runs import softmax-1.run.gz --as softmax-again
+    kfoundry optimize --resume --run softmax-1       goes on with it
+    """  # noqa: D301  a backspace keeps click from joining the lines
+    copied = import_run(store, file, name=name)
+    if as_json:
+        told = {"run": copied.name, "told": copied.told_count, "new": copied.is_new}
+        click.echo(json.dumps(told))
+    elif copied.is_new:
+        click.echo(f"{copied.name}: {copied.told_count} evaluations")
+    else:
+        click.echo(f"{copied.name} was there already, equal to the file")
+    return 0

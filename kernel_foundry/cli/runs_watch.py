@@ -1,0 +1,91 @@
+"""`kfoundry runs watch`: what is told to a run, as it comes."""
+
+import json
+from contextlib import aclosing
+from typing import Any
+
+import click
+
+from kernel_foundry.cli.options import open_foundry, target_options
+from kernel_foundry.domain.archive import RunEvent, ToldEvaluation
+from kernel_foundry.errors import KernelFoundryError
+from kernel_foundry.ports import Archive
+from kernel_foundry.view import verdict_text
+
+
+@click.command()
+@click.argument("run", default="")
+@click.option(
+    "--after",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Sequence number after which to start; 0 shows everything told so far as well.",
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object a line on stdout, nothing else."
+)
+@target_options
+def watch(run: str, after: int, as_json: bool, **targets: Any) -> int:
+    """Show what is told to a run, as it comes, until the run ends.
+
+    Whichever process tells it: a search that runs elsewhere on the same store is seen too. Each
+    line begins with its sequence number; after a cut, give the last one to --after. With --json
+    each event is one JSON object on a line of its own; the last one has the run's "state".
+
+    \b
+    kfoundry runs watch                              the newest run, from its start
+    kfoundry runs watch softmax-1 --after 120        what was told behind number 120
+    kfoundry runs watch --archive gpuhost:50052 --json | jq .speedup
+    """  # noqa: D301  a backspace keeps click from joining the lines
+    last = after
+
+    async def follow(archive: Archive) -> None:
+        nonlocal last
+        async with aclosing(archive.watch(run, after=after)) as events:
+            async for event in events:
+                click.echo(json.dumps(event_object(event)) if as_json else _line(event))
+                last = event.sequence
+
+    with open_foundry(**targets) as foundry:
+        try:
+            foundry.ask_archive(follow)
+        except (KernelFoundryError, KeyboardInterrupt):
+            if last > after:
+                click.echo(f"to go on: kfoundry runs watch {run} --after {last}", err=True)
+            raise
+    return 0
+
+
+def event_object(event: RunEvent) -> dict[str, Any]:
+    """Return the `--json` object of an event."""
+    if event.told is None:
+        return {"sequence": event.sequence, "state": event.state.value if event.state else None}
+    return {"sequence": event.sequence, **_told_object(event.told)}
+
+
+def _told_object(told: ToldEvaluation) -> dict[str, Any]:
+    candidate, evaluation = told.candidate, told.evaluation
+    return {
+        "candidate": candidate.digest,
+        "parents": list(candidate.parents),
+        "operator": candidate.operator.value,
+        "model": candidate.model,
+        "island": told.island,
+        "selection": told.selection,
+        "outcome": evaluation.outcome.name,
+        "fitness": evaluation.fitness,
+        "speedup": evaluation.speedup,
+        "cell": evaluation.measures.cell if evaluation.measures else None,
+        "cost_usd": told.cost_usd,
+        "told_unix_s": told.told_unix_s,
+    }
+
+
+def _line(event: RunEvent) -> str:
+    if event.told is None:
+        return f"[{event.sequence}] the run is {event.state.value if event.state else 'over'}"
+    told = event.told
+    island = f" island {told.island}" if told.island else ""
+    operator = told.candidate.operator.value
+    return f"[{event.sequence}] {operator} {verdict_text(told.candidate, told.evaluation)}{island}"
