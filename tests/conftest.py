@@ -1,4 +1,4 @@
-"""Hardware probes: a test for absent hardware is skipped with the loader's own words.
+"""Hardware probes and stores: what is absent is skipped with the loader's own words.
 
 `--require-sycl` and `--require-gpu` turn those skips into failures, for machines that must
 have it.
@@ -6,9 +6,13 @@ have it.
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import pytest
+
+from tests.archive.postgres import PostgresServer, absence
 
 _PROBE = """
 import sys
@@ -62,3 +66,22 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.fail(f"{marker} is required: {reason}")
         if reason:
             pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A running PostgreSQL server, the same for all tests."""
+    reason = absence()
+    if reason:
+        pytest.skip(reason)
+    with PostgresServer() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """URL of an empty store, of each kind in turn."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'runs.db'}"
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    return server.new_database()

@@ -1,8 +1,7 @@
 """Builders of verdicts for archive tests: real domain objects, made-up times."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -21,7 +20,6 @@ from kernel_foundry.domain.fitness import fitness_bounds
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.task import Task, Workload
-from tests.archive.postgres import PostgresServer, absence
 
 
 @pytest.fixture(scope="session")
@@ -102,22 +100,3 @@ def make() -> Callable[..., tuple[Candidate, Evaluation]]:
         return candidate, make_evaluation(candidate, **verdict)  # type: ignore[arg-type]
 
     return build
-
-
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[PostgresServer]:
-    """A running PostgreSQL server, the same for all tests."""
-    reason = absence()
-    if reason:
-        pytest.skip(reason)
-    with PostgresServer() as server:
-        yield server
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """URL of an empty store, of each kind in turn."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'runs.db'}"
-    server: PostgresServer = request.getfixturevalue("postgres_server")
-    return server.new_database()

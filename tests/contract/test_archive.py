@@ -25,12 +25,14 @@ from kernel_foundry.testing.archive import FakeArchive
 from kernel_foundry.testing.evaluator import FakeEvaluator
 
 
-@pytest.fixture(params=["fake", "local"])
+@pytest.fixture(params=["fake", "sqlite", "postgresql"])
 async def archive(request: pytest.FixtureRequest, reach, tmp_path: Path) -> AsyncIterator[Archive]:
-    """Each implementation, reached each way."""
-    implementation = (
-        FakeArchive() if request.param == "fake" else LocalArchive(f"sqlite:///{tmp_path}/a.sqlite")
-    )
+    """Each implementation, on each store, reached each way."""
+    implementation: Archive = FakeArchive()
+    if request.param == "sqlite":
+        implementation = LocalArchive(f"sqlite:///{tmp_path}/a.sqlite")
+    elif request.param == "postgresql":
+        implementation = LocalArchive(request.getfixturevalue("postgres_server").new_database())
     async with reach(implementation, archive_service, RemoteArchive) as reached:
         yield reached
 

@@ -1,0 +1,178 @@
+"""The archive as processes: several on one store, watchers of all of them, kills and restarts."""
+
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kernel_foundry.domain.archive import RunEvent, RunSpec, RunState, Selection
+from kernel_foundry.domain.candidate import Candidate, Operator
+from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.errors import KernelFoundryError, StatusCode
+from kernel_foundry.rpc.archive import RemoteArchive
+from kernel_foundry.rpc.readiness import wait_until_serving
+
+Make = Callable[..., tuple[Candidate, Evaluation]]
+
+
+class ServiceProcess:
+    """An archive service as a process of its own, on a UNIX socket, with a client."""
+
+    def __init__(self, folder: Path, name: str, store_url: str) -> None:
+        self._target = f"unix:{folder / name}"
+        self._store_url = store_url
+        self.archive = RemoteArchive(self._target)
+
+    async def start(self) -> None:
+        """Start it and wait until it serves."""
+        self.process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "archive_svc", "--listen", self._target,
+            "--store", self._store_url, stderr=asyncio.subprocess.DEVNULL,
+        )  # fmt: skip
+        await wait_until_serving(self._target, timeout_s=30)
+
+    async def kill(self) -> None:
+        """End it as a crash would."""
+        self.process.kill()
+        await self.process.wait()
+
+
+@pytest.fixture
+async def services(store_url: str, tmp_path: Path) -> AsyncIterator[list[ServiceProcess]]:
+    """Two services on one store."""
+    async with AsyncExitStack() as at_end:
+        running = []
+        for name in ("one", "two"):
+            service = ServiceProcess(tmp_path, name, store_url)
+            at_end.push_async_callback(service.kill)
+            at_end.push_async_callback(service.archive.close)
+            await service.start()
+            running.append(service)
+        yield running
+
+
+def _assignment(selection: Selection) -> tuple[object, ...]:
+    parent = selection.parent.candidate.digest if selection.parent else None
+    inspirations = tuple(elite.candidate.digest for elite in selection.inspirations)
+    return (selection.island, selection.operator, parent, inspirations, selection.target)
+
+
+async def _tell(archive: RemoteArchive, make: Make, number: int, **verdict: object) -> None:
+    candidate, evaluation = make(str(number), **verdict)
+    await archive.tell("first", candidate, evaluation, request_id=str(number))
+
+
+async def test_two_services_never_give_out_the_same_selection(
+    services: list[ServiceProcess], spec: RunSpec, make: Make
+) -> None:
+    one, two = (service.archive for service in services)
+    await one.create_run(replace(spec, strategy="gradient"))
+    for number in range(12):
+        cell = (number % 4, number // 4, 0)
+        await _tell((one, two)[number % 2], make, number, median_ns=900.0 - number, cell=cell)
+    selections = await asyncio.gather(
+        *((one, two)[number % 2].select("first") for number in range(120))
+    )
+    assert len({s.sequence for s in selections}) == 120
+    for ours in (selections[::2], selections[1::2]):  # in flight at one service
+        asked = Counter(_assignment(s) for s in ours if s.operator is not Operator.SEED)
+        assert set(asked.values()) == {1}
+
+
+async def test_services_see_what_the_other_was_told(
+    services: list[ServiceProcess], spec: RunSpec, make: Make
+) -> None:
+    one, two = (service.archive for service in services)
+    await one.create_run(spec)
+    for number in range(10):
+        cell = (number % 4, number % 3, 0)
+        await _tell((one, two)[number % 2], make, number, median_ns=900.0 - number, cell=cell)
+        assert await one.elites("first") == await two.elites("first")
+        assert await one.gradient("first") == await two.gradient("first")
+    assert await one.stats("first") == await two.stats("first")
+    assert [t.sequence for t in await two.evaluations("first")] == list(range(1, 11))
+
+
+async def test_watcher_sees_the_tells_of_another_service(
+    services: list[ServiceProcess], spec: RunSpec, make: Make
+) -> None:
+    one, two = (service.archive for service in services)
+    await one.create_run(spec)
+    async with asyncio.timeout(20), aclosing(two.watch("first")) as events:
+        for number in range(1, 4):
+            event, _ = await asyncio.gather(
+                anext(events), _tell(one, make, number, median_ns=500.0)
+            )
+            assert event.sequence == number
+        end, _ = await asyncio.gather(anext(events), one.finish_run("first", RunState.INTERRUPTED))
+    assert end == RunEvent(sequence=3, state=RunState.INTERRUPTED)
+
+
+async def test_cut_watcher_goes_on_where_it_was(
+    services: list[ServiceProcess], spec: RunSpec, make: Make
+) -> None:
+    """SIGKILL of the service in mid-stream; nothing is missing and nothing comes twice."""
+    one, two = (service.archive for service in services)
+    await one.create_run(spec)
+    seen: list[int] = []
+    for number in range(30):
+        await _tell(one, make, number, median_ns=900.0 - number)
+
+    async def watch() -> None:
+        async with asyncio.timeout(20), aclosing(two.watch("first")) as events:
+            async for event in events:
+                seen.append(event.sequence)
+                if len(seen) == 25:
+                    await services[1].kill()
+
+    with pytest.raises(KernelFoundryError) as caught:
+        await watch()
+    assert caught.value.code is StatusCode.UNAVAILABLE
+    await one.finish_run("first", RunState.FINISHED)
+    await services[1].start()
+    async with asyncio.timeout(20), aclosing(two.watch("first", after=seen[-1])) as events:
+        rest = [event async for event in events]
+    assert [*seen, *(e.sequence for e in rest if e.told)] == list(range(1, 31))
+    assert rest[-1].state is RunState.FINISHED
+
+
+@asynccontextmanager
+async def _reading_slowly(archive: RemoteArchive) -> AsyncIterator[None]:
+    """Open a stream and read one event of it."""
+    async with aclosing(archive.watch("first")) as events:
+        assert (await anext(events)).sequence == 1
+        yield
+
+
+async def test_slow_and_leaving_watchers_hold_nothing(
+    services: list[ServiceProcess], spec: RunSpec, make: Make
+) -> None:
+    """Twenty readers that stop reading cost pages, not runs; the service serves on."""
+    one = services[0].archive
+    await one.create_run(spec)
+    log = "x" * 50_000
+    for number in range(200):
+        candidate, evaluation = make(str(number), median_ns=900.0)
+        assert evaluation.compile is not None
+        evaluation = replace(evaluation, compile=replace(evaluation.compile, log=log))
+        await one.tell("first", candidate, evaluation, request_id=str(number))
+    before_bytes = _resident_bytes(services[0].process.pid)
+    async with AsyncExitStack() as readers:
+        for _ in range(20):
+            await readers.enter_async_context(_reading_slowly(one))
+        await asyncio.sleep(0.5)
+        # All of it for each would be 200 MB; a page for each is 20 MB.
+        assert _resident_bytes(services[0].process.pid) - before_bytes < 80 * 2**20
+        await _tell(one, make, 1000, median_ns=800.0)
+    assert (await one.stats("first")).told_count == 201
+
+
+def _resident_bytes(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text()
+    (line,) = (line for line in status.splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1]) * 1024
