@@ -85,6 +85,9 @@ class LandscapeResult:
     """Variants that are as fast as the target."""
     cell_count: int
     """Cells of the grid with a correct variant."""
+    drawing_evaluations: float
+    """Expected evaluations to the target of drawing variants blindly, each once. Where that is
+    little more than what a search starts with, a landscape cannot tell strategies apart."""
     best_ns: float
     """True time of the best variant."""
     baseline_ns: float

@@ -19,6 +19,7 @@ from archive_svc.replay.landscape import (
     Landscape,
     Parameter,
     ParameterValue,
+    ValueKey,
     Variant,
     value_key,
 )
@@ -82,10 +83,10 @@ def read_landscape(path: Path) -> Landscape:
     _check_version(header)
     parameters = _parameters(header)
     variants: list[Variant] = []
-    line_of: dict[tuple[ParameterValue, ...], int] = {}
+    line_of: dict[tuple[ValueKey, ...], int] = {}
     for line in lines:
         variant = _variant(line, parameters)
-        there = line_of.setdefault(variant.values, line.number)
+        there = line_of.setdefault(tuple(map(value_key, variant.values)), line.number)
         if there != line.number:
             line.refuse(f"the same parameters as in line {there}; leave one of them out")
         variants.append(variant)

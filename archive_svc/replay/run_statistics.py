@@ -46,6 +46,7 @@ def landscape_result(
     subject = _subject(tuple(by_strategy))
     bootstrap = Bootstrap(len(by_strategy[subject]), seed=resampling_seed)
     shares = world.best_ns / world.true_ns
+    target_count = int((shares >= REACHED_SHARE).sum())
     cells = {c for c, v in zip(world.cells, landscape.variants, strict=True) if v.passed}
     return LandscapeResult(
         name=landscape.name,
@@ -55,8 +56,11 @@ def landscape_result(
         device=landscape.device,
         variant_count=len(world),
         correct_count=int((shares > 0).sum()),
-        target_count=int((shares >= REACHED_SHARE).sum()),
+        target_count=target_count,
         cell_count=len(cells),
+        # Position of the first of m among n in random order (Source: the negative
+        # hypergeometric distribution's mean).
+        drawing_evaluations=(len(world) + 1) / (target_count + 1),
         best_ns=world.best_ns,
         baseline_ns=world.baseline_ns,
         evaluations=evaluations,

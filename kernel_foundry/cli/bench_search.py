@@ -191,7 +191,8 @@ def _landscape_table(landscape: LandscapeResult, percent: str) -> Table:
         Column("QD", justify="right"),
         box=SIMPLE_HEAD,
         title=f"{landscape.name}: {landscape.variant_count} variants, "
-        f"{landscape.target_count} of them at {percent} of the best; "
+        f"{landscape.target_count} of them at {percent} of the best "
+        f"(drawing blindly: {landscape.drawing_evaluations:.1f} evaluations); "
         f"budget {landscape.evaluations}",
         title_justify="left",
     )

@@ -102,6 +102,15 @@ def test_gzip_is_seen_by_content_and_blank_lines_are_skipped(tmp_path: Path) -> 
     assert variant.times_ns == (1000.0, 1010.5)
 
 
+def test_a_boolean_is_not_a_number(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.jsonl"
+    rows = [{**ROW, "parameters": {"A": value}} for value in (0, False)]
+    path.write_text(
+        lines_of({**HEADER, "parameters": [{"name": "A", "values": [0, False]}]}, *rows)
+    )
+    assert [type(v.values[0]) for v in read_landscape(path).variants] == [int, bool]
+
+
 def test_what_is_optional_may_be_left_out(tmp_path: Path) -> None:
     path = tmp_path / "short.jsonl"
     failed = {"parameters": {"BLOCK": 128.0, "FAST": 1}, "outcome": "CRASHED"}
