@@ -60,16 +60,7 @@ def compare_strategies(
     landscapes = [read_landscape(path) for path in files]
     budgets = [evaluations or default_evaluations(landscape) for landscape in landscapes]
     seeds = range(first_seed, first_seed + seed_count)
-    pieces = [
-        Searches(
-            landscape=number,
-            seeds=tuple(seeds[start : start + _SEEDS_AT_ONCE]),
-            strategies=names,
-            evaluations=budget,
-        )
-        for number, budget in enumerate(budgets)
-        for start in range(0, seed_count, _SEEDS_AT_ONCE)
-    ]
+    pieces = _pieces(names, seeds, budgets)
     runs: dict[tuple[int, str, int], ReplayedRun] = {}
     total = len(landscapes) * len(names) * seed_count
     on_progress(0, total)
@@ -96,6 +87,19 @@ def compare_strategies(
         landscapes=results,
         overall=overall_differences(results),
     )
+
+
+def _pieces(strategies: tuple[str, ...], seeds: range, budgets: Sequence[int]) -> list[Searches]:
+    return [
+        Searches(
+            landscape=number,
+            seeds=tuple(seeds[start : start + _SEEDS_AT_ONCE]),
+            strategies=strategies,
+            evaluations=budget,
+        )
+        for number, budget in enumerate(budgets)
+        for start in range(0, len(seeds), _SEEDS_AT_ONCE)
+    ]
 
 
 def default_evaluations(landscape: Landscape) -> int:
