@@ -35,8 +35,9 @@ def to_message(value: object, message_class: type[M]) -> M:
 def build(message_class: type[M], **fields: object) -> M:
     """Return a message whose `fields` are given as domain values; raises as `to_message`."""
     message = message_class()
+    slots = _slots(message.DESCRIPTOR)
     for name, value in fields.items():
-        _write_field(message, name, value, name)
+        _write(slots[name], message, value, "")
     return message
 
 
@@ -55,7 +56,7 @@ def from_message(kind: type[T], message: Message, path: str = "") -> T:
     """
     prefix = f"{path}." if path else ""
     fields = _fields(typing.cast("Any", kind), message.DESCRIPTOR)
-    values = {field.name: _read(field, message, prefix + field.name) for field in fields}
+    values = {field.name: _read(field, message, prefix) for field in fields}
     try:
         return kind(**values)
     except ValueError as error:
@@ -65,7 +66,7 @@ def from_message(kind: type[T], message: Message, path: str = "") -> T:
 def read_field(kind: type[T], message: Message, name: str) -> T:
     """Return field `name` of a request or response as `kind`; raises as `from_message`."""
     field = _field(typing.cast("Any", kind), message.DESCRIPTOR.fields_by_name[name])
-    return typing.cast("T", _read(field, message, name))
+    return typing.cast("T", _read(field, message, ""))
 
 
 @cache
@@ -139,71 +140,105 @@ def _number_by_enum(kind: type[Enum], descriptor: EnumDescriptor) -> dict[Enum |
     return {member: number for number, member in enum_members(kind, descriptor).items()}
 
 
-def _write_dataclass(message: Message, value: Any, path: str) -> None:
-    prefix = f"{path}." if path else ""
-    for field in _fields(value.__class__, message.DESCRIPTOR):
-        _write_field(message, field.name, getattr(value, field.name), prefix + field.name)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Slot:
+    """Where a field's value goes in a message."""
+
+    name: str
+    is_repeated: bool
+    is_message: bool
+    enum_type: EnumDescriptor | None
 
 
-def _write_field(message: Message, name: str, value: Any, path: str) -> None:
-    field = message.DESCRIPTOR.fields_by_name[name]
-    if value is None:
+@cache
+def _slots(descriptor: Descriptor) -> dict[str, _Slot]:
+    return {
+        field.name: _Slot(
+            name=field.name,
+            is_repeated=field.is_repeated,
+            is_message=field.message_type is not None,
+            enum_type=field.enum_type,
+        )
+        for field in descriptor.fields
+    }
+
+
+@cache
+def _slots_of(kind: Any, descriptor: Descriptor) -> tuple[_Slot, ...]:
+    slots = _slots(descriptor)
+    return tuple(slots[field.name] for field in dataclasses.fields(kind))
+
+
+def _write_dataclass(message: Message, value: Any, prefix: str) -> None:
+    for slot in _slots_of(value.__class__, message.DESCRIPTOR):
+        _write(slot, message, getattr(value, slot.name), prefix)
+
+
+def _write(slot: _Slot, message: Message, value: Any, prefix: str) -> None:
+    """Write one field; `prefix` leads to its message, for errors."""
+    if value is None or value == ():
         return
-    if field.message_type is not None and field.is_repeated:
+    if not slot.is_message:
+        _write_scalars(slot, message, value, prefix)
+    elif slot.is_repeated:
+        items = getattr(message, slot.name)
         for index, item in enumerate(value):
-            _write_dataclass(getattr(message, name).add(), item, f"{path}[{index}]")
-    elif field.message_type is not None:
-        getattr(message, name).SetInParent()
-        _write_dataclass(getattr(message, name), value, path)
+            _write_dataclass(items.add(), item, f"{prefix}{slot.name}[{index}].")
     else:
-        _write_scalars(message, name, value, path)
+        part = getattr(message, slot.name)
+        part.SetInParent()
+        _write_dataclass(part, value, f"{prefix}{slot.name}.")
 
 
-def _write_scalars(message: Message, name: str, value: Any, path: str) -> None:
-    field = message.DESCRIPTOR.fields_by_name[name]
+def _write_scalars(slot: _Slot, message: Message, value: Any, prefix: str) -> None:
+    if slot.enum_type is not None:
+        value = _numbers(value, slot.enum_type, is_repeated=slot.is_repeated)
     try:
-        if field.is_repeated and field.enum_type is None:
-            getattr(message, name).extend(value)  # samples: hundreds in one call
-        elif field.is_repeated:
-            getattr(message, name).extend(_scalar(field.enum_type, item) for item in value)
+        if slot.is_repeated:
+            getattr(message, slot.name).extend(value)  # samples: hundreds in one call
         else:
-            setattr(message, name, _scalar(field.enum_type, value))
+            setattr(message, slot.name, value)
     except (TypeError, ValueError) as error:
-        raise _invalid(path, str(error)) from error
+        raise _invalid(prefix + slot.name, str(error)) from error
 
 
-def _scalar(enum_type: Any, value: Any) -> Any:
-    return value if enum_type is None else _number_by_enum(value.__class__, enum_type)[value]
+def _numbers(value: Any, enum_type: EnumDescriptor, *, is_repeated: bool) -> Any:
+    if is_repeated:
+        return [_number_by_enum(item.__class__, enum_type)[item] for item in value]
+    return _number_by_enum(value.__class__, enum_type)[value]
 
 
-def _read(field: _Field, message: Message, path: str) -> Any:
+def _read(field: _Field, message: Message, prefix: str) -> Any:
+    """Return one field's value; `prefix` leads to its message, for errors."""
     value = getattr(message, field.name)
     if field.is_repeated:
         # A sequence has no presence; only tuples of fixed length are optional, never empty.
-        return None if field.is_optional and not value else _read_tuple(field, value, path)
+        return None if field.is_optional and not value else _read_tuple(field, value, prefix)
     if field.has_presence and not message.HasField(field.name):
         if field.is_optional:
             return None
-        raise _invalid(path, "is missing")
-    return _read_value(field, value, path)
+        raise _invalid(prefix + field.name, "is missing")
+    if field.is_message:
+        return from_message(field.kind, value, prefix + field.name)
+    return value if field.members is None else _member(field, value, prefix + field.name)
 
 
-def _read_tuple(field: _Field, values: Any, path: str) -> tuple[Any, ...]:
+def _read_tuple(field: _Field, values: Any, prefix: str) -> tuple[Any, ...]:
+    path = prefix + field.name
     if field.length not in (None, len(values)):
         raise _invalid(path, f"expected {field.length} values, got {len(values)}")
-    if not field.is_message and field.members is None:
-        return tuple(values)
-    return tuple(
-        _read_value(field, value, f"{path}[{index}]") for index, value in enumerate(values)
-    )
-
-
-def _read_value(field: _Field, value: Any, path: str) -> Any:
     if field.is_message:
-        return from_message(field.kind, value, path)
+        return tuple(
+            from_message(field.kind, value, f"{path}[{index}]")
+            for index, value in enumerate(values)
+        )
     if field.members is None:
-        return value
-    member = field.members.get(value)
+        return tuple(values)
+    return tuple(_member(field, value, f"{path}[{index}]") for index, value in enumerate(values))
+
+
+def _member(field: _Field, number: int, path: str) -> Enum:
+    member = (field.members or {}).get(number)
     if member is None:
-        raise _invalid(path, f"{value} is no {field.kind.__name__}")
+        raise _invalid(path, f"{number} is no {field.kind.__name__}")
     return member
