@@ -2,6 +2,7 @@
 
 # ruff: noqa: D102, N802 - the proto names and documents the methods
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from typing import Any
@@ -15,6 +16,7 @@ from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.ports import Archive
+from kernel_foundry.rpc.draining import until_set
 from kernel_foundry.rpc.server import Service
 from kernel_foundry.wire.message import build, read_field
 
@@ -32,6 +34,11 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
+        self._draining = asyncio.Event()
+
+    def drain(self) -> None:
+        """End all streams: those who watch would stay as long as their runs go on."""
+        self._draining.set()
 
     async def CreateRun(
         self, request: pb2.CreateRunRequest, context: _Context
@@ -122,7 +129,7 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
         # gRPC takes the next event only when the reader has room for it, and closes the events
         # when the reader goes away: one that is slow costs no memory.
         async with aclosing(self._archive.watch(request.run, after=request.after)) as events:
-            async for event in events:
+            async for event in until_set(self._draining, events):
                 yield build(pb2.WatchRunResponse, event=event)
 
     async def GetStats(
@@ -133,13 +140,13 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
 
 def archive_service(archive: Archive) -> Service:
     """Return `archive` as a service; the server closes it at its end."""
+    servicer = ArchiveServicer(archive)
     return Service(
         name=pb2.DESCRIPTOR.services_by_name["ArchiveService"].full_name,
-        register=lambda server: pb2_grpc.add_ArchiveServiceServicer_to_server(
-            ArchiveServicer(archive), server
-        ),
+        register=lambda server: pb2_grpc.add_ArchiveServiceServicer_to_server(servicer, server),
         prepare=archive.list_runs,  # opens the store, so that a bad one never reports SERVING
         close=archive.close,
+        drain=servicer.drain,
     )
 
 

@@ -40,6 +40,8 @@ class Service:
     """What has to be done before the service reports SERVING."""
     close: Callable[[], Awaitable[None]]
     """Releases what is served, once no call is left."""
+    drain: Callable[[], None] = lambda: None
+    """Ends calls that would go on as long as their callers stay; the others finish."""
 
 
 async def serve(services: Sequence[Service], listen: str, *, grace_s: float = GRACE_S) -> None:
@@ -95,6 +97,8 @@ async def running(
             service.register(server)
             at_end.push_async_callback(service.close)
         at_end.push_async_callback(server.stop, grace_s)
+        for service in services:
+            at_end.callback(service.drain)
         at_end.push_async_callback(checks.enter_graceful_shutdown)
         target = _bind(server, listen)
         await server.start()

@@ -13,7 +13,7 @@ import pytest
 from kernel_foundry.domain.archive import RunEvent, RunSpec, RunState, Selection
 from kernel_foundry.domain.candidate import Candidate, Operator
 from kernel_foundry.domain.evaluation import Evaluation
-from kernel_foundry.errors import KernelFoundryError, StatusCode
+from kernel_foundry.errors import KernelFoundryError, ShuttingDownError, StatusCode
 from kernel_foundry.rpc.archive import RemoteArchive
 from kernel_foundry.rpc.readiness import wait_until_serving
 
@@ -38,7 +38,8 @@ class ServiceProcess:
 
     async def kill(self) -> None:
         """End it as a crash would."""
-        self.process.kill()
+        if self.process.returncode is None:
+            self.process.kill()
         await self.process.wait()
 
 
@@ -139,6 +140,20 @@ async def test_cut_watcher_goes_on_where_it_was(
         rest = [event async for event in events]
     assert [*seen, *(e.sequence for e in rest if e.told)] == list(range(1, 31))
     assert rest[-1].state is RunState.FINISHED
+
+
+async def test_service_that_stops_does_not_wait_for_watchers(
+    services: list[ServiceProcess], spec: RunSpec
+) -> None:
+    one = services[0].archive
+    await one.create_run(spec)
+    watching = asyncio.ensure_future(anext(one.watch("first")))
+    await one.get_run("first")
+    services[0].process.terminate()
+    async with asyncio.timeout(5):  # of the ten seconds that other calls are given
+        with pytest.raises(ShuttingDownError):
+            await watching
+        assert await services[0].process.wait() == 0
 
 
 @asynccontextmanager
