@@ -34,7 +34,8 @@ async def measure(store_url: str, folder: Path, recorded: Recorded, rounds: int)
         archive = RemoteArchive(target)
         await archive.select(RUN)
         first_select_s = time.perf_counter() - started_s
-        variants = Variants(recorded, seed=2, label="measured")
+        label = f"measured at {time.time()}"  # a kept store may have been measured before
+        variants = Variants(recorded, seed=2, label=label)
         select_ms, tell_ms = [], []
         for i in range(rounds):
             before_s = time.perf_counter()
@@ -47,7 +48,7 @@ async def measure(store_url: str, folder: Path, recorded: Recorded, rounds: int)
                 RUN,
                 candidate,
                 evaluation,
-                request_id=f"measured {i}",
+                request_id=f"{label} {i}",
                 selection=selection.sequence,
             )
             tell_ms.append((time.perf_counter() - asked_s) * 1e3)

@@ -41,13 +41,10 @@ _OF_REQUEST: Final = NUMBERS.where(
     TOLD.c.run_id == sa.bindparam("run"), TOLD.c.request_id == sa.bindparam("request")
 )
 
-_OF_DIGESTS: Final = (
-    sa.select(TOLD.c.digest, TOLD.c.sequence, TOLD.c.fitness)
-    .where(
-        TOLD.c.run_id == sa.bindparam("run"),
-        TOLD.c.digest.in_(sa.bindparam("digests", expanding=True)),
-    )
-    .order_by(TOLD.c.sequence)
+# Not sorted here: a planner may then look for sequences, not for digests.
+_OF_DIGESTS: Final = sa.select(TOLD.c.sequence, TOLD.c.fitness, TOLD.c.digest).where(
+    TOLD.c.run_id == sa.bindparam("run"),
+    TOLD.c.digest.in_(sa.bindparam("digests", expanding=True)),
 )
 
 _TEXT_AT: Final = sa.select(TEXTS.c.candidate).where(
@@ -167,7 +164,8 @@ class Teller:
     def _newest(self, connection: sa.Connection, digests: tuple[str, ...]) -> dict[str, _Newest]:
         """Return the newest telling of each of `digests` that was told."""
         found = connection.execute(_OF_DIGESTS, {"run": self._run_id, "digests": digests})
-        return {row.digest: _Newest(row.sequence, row.fitness) for row in found}
+        in_order = sorted(tuple(row) for row in found)
+        return {digest: _Newest(sequence, fitness) for sequence, fitness, digest in in_order}
 
     def _check_source(self, connection: sa.Connection, sequence: int) -> None:
         """Refuse another source under a digest that was told before."""
