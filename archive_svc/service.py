@@ -5,10 +5,12 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 from grpc.aio import ServicerContext
 
+from archive_svc.elite_messages import EliteMessages
 from kernel_foundry.archive.v1 import archive_service_pb2 as pb2
 from kernel_foundry.archive.v1 import archive_service_pb2_grpc as pb2_grpc
 from kernel_foundry.domain.archive import Elite, Run, RunSpec, RunState
@@ -34,6 +36,7 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
+        self._elites = EliteMessages()
         self._draining = asyncio.Event()
 
     def drain(self) -> None:
@@ -72,7 +75,12 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
         self, request: pb2.SelectParentsRequest, context: _Context
     ) -> pb2.SelectParentsResponse:
         selection = await self._archive.select(request.run)
-        return build(pb2.SelectParentsResponse, selection=selection)
+        rest = replace(selection, parent=None, inspirations=())
+        response = build(pb2.SelectParentsResponse, selection=rest)
+        if selection.parent is not None:
+            response.selection.parent.CopyFrom(self._elites.of(selection.parent))
+        response.selection.inspirations.extend(map(self._elites.of, selection.inspirations))
+        return response
 
     async def TellEvaluation(
         self, request: pb2.TellEvaluationRequest, context: _Context
@@ -96,9 +104,8 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
         elites = await self._archive.elites(request.run, limit=limit)
         start = _elites_start(elites, request.page_token)
         end = start + size
-        return build(
-            pb2.ListElitesResponse,
-            elites=elites[start:end],
+        return pb2.ListElitesResponse(
+            elites=map(self._elites.of, elites[start:end]),
             next_page_token=_elite_token(elites[end - 1]) if end < len(elites) else "",
         )
 
