@@ -5,12 +5,10 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any
 
 from grpc.aio import ServicerContext
 
-from archive_svc.elite_messages import EliteMessages
 from kernel_foundry.archive.v1 import archive_service_pb2 as pb2
 from kernel_foundry.archive.v1 import archive_service_pb2_grpc as pb2_grpc
 from kernel_foundry.domain.archive import Elite, Run, RunSpec, RunState
@@ -20,6 +18,7 @@ from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.ports import Archive
 from kernel_foundry.rpc.draining import until_set
 from kernel_foundry.rpc.server import Service
+from kernel_foundry.wire.elites import EliteMessages
 from kernel_foundry.wire.message import build, read_field
 
 _Context = ServicerContext[Any, Any]
@@ -75,12 +74,7 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
         self, request: pb2.SelectParentsRequest, context: _Context
     ) -> pb2.SelectParentsResponse:
         selection = await self._archive.select(request.run)
-        rest = replace(selection, parent=None, inspirations=())
-        response = build(pb2.SelectParentsResponse, selection=rest)
-        if selection.parent is not None:
-            response.selection.parent.CopyFrom(self._elites.of(selection.parent))
-        response.selection.inspirations.extend(map(self._elites.of, selection.inspirations))
-        return response
+        return pb2.SelectParentsResponse(selection=self._elites.selection_to_message(selection))
 
     async def TellEvaluation(
         self, request: pb2.TellEvaluationRequest, context: _Context
@@ -105,7 +99,7 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
         start = _elites_start(elites, request.page_token)
         end = start + size
         return pb2.ListElitesResponse(
-            elites=map(self._elites.of, elites[start:end]),
+            elites=map(self._elites.elite_to_message, elites[start:end]),
             next_page_token=_elite_token(elites[end - 1]) if end < len(elites) else "",
         )
 

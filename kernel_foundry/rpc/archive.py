@@ -20,6 +20,7 @@ from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.gradient import GradientCell, Transition
 from kernel_foundry.rpc.connection import DEFAULT_OPTIONS, CallOptions, Connection
+from kernel_foundry.wire.elites import EliteMessages
 from kernel_foundry.wire.message import build, read_field
 
 
@@ -37,6 +38,7 @@ class RemoteArchive:
     def __init__(self, target: str, options: CallOptions = DEFAULT_OPTIONS) -> None:
         self._connection = Connection(target, options)
         self._stub = ArchiveServiceStub(self._connection.channel)
+        self._elites = EliteMessages()
 
     async def create_run(self, spec: RunSpec) -> Run:
         """Create a run, or return it when it exists with an equal spec."""
@@ -72,7 +74,7 @@ class RemoteArchive:
         """Return the assignment of the next proposal; two calls differ."""
         request = build(pb2.SelectParentsRequest, run=run)
         response = await self._connection.quick(self._stub.SelectParents, request)
-        return read_field(Selection, response, "selection")
+        return self._elites.selection_from_message(response.selection, "selection")
 
     async def tell(
         self,
@@ -107,7 +109,10 @@ class RemoteArchive:
                 pb2.ListElitesRequest, run=run, page_size=page_size, page_token=page_token
             )
             response = await self._connection.quick(self._stub.ListElites, request)
-            elites += read_field(tuple[Elite, ...], response, "elites")
+            elites += [
+                self._elites.elite_from_message(message, f"elites[{index}]")
+                for index, message in enumerate(response.elites)
+            ]
             page_token = response.next_page_token
             if not page_token:
                 break

@@ -55,8 +55,10 @@ def from_message(kind: type[T], message: Message, path: str = "") -> T:
             `metadata["field"]` is the path of the field.
     """
     prefix = f"{path}." if path else ""
-    fields = _fields(typing.cast("Any", kind), message.DESCRIPTOR)
-    values = {field.name: _read(field, message, prefix) for field in fields}
+    shape = _shape(typing.cast("Any", kind), message.DESCRIPTOR)
+    values = {name: getattr(message, name) for name in shape.plain}
+    for field in shape.others:
+        values[field.name] = _read(field, message, prefix)
     try:
         return kind(**values)
     except ValueError as error:
@@ -104,13 +106,24 @@ class _Field:
     """Of an enum."""
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Shape:
+    """A dataclass's fields, by how they are read."""
+
+    plain: tuple[str, ...]
+    """Scalars that are there always and taken as they are."""
+    others: tuple[_Field, ...]
+
+
 @cache
-def _fields(kind: Any, descriptor: Descriptor) -> tuple[_Field, ...]:
+def _shape(kind: Any, descriptor: Descriptor) -> _Shape:
     hints = typing.get_type_hints(kind)
-    return tuple(
+    fields = [
         _field(hints[field.name], descriptor.fields_by_name[field.name])
         for field in dataclasses.fields(kind)
-    )
+    ]
+    others = tuple(f for f in fields if f.is_repeated or f.has_presence or f.members is not None)
+    return _Shape(plain=tuple(field.name for field in fields if field not in others), others=others)
 
 
 @cache
