@@ -91,6 +91,16 @@ async def test_everything_judged_is_told_once(archive: Archive) -> None:
     assert len(set(searched)) == 15
 
 
+async def test_proposals_answer_their_selections_and_promotions_none(archive: Archive) -> None:
+    events: list[Event] = []
+    await _evolve(archive, Budget(evaluations=12), events=events)
+    told = await archive.evaluations("run", limit=1000)
+    promoted = [e.is_promotion for e in events if isinstance(e, Judged)]
+    assert promoted == [t.selection is None for t in told]
+    answered = [t.selection for t in told if t.selection is not None]
+    assert len(set(answered)) == len(answered) == 12
+
+
 async def test_resume_goes_on_where_the_run_was(archive: Archive) -> None:
     await _evolve(archive, Budget(evaluations=8))
     before = await archive.evaluations("run", limit=1000)

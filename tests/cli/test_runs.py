@@ -1,0 +1,134 @@
+"""`kfoundry runs`: watched, shown, and copied from store to store."""
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from archive_svc.archive import Archive
+from kernel_foundry.domain.archive import RunSpec, RunState
+from kernel_foundry.domain.candidate import Candidate, KernelSource
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.domain.task import Task, Workload
+from kernel_foundry.plan.candidate_text import render
+from kernel_foundry.testing.evaluator import FakeEvaluator
+from tests.cli.conftest import environment_of, run_kfoundry
+
+SPEC = RunSpec(
+    name="first",
+    task=Task(name="t", reference="class Model: ...\n", workloads=(Workload(name="default"),)),
+    language=Language.SYCL,
+    device="fake:0",
+    models=("fake",),
+    strategy="gradient",
+    seed=0,
+)
+
+
+async def _tell(archive: Archive, number: int) -> None:
+    source = KernelSource(language=Language.SYCL, device_code=f"// {number}", plan="pass")
+    text = render(source.language.value, source.device_code, source.plan)
+    request = EvaluationRequest(task=SPEC.task, device="", text=text)
+    evaluation = await FakeEvaluator().evaluate(request)
+    candidate = Candidate(source=source)
+    await archive.tell("first", candidate, evaluation, request_id=str(number))
+
+
+def _store(folder: Path) -> str:
+    return f"sqlite:///{folder / 'data' / 'runs.db'}"
+
+
+@pytest.fixture
+def store_folder(tmp_path: Path) -> Path:
+    """A folder whose store has a finished run with three told evaluations."""
+
+    async def fill() -> None:
+        archive = Archive(_store(tmp_path))
+        await archive.create_run(SPEC)
+        for number in range(3):
+            await _tell(archive, number)
+        await archive.finish_run("first", RunState.FINISHED)
+        await archive.close()
+
+    asyncio.run(fill())
+    return tmp_path
+
+
+def test_watch_ends_with_the_run(store_folder: Path) -> None:
+    result = run_kfoundry(store_folder, "runs", "watch", "--json")
+    assert result.returncode == 0, result.stderr
+    events = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [e["sequence"] for e in events] == [1, 2, 3, 3]
+    assert {e["outcome"] for e in events[:3]} == {"PASSED"}
+    assert events[-1] == {"sequence": 3, "state": "finished"}
+    rest = run_kfoundry(store_folder, "runs", "watch", "first", "--after", "2")
+    assert [line[:3] for line in rest.stdout.splitlines()] == ["[3]", "[3]"]
+    assert rest.stdout.endswith("the run is finished\n")
+
+
+def test_watch_shows_a_run_that_goes_on_and_says_how_to_go_on(tmp_path: Path) -> None:
+    """What another process tells is seen; Ctrl-C tells where it was cut."""
+    archive = Archive(_store(tmp_path))
+    asyncio.run(archive.create_run(SPEC))
+    with subprocess.Popen(
+        [sys.executable, "-m", "kernel_foundry.cli", "runs", "watch", "first"],
+        env=environment_of(tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as watch:
+        assert watch.stdout is not None
+        for number in range(2):
+            asyncio.run(_tell(archive, number))
+            assert watch.stdout.readline().startswith(f"[{number + 1}] seed ")
+        watch.send_signal(signal.SIGINT)
+        _, errors = watch.communicate(timeout=30)
+    assert watch.returncode == 130
+    assert "kfoundry runs watch first --after 2" in errors
+    assert "Traceback" not in errors
+    asyncio.run(archive.close())
+
+
+def test_run_is_copied_as_one_file(store_folder: Path) -> None:
+    file = str(store_folder / "first.run.gz")
+    exported = run_kfoundry(store_folder, "runs", "export", "first", "--out", file, "--json")
+    assert exported.returncode == 0, exported.stderr
+    assert json.loads(exported.stdout) == {"run": "first", "told": 3, "file": file}
+    again = run_kfoundry(store_folder, "runs", "import", file, "--json")
+    assert json.loads(again.stdout) == {"run": "first", "told": 3, "new": False}
+    other = ("--store", f"sqlite:///{store_folder / 'other.db'}")
+    imported = run_kfoundry(store_folder, "runs", "import", file, "--as", "copy", *other, "--json")
+    assert json.loads(imported.stdout) == {"run": "copy", "told": 3, "new": True}
+    there = json.loads(run_kfoundry(store_folder, "runs", "show", "--json", *other).stdout)
+    here = json.loads(run_kfoundry(store_folder, "runs", "show", "--json").stdout)
+    assert (there["run"], there["stats"], there["elites"]) == (
+        "copy",
+        here["stats"],
+        here["elites"],
+    )
+    assert [island["name"] for island in here["stats"]["islands"]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("watch", "nothing"), 2, "nothing"),
+        (("watch", "--after", "-1"), 2, "x>=0"),
+        (("export", "nothing", "--out", "x.gz"), 2, "nothing"),
+        (("export", "first"), 2, "--out"),
+        (("import", "missing.gz"), 2, "missing.gz"),
+        (("import", "data/runs.db"), 3, "runs.db"),
+    ],
+)
+def test_bad_input_says_what_is_wrong(
+    store_folder: Path, arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    result = run_kfoundry(store_folder, "runs", *arguments)
+    assert code == result.returncode, result.stderr
+    assert words in result.stderr
+    assert "Traceback" not in result.stderr
