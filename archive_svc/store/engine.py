@@ -18,8 +18,9 @@ from kernel_foundry.errors import (
     StoreUnavailableError,
 )
 
-BUSY_SECONDS: Final = 30
-"""How long a writer waits for another one before the store counts as unavailable."""
+BUSY_SECONDS: Final = 10
+"""How long a writer waits for another one before the store counts as unavailable; well below the
+30 s that clients wait, so that they are told why."""
 
 _CONNECT_SECONDS: Final = 10
 """How long a PostgreSQL server may take to answer."""

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import grpc
 
-from kernel_foundry.errors import KernelFoundryError, StatusCode
+from kernel_foundry.errors import DeadlineExceededError, KernelFoundryError, StatusCode
 from kernel_foundry.rpc.limits import CHANNEL_OPTIONS
 from kernel_foundry.rpc.status import from_rpc_error
 
@@ -112,15 +112,21 @@ class Connection:
         clock = asyncio.get_running_loop().time
         end_s = clock() + deadline_s
         delay_s = self._options.retry.first_delay_s
-        for _ in range(self._options.retry.attempts - 1):
+        reason: KernelFoundryError | None = None
+        for attempt in range(1, self._options.retry.attempts + 1):
             try:
                 return await self._once(method, request, end_s - clock())
+            except DeadlineExceededError as error:
+                # Why the tries before failed says more than that this one was cut short.
+                raise (reason or error) from error.__cause__
             except KernelFoundryError as error:
-                if error.code is not StatusCode.UNAVAILABLE or clock() + delay_s > end_s:
+                is_last = attempt == self._options.retry.attempts or clock() + delay_s > end_s
+                if error.code is not StatusCode.UNAVAILABLE or is_last:
                     raise
+                reason = error
             await asyncio.sleep(delay_s * random.uniform(0.75, 1.25))
             delay_s *= 2
-        return await self._once(method, request, end_s - clock())
+        raise AssertionError("the last try returns or raises")
 
     async def _once(
         self, method: _Method[Request, Response], request: Request, timeout_s: float
