@@ -15,6 +15,7 @@ from archive_svc.store.migrate import migrate
 from kernel_foundry.errors import (
     InvalidArgumentError,
     KernelFoundryError,
+    PackageMissingError,
     StoreUnavailableError,
 )
 
@@ -31,8 +32,8 @@ def open_engine(url: str) -> tuple[sa.Engine, str]:
 
     Raises:
         InvalidArgumentError: the URL is none, or of a database that we do not support.
-        StoreUnavailableError: the store cannot be reached, created, locked or written, or
-            PostgreSQL's driver is not installed.
+        StoreUnavailableError: the store cannot be reached, created, locked or written.
+        PackageMissingError: PostgreSQL's driver is not installed.
         CorruptArchiveError: it is no store of ours, or of a newer version.
     """
     parsed = _parse(url)
@@ -95,10 +96,10 @@ def _postgresql(url: sa.URL, shown: str) -> sa.Engine:
             pool_pre_ping=True,  # a server that was restarted costs no call
         )
     except ImportError as error:
-        raise StoreUnavailableError(
+        raise PackageMissingError(
             f"the store {shown} needs PostgreSQL's driver: install kernel-foundry[postgres] "
             f"({error})",
-            url=shown,
+            package="psycopg",
         ) from error
 
 

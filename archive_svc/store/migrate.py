@@ -39,6 +39,7 @@ def migrate(engine: sa.Engine, shown_url: str) -> None:
             return
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
+    engine.dispose()  # SQLite reads what its planner is told when a connection is made
 
 
 def _version(connection: sa.Connection) -> str | None:

@@ -61,6 +61,7 @@ class Store:
 
     Raises:
         InvalidArgumentError: the URL is none of these.
+        PackageMissingError: PostgreSQL's driver is not installed.
         StoreUnavailableError, CorruptArchiveError: as `open_engine`; also from every method.
     """
 

@@ -19,6 +19,7 @@ from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.errors import (
     CorruptArchiveError,
     InvalidArgumentError,
+    PackageMissingError,
     StoreUnavailableError,
 )
 from tests.archive.conftest import make_candidate, make_evaluation
@@ -171,7 +172,7 @@ def test_a_server_that_is_not_there_is_a_typed_error(tmp_path: Path) -> None:
 
 def test_a_missing_driver_is_named_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(StoreUnavailableError, match=r"install kernel-foundry\[postgres\]"):
+    with pytest.raises(PackageMissingError, match=r"install kernel-foundry\[postgres\]"):
         Store("postgresql://someone@/runs")
 
 

@@ -1,0 +1,81 @@
+"""The store's work for a tell does not grow with the run."""
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from archive_svc.store.rows import Telling, number_values
+from archive_svc.store.store import Store
+from archive_svc.store.whole_run import RunHead, TellingRow, WholeRuns
+from kernel_foundry.domain.archive import RunSpec, RunState
+from tests.archive.conftest import make_candidate, make_evaluation
+
+
+def telling(label: str, *, parent: str = "", median_ns: float = 500.0) -> Telling:
+    candidate = make_candidate(label, parent=parent)
+    evaluation = make_evaluation(candidate, median_ns=median_ns)
+    return Telling(request_id=label, candidate=candidate, evaluation=evaluation)
+
+
+def test_sqlite_finds_what_a_tell_needs_by_its_whole_key(tmp_path: Path, spec: RunSpec) -> None:
+    """Neither a request, nor a digest, nor the newest best is looked for in all of a run."""
+    with closing(Store(f"sqlite:///{tmp_path / 'runs.db'}")) as store:
+        store.insert_run(spec)
+        parent = telling("parent")
+        store.tell(1, parent)
+        queries: list[tuple[str, Any]] = []
+
+        def note(_c: object, _u: object, text: str, values: Any, *_: object) -> None:
+            if text.startswith("SELECT"):
+                queries.append((text, values))
+
+        sa.event.listen(store._engine, "before_cursor_execute", note)
+        store.tell(1, telling("child", parent=parent.candidate.digest, median_ns=400.0))
+        worse = replace(telling("child", median_ns=900.0), request_id="the best is worse now")
+        store.tell(1, worse)
+        sa.event.remove(store._engine, "before_cursor_execute", note)
+        with store._engine.connect() as connection:
+            plans = [
+                row.detail
+                for text, values in queries
+                for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", values)
+            ]
+    assert any("digest=?" in plan for plan in plans)
+    assert any("request_id=?" in plan for plan in plans)
+    whole = [plan for plan in plans if plan.startswith("SCAN") or plan.endswith("(run_id=?)")]
+    # Only a best that is worth less than it was has all others looked through, once.
+    assert len(whole) == 1, whole
+
+
+@pytest.mark.slow
+def test_numbers_of_a_long_run_are_read_fast(tmp_path: Path, spec: RunSpec) -> None:
+    """A fifth of a run of 100,000, in a fifth of the two seconds that it may take."""
+    count = 20_000
+    url = f"sqlite:///{tmp_path / 'runs.db'}"
+
+    def rows() -> Iterator[TellingRow]:
+        numbers = number_values(telling("x"), 1.0)
+        for i in range(count):
+            own = {**numbers, "request_id": str(i), "digest": f"{i:064}", "parent": f"{i // 2:064}"}
+            yield TellingRow(numbers=own, candidate="{}", evaluation="{}")
+
+    head = RunHead(
+        spec=spec, state=RunState.RUNNING, created_unix_s=1.0, told_count=count, selected_count=0
+    )
+    with closing(WholeRuns(url)) as runs:
+        assert runs.insert(head, rows())
+    with closing(Store(url)) as store:
+        started_s = time.process_time()
+        told = store.told_numbers(1, 0)
+        seconds = time.process_time() - started_s
+    assert [n.sequence for n in told] == list(range(1, count + 1))
+    assert seconds < 0.4
+    # Equal strings are one: a child's parent is the digest that its parent was told with.
+    assert told[9].parent is told[4].digest
+    assert len({id(n.outcome) for n in told}) == 1
