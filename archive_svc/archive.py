@@ -160,9 +160,9 @@ class Archive:
 
     async def close(self) -> None:
         """Close the store; everything told is on disk already."""
+        self._readers.shutdown()
         await self._call(self._store.close)
         self._owner.shutdown()
-        self._readers.shutdown()
 
     async def _ask(self, run: str, question: Callable[[OpenRun], T]) -> T:
         return await self._call(lambda: question(self._opened(self._row(run))))

@@ -73,7 +73,10 @@ class Evaluator(Protocol):
 
 
 class Archive(Protocol):
-    """Remembers what worked where and says what to try next."""
+    """Remembers what worked where and says what to try next.
+
+    Where a run is named, "" names the newest; `RunNotFoundError` says that there is none.
+    """
 
     async def create_run(self, spec: RunSpec) -> Run:
         """Create a run, or return it when it exists with an equal spec.

@@ -64,8 +64,6 @@ class FakeArchive:
 
     async def get_run(self, name: str) -> Run:
         """Return a run; "" names the newest."""
-        if not name and self._runs:
-            name = next(reversed(self._runs))
         return _describe(self._run(name))
 
     async def list_runs(self) -> tuple[Run, ...]:
@@ -216,6 +214,8 @@ class FakeArchive:
         """Do nothing: nothing is held."""
 
     def _run(self, name: str) -> _FakeRun:
+        if not name and self._runs:
+            name = next(reversed(self._runs))
         if name not in self._runs:
             raise RunNotFoundError(f"no run called {name!r}", run=name)
         return self._runs[name]

@@ -102,6 +102,19 @@ async def test_created_run_is_found(archive: Archive, spec: RunSpec) -> None:
     assert await archive.create_run(spec) == run
 
 
+async def test_no_name_stands_for_the_newest_run(archive: Archive, spec: RunSpec) -> None:
+    """Wherever a run is named."""
+    await archive.create_run(spec)
+    await archive.create_run(dataclasses.replace(spec, name="second"))
+    candidate = _candidate("a")
+    await archive.tell("second", candidate, _failure(spec.task, candidate), request_id="1")
+    assert (await archive.get_run("")).spec.name == "second"
+    assert (await archive.stats("")).told_count == 1
+    assert len(await archive.evaluations("")) == 1
+    async with aclosing(archive.watch("")) as events:
+        assert (await anext(events)).sequence == 1
+
+
 async def test_run_with_another_spec_is_refused(archive: Archive, spec: RunSpec) -> None:
     """A name stands for one spec."""
     await archive.create_run(spec)

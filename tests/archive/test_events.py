@@ -1,0 +1,99 @@
+"""The event stream: read at the reader's pace, ended with it."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from pathlib import Path
+
+from archive_svc.events import PAGE, Bell, Page, follow
+from archive_svc.service import archive_service
+from kernel_foundry.domain.archive import RunEvent, RunSpec, RunState, ToldEvaluation
+from kernel_foundry.domain.candidate import Candidate
+from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.rpc.archive import RemoteArchive
+from kernel_foundry.rpc.server import running
+from kernel_foundry.testing.archive import FakeArchive
+
+Make = Callable[..., tuple[Candidate, Evaluation]]
+
+
+class _Source:
+    """A run whose pages are counted."""
+
+    def __init__(self, make: Make, count: int) -> None:
+        candidate, evaluation = make("a", median_ns=500.0)
+        self.told = [
+            ToldEvaluation(
+                sequence=sequence,
+                candidate=candidate,
+                evaluation=evaluation,
+                told_unix_s=0.0,
+                cost_usd=0.0,
+            )
+            for sequence in range(1, count + 1)
+        ]
+        self.state = RunState.FINISHED
+        self.reads = 0
+
+    async def read(self, after: int) -> Page:
+        self.reads += 1
+        told = self.told[after : after + PAGE]
+        return Page(told=told, state=self.state, told_count=len(self.told))
+
+
+async def test_pages_are_read_as_they_are_needed(make: Make) -> None:
+    source = _Source(make, 3 * PAGE)
+    async with aclosing(follow(source.read, Bell(), after=0)) as events:
+        for _ in range(PAGE):
+            await anext(events)
+        assert source.reads == 1
+        await anext(events)
+        assert source.reads == 2
+        rest = [event.sequence async for event in events]
+    assert rest == [*range(PAGE + 2, 3 * PAGE + 1), 3 * PAGE]
+
+
+async def test_a_ring_wakes_at_once_and_polling_finds_the_rest(make: Make) -> None:
+    source = _Source(make, 2)
+    later, source.told, source.state = source.told, [], RunState.RUNNING
+    bell = Bell()
+    async with asyncio.timeout(5), aclosing(follow(source.read, bell, after=0)) as events:
+        first = asyncio.ensure_future(anext(events))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        source.told = later[:1]
+        bell.ring()
+        assert await asyncio.wait_for(first, 0.2) == RunEvent(sequence=1, told=later[0])
+        source.told = later  # by another process, which rings no bell of ours
+        assert (await anext(events)).sequence == 2
+
+
+class _WatchedArchive(FakeArchive):
+    """Tells when a stream was closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.closed = asyncio.Event()
+
+    async def watch(self, run: str, *, after: int = 0) -> AsyncGenerator[RunEvent, None]:
+        try:
+            async for event in super().watch(run, after=after):
+                yield event
+        finally:
+            self.closed.set()
+
+
+async def test_a_client_that_leaves_ends_the_stream_in_the_service(
+    tmp_path: Path, spec: RunSpec, make: Make
+) -> None:
+    archive = _WatchedArchive()
+    await archive.create_run(spec)
+    candidate, evaluation = make("a", median_ns=500.0)
+    await archive.tell("first", candidate, evaluation, request_id="1")
+    async with running([archive_service(archive)], f"unix:{tmp_path / 's'}", grace_s=1.0) as target:
+        remote = RemoteArchive(target)
+        async with aclosing(remote.watch("first")) as events:
+            await anext(events)
+            assert not archive.closed.is_set()
+        await asyncio.wait_for(archive.closed.wait(), 5)
+        await remote.close()
