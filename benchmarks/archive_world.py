@@ -129,9 +129,16 @@ async def serving(store_url: str, target: str) -> AsyncIterator[asyncio.subproce
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "archive_svc", "--listen", target, "--store", store_url
     )
+    ended = asyncio.create_task(process.wait())
+    ready = asyncio.create_task(wait_until_serving(target, timeout_s=START_SECONDS))
     try:
-        await wait_until_serving(target, timeout_s=START_SECONDS)
+        await asyncio.wait({ended, ready}, return_when=asyncio.FIRST_COMPLETED)
+        if ended.done():
+            raise ChildProcessError(f"the archive ended at its start with {ended.result()}")
+        await ready
         yield process
     finally:
-        process.terminate()
-        await process.wait()
+        ready.cancel()
+        if not ended.done():
+            process.terminate()
+        await ended
