@@ -54,6 +54,8 @@ class SweepOpen:
     pool_limit_bytes: int
     library_ops: tuple[str, ...] = ()
     """Library calls that the task allows."""
+    tf32: bool = False
+    """Whether they may use TF32 on a GPU."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,9 @@ from kernel_foundry.domain.archive import Elite, Selection
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import Evaluation, WorkloadResult
 from kernel_foundry.domain.finding import Finding
+from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import DIMENSIONS, Measures
-from kernel_foundry.domain.task import Task, Tolerance
+from kernel_foundry.domain.task import Precision, Task, Tolerance
 from kernel_foundry.plan import NameTable, ScalarName, TensorName, render
 
 MAX_REFERENCE_CHARS = 24_000
@@ -46,6 +47,13 @@ _LEVELS = {
     ),
 }
 """What each level of each measure means (the table of behaviour measures)."""
+
+
+_PRECISION_TEXTS = {
+    Precision.FP32: "Inputs and weights are float32.",
+    Precision.FP16: "Inputs and weights are cast to float16.",
+    Precision.BF16: "Inputs and weights are cast to bfloat16.",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +93,17 @@ def clip(text: str, max_chars: int) -> str:
 def tolerance_text(tolerance: Tolerance) -> str:
     """Return the bound of an element's error; the scale is that of the element's row."""
     return f"{tolerance.atol:g} * scale + {tolerance.rtol:g} * |expected|"
+
+
+def precision_text(task: Task, language: Language) -> str:
+    """Return what inputs and weights are, and how exactly products have to be computed."""
+    text = _PRECISION_TEXTS[task.precision]
+    if task.tf32 and language is Language.CUDA:
+        text += (
+            " Matrix products and convolutions may round their operands to TF32 (tensor cores,"
+            " sums in float32), as the PyTorch that you are timed against does."
+        )
+    return text
 
 
 def workload_views(admission: Admission) -> tuple[WorkloadView, ...]:

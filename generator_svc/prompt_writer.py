@@ -17,15 +17,9 @@ from kernel_foundry.domain.archive import Elite
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import ProposalRequest
-from kernel_foundry.domain.task import Precision
 from kernel_foundry.plan import parse, short_reference
 
 _LANGUAGE_NAMES = {Language.SYCL: "SYCL", Language.CUDA: "CUDA C++"}
-_PRECISION_TEXTS = {
-    Precision.FP32: "Inputs and weights are float32.",
-    Precision.FP16: "Inputs and weights are cast to float16.",
-    Precision.BF16: "Inputs and weights are cast to bfloat16.",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +80,7 @@ class PromptWriter:
         return {
             "task": {
                 "name": task.name,
-                "precision_text": _PRECISION_TEXTS[task.precision],
+                "precision_text": views.precision_text(task, device.language),
                 "tolerance_text": views.tolerance_text(request.admission.tolerance),
             },
             "instructions": views.clip(task.instructions.strip(), views.MAX_INSTRUCTIONS_CHARS),

@@ -27,6 +27,7 @@ _KEYS: Final = (
     "workloads",
     "tolerance",
     "precision",
+    "tf32",
     "training",
     "library_ops",
     "instructions",
@@ -104,13 +105,18 @@ def _task(name: str, reference: str, tree: ast.Module, settings: Mapping[str, An
 
     known = size_constants(tree)
     whole: tuple[Workload, ...] = (Workload(name="default"),)
+    precision = setting("precision", _precision, Precision.FP32)
+    tf32 = setting("tf32", lambda value: _boolean("tf32", value), default=False)
+    if tf32 and precision is not Precision.FP32:
+        raise _FieldError(f"tf32: is for precision fp32, and the precision is {precision.value}")
     workloads = setting("workloads", lambda value: _workloads(value, known), whole)
     return Task(
         name=name,
         reference=reference,
         workloads=workloads,
         tolerance=setting("tolerance", _tolerance, None),
-        precision=setting("precision", _precision, Precision.FP32),
+        precision=precision,
+        tf32=tf32,
         training=setting("training", lambda value: _boolean("training", value), default=True),
         library_ops=setting("library_ops", _library_ops, ()),
         instructions=setting("instructions", _instructions, ""),

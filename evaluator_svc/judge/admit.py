@@ -10,6 +10,7 @@ from typing import Final
 
 import torch
 
+from evaluator_svc.arithmetic_peak import peaks_for
 from evaluator_svc.exchange import MeasurePlan
 from evaluator_svc.judge.baselines import (
     COMPILE,
@@ -218,7 +219,7 @@ def _workload_admission(
             output_bytes=output_bytes,
             flops=flops,
             device=device,
-            peaks=peaks,
+            peaks=peaks_for(item.task, device, peaks),
         ),
         baselines=time_baselines(item, sets) if is_timed else (),
     )

@@ -1,6 +1,7 @@
 """PyTorch's own times for a workload, taken by the measuring loop that times candidates.
 
-They run as KernelBench runs them: the module's mode, no gradients, fixed threads. They rotate
+They run as KernelBench runs them: the module's mode, no gradients, fixed threads; in TF32 where
+the task allows it. They rotate
 over the input sets of a draw. On a GPU all their work goes to the stream that is measured, torch's
 current one. Knows nothing of candidates.
 """
@@ -8,6 +9,7 @@ current one. Knows nothing of candidates.
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 import torch
@@ -15,6 +17,7 @@ import torch
 from evaluator_svc.exchange import MeasurePlan
 from evaluator_svc.judge.input_set import InputSet
 from evaluator_svc.judge.judge_memory import JudgeMemory
+from evaluator_svc.judge.tf32 import tf32_allowed
 from kernel_foundry.domain.evaluation import Baseline, ClockBlock, StopReason, Timing
 from kernel_foundry.domain.median import median_interval
 from kernel_foundry.errors import InvalidArgumentError
@@ -51,12 +54,12 @@ def time_baseline(
         raise InvalidArgumentError(
             f"no baseline {name!r}; there are {', '.join(_PREPARE)}", field="names"
         )
-    calls = _PREPARE[name](sets)
+    with torch.no_grad(), _tf32(sets):
+        calls = _PREPARE[name](sets)
 
-    def call(index: int) -> None:
-        calls[index]()
+        def call(index: int) -> None:
+            calls[index]()
 
-    with torch.no_grad():
         measurement = memory.measure(
             call, _options(memory, plan, len(sets)), flush_bytes=plan.flush_bytes
         )
@@ -70,8 +73,14 @@ def compile_seconds(sets: Sequence[InputSet]) -> float:
         BaselineFailedError: as `time_baseline`.
     """
     start = time.monotonic()
-    _compiled_calls(sets)
+    with _tf32(sets):
+        _compiled_calls(sets)
     return time.monotonic() - start
+
+
+def _tf32(sets: Sequence[InputSet]) -> AbstractContextManager[None]:
+    module = sets[0].module
+    return tf32_allowed(module.device, allowed=module.allows_tf32)
 
 
 def _eager_calls(sets: Sequence[InputSet]) -> list[Callable[[], Any]]:

@@ -52,7 +52,7 @@ class CudaMemory:
             device.stream, device=torch_device
         )
         torch.cuda.set_stream(stream)
-        # float32 means float32: TF32 keeps 10 bits of the mantissa. What cuDNN chooses stays
+        # float32 means float32 but where a task allows TF32 (`tf32`). What cuDNN chooses stays
         # PyTorch's default (no autotuning, no insistence on deterministic algorithms): baselines
         # are what users get, and verdicts have a tolerance.
         torch.backends.cuda.matmul.allow_tf32 = False
@@ -129,13 +129,11 @@ class CudaMemory:
     def facts(self) -> tuple[Fact, ...]:
         """Return what it is, for evidence."""
         backends = torch.backends
-        tf32 = backends.cuda.matmul.allow_tf32 or backends.cudnn.allow_tf32
         values = {
             "device of torch": str(self._device.name),
             "driver": str(self._device.driver_version),
             "CUDA of torch": str(torch.version.cuda),
             "cuDNN": str(backends.cudnn.version()),  # type: ignore[no-untyped-call]
-            "TF32": "on" if tf32 else "off",
             "cuDNN algorithms": "PyTorch's default choice"
             f" (deterministic {backends.cudnn.deterministic}, benchmark"
             f" {backends.cudnn.benchmark})",

@@ -15,6 +15,7 @@ from torch import nn
 from evaluator_svc.judge.arguments import Arguments, read_arguments
 from evaluator_svc.judge.redraw import RedrawRule, redraw
 from evaluator_svc.judge.task_module import TaskModule, cast_floats, seed_all
+from evaluator_svc.judge.tf32 import tf32_allowed
 from kernel_foundry.errors import TaskInvalidError
 
 
@@ -48,11 +49,12 @@ class InputSet:
         """Return the reference's outputs, computed at the first call.
 
         16-bit tasks are computed in float32 from the rounded inputs, so that a candidate that
-        accumulates more exactly than eager PyTorch is not marked down for it.
+        accumulates more exactly than eager PyTorch is not marked down for it; for the same
+        reason without TF32, whatever the task allows.
         """
         if self._expected is None:
             if self.module.dtype is torch.float32:
-                self._expected = self.run()
+                self._expected = self.run(dtype=torch.float32)
             else:
                 dtypes = [output.dtype for output in self.run()]
                 exact = self.run(dtype=torch.float32)
@@ -69,6 +71,8 @@ class InputSet:
     ) -> tuple[torch.Tensor, ...]:
         """Return contiguous outputs of the reference, with parts of it replaced where given.
 
+        In TF32 where the task allows it, unless `dtype` asks for all of a type's bits.
+
         Raises:
             TaskInvalidError: the reference raises, changes its inputs, or gives something
                 other than tensors.
@@ -79,7 +83,13 @@ class InputSet:
         if dtype is not None:
             values, model = cast_floats(values, dtype), model.to(dtype)
         seed_all(self.seed if random_seed is None else random_seed)
-        with self.module.user_code("forward()"), torch.no_grad(), self._unchanged(tensors):
+        tf32 = tf32_allowed(self.module.device, allowed=dtype is None and self.module.allows_tf32)
+        with (
+            self.module.user_code("forward()"),
+            torch.no_grad(),
+            tf32,
+            self._unchanged(tensors),
+        ):
             outputs = list(flatten_outputs(model(*values)))
             if self.module.device.type == "cuda":
                 # A fault on the device shows when it is waited for, and is the reference's.

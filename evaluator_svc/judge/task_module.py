@@ -54,6 +54,7 @@ class TaskModule:
         self.workload = workload
         self.device = device
         self.dtype = TORCH_DTYPE[task.precision]
+        self.allows_tf32 = task.tf32 and device.type == "cuda"
         self._makes_on_device = device.type != "cpu"
         self._file_name = f"{task.name}-{task.digest[:12]}-{next(_counter)}.py"
         self._module = ModuleType(self._file_name.removesuffix(".py").replace(".", "_"))

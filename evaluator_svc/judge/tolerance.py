@@ -2,7 +2,8 @@
 
 The reference is computed in float64, then in the task's precision, once as it stands and twice
 with every operator's result moved by up to one rounding error (Monte Carlo arithmetic), which is
-what another order of the same operations does. Knows nothing of candidates; `screening` checks
+what another order of the same operations does. Where TF32 is allowed, what it costs counts too.
+Knows nothing of candidates; `screening` checks
 that nothing trivial passes the result.
 """
 
@@ -15,6 +16,7 @@ from torch.utils._pytree import tree_any, tree_map
 
 from evaluator_svc.judge.compare import CHUNK_ELEMENTS, group_scale, group_shape, row_chunks
 from evaluator_svc.judge.input_set import InputSet
+from evaluator_svc.judge.tf32 import Tf32Operands
 from kernel_foundry.domain.task import Tolerance
 
 _SAFETY: Final = {torch.float32: 8.0, torch.float16: 2.0, torch.bfloat16: 2.0}
@@ -27,6 +29,13 @@ few times; far less than what float16 or TF32 inside a float32 task costs (1e-3)
 
 _CEILING: Final = {torch.float32: 5e-3, torch.float16: 5e-2, torch.bfloat16: 1e-1}
 """Most that is granted, in units of the row's scale: more would check nothing."""
+
+_TF32_SAFETY: Final = 2.0
+"""Multiple of what TF32 costs, which hardly depends on the algorithm: operands are cut at worst,
+and that is what is measured."""
+
+_TF32_CEILING: Final = 5e-2
+"""As for float16, which has as many bits of mantissa."""
 
 _NOISE_SEEDS: Final = (1, 2)
 
@@ -43,8 +52,24 @@ def derive_tolerance(sets: Sequence[InputSet]) -> tuple[Tolerance, float]:
     noise = max(_rounding_noise(input_set) for input_set in sets)
     dtype = sets[0].module.dtype
     bound = min(max(_SAFETY[dtype] * noise, _FLOOR[dtype]), _CEILING[dtype])
+    if sets[0].module.allows_tf32:
+        tf32 = max(tf32_noise(input_set) for input_set in sets)
+        bound = max(bound, min(_TF32_SAFETY * tf32, _TF32_CEILING))
+        noise = max(noise, tf32)
     bound = float(f"{bound:.1e}")
     return Tolerance(rtol=bound, atol=bound), noise
+
+
+def tf32_noise(input_set: InputSet) -> float:
+    """Return how far TF32 moves the outputs, in the units of the tolerance.
+
+    Both as PyTorch uses it here, which may be in no product of this task, and as a candidate may
+    use it in each of them.
+    """
+    expected = input_set.expected()
+    with Tf32Operands():
+        cut = input_set.run(dtype=torch.float32)
+    return max(_distance(cut, expected), _distance(input_set.run(), expected))
 
 
 def _rounding_noise(input_set: InputSet) -> float:

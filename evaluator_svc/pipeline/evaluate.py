@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from typing import Final
 
 from evaluator_svc import behaviour, diagnosis
+from evaluator_svc.arithmetic_peak import peaks_for
 from evaluator_svc.device_site import DeviceSite
 from evaluator_svc.diagnosis import LaunchFacts
 from evaluator_svc.exchange import SEED_COUNT
@@ -127,6 +128,7 @@ class CandidateEvaluation:
             kernels=tuple(unit.kernels for unit in prepared.units),
             unit_of_workload=prepared.unit_of_workload,
             library_ops=self._request.task.library_ops,
+            tf32=self._request.task.tf32,
         )
         with self._record.stage("bind"):
             loaded = load(runner, request, candidate.built.codes)
@@ -290,7 +292,7 @@ class CandidateEvaluation:
             self._record.workload(workload.workload),
             workload,
             self._site.spec,
-            self._peaks,
+            peaks_for(self._request.task, self._site.spec, self._peaks),
             kernels=self._kernel_facts,
             launches=_launch_facts(bound),
             resources=self._record.compile.kernels if self._record.compile else (),
@@ -305,6 +307,9 @@ class CandidateEvaluation:
         record.add_fact("threads", f"{site.settings.thread_count}, device and torch alike")
         record.add_fact("seeds", f"{SEED_COUNT} for each workload, fresh and secret")
         record.add_fact("clock", _CLOCKS[site.spec.language])
+        if site.spec.language is Language.CUDA:
+            tf32 = "on in products and convolutions: the task allows it"
+            record.add_fact("TF32", tf32 if self._request.task.tf32 else "off")
         record.add_fact("isolation", ", ".join(site.isolation.mechanisms) or "none")
         record.add_fact("judge process", str(facts.process_id))
         for fact in facts.facts:

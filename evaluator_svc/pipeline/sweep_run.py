@@ -270,6 +270,7 @@ class SweepRunner:
             pool_wanted_bytes=2 * site.spec.cache_bytes,
             pool_limit_bytes=site.settings.pool_limit_bytes,
             library_ops=self._request.task.library_ops,
+            tf32=self._request.task.tf32,
         )
 
     def _draw(self, workload: str) -> DrawnInputs:

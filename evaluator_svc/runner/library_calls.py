@@ -31,15 +31,18 @@ class LibraryCalls:
         device: Native device.
         index: Of the device among its kind.
         buffers: The sequence's buffers.
+        tf32: Whether the task allows TF32; on the CPU there is none.
     """
 
-    def __init__(self, device: Any, index: int, buffers: tuple[BufferSpec, ...]) -> None:
+    def __init__(
+        self, device: Any, index: int, buffers: tuple[BufferSpec, ...], *, tf32: bool
+    ) -> None:
         self._buffers = buffers
         self._device = None if device.is_host_memory else torch.device("cuda", index)
         self._sets: dict[int, Sequence[int]] = {}
         self._views: dict[tuple[int, int], torch.Tensor] = {}
         self._results: dict[int, torch.Tensor] = {}
-        _set_precision()
+        _set_precision(tf32=tf32 and self._device is not None)
         if self._device is not None:
             torch.cuda.set_device(self._device)
             # For good: this process has no other work for torch.
@@ -142,11 +145,11 @@ class _DeviceBytes:
         }
 
 
-def _set_precision() -> None:
-    """Plain float32, as the reference runs and as a plan's author expects."""
+def _set_precision(*, tf32: bool) -> None:
+    """Compute as the reference does: plain float32, or TF32 where the task allows it."""
     torch.set_float32_matmul_precision("highest")
-    torch.backends.cuda.matmul.allow_tf32 = False
-    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = tf32
+    torch.backends.cudnn.allow_tf32 = tf32
 
 
 def _failed(call: LibraryCall, error: Exception, kind: FindingKind) -> CandidateFaultError:

@@ -30,17 +30,24 @@ class Replay:
         program: The loaded program that holds the kernels.
         steps: What to do, in order.
         memory: The plan's own memory.
+        tf32: Whether library calls may use TF32.
     """
 
     def __init__(
-        self, opened: OpenDevice, program: Any, steps: tuple[Step, ...], memory: PlanMemory
+        self,
+        opened: OpenDevice,
+        program: Any,
+        steps: tuple[Step, ...],
+        memory: PlanMemory,
+        *,
+        tf32: bool,
     ) -> None:
         self.module = opened.module
         self.steps = steps
         self._addresses: dict[int, list[int]] = {}
         self._memory = memory
         self._program = program
-        self.library = _library(opened, steps, memory)
+        self.library = _library(opened, steps, memory, tf32=tf32)
         """Makes the library calls; None without any."""
         self.native = opened.module.LaunchSequence(opened.device)
         for step in steps:
@@ -117,11 +124,11 @@ class Replay:
 
 
 def _library(
-    opened: OpenDevice, steps: tuple[Step, ...], memory: PlanMemory
+    opened: OpenDevice, steps: tuple[Step, ...], memory: PlanMemory, *, tf32: bool
 ) -> "LibraryCalls | None":
     if not any(isinstance(step, LibraryCall) for step in steps):
         return None
     # Only with such calls: it imports torch, which other runners never load.
     from evaluator_svc.runner.library_calls import LibraryCalls
 
-    return LibraryCalls(opened.device, opened.index, memory.buffers)
+    return LibraryCalls(opened.device, opened.index, memory.buffers, tf32=tf32)

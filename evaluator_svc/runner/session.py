@@ -98,4 +98,6 @@ class Session:
                 device=request.device,
                 library_ops=request.library_ops,
             )
-            self._workloads[names.workload] = Workload(self._opened, programs[unit], sequence)
+            self._workloads[names.workload] = Workload(
+                self._opened, programs[unit], sequence, tf32=request.tf32
+            )

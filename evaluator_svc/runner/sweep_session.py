@@ -183,7 +183,9 @@ class SweepSession:
         workload.memory.check()
 
     def _replay(self, workload: _Workload, steps: tuple[Step, ...]) -> Replay:
-        return Replay(self._opened, workload.program, steps, workload.memory)
+        return Replay(
+            self._opened, workload.program, steps, workload.memory, tf32=self._request.tf32
+        )
 
     def _time(self, name: str, workload: _Workload, plan: MeasurePlan, *, keep_count: int) -> Timed:
         pool = self._pool(name)

@@ -24,7 +24,7 @@ from evaluator_svc.runner.memory import PlanMemory, plan_memory
 from evaluator_svc.runner.replay import Replay
 from evaluator_svc.runner.shared_sets import SharedSets
 from evaluator_svc.runner.timing import take_times, timed_sequence
-from kernel_foundry.plan.sequence import LaunchSequence, LibraryCall
+from kernel_foundry.plan.sequence import LaunchSequence, LibraryCall, Step
 
 _PROFILES: Final = 5
 """Runs whose median tells how the time divides."""
@@ -61,10 +61,14 @@ class Workload:
         opened: The device.
         program: Holds the kernels.
         sequence: The bound plan.
+        tf32: Whether its library calls may use TF32.
     """
 
-    def __init__(self, opened: OpenDevice, program: Any, sequence: LaunchSequence) -> None:
+    def __init__(
+        self, opened: OpenDevice, program: Any, sequence: LaunchSequence, *, tf32: bool
+    ) -> None:
         self.sequence = sequence
+        self._tf32 = tf32
         self._opened = opened
         self._program = program
         self._runs: _Runs | None = None
@@ -82,7 +86,7 @@ class Workload:
         memory = plan_memory(device, self.sequence, seed_count=draw.seed_count)
         with _faults():
             preparation = self._prepare(shared, memory)
-            replay = self._replay(memory)
+            replay = self._replay(memory, self.sequence.steps)
             for seed in range(draw.seed_count):
                 for slot in range(OUTPUT_SLOTS):
                     index = seed * OUTPUT_SLOTS + slot
@@ -116,7 +120,7 @@ class Workload:
                 wanted_bytes=wanted_bytes,
                 limit_bytes=limit_bytes,
             )
-            replay = self._replay(runs.memory)
+            replay = self._replay(runs.memory, self.sequence.steps)
             for index in range(pool.set_count):
                 replay.bind(index, pool.addresses(index), seed=pool.seed_of(index))
             sequence = timed_sequence(self._opened, replay)
@@ -159,7 +163,7 @@ class Workload:
     def _prepare(self, shared: SharedSets, memory: PlanMemory) -> Replay | None:
         if not self.sequence.prepare:
             return None
-        preparation = Replay(self._opened, self._program, self.sequence.prepare, memory)
+        preparation = self._replay(memory, self.sequence.prepare)
         for seed in range(shared.draw.seed_count):
             preparation.bind(seed, shared.addresses(seed, 0), seed=seed)
             preparation.run(seed)
@@ -167,8 +171,8 @@ class Workload:
         memory.seal()
         return preparation
 
-    def _replay(self, memory: PlanMemory) -> Replay:
-        return Replay(self._opened, self._program, self.sequence.steps, memory)
+    def _replay(self, memory: PlanMemory, steps: tuple[Step, ...]) -> Replay:
+        return Replay(self._opened, self._program, steps, memory, tf32=self._tf32)
 
     def _opened_runs(self) -> _Runs:
         assert self._runs is not None, "the buffers come with the first run"

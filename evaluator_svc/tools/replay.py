@@ -65,7 +65,7 @@ def _run(opened: OpenDevice, replay: ReplayInput, runs: int) -> None:
     addresses = {name: int(buffer.address) for name, buffer in tensors.items()}
     for steps, count in ((sequence.prepare, 1), (sequence.steps, runs)):
         if steps:
-            again = Replay(opened, program, steps, memory)
+            again = Replay(opened, program, steps, memory, tf32=load.tf32)
             again.bind(0, addresses, seed=0)
             for _ in range(count):
                 again.run(0)

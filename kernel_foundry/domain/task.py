@@ -60,6 +60,8 @@ class Task:
     training: bool = True
     library_ops: tuple[str, ...] = ()
     instructions: str = ""
+    tf32: bool = False
+    """Matrix products and convolutions in float32 may round their operands to TF32, on GPUs."""
 
     def __post_init__(self) -> None:
         if not any(not w.held_out for w in self.workloads):
@@ -77,4 +79,6 @@ class Task:
             self.precision.value,
             repr(self.training),
             repr(self.library_ops),
+            # Only where it is set: tasks of before the field keep their digest.
+            *(("tf32",) if self.tf32 else ()),
         )

@@ -231,6 +231,17 @@ def test_library_calls_are_offered_only_where_the_task_allows_them(
     assert "Library calls of this task: ops.conv2d, ops.linear." in text
 
 
+@pytest.mark.parametrize(("language", "is_told"), [(Language.CUDA, True), (Language.SYCL, False)])
+def test_tf32_is_told_where_the_device_has_it(
+    request_: ProposalRequest, language: Language, *, is_told: bool
+) -> None:
+    device = replace(request_.admission.device, language=language)
+    request = replace(request_, admission=replace(request_.admission, device=device))
+    assert "TF32" not in _user(request).partition("## Reference")[0]
+    allowed = _user(replace(request, task=replace(request.task, tf32=True)))
+    assert ("TF32" in allowed.partition("## Reference")[0]) == is_told
+
+
 def test_limits_of_a_compute_unit_are_told_where_they_are_known(request_: ProposalRequest) -> None:
     limits = UnitLimits(registers=65536, shared_bytes=233472, work_items=2048, groups=32)
     device = replace(request_.admission.device, unit_limits=limits)

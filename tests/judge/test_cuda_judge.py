@@ -8,6 +8,7 @@ import torch
 
 from evaluator_svc.exchange import KeptOutput, MeasurePlan
 from evaluator_svc.judge import Judge
+from evaluator_svc.judge.tf32 import tf32_allowed
 from kernel_foundry.domain.task import Size, Task, Tolerance, Workload
 from kernel_foundry_native import device_kind
 from tests.judge.judge_tasks import DEVICE, PEAKS, SOFTMAX, TOLERANCE, RunnerSide, make_task
@@ -58,25 +59,71 @@ def test_inputs_come_to_the_device_however_they_are_made(judge: Judge, inputs: s
     judge.release(message.draw)
 
 
-def test_float32_products_are_float32(judge: Judge) -> None:
-    task = make_task(
+def product_task(rows: int = 512) -> Task:
+    return make_task(
         "def forward(self, a, b):\n    return a @ b",
         inputs="[torch.randn(rows, cols), torch.randn(cols, rows)]",
-        rows=512,
+        rows=rows,
         cols=2048,
     )
+
+
+def exactly(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return (a.double() @ b.double()).float()
+
+
+def cut_to_tf32(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    kept = [x.view(torch.int32).bitwise_and(~0x1FFF).view(torch.float32) for x in (a, b)]
+    return exactly(*kept)
+
+
+def eager_in_tf32(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    with tf32_allowed(a.device, allowed=True):
+        return a @ b
+
+
+def test_float32_products_are_float32(judge: Judge) -> None:
+    task = product_task()
     message, descriptors = judge.draw(task, task.workloads[0].name, TOLERANCE, (1,))
     runner = RunnerSide(judge, message, descriptors)
 
-    def by_tf32(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        kept = [x.view(torch.int32).bitwise_and(~0x1FFF).view(torch.float32) for x in (a, b)]
-        return kept[0] @ kept[1]
-
-    runner.run(lambda a, b: (a.double() @ b.double()).float(), "a", "b")
+    runner.run(exactly, "a", "b")
     assert not judge.verify(message.draw).is_wrong
-    runner.run(by_tf32, "a", "b")
+    for kernel in (cut_to_tf32, eager_in_tf32):
+        runner.run(kernel, "a", "b")
+        assert judge.verify(message.draw).is_wrong
+    judge.release(message.draw)
+
+
+def test_a_task_that_allows_tf32_takes_it_and_float32_alike(judge: Judge) -> None:
+    """The derived tolerance is wide enough for TF32, and for nothing much coarser."""
+    task = replace(product_task(), tf32=True)
+    tolerance = judge.admit(task, PEAKS).tolerance
+    assert judge.admit(product_task(), PEAKS).tolerance.rtol < tolerance.rtol / 10
+    message, descriptors = judge.draw(task, task.workloads[0].name, tolerance, (1,))
+    runner = RunnerSide(judge, message, descriptors)
+
+    for kernel in (exactly, cut_to_tf32, eager_in_tf32):
+        runner.run(kernel, "a", "b")
+        assert not judge.verify(message.draw).is_wrong
+    runner.run(lambda a, b: 1.05 * exactly(a, b), "a", "b")
     assert judge.verify(message.draw).is_wrong
     judge.release(message.draw)
+
+
+def test_baselines_use_tf32_only_where_the_task_allows_it(judge: Judge) -> None:
+    """Tensor cores are several times faster on a product of this size, in every baseline."""
+    plain = judge.admit(product_task(rows=4096), PEAKS).workloads[0]
+    allowed = judge.admit(replace(product_task(rows=4096), tf32=True), PEAKS).workloads[0]
+
+    fast = {baseline.name: baseline.timing.median_ns for baseline in allowed.baselines}
+    slow = {baseline.name: baseline.timing.median_ns for baseline in plain.baselines}
+    assert {"eager", "cuda_graph"} <= fast.keys() & slow.keys()
+    for name in fast.keys() & slow.keys():
+        assert fast[name] < 0.6 * slow[name], name
+    # It was switched on for the one task alone.
+    assert not torch.backends.cuda.matmul.allow_tf32
+    assert not torch.backends.cudnn.allow_tf32
 
 
 def test_eager_and_graph_are_timed_by_events(judge: Judge) -> None:
@@ -107,10 +154,9 @@ def test_a_reference_that_cannot_be_captured_costs_a_warning(judge: Judge) -> No
     assert "cuda_graph" in [b.name for b in again.workloads[0].baselines]
 
 
-def test_facts_name_device_driver_and_arithmetic(judge: Judge) -> None:
+def test_facts_name_device_and_driver(judge: Judge) -> None:
     facts = {fact.name: fact.value for fact in judge.facts().facts}
 
-    assert facts["TF32"] == "off"
     assert facts["device of torch"] == torch.cuda.get_device_name(0)
     assert facts["cuDNN"].isdecimal()
     assert facts["driver"]

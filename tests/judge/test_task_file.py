@@ -1,10 +1,13 @@
 """Task files and sidecars: what is read, and how each bad one is refused."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kernel_foundry.domain.task import Precision, Size, Tolerance, Workload
+from kernel_foundry.domain.digest import content_digest
+from kernel_foundry.domain.plain import from_plain, to_plain
+from kernel_foundry.domain.task import Precision, Size, Task, Tolerance, Workload
 from kernel_foundry.errors import TaskInvalidError
 from kernel_foundry.task_file import read_task
 
@@ -37,6 +40,7 @@ def test_without_a_sidecar_the_file_is_one_workload(tmp_path: Path) -> None:
     assert task.tolerance is None
     assert task.precision is Precision.FP32
     assert task.training
+    assert not task.tf32
 
 
 def test_a_sidecar_sets_everything(tmp_path: Path) -> None:
@@ -46,6 +50,7 @@ workloads:
   - {batch: 3, dim: 1001, held_out: true}
 tolerance: {rtol: 1e-4, atol: 1.0e-5}
 precision: bf16
+tf32: false
 training: false
 library_ops: [linear]
 instructions: Be quick.
@@ -62,6 +67,26 @@ instructions: Be quick.
     assert not task.training
     assert task.library_ops == ("linear",)
     assert task.instructions == "Be quick."
+
+
+def test_tf32_is_asked_for_and_part_of_the_identity(tmp_path: Path) -> None:
+    plain = read_task(write(tmp_path))
+    task = read_task(write(tmp_path, "tf32: true"))
+
+    assert task.tf32
+    assert task == replace(plain, tf32=True)
+    assert task.digest != plain.digest
+
+
+def test_tasks_stored_before_tf32_load_with_their_old_digest(tmp_path: Path) -> None:
+    task = read_task(write(tmp_path))
+    stored = to_plain(task)
+    del stored["tf32"]
+
+    assert from_plain(Task, stored) == task
+    assert task.digest == content_digest(
+        task.reference, repr(task.workloads), "None", "fp32", "True", "()"
+    )
 
 
 def test_the_file_is_never_executed(tmp_path: Path) -> None:
@@ -91,6 +116,8 @@ def test_the_file_is_never_executed(tmp_path: Path) -> None:
         ("tolerance: {rtol: -1, atol: 0}", "tolerance.rtol: expected a number"),
         ("tolerance: {rtol: x, atol: 0}", "tolerance.rtol: expected a number"),
         ("precision: fp8", "expected one of fp32, fp16, bf16"),
+        ("tf32: high", "tf32: expected true or false"),
+        ("{tf32: true, precision: fp16}", "tf32: is for precision fp32"),
         ("training: sometimes", "training: expected true or false"),
         ("library_ops: [cholesky]", "unknown 'cholesky'"),
         ("instructions: [1]", "instructions: expected text"),

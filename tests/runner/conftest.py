@@ -173,6 +173,7 @@ class Bench:
         tensors: dict[str, tuple[TensorRole, np.ndarray]],
         *,
         library_ops: tuple[str, ...] = (),
+        tf32: bool = False,
     ) -> Candidate:
         """Build a candidate, load it in a runner and bind it."""
         with_library = "ops." in text
@@ -203,6 +204,7 @@ class Bench:
             kernels=(prepared.units[0].kernels,),
             unit_of_workload=(0,),
             library_ops=library_ops,
+            tf32=tf32,
         )
         loaded = runner.ask(
             request, Loaded, CandidateFailed, timeout_seconds=30.0, blobs=built.blobs[:1]

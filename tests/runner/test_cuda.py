@@ -184,6 +184,22 @@ def test_a_kernel_that_never_ends_is_killed_quickly(cuda):
     _passes(cuda)
 
 
+@pytest.mark.parametrize("tf32", [False, True])
+def test_library_calls_use_tf32_where_the_task_allows_it(cuda, tf32):
+    """What 10 bits of mantissa cost shows in a long product, and only then."""
+    plan = "    y = ops.linear(x, weight)\n    relu[cdiv(y.numel(), 256), 256](y, out, y.numel())\n"
+    shapes = {"x": (256, 2048), "weight": (256, 2048), "out": (256, 256)}
+    candidate = cuda.load(
+        _text(plan, "x, weight, out"), draw_inputs(**shapes), library_ops=("linear",), tf32=tf32
+    )
+    assert candidate.run() == Done()
+    x, weight = (candidate.inputs.array(0, name).astype(np.float64) for name in ("x", "weight"))
+    exact = np.maximum(x @ weight.T, 0)
+    error = np.abs(candidate.inputs.array(0, "out", 0) - exact).max() / np.sqrt((exact**2).mean())
+    assert (error > 1e-4) == tf32
+    assert error < 1e-2
+
+
 def test_library_calls_share_the_stream_and_are_captured(cuda):
     """Results are right in runs and in timed calls, eager and as graphs."""
     plan = "    y = ops.linear(x, weight)\n    relu[cdiv(y.numel(), 256), 256](y, out, y.numel())\n"

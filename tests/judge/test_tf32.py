@@ -1,0 +1,124 @@
+"""What a task gets that allows TF32, as far as it can be seen without a GPU."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from evaluator_svc.arithmetic_peak import peaks_for
+from evaluator_svc.judge import Judge
+from evaluator_svc.judge.input_set import InputSet
+from evaluator_svc.judge.prepared import PreparedWorkload
+from evaluator_svc.judge.tf32 import Tf32Operands, tf32_allowed
+from evaluator_svc.judge.tolerance import derive_tolerance, tf32_noise
+from kernel_foundry.domain.language import Language
+from tests.judge.judge_tasks import DEVICE, PEAKS, SOFTMAX, make_task
+
+PRODUCT = make_task(
+    "def forward(self, a, b):\n    return a @ b",
+    inputs="[torch.randn(rows, cols), torch.randn(cols, rows)]",
+    rows=64,
+    cols=512,
+)
+CONVOLUTION = make_task(
+    """
+def __init__(self):
+    super().__init__()
+    self.conv = nn.Conv2d(8, 16, 3)
+
+def forward(self, x):
+    return torch.relu(self.conv(x))
+""",
+    inputs="[torch.randn(2, 8, rows, cols)]",
+    rows=16,
+    cols=16,
+)
+
+
+def input_set(task, *, tf32: bool) -> InputSet:
+    """Return a set of `task` on the CPU; `tf32`: as if that were a GPU."""
+    prepared = PreparedWorkload(
+        task, task.workloads[0], device=torch.device("cpu"), memory_bytes=1 << 30
+    )
+    prepared.module.allows_tf32 = tf32
+    return prepared.input_set(3)
+
+
+def rounded(value: torch.Tensor) -> torch.Tensor:
+    """Return `value` rounded to TF32, to the nearest."""
+    bits = value.view(torch.int32)
+    return bits.add(0x1000).bitwise_and(~0x1FFF).view(torch.float32)
+
+
+@pytest.mark.parametrize("task", [PRODUCT, CONVOLUTION], ids=["product", "convolution"])
+def test_the_tolerance_allows_for_tf32_where_it_is_allowed(task) -> None:
+    strict, _ = derive_tolerance([input_set(task, tf32=False)])
+    wide, noise = derive_tolerance([input_set(task, tf32=True)])
+    cost = tf32_noise(input_set(task, tf32=True))
+
+    assert strict.rtol < cost / 2 < noise < wide.rtol
+    assert wide.rtol == pytest.approx(2 * cost, rel=0.1)
+    assert wide.rtol < 0.02
+
+
+def test_a_rounded_product_is_inside_and_a_float32_one_too() -> None:
+    drawn = input_set(PRODUCT, tf32=True)
+    tolerance, _ = derive_tolerance([drawn])
+    a, b = drawn.inputs
+    expected = drawn.expected()[0]
+    bound = tolerance.rtol * (expected.abs() + expected.square().mean(1, keepdim=True).sqrt())
+
+    assert torch.equal(expected, a @ b)
+    assert ((rounded(a) @ rounded(b) - expected).abs() < bound).all()
+    strict, _ = derive_tolerance([input_set(PRODUCT, tf32=False)])
+    assert ((rounded(a) @ rounded(b) - expected).abs() > bound * strict.rtol / tolerance.rtol).any()
+
+
+def test_without_a_product_tf32_costs_nothing() -> None:
+    task = make_task(SOFTMAX)
+    assert tf32_noise(input_set(task, tf32=True)) == 0.0
+    assert derive_tolerance([input_set(task, tf32=True)]) == derive_tolerance(
+        [input_set(task, tf32=False)]
+    )
+
+
+def test_operands_are_cut_to_ten_bits_and_a_bias_is_not() -> None:
+    fine = torch.full((1, 1), 1.0 + 2**-11)
+    bias = torch.tensor([2**-20])
+    with Tf32Operands():
+        assert (fine @ torch.ones(1, 1)).item() == 1.0
+        linear = torch.nn.functional.linear(torch.ones(1, 1), torch.zeros(1, 1), bias)
+    assert linear.item() == 2**-20
+    assert (fine @ torch.ones(1, 1)).item() == fine.item()
+
+
+def test_the_switch_is_for_gpus_and_is_put_back() -> None:
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    before = matmul.allow_tf32, cudnn.allow_tf32
+    for allowed in (True, False):
+        with tf32_allowed(torch.device("cuda"), allowed=allowed):
+            assert (matmul.allow_tf32, cudnn.allow_tf32) == (allowed, allowed)
+        assert (matmul.allow_tf32, cudnn.allow_tf32) == before
+        with tf32_allowed(torch.device("cpu"), allowed=allowed):
+            assert (matmul.allow_tf32, cudnn.allow_tf32) == before
+
+
+@pytest.mark.parametrize("judge", ["host"], indirect=True)
+def test_on_the_cpu_nothing_changes(judge: Judge) -> None:
+    plain = judge.admit(PRODUCT, PEAKS)
+    allowed = judge.admit(replace(PRODUCT, tf32=True), PEAKS)
+
+    assert allowed.refusals == plain.refusals == ()
+    assert allowed.tolerance == plain.tolerance
+    assert allowed.workloads[0].sol_ns == plain.workloads[0].sol_ns
+    assert allowed.task != plain.task
+
+
+def test_the_arithmetic_of_matrix_units_counts_where_tf32_is_allowed() -> None:
+    cuda = replace(DEVICE, language=Language.CUDA)
+    allowed = replace(PRODUCT, tf32=True)
+
+    assert peaks_for(PRODUCT, cuda, PEAKS) == PEAKS
+    assert peaks_for(allowed, DEVICE, PEAKS) == PEAKS
+    faster = peaks_for(allowed, cuda, PEAKS)
+    assert faster == replace(PEAKS, flops_per_second=16 * PEAKS.flops_per_second)
