@@ -9,6 +9,7 @@ Run: python -m benchmarks.archive_latency [--told 100000] [--rounds 500] [--out 
 import argparse
 import asyncio
 import json
+import os
 import re
 import statistics
 import tempfile
@@ -23,6 +24,9 @@ from kernel_foundry.rpc.archive import RemoteArchive
 NAME = "archive_latency"
 
 RUN = "filled"
+
+_TELL_BYTES = 40_000
+"""Pages of the log that a tell fills, about."""
 
 
 async def measure(store_url: str, folder: Path, recorded: Recorded, rounds: int) -> dict[str, Any]:
@@ -86,6 +90,19 @@ def _memory_mib(pid: int) -> dict[str, float]:
     return {"resident_mib": found["VmRSS"], "resident_peak_mib": found["VmHWM"]}
 
 
+def _disk_sync_ms(folder: Path) -> float:
+    """Return the median time of a bare write and sync of what a tell writes: its floor."""
+    seconds = []
+    with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+        for _ in range(100):
+            file.seek(0)
+            file.write(bytes(_TELL_BYTES))
+            before_s = time.perf_counter()
+            os.fdatasync(file.fileno())
+            seconds.append(time.perf_counter() - before_s)
+    return statistics.median(seconds) * 1e3
+
+
 def main() -> None:
     """Measure and write the result."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -104,7 +121,11 @@ def main() -> None:
             fill(store_url, recorded, name=RUN, count=options.told)
         fill_s = time.perf_counter() - started_s
         measured = asyncio.run(measure(store_url, folder, recorded, options.rounds))
-        measured |= {"seconds_to_fill": fill_s, "store_mib": file.stat().st_size / 2**20}
+        measured |= {
+            "seconds_to_fill": fill_s,
+            "store_mib": file.stat().st_size / 2**20,
+            "disk_sync_ms": _disk_sync_ms(file.parent),
+        }
     write_host_result(options.out, NAME, measured)
     print(json.dumps(measured, indent=1))
 
