@@ -12,7 +12,7 @@ from kernel_foundry.domain.measures import Cell
 def gradient_cells(run: RunArchive) -> Iterator[GradientCell]:
     """Yield all cells of the first island, then of the next."""
     for island in run.islands:
-        yield from _cells_of(island, island.cached(run.field))
+        yield from _cells_of(island, run.field(island))
 
 
 def _cells_of(island: IslandState, field: GradientField) -> Iterator[GradientCell]:

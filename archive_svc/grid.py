@@ -56,6 +56,8 @@ class GridArchive:
         self._elites: dict[Cell, Entry] = {}
         self._entries: dict[str, Entry] = {}
         self._by_cell: defaultdict[Cell, dict[str, Entry]] = defaultdict(dict)
+        self._ranked: tuple[Entry, ...] | None = None
+        """The elites, best first; None after a change."""
 
     def add(self, entry: Entry) -> tuple[AddStatus, float]:
         """Add a correct candidate, or replace its earlier measurement.
@@ -79,9 +81,12 @@ class GridArchive:
         if entry is not None and self._elites.get(entry.cell) is entry:
             self._refill(entry.cell)
 
-    def elites(self) -> list[Entry]:
+    def elites(self) -> tuple[Entry, ...]:
         """Return the elites, best first; ties by the order in which they were told."""
-        return sorted(self._elites.values(), key=lambda e: (-e.fitness, e.sequence))
+        if self._ranked is None:
+            ranked = sorted(self._elites.values(), key=lambda e: (-e.fitness, e.sequence))
+            self._ranked = tuple(ranked)
+        return self._ranked
 
     def __contains__(self, digest: str) -> bool:
         return digest in self._entries
@@ -97,21 +102,22 @@ class GridArchive:
     @property
     def best(self) -> Entry | None:
         """The elite with the highest fitness, or None."""
-        return min(self._elites.values(), key=lambda e: (-e.fitness, e.sequence), default=None)
+        return next(iter(self.elites()), None)
 
     def _challenge(self, entry: Entry) -> tuple[AddStatus, float]:
         incumbent = self._elites.get(entry.cell)
-        if incumbent is None:
-            self._elites[entry.cell] = entry
-            return AddStatus.NEW, entry.fitness
-        if incumbent is entry or not beats(entry, incumbent):
+        if incumbent is not None and (incumbent is entry or not beats(entry, incumbent)):
             return AddStatus.NOT_ADDED, 0.0
         self._elites[entry.cell] = entry
+        self._ranked = None
+        if incumbent is None:
+            return AddStatus.NEW, entry.fitness
         return AddStatus.IMPROVE_EXISTING, entry.fitness - incumbent.fitness
 
     def _refill(self, cell: Cell) -> None:
         """Choose the elite of `cell` anew: its incumbent was measured again."""
         self._elites.pop(cell, None)
+        self._ranked = None
         for rival in sorted(self._by_cell[cell].values(), key=lambda e: e.sequence):
             self._challenge(rival)
 

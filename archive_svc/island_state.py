@@ -9,14 +9,12 @@ from typing import Final
 
 import numpy as np
 
-from archive_svc.curiosity import Curiosity
 from archive_svc.gradient import GradientField
 from archive_svc.grid import CELL_COUNT, Entry, GridArchive
 from archive_svc.islands import Island
-from archive_svc.operator_credit import OperatorCredit
 from archive_svc.selection import Material
 from archive_svc.told import Cell, ToldNumbers
-from archive_svc.transitions import Step, Transitions, cell_index
+from archive_svc.transitions import cell_index
 from kernel_foundry.domain.archive import AddStatus
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.evaluation import EvaluationOutcome
@@ -48,37 +46,24 @@ class IslandState:
     def __init__(self, role: Island) -> None:
         self.role = role
         self.grid = GridArchive()
-        self.transitions = Transitions()
-        self.credit = OperatorCredit()
-        self.curiosity = Curiosity()
         self.stagnation = 0
         """Told evaluations since its best got better, or since it was given migrants."""
         self.migrations = 0
         """Times that it was given migrants."""
-        self._known: set[str] = set()
         self._repairable: OrderedDict[str, None] = OrderedDict()
         self._plain: OrderedDict[str, None] = OrderedDict()
-        self._field: GradientField | None = None
+        self._field: tuple[int, GradientField] | None = None
 
     @property
     def name(self) -> str:
         """Name of its role."""
         return self.role.name
 
-    def is_new(self, digest: str) -> bool:
-        """Return whether nothing was told of `digest` here."""
-        return digest not in self._known
-
-    def take(self, told: ToldNumbers, *, aimed_at: Cell | None) -> tuple[AddStatus, float]:
+    def take(self, told: ToldNumbers) -> tuple[AddStatus, float]:
         """Take in a told evaluation; return its status and the fitness that its cell gained."""
-        is_first = told.digest not in self._known
-        self._known.add(told.digest)
-        self._field = None
-        if aimed_at is not None and told.cell != aimed_at:
-            self.transitions.miss(aimed_at)
         best = self.grid.best
         if told.passed and told.cell is not None:
-            status, improvement = self.grid.add(_entry(told, told.cell))
+            status, improvement = self.grid.add(entry_of(told, told.cell))
             self._note_parameters(told)
         else:
             self.grid.discard(told.digest)
@@ -87,22 +72,12 @@ class IslandState:
         now = self.grid.best
         is_better = now is not None and (best is None or now.fitness > best.fitness)
         self.stagnation = 0 if is_better else self.stagnation + 1
-        if is_first:
-            self.credit.add(Operator(told.operator), is_better=is_better)
         if told.operator == Operator.REPAIR.value:
             self._repairable.pop(told.parent, None)
         return status, improvement
 
-    def step(self, told: ToldNumbers, step: Step, status: AddStatus) -> None:
-        """Note the transition that a told evaluation is."""
-        self.transitions.add(step)
-        self.curiosity.add(told.parent, was_added=status is not AddStatus.NOT_ADDED)
-        self._field = None
-
     def receive(self, migrants: Iterable[Entry]) -> None:
         """Let elites of another island compete here."""
-        self.migrations += 1
-        self._field = None
         for entry in migrants:
             if entry.digest not in self.grid:
                 self.grid.add(entry)
@@ -114,11 +89,13 @@ class IslandState:
             worth[cell_index(entry.cell)] = entry.fitness
         return worth
 
-    def cached(self, field_of: Callable[["IslandState"], GradientField]) -> GradientField:
-        """Return the field that `field_of` makes, made anew only after something was told."""
-        if self._field is None:
-            self._field = field_of(self)
-        return self._field
+    def cached(
+        self, field_of: Callable[["IslandState"], GradientField], version: int
+    ) -> GradientField:
+        """Return the field that `field_of` makes, made anew for each `version`."""
+        if self._field is None or self._field[0] != version:
+            self._field = (version, field_of(self))
+        return self._field[1]
 
     def material(self) -> Material:
         """Return what proposals may be made of besides elites."""
@@ -146,7 +123,8 @@ class IslandState:
                 self._repairable.popitem(last=False)
 
 
-def _entry(told: ToldNumbers, cell: Cell) -> Entry:
+def entry_of(told: ToldNumbers, cell: Cell) -> Entry:
+    """Return a correct candidate as the grid sees it."""
     return Entry(
         digest=told.digest,
         sequence=told.sequence,

@@ -25,6 +25,9 @@ class IslandModel:
     """The islands of a run and how they mix."""
 
     islands: tuple[Island, ...]
+    founding: int
+    """Told evaluations of a run's start, whose elites live on every island: the islands set out
+    from one population."""
     stagnation: int
     """Told evaluations of an island without a better best until it gets migrants."""
     migrants: int
@@ -40,6 +43,7 @@ ISLANDS: Final = IslandModel(
         Island(name="parallelism", emphasis=(0.7, 0.7, 1.0)),
         Island(name="compute", emphasis=(0.9, 1.0, 0.5)),
     ),
+    founding=32,
     stagnation=8,
     migrants=3,
     even_share=0.25,

@@ -4,25 +4,31 @@ Fed every told evaluation's numbers in order, so that a restart or another proce
 the same state. Knows nothing of SQL and of texts.
 """
 
-from collections import Counter, OrderedDict
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from archive_svc.curiosity import Curiosity
 from archive_svc.gradient import GradientField, gradient_field
 from archive_svc.grid import CELL_COUNT, Entry
-from archive_svc.island_state import IslandState
+from archive_svc.island_state import IslandState, entry_of
 from archive_svc.islands import ISLANDS, IslandModel, island_shares
+from archive_svc.operator_credit import OperatorCredit, reward
 from archive_svc.selection import Material, SelectionPlan, View, inspirations, temperature
 from archive_svc.strategies import STRATEGIES
 from archive_svc.told import Cell, ToldNumbers
-from archive_svc.transitions import Step
+from archive_svc.transitions import Step, Transitions
 from kernel_foundry.domain.archive import AddStatus, ArchiveStats, IslandStats, OutcomeCount
 from kernel_foundry.domain.candidate import Operator
 
 IN_FLIGHT_KEPT: Final = 256
 """Selections remembered until they are told; older ones will not be."""
+
+SEEDS: Final = 4
+"""Selections of a new run that start from nothing, spread over the islands."""
 
 _DRAWS: Final = 16
 """Attempts to find an assignment that nobody has, before a seed is asked for."""
@@ -64,9 +70,14 @@ class RunArchive:
         self._seed = seed
         self._model = model
         self._islands = {i.name: IslandState(i) for i in model.islands}
+        self._transitions = Transitions()
+        self._credit = OperatorCredit()
+        self._curiosity = Curiosity()
         self._outcomes: Counter[str] = Counter()
         self._standings: dict[str, Standing] = {}
-        self._in_flight: OrderedDict[int, SelectionPlan] = OrderedDict()
+        self._in_flight: dict[int, SelectionPlan] = {}
+        self._assigned: Counter[tuple[object, ...]] = Counter()
+        """Assignments in flight."""
         self._best: Entry | None = None
         self.told_count = 0
         """Sequence of the last told evaluation taken in."""
@@ -75,22 +86,16 @@ class RunArchive:
         """Take in a told evaluation."""
         self.told_count = told.sequence
         self._outcomes[told.outcome] += 1
-        plan = self._in_flight.pop(told.selection, None) if told.selection is not None else None
+        plan = None if told.selection is None else self._land(told.selection)
         island = self._islands.get(told.island) or next(iter(self._islands.values()))
-        before = self._standings.get(told.parent)
+        best = island.grid.best
+        status, improvement = island.take(told)
+        if told.digest not in self._standings:
+            self._learn(told, plan, island, status, best)
         self._standings[told.digest] = Standing(
             told.sequence, told.cell, told.fitness, told.passed, island.name
         )
-        is_first = island.is_new(told.digest)
-        status, improvement = island.take(told, aimed_at=plan.target if plan else None)
-        if is_first and before is not None and before.passed and before.cell and told.cell:
-            island.step(told, Step(
-                parent=before.cell,
-                child=told.cell,
-                gain=told.fitness - before.fitness,
-                is_better=told.passed and told.fitness > before.fitness,
-            ), status)  # fmt: skip
-        self._migrate(island)
+        self._mix(island, told)
         self._best = max(
             (i.grid.best for i in self._islands.values() if i.grid.best),
             key=lambda e: (e.fitness, -e.sequence),
@@ -131,11 +136,10 @@ class RunArchive:
             sequence: Number of the selection; with the run's seed it decides every random choice.
         """
         rng = np.random.default_rng([self._seed, sequence])
-        taken = {plan.assignment for plan in self._in_flight.values()}
         island = self._choose_island(sequence, rng)
         plan = self._plan(island, sequence, rng)
         for _ in range(_DRAWS):
-            if plan.parent is None or plan.assignment not in taken:
+            if plan.parent is None or not self._assigned[plan.assignment]:
                 break
             plan = self._plan(island, sequence, rng)
         else:
@@ -145,11 +149,16 @@ class RunArchive:
         if plan.operator is Operator.TEMPLATISE and plan.parent is not None:
             island.assign_templatise(plan.parent)
         self._in_flight[sequence] = plan
-        while len(self._in_flight) > IN_FLIGHT_KEPT:
-            self._in_flight.popitem(last=False)
+        self._assigned[plan.assignment] += 1
+        if len(self._in_flight) > IN_FLIGHT_KEPT:
+            self._land(next(iter(self._in_flight)))
         return plan
 
-    def elites(self) -> list[Entry]:
+    def drop(self, selection: int) -> None:
+        """Forget a selection whose proposal came to nothing: it may be asked for again."""
+        self._land(selection)
+
+    def elites(self) -> Sequence[Entry]:
         """Return the best of each cell over all islands, best first."""
         found: dict[Cell, Entry] = {}
         for island in self._islands.values():
@@ -170,7 +179,7 @@ class RunArchive:
 
     def field(self, island: IslandState) -> GradientField:
         """Return the directions of an island's cells."""
-        return gradient_field(island.transitions, island.worth(), self._strategy.gradient)
+        return island.cached(self._field_of, self.told_count)
 
     def stats(self) -> ArchiveStats:
         """Return the archive's statistics."""
@@ -191,8 +200,8 @@ class RunArchive:
 
     def _choose_island(self, sequence: int, rng: np.random.Generator) -> IslandState:
         islands = list(self._islands.values())
-        if sequence < len(islands):  # each starts with a seed
-            return islands[sequence]
+        if sequence < SEEDS:
+            return islands[sequence % len(islands)]
         best = [i.grid.best.fitness if i.grid.best else 0.0 for i in islands]
         shares = island_shares(self._model, best, temperature=temperature(np.array(best)))
         return islands[int(rng.choice(len(islands), p=shares))]
@@ -219,8 +228,8 @@ class RunArchive:
             visitors=[
                 e for i in self._islands.values() if i is not island for e in i.grid.elites()
             ],
-            field=island.cached(self.field),
-            curiosity=island.curiosity,
+            field=self.field(island),
+            curiosity=self._curiosity,
         )
         if operator is Operator.TEMPLATISE:
             parent = next(e for e in elites if e.digest in material.plain)
@@ -238,7 +247,7 @@ class RunArchive:
     def _operator(
         self,
         island: IslandState,
-        elites: list[Entry],
+        elites: Sequence[Entry],
         material: Material,
         sequence: int,
         rng: np.random.Generator,
@@ -255,31 +264,68 @@ class RunArchive:
             )
             if is_possible and chances.weights[operator] > 0
         ]
-        if sequence < len(self._islands) or len(possible) == 1:
+        if sequence < SEEDS or len(possible) == 1:
             return Operator.SEED
-        shares = island.credit.shares(chances.weights, possible, adapts=chances.adapts)
+        shares = self._credit.shares(chances.weights, possible, adapts=chances.adapts)
         return possible[int(rng.choice(len(possible), p=shares))]
 
-    def _migrate(self, island: IslandState) -> None:
-        """Give the best island's elites to `island` once it stagnates."""
+    def _field_of(self, island: IslandState) -> GradientField:
+        return gradient_field(self._transitions, island.worth(), self._strategy.gradient)
+
+    def _land(self, selection: int) -> SelectionPlan | None:
+        """Return the plan of a selection that was in flight, which it is no more."""
+        plan = self._in_flight.pop(selection, None)
+        if plan is not None:
+            self._assigned[plan.assignment] -= 1
+            if not self._assigned[plan.assignment]:
+                del self._assigned[plan.assignment]
+        return plan
+
+    def _learn(
+        self,
+        told: ToldNumbers,
+        plan: SelectionPlan | None,
+        island: IslandState,
+        status: AddStatus,
+        best: Entry | None,
+    ) -> None:
+        """Add a new candidate to what is known of directions, operators and parents."""
+        parent = self._standings.get(told.parent)
+        if parent is not None and parent.passed and parent.cell and told.cell:
+            is_better = told.passed and told.fitness > parent.fitness
+            gain = told.fitness - parent.fitness
+            self._transitions.add(
+                Step(parent=parent.cell, child=told.cell, gain=gain, is_better=is_better)
+            )
+            self._curiosity.add(told.parent, was_added=status is not AddStatus.NOT_ADDED)
+        if plan is not None and plan.target is not None and told.cell != plan.target:
+            self._transitions.miss(plan.target)
+        if best is not None:
+            fitnesses = np.array([e.fitness for e in island.grid.elites()] or [0.0])
+            width = temperature(fitnesses)
+            earned = reward(told.fitness, best.fitness, temperature=width) if told.passed else 0.0
+            self._credit.add(Operator(told.operator), earned)
+
+    def _mix(self, island: IslandState, told: ToldNumbers) -> None:
+        """Let candidates move between islands: founders to all, others where one stagnates."""
+        others = [i for i in self._islands.values() if i is not island]
+        if told.sequence <= self._model.founding:
+            if told.passed and told.cell is not None:
+                for other in others:
+                    other.receive([entry_of(told, told.cell)])
+            return
         if island.stagnation < self._model.stagnation:
             return
         island.stagnation = 0
-        others = [i for i in self._islands.values() if i is not island and i.grid.best]
-        source = max(others, key=lambda i: i.grid.best.fitness, default=None)  # type: ignore[union-attr]
+        best = max((i.grid.best for i in others if i.grid.best), key=_fitness, default=None)
+        source = next((i for i in others if i.grid.best is best), None)
         if source is not None:
+            island.migrations += 1
             island.receive(source.grid.elites()[: self._model.migrants])
 
 
-def _island_stats(island: IslandState) -> IslandStats:
-    fitnesses = [e.fitness for e in island.grid.elites()]
-    return IslandStats(
-        name=island.name,
-        elite_count=len(fitnesses),
-        qd_score=sum(fitnesses),
-        objective_max=max(fitnesses, default=None),
-        migrations=island.migrations,
-    )
+def _fitness(entry: Entry) -> float:
+    return entry.fitness
 
 
 def _seed(island: str) -> SelectionPlan:
@@ -290,4 +336,15 @@ def _seed(island: str) -> SelectionPlan:
         target=None,
         direction=(0.0, 0.0, 0.0),
         island=island,
+    )
+
+
+def _island_stats(island: IslandState) -> IslandStats:
+    fitnesses = [e.fitness for e in island.grid.elites()]
+    return IslandStats(
+        name=island.name,
+        elite_count=len(fitnesses),
+        qd_score=sum(fitnesses),
+        objective_max=max(fitnesses, default=None),
+        migrations=island.migrations,
     )

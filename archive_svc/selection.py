@@ -27,7 +27,7 @@ EPSILON: Final = 0.1
 ALPHA: Final = 0.2
 """Share of the choice that goes by what the gradient promises."""
 
-SHARPNESS: Final = 0.2
+SHARPNESS: Final = 0.05
 """Temperature of the softmax over fitness, as a share of the elites' range of fitness."""
 
 _LEAST_TEMPERATURE: Final = 1e-4

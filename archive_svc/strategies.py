@@ -5,7 +5,7 @@ everything else, so that they differ in what their names say.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from archive_svc.gradient import GradientWeights
@@ -43,7 +43,7 @@ class Strategy:
     parents: Parents
     aim: Aim
     operators: Chances
-    gradient: GradientWeights = GradientWeights()
+    gradient: GradientWeights = field(default_factory=GradientWeights)
 
 
 _FIXED: Final = Chances(weights=_EVOLVE, adapts=False)

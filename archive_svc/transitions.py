@@ -73,7 +73,7 @@ class Transitions:
         self.count += 1
         if self.count % GENERATION == 0:
             for sums in (self.weight, self.gain, self.up, self.down, self.misses):
-                sums *= DECAY
+                np.multiply(sums, DECAY, out=sums)
 
     def miss(self, target: Cell) -> None:
         """Note that a child aimed at `target` did not arrive there."""

@@ -58,6 +58,7 @@ def replay_run(
         position = generator.propose(plan, number)
         if position in seen:
             repeats += 1
+            archive.drop(number)
         else:
             repeats = 0
             seen.add(position)
