@@ -1,17 +1,25 @@
-"""Object code on disk, by everything that decides it; failed builds are remembered too.
+"""Object code in memory and on disk, by everything that decides it; failed builds too.
 
 Knows nothing of how objects are built.
 """
 
 import json
+import threading
+from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from evaluator_svc.disk_cache import DiskCache
 from evaluator_svc.messages import TranslationUnit
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.language import Language
+
+_MEMORY_BYTES: Final = 64 << 20
+"""Of one cache: about a thousand objects of usual size, a run's whole population."""
+_ENTRY_BYTES: Final = 1 << 10
+"""What an entry takes beside its content."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +39,11 @@ class BuiltUnit:
         """True when there is object code."""
         return bool(self.code)
 
+    @property
+    def size_bytes(self) -> int:
+        """What it takes in memory, about."""
+        return len(self.code) + len(self.assembly) + len(self.log) + _ENTRY_BYTES
+
 
 def object_key(unit: TranslationUnit, device: DeviceSpec, compiler_version: str) -> str:
     """Return the digest of source (macros included), options, compiler and architecture."""
@@ -47,17 +60,32 @@ def object_key(unit: TranslationUnit, device: DeviceSpec, compiler_version: str)
 
 
 class ObjectCache:
-    """Built units by `object_key`.
+    """Built units by `object_key`; those used last are found without reading a file.
 
     Args:
         folder: Where they lie.
+        memory_bytes: Most that the units in memory may take.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, memory_bytes: int = _MEMORY_BYTES) -> None:
         self._entries = DiskCache(folder)
+        self._recent = _RecentUnits(memory_bytes)
 
     def get(self, key: str) -> BuiltUnit | None:
         """Return the unit built before, or None."""
+        unit = self._recent.get(key) or self._read(key)
+        if unit is not None:
+            self._recent.put(key, unit)
+        return unit
+
+    def put(self, key: str, unit: BuiltUnit) -> None:
+        """Remember `unit`."""
+        facts = {"log": unit.log, "build_ns": unit.build_ns, "code_bytes": len(unit.code)}
+        head = json.dumps(facts).encode()
+        self._entries.put(key, b"\n".join((head, unit.code + unit.assembly)))
+        self._recent.put(key, unit)
+
+    def _read(self, key: str) -> BuiltUnit | None:
         entry = self._entries.get(key)
         if entry is None:
             return None
@@ -74,8 +102,33 @@ class ObjectCache:
         except (ValueError, KeyError, TypeError):
             return None
 
+
+class _RecentUnits:
+    """The units used last, as many as fit; builds in several threads share them.
+
+    Args:
+        most_bytes: What they may take together.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self._held_bytes = 0
+        self._units: OrderedDict[str, BuiltUnit] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: str) -> BuiltUnit | None:
+        """Return the unit, or None when it is not held."""
+        with self._lock:
+            return self._units.get(key)
+
     def put(self, key: str, unit: BuiltUnit) -> None:
-        """Remember `unit`."""
-        facts = {"log": unit.log, "build_ns": unit.build_ns, "code_bytes": len(unit.code)}
-        head = json.dumps(facts).encode()
-        self._entries.put(key, b"\n".join((head, unit.code + unit.assembly)))
+        """Hold `unit` as the one used last; the longest unused ones make room."""
+        if unit.size_bytes > self._most_bytes:
+            return
+        with self._lock:
+            before = self._units.pop(key, None)
+            self._held_bytes += unit.size_bytes - (before.size_bytes if before else 0)
+            self._units[key] = unit
+            while self._held_bytes > self._most_bytes:
+                _, oldest = self._units.popitem(last=False)
+                self._held_bytes -= oldest.size_bytes

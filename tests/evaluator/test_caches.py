@@ -1,6 +1,7 @@
 """Caches give back what was put, and nothing that was tampered with."""
 
 import dataclasses
+import shutil
 
 import pytest
 
@@ -57,6 +58,52 @@ def test_built_units_and_failures_come_back(tmp_path, code):
     unit = BuiltUnit(code=code, assembly=b"// text\n", log="warning: ü\n", build_ns=12.5)
     ObjectCache(tmp_path).put("ab" * 32, unit)
     assert ObjectCache(tmp_path).get("ab" * 32) == unit
+
+
+@pytest.mark.parametrize("code", [b"code", b""])
+def test_a_repeated_build_reads_no_file(tmp_path, code):
+    """What was put, or read once, stays in memory; failures too."""
+    unit = BuiltUnit(code=code, assembly=b"", log="a log", build_ns=1.0)
+    writer, reader = ObjectCache(tmp_path), ObjectCache(tmp_path)
+    writer.put("ab" * 32, unit)
+    assert reader.get("ab" * 32) == unit
+    shutil.rmtree(tmp_path)
+    assert writer.get("ab" * 32) == unit
+    assert reader.get("ab" * 32) == unit
+    assert ObjectCache(tmp_path).get("ab" * 32) is None
+
+
+def test_memory_is_bounded_by_bytes_and_the_longest_unused_unit_goes(tmp_path):
+    """Three units, room for two: the one that was not asked for again is on disk alone."""
+    units = {
+        digit * 64: BuiltUnit(code=digit.encode() * 10_000, assembly=b"", log="", build_ns=1.0)
+        for digit in "abc"
+    }
+    cache = ObjectCache(tmp_path, memory_bytes=25_000)
+    cache.put("a" * 64, units["a" * 64])
+    cache.put("b" * 64, units["b" * 64])
+    assert cache.get("a" * 64) == units["a" * 64]
+    cache.put("c" * 64, units["c" * 64])
+    assert all(cache.get(key) == unit for key, unit in units.items())
+
+    cache.get("a" * 64)
+    cache.get("c" * 64)
+    shutil.rmtree(tmp_path)
+    assert [key[0] for key in units if cache.get(key)] == ["a", "c"]
+
+
+def test_a_unit_beyond_the_bound_is_on_disk_alone(tmp_path):
+    """It pushes nothing out, and a unit that is put again is counted once."""
+    large = BuiltUnit(code=b"x" * 30_000, assembly=b"", log="", build_ns=1.0)
+    small = BuiltUnit(code=b"y" * 10_000, assembly=b"", log="", build_ns=1.0)
+    cache = ObjectCache(tmp_path, memory_bytes=25_000)
+    cache.put("a" * 64, large)
+    assert cache.get("a" * 64) == large
+    for _ in range(5):
+        cache.put("b" * 64, small)
+    shutil.rmtree(tmp_path)
+    assert cache.get("a" * 64) is None
+    assert cache.get("b" * 64) == small
 
 
 def test_everything_that_decides_an_object_is_in_its_key():
