@@ -23,6 +23,7 @@ from kernel_foundry.domain.sweep import Configuration, ConfigurationResult, Swee
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import EliteNotFoundError, RunNotFoundError
 from kernel_foundry.evolution import Evolution
+from kernel_foundry.kept_sweeps import keeping_sweeps
 from kernel_foundry.local import Directory, Services, Targets
 from kernel_foundry.ports import Archive, Evaluator
 from kernel_foundry.progress import Ended, Event, Listener
@@ -179,6 +180,8 @@ class Foundry:
     ) -> Ended:
         """Search for a fast correct kernel; return how the run ended, with its winner.
 
+        The landscapes of its sweeps are kept as T4 files, see `kept_sweeps`.
+
         Args:
             task: A task, or the path of a KernelBench-format file.
             language: Of the kernels.
@@ -291,7 +294,7 @@ class Foundry:
             limits=limits,
             in_flight=max(in_flight, judging),
             judging=judging,
-            listener=listener,
+            listener=keeping_sweeps(run.spec.name, listener),
         )
         return await evolution.run()
 

@@ -5,6 +5,7 @@ Knows nothing of what is stored there.
 
 import os
 from pathlib import Path
+from urllib.parse import quote
 
 import platformdirs
 
@@ -25,6 +26,13 @@ def store_url() -> str:
 def exchanges_dir() -> Path:
     """Return the folder that keeps every exchange with a model."""
     return data_dir() / "exchanges"
+
+
+def sweeps_dir(run: str) -> Path:
+    """Return the folder of the landscapes of a run's sweeps, whatever the run's name."""
+    name = quote(run, safe="")
+    # ".." is a name of a run, and no folder of its own.
+    return data_dir() / "sweeps" / (f"%2E{name[1:]}" if name.startswith(".") else name)
 
 
 def reports_dir() -> Path:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from kernel_foundry.budget import Budget, Spent, StopCause
 from kernel_foundry.domain.admission import Admission
@@ -46,6 +47,16 @@ class Swept:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SweepNotKept:
+    """The landscape of a sweep could not be written to disk; the run goes on without it."""
+
+    candidate: Candidate
+    path: Path
+    """Where it should be."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
     """The run ended; its winner is in the archive."""
 
@@ -55,5 +66,5 @@ class Ended:
     spent: Spent
 
 
-Event = Admitted | Judged | Swept | Ended
+Event = Admitted | Judged | Swept | SweepNotKept | Ended
 Listener = Callable[[Event], None]

@@ -13,7 +13,7 @@ from rich.text import Text
 from kernel_foundry.budget import Budget, Spent
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.sweep import best_of
-from kernel_foundry.progress import Admitted, Ended, Event, Judged, Swept
+from kernel_foundry.progress import Admitted, Ended, Event, Judged, SweepNotKept, Swept
 from kernel_foundry.view import duration, speedup_text, verdict_text
 
 
@@ -52,6 +52,8 @@ class PlainProgress:
             _write(f"[{event.spent.evaluations}] {_judged_line(event)}")
         elif isinstance(event, Swept):
             _write(f"[{event.spent.evaluations}] {_swept_line(event)}")
+        elif isinstance(event, SweepNotKept):
+            _write(_not_kept_line(event))
 
 
 class LiveProgress:
@@ -103,6 +105,8 @@ class LiveProgress:
         elif isinstance(event, Swept):
             self._bar.console.print(Text(_swept_line(event), style="cyan"))
             self._bar.update(self._task, completed=event.spent.evaluations)
+        elif isinstance(event, SweepNotKept):
+            self._bar.console.print(Text(_not_kept_line(event), style="yellow"))
         elif isinstance(event, Ended):
             self._bar.update(self._task, description=f"ended: {event.cause.value}", left="")
 
@@ -151,6 +155,11 @@ def _swept_line(event: Swept) -> str:
         values = " ".join(f"{s.name}={s.value}" for s in best.configuration)
         line += f", best {duration(best.median_ns)} with {values}"
     return line
+
+
+def _not_kept_line(event: SweepNotKept) -> str:
+    digest = event.candidate.digest[:8]
+    return f"warning: the landscape of {digest} is not kept: {event.path}: {event.reason}"
 
 
 def _write(line: str) -> None:

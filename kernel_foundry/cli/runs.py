@@ -17,9 +17,10 @@ from rich.table import Column, Table
 from kernel_foundry.cli.options import json_option, open_foundry, target_options
 from kernel_foundry.cli.runs_transfer import export_command, import_command
 from kernel_foundry.cli.runs_watch import watch
-from kernel_foundry.cli.summary import show_archive_map, show_islands, show_stats
+from kernel_foundry.cli.summary import show_archive_map, show_islands, show_stats, show_sweeps
 from kernel_foundry.domain.archive import Elite, Run
 from kernel_foundry.domain.plain import to_plain
+from kernel_foundry.kept_sweeps import kept_sweeps
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.plan.tuned import with_default
 from kernel_foundry.report.write import write_report
@@ -91,7 +92,15 @@ def show(run: str, as_json: bool, **targets: Any) -> int:
             }
             for e in elites
         ]
-        _print_json({**_run_object(found), "stats": to_plain(stats), "elites": elite_objects})
+        sweeps = [str(path) for path in kept_sweeps(found.spec.name)]
+        _print_json(
+            {
+                **_run_object(found),
+                "stats": to_plain(stats),
+                "elites": elite_objects,
+                "sweeps": sweeps,
+            }
+        )
         return 0
     console = Console()
     console.print(
@@ -102,6 +111,7 @@ def show(run: str, as_json: bool, **targets: Any) -> int:
     show_stats(console, stats)
     show_islands(console, stats)
     show_archive_map(console, elites)
+    show_sweeps(console, found.spec.name)
     return 0
 
 

@@ -11,6 +11,7 @@ from kernel_foundry.client import Foundry
 from kernel_foundry.domain.archive import ArchiveStats, Elite
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.measures import LEVELS
+from kernel_foundry.kept_sweeps import kept_sweeps
 from kernel_foundry.progress import Ended
 from kernel_foundry.view import duration, speedup_text, timing_text
 
@@ -29,6 +30,7 @@ def show_summary(foundry: Foundry, ended: Ended, report: Path) -> None:
     show_archive_map(console, elites)
     if ended.winner is not None:
         _show_method(console, ended.winner.evaluation)
+    show_sweeps(console, name)
     console.print(f"report: {report}", soft_wrap=True, highlight=False)
     if ended.winner is not None:
         console.print(f"winner: kfoundry runs best {name}", soft_wrap=True, highlight=False)
@@ -41,6 +43,14 @@ def show_stats(console: Console, stats: ArchiveStats) -> None:
         f"{stats.told_count} evaluations: {outcomes or 'none'}; {stats.elite_count} elites, "
         f"coverage {stats.coverage:.0%}, QD score {stats.qd_score:.2f}"
     )
+
+
+def show_sweeps(console: Console, run: str) -> None:
+    """Print where the landscapes of the run's sweeps lie; nothing where there are none."""
+    files = kept_sweeps(run)
+    if files:
+        line = f"landscapes of sweeps (T4 files: {len(files)}): {files[0].parent}"
+        console.print(line, soft_wrap=True, markup=False, highlight=False)
 
 
 def show_islands(console: Console, stats: ArchiveStats) -> None:

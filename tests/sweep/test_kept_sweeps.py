@@ -1,0 +1,132 @@
+"""Landscapes of a run's sweeps: kept as files by the command and the SDK, or missed aloud."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kernel_foundry import client, kept_sweeps
+from kernel_foundry.budget import Budget
+from kernel_foundry.cli.main import cli
+from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.task import Task
+from kernel_foundry.local import Directory, Targets
+from kernel_foundry.paths import sweeps_dir
+from kernel_foundry.ports import Evaluator, Generator
+from kernel_foundry.progress import Ended, Event, SweepNotKept, Swept
+from kernel_foundry.report.t4 import t4_results
+from tests.cli.conftest import TASK
+from tests.sweep.test_evolution_sweeps import SPEC, SpyEvaluator, TunedGenerator
+
+
+class AnyDevice(SpyEvaluator):
+    """Takes every device for its own."""
+
+    async def admit(self, task: Task, device: str = "") -> Admission:
+        return await super().admit(task, "")
+
+
+class FakeServices(Directory):
+    """A real archive, a fake evaluator and a generator of tuned candidates."""
+
+    async def evaluator(self) -> Evaluator:
+        return AnyDevice()
+
+    async def generator(self) -> Generator:
+        return TunedGenerator()
+
+
+@pytest.fixture(autouse=True)
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the data folder, in a home of the test's own."""
+    monkeypatch.delenv("KERNEL_FOUNDRY_DATA_DIR", raising=False)
+    monkeypatch.delenv("KERNEL_FOUNDRY_STORE", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setattr(client, "Directory", FakeServices)
+    (tmp_path / "relu.py").write_text(TASK)
+    return tmp_path / "kernel-foundry"
+
+
+def optimize(listener: Callable[[Event], None], **others: Budget) -> Ended:
+    with client.connect(Targets()) as foundry:
+        if others:
+            return foundry.resume("run", listener=listener, **others)
+        budget = Budget(evaluations=60, light_share=2.0)
+        return foundry.optimize(SPEC.task, run="run", budget=budget, listener=listener)
+
+
+def kfoundry(data: Path, *arguments: str) -> Result:
+    """Run the command in this process, where the services are fakes."""
+    arguments = tuple(a.replace("TASK", str(data.parent / "relu.py")) for a in arguments)
+    return CliRunner().invoke(cli, arguments, standalone_mode=False)
+
+
+def test_each_sweep_of_a_run_is_kept_whole_and_so_is_a_resumed_runs(data: Path) -> None:
+    events: list[Event] = []
+    optimize(events.append)
+    first = [e for e in events if isinstance(e, Swept)]
+    optimize(events.append, budget=Budget(evaluations=150, light_share=2.0))
+    swept = {e.candidate.digest[:12]: e for e in events if isinstance(e, Swept)}
+
+    files = kept_sweeps.kept_sweeps("run")
+    assert 0 < len(first) < len(swept)
+    assert {path.stem for path in files} == set(swept)
+    for path in files:
+        assert path.parent == data / "sweeps" / "run"
+        assert json.loads(path.read_text()) == t4_results(swept[path.stem].results)
+        assert len(swept[path.stem].results) > 1
+    assert not any(isinstance(e, SweepNotKept) for e in events)
+
+
+def test_the_command_says_where_they_lie(data: Path) -> None:
+    done = kfoundry(data, "optimize", "TASK", "--run", "run", "--evaluations", "60")
+    assert not done.exception, done.output
+    files = kept_sweeps.kept_sweeps("run")
+    assert files
+    line = f"landscapes of sweeps (T4 files: {len(files)}): {data / 'sweeps' / 'run'}"
+    assert line in done.stdout
+    assert line in kfoundry(data, "runs", "show").stdout
+    shown = json.loads(kfoundry(data, "runs", "show", "--json").stdout)
+    assert shown["sweeps"] == [str(path) for path in files]
+
+
+def test_a_full_disk_costs_a_warning_and_leaves_nothing_half_written(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_text = Path.write_text
+
+    def write_a_part(self: Path, text: str, **others: str) -> int:
+        if "sweeps" not in self.parts:
+            return write_text(self, text, **others)
+        write_text(self, text[:10], **others)
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(Path, "write_text", write_a_part)
+    done = kfoundry(data, "optimize", "TASK", "--run", "run", "--evaluations", "60")
+    assert not done.exception, done.output
+    assert done.return_value == 0
+    assert "warning: the landscape of " in done.stderr
+    assert "No space left on device" in done.stderr
+    assert "swept " in done.stderr
+    assert "landscapes of sweeps" not in done.stdout
+    assert list((data / "sweeps" / "run").iterdir()) == []
+
+
+def test_the_sdk_hears_of_a_folder_that_cannot_be_made(data: Path) -> None:
+    data.mkdir()
+    (data / "sweeps").write_text("a file")
+    events: list[Event] = []
+    ended = optimize(events.append)
+
+    assert ended.winner is not None
+    missed = [e.candidate for e in events if isinstance(e, SweepNotKept)]
+    assert missed == [e.candidate for e in events if isinstance(e, Swept)] != []
+
+
+@pytest.mark.parametrize("run", ["..", ".", "a/b", "softmax-20260101-120000"])
+def test_every_run_has_a_folder_of_its_own(data: Path, run: str) -> None:
+    assert sweeps_dir(run).resolve().parent == data / "sweeps"
+    assert sweeps_dir("softmax-1").name == "softmax-1"
