@@ -111,6 +111,8 @@ def test_a_task_that_allows_tf32_takes_it_and_float32_alike(judge: Judge) -> Non
     judge.release(message.draw)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_baselines_use_tf32_only_where_the_task_allows_it(judge: Judge) -> None:
     """Tensor cores are several times faster on a product of this size, in every baseline."""
     plain = judge.admit(product_task(rows=4096), PEAKS).workloads[0]

@@ -12,6 +12,7 @@ from evaluator_svc.judge.prepared import PreparedWorkload
 from evaluator_svc.judge.tf32 import Tf32Operands, tf32_allowed
 from evaluator_svc.judge.tolerance import derive_tolerance, tf32_noise
 from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.task import Task
 from tests.judge.judge_tasks import DEVICE, PEAKS, SOFTMAX, make_task
 
 PRODUCT = make_task(
@@ -35,7 +36,7 @@ def forward(self, x):
 )
 
 
-def input_set(task, *, tf32: bool) -> InputSet:
+def input_set(task: Task, *, tf32: bool) -> InputSet:
     """Return a set of `task` on the CPU; `tf32`: as if that were a GPU."""
     prepared = PreparedWorkload(
         task, task.workloads[0], device=torch.device("cpu"), memory_bytes=1 << 30
@@ -51,7 +52,7 @@ def rounded(value: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("task", [PRODUCT, CONVOLUTION], ids=["product", "convolution"])
-def test_the_tolerance_allows_for_tf32_where_it_is_allowed(task) -> None:
+def test_the_tolerance_allows_for_tf32_where_it_is_allowed(task: Task) -> None:
     strict, _ = derive_tolerance([input_set(task, tf32=False)])
     wide, noise = derive_tolerance([input_set(task, tf32=True)])
     cost = tf32_noise(input_set(task, tf32=True))

@@ -50,12 +50,16 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "kernel-foundry"
 
 
-def optimize(listener: Callable[[Event], None], **others: Budget) -> Ended:
+def optimize(listener: Callable[[Event], None]) -> Ended:
+    budget = Budget(evaluations=60, light_share=2.0)
     with client.connect(Targets()) as foundry:
-        if others:
-            return foundry.resume("run", listener=listener, **others)
-        budget = Budget(evaluations=60, light_share=2.0)
         return foundry.optimize(SPEC.task, run="run", budget=budget, listener=listener)
+
+
+def resume(listener: Callable[[Event], None]) -> Ended:
+    budget = Budget(evaluations=150, light_share=2.0)
+    with client.connect(Targets()) as foundry:
+        return foundry.resume("run", budget=budget, listener=listener)
 
 
 def kfoundry(data: Path, *arguments: str) -> Result:
@@ -68,7 +72,7 @@ def test_each_sweep_of_a_run_is_kept_whole_and_so_is_a_resumed_runs(data: Path) 
     events: list[Event] = []
     optimize(events.append)
     first = [e for e in events if isinstance(e, Swept)]
-    optimize(events.append, budget=Budget(evaluations=150, light_share=2.0))
+    resume(events.append)
     swept = {e.candidate.digest[:12]: e for e in events if isinstance(e, Swept)}
 
     files = kept_sweeps.kept_sweeps("run")
