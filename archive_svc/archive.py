@@ -84,6 +84,10 @@ class Archive:
         """Return the assignment of the next proposal; two calls differ."""
         return await self._ask(run, lambda opened: opened.select())
 
+    async def drop_selection(self, run: str, selection: int) -> None:
+        """Give an assignment back whose proposal came to nothing."""
+        await self._ask(run, lambda opened: opened.archive.drop(selection))
+
     async def tell(
         self,
         run: str,

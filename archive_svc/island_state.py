@@ -82,6 +82,15 @@ class IslandState:
             if entry.digest not in self.grid:
                 self.grid.add(entry)
 
+    def correct(self, told: ToldNumbers) -> None:
+        """Take in new numbers of a candidate of another island, if it lives here too."""
+        if told.digest not in self.grid:
+            return
+        if told.passed and told.cell is not None:
+            self.grid.add(entry_of(told, told.cell))
+        else:
+            self.grid.discard(told.digest)
+
     def worth(self) -> np.ndarray:
         """Return the fitness of each cell's elite, 0 in empty cells; `(cell,)`."""
         worth = np.zeros(CELL_COUNT)

@@ -16,7 +16,6 @@ from archive_svc.gradient import GradientField, gradient_field
 from archive_svc.grid import CELL_COUNT, Entry
 from archive_svc.island_state import IslandState, entry_of
 from archive_svc.islands import ISLANDS, IslandModel, island_shares
-from archive_svc.operator_credit import OperatorCredit, reward
 from archive_svc.selection import Material, SelectionPlan, View, inspirations, temperature
 from archive_svc.strategies import STRATEGIES
 from archive_svc.told import Cell, ToldNumbers
@@ -71,7 +70,6 @@ class RunArchive:
         self._model = model
         self._islands = {i.name: IslandState(i) for i in model.islands}
         self._transitions = Transitions()
-        self._credit = OperatorCredit()
         self._curiosity = Curiosity()
         self._outcomes: Counter[str] = Counter()
         self._standings: dict[str, Standing] = {}
@@ -88,10 +86,12 @@ class RunArchive:
         self._outcomes[told.outcome] += 1
         plan = None if told.selection is None else self._land(told.selection)
         island = self._islands.get(told.island) or next(iter(self._islands.values()))
-        best = island.grid.best
         status, improvement = island.take(told)
         if told.digest not in self._standings:
-            self._learn(told, plan, island, status, best)
+            self._learn(told, plan, status)
+        for other in self._islands.values():
+            if other is not island:
+                other.correct(told)
         self._standings[told.digest] = Standing(
             told.sequence, told.cell, told.fitness, told.passed, island.name
         )
@@ -252,7 +252,7 @@ class RunArchive:
         sequence: int,
         rng: np.random.Generator,
     ) -> Operator:
-        chances = self._strategy.operators
+        weights = self._strategy.operators
         possible = [
             operator
             for operator, is_possible in (
@@ -262,12 +262,12 @@ class RunArchive:
                 (Operator.REPAIR, bool(material.repairable)),
                 (Operator.TEMPLATISE, bool(material.plain)),
             )
-            if is_possible and chances.weights[operator] > 0
+            if is_possible and weights[operator] > 0
         ]
         if sequence < SEEDS or len(possible) == 1:
             return Operator.SEED
-        shares = self._credit.shares(chances.weights, possible, adapts=chances.adapts)
-        return possible[int(rng.choice(len(possible), p=shares))]
+        shares = np.array([weights[operator] for operator in possible])
+        return possible[int(rng.choice(len(possible), p=shares / shares.sum()))]
 
     def _field_of(self, island: IslandState) -> GradientField:
         return gradient_field(self._transitions, island.worth(), self._strategy.gradient)
@@ -281,15 +281,8 @@ class RunArchive:
                 del self._assigned[plan.assignment]
         return plan
 
-    def _learn(
-        self,
-        told: ToldNumbers,
-        plan: SelectionPlan | None,
-        island: IslandState,
-        status: AddStatus,
-        best: Entry | None,
-    ) -> None:
-        """Add a new candidate to what is known of directions, operators and parents."""
+    def _learn(self, told: ToldNumbers, plan: SelectionPlan | None, status: AddStatus) -> None:
+        """Add a new candidate to what is known of directions and parents."""
         parent = self._standings.get(told.parent)
         if parent is not None and parent.passed and parent.cell and told.cell:
             is_better = told.passed and told.fitness > parent.fitness
@@ -300,11 +293,6 @@ class RunArchive:
             self._curiosity.add(told.parent, was_added=status is not AddStatus.NOT_ADDED)
         if plan is not None and plan.target is not None and told.cell != plan.target:
             self._transitions.miss(plan.target)
-        if best is not None:
-            fitnesses = np.array([e.fitness for e in island.grid.elites()] or [0.0])
-            width = temperature(fitnesses)
-            earned = reward(told.fitness, best.fitness, temperature=width) if told.passed else 0.0
-            self._credit.add(Operator(told.operator), earned)
 
     def _mix(self, island: IslandState, told: ToldNumbers) -> None:
         """Let candidates move between islands: founders to all, others where one stagnates."""

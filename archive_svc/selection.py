@@ -21,7 +21,7 @@ from kernel_foundry.domain.measures import LEVELS
 INSPIRATIONS: Final = 2
 """Elites of other cells that a proposal is shown beside its parent."""
 
-EPSILON: Final = 0.1
+EPSILON: Final = 0.05
 """Share of uniform choice, so that no elite starves."""
 
 ALPHA: Final = 0.2
@@ -33,13 +33,19 @@ SHARPNESS: Final = 0.05
 _LEAST_TEMPERATURE: Final = 1e-4
 """Fitness differences below are noise."""
 
-AIM_TEMPERATURE: Final = 0.1
-"""Of the softmax over the directions from a parent's cell; G is of the order of one."""
+STAY: Final = 0.2
+"""What a direction must promise before it is likelier than none; G is of the order of one."""
+
+AIM_TEMPERATURE: Final = 0.2
+"""Of the softmax over the directions from a parent's cell."""
 
 _MOVES: Final = np.array(
     [(m, a, s) for m in (0, 1, -1) for a in (0, 1, -1) for s in (0, 1, -1)], dtype=float
 )
-"""Every step to a neighbouring cell; the first stays."""
+"""Every step to a neighbouring cell, also across dimensions."""
+
+_STAYING: Final = 0
+"""The move that is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,16 +93,6 @@ Aim = Callable[[View, Entry, np.random.Generator], Cell | None]
 """A view and a parent to the cell to aim at, or None for no direction."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chances:
-    """How operators are chosen."""
-
-    weights: Mapping[Operator, float]
-    """Before anything is known."""
-    adapts: bool
-    """Whether operators that led to improvements get more."""
-
-
 def temperature(fitnesses: np.ndarray) -> float:
     """Return the softmax's temperature for these fitnesses."""
     return max(SHARPNESS * float(np.ptp(fitnesses)), _LEAST_TEMPERATURE)
@@ -139,15 +135,19 @@ def no_aim(_view: View, _parent: Entry, _rng: np.random.Generator) -> None:
     return
 
 
-def gradient_aim(view: View, parent: Entry, rng: np.random.Generator) -> Cell:
-    """Return a cell near `parent`'s where the gradient points; likely its own where it is flat."""
+def gradient_aim(view: View, parent: Entry, rng: np.random.Generator) -> Cell | None:
+    """Return a cell near `parent`'s where the gradient points, or None where it says little."""
     direction = view.field.total[cell_index(parent.cell)] * view.island.emphasis
     ends = POSITIONS[cell_index(parent.cell)] + _MOVES
     inside = ((ends >= 0) & (ends < LEVELS)).all(axis=1)
-    scores = np.where(inside, _MOVES @ direction, -np.inf) / AIM_TEMPERATURE
-    chances = np.exp(scores - scores.max())
-    end = ends[int(rng.choice(len(_MOVES), p=chances / chances.sum()))]
-    return (int(end[0]), int(end[1]), int(end[2]))
+    scores = np.where(inside, _MOVES @ direction, -np.inf)
+    scores[_STAYING] = STAY
+    chances = np.exp((scores - scores.max()) / AIM_TEMPERATURE)
+    move = int(rng.choice(len(_MOVES), p=chances / chances.sum()))
+    if move == _STAYING:
+        return None
+    memory, algorithm, synchronization = ends[move].astype(int).tolist()
+    return (memory, algorithm, synchronization)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,6 +76,12 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
         selection = await self._archive.select(request.run)
         return pb2.SelectParentsResponse(selection=self._elites.selection_to_message(selection))
 
+    async def DropSelection(
+        self, request: pb2.DropSelectionRequest, context: _Context
+    ) -> pb2.DropSelectionResponse:
+        await self._archive.drop_selection(request.run, request.selection)
+        return pb2.DropSelectionResponse()
+
     async def TellEvaluation(
         self, request: pb2.TellEvaluationRequest, context: _Context
     ) -> pb2.TellEvaluationResponse:

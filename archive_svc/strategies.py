@@ -11,7 +11,6 @@ from typing import Final
 from archive_svc.gradient import GradientWeights
 from archive_svc.selection import (
     Aim,
-    Chances,
     Parents,
     curiosity_parents,
     fitness_parents,
@@ -42,30 +41,22 @@ class Strategy:
 
     parents: Parents
     aim: Aim
-    operators: Chances
+    operators: Mapping[Operator, float]
+    """Weights of those that are possible."""
     gradient: GradientWeights = field(default_factory=GradientWeights)
 
 
-_FIXED: Final = Chances(weights=_EVOLVE, adapts=False)
-
-_GRADIENT: Final = Strategy(
-    parents=gradient_parents, aim=gradient_aim, operators=Chances(weights=_EVOLVE, adapts=True)
-)
+_GRADIENT: Final = Strategy(parents=gradient_parents, aim=gradient_aim, operators=_EVOLVE)
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {
     "gradient": _GRADIENT,
-    "fitness": Strategy(parents=fitness_parents, aim=no_aim, operators=_FIXED),
-    "curiosity": Strategy(parents=curiosity_parents, aim=no_aim, operators=_FIXED),
-    "uniform": Strategy(parents=uniform_parents, aim=no_aim, operators=_FIXED),
-    "best_of_n": Strategy(
-        parents=uniform_parents, aim=no_aim, operators=Chances(weights=_SEED_ONLY, adapts=False)
-    ),
+    "fitness": Strategy(parents=fitness_parents, aim=no_aim, operators=_EVOLVE),
+    "curiosity": Strategy(parents=curiosity_parents, aim=no_aim, operators=_EVOLVE),
+    "uniform": Strategy(parents=uniform_parents, aim=no_aim, operators=_EVOLVE),
+    "best_of_n": Strategy(parents=uniform_parents, aim=no_aim, operators=_SEED_ONLY),
     # Ablations: the gradient without one of its parts, and without what it is used for.
     "gradient-no-f": replace(_GRADIENT, gradient=GradientWeights(fitness=0.0)),
     "gradient-no-r": replace(_GRADIENT, gradient=GradientWeights(rate=0.0)),
     "gradient-no-e": replace(_GRADIENT, gradient=GradientWeights(exploration=0.0)),
     "gradient-no-aim": replace(_GRADIENT, aim=no_aim),
-    "gradient-no-credit": replace(_GRADIENT, operators=_FIXED),
 }
-
-DEFAULT_STRATEGY: Final = "gradient"

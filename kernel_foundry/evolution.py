@@ -171,6 +171,7 @@ class Evolution:
                 break
             if assignment.candidate.digest in self._seen:
                 self._repeats += 1
+                await self._archive.drop_selection(self._run.spec.name, assignment.selection)
                 if self._repeats >= REPEATS_BEFORE_EXHAUSTED:
                     self._dried_up = StopCause.EXHAUSTED
                 continue

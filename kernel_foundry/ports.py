@@ -106,6 +106,10 @@ class Archive(Protocol):
         """Return the assignment of the next proposal; two calls differ."""
         ...
 
+    async def drop_selection(self, run: str, selection: int) -> None:
+        """Give an assignment back whose proposal came to nothing; it may be handed out again."""
+        ...
+
     async def tell(
         self,
         run: str,

@@ -12,7 +12,7 @@ import numpy as np
 from archive_svc.replay.bootstrap import Bootstrap, estimate, share
 from archive_svc.replay.replay_run import REACHED_SHARE, ReplayedRun
 from archive_svc.replay.world import World
-from archive_svc.strategies import DEFAULT_STRATEGY
+from kernel_foundry.domain.archive import DEFAULT_STRATEGY
 from kernel_foundry.search_comparison import (
     Curve,
     LandscapeResult,

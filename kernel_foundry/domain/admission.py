@@ -77,7 +77,8 @@ class WorkloadAdmission:
     minimal_bytes: int
     """Bytes of every input and parameter read once and every output written once."""
     sol_ns: float
-    """Speed of light by the device's measured peaks: what memory, cache and arithmetic take at least."""
+    """Speed of light by the device's measured peaks: the least that memory, cache and arithmetic
+    take."""
     baselines: tuple[Baseline, ...]
     """Empty for held-out workloads."""
 

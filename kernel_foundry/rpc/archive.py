@@ -76,6 +76,11 @@ class RemoteArchive:
         response = await self._connection.quick(self._stub.SelectParents, request)
         return self._elites.selection_from_message(response.selection, "selection")
 
+    async def drop_selection(self, run: str, selection: int) -> None:
+        """Give an assignment back whose proposal came to nothing."""
+        request = build(pb2.DropSelectionRequest, run=run, selection=selection)
+        await self._connection.quick(self._stub.DropSelection, request)
+
     async def tell(
         self,
         run: str,

@@ -91,6 +91,10 @@ class FakeArchive:
             island=_ISLAND,
         )
 
+    async def drop_selection(self, run: str, selection: int) -> None:
+        """Give an assignment back; every mutation asks for the same here."""
+        self._run(run)
+
     async def tell(
         self,
         run: str,

@@ -360,8 +360,8 @@ async def test_gradient_covers_the_grid_of_each_island(archive: Archive, spec: R
     candidate = _candidate("a")
     verdict = await _verdict(spec.task, candidate, cell=(1, 2, 3))
     await archive.tell("first", candidate, verdict, request_id="1")
-    (held,) = [c for c in await archive.gradient("first") if c.elite]
-    assert ((1, 2, 3), candidate.digest) == (held.cell, held.elite)
+    held = {(c.cell, c.elite) for c in await archive.gradient("first") if c.elite}
+    assert held == {((1, 2, 3), candidate.digest)}
 
 
 async def _next_events(archive: Archive, *, after: int, count: int) -> list[RunEvent]:
@@ -414,3 +414,13 @@ async def test_watch_from_a_negative_number_is_refused(archive: Archive, spec: R
     await archive.create_run(spec)
     with pytest.raises(InvalidArgumentError):
         await anext(archive.watch("first", after=-1))
+
+
+async def test_an_assignment_can_be_given_back(archive: Archive, spec: RunSpec) -> None:
+    """Once or twice, and one that was told, or never made, as well: there is nothing to lose."""
+    await archive.create_run(spec)
+    selection = await archive.select("first")
+    for number in (selection.sequence, selection.sequence, 10_000):
+        await archive.drop_selection("first", number)
+    with pytest.raises(RunNotFoundError):
+        await archive.drop_selection("no such run", 0)

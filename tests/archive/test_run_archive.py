@@ -1,0 +1,219 @@
+"""A run in memory: elites, islands, transitions and what is in flight."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from archive_svc.islands import ISLANDS
+from archive_svc.run_archive import IN_FLIGHT_KEPT, SEEDS, RunArchive
+from archive_svc.strategies import STRATEGIES
+from archive_svc.told import Cell, ToldNumbers
+from kernel_foundry.domain.archive import STRATEGIES as NAMES
+from kernel_foundry.domain.archive import AddStatus
+from kernel_foundry.domain.candidate import Operator
+
+APART = dataclasses.replace(ISLANDS, founding=0, stagnation=4, migrants=1)
+"""Islands that share nothing from the start."""
+
+
+def _archive(strategy: str = "gradient", **options: object) -> RunArchive:
+    return RunArchive(strategy=strategy, seed=3, **options)  # type: ignore[arg-type]
+
+
+def _told(sequence: int, fitness: float, **changes: object) -> ToldNumbers:
+    numbers = ToldNumbers(
+        sequence=sequence,
+        digest=f"digest {sequence}",
+        operator="seed",
+        parent="",
+        outcome="passed",
+        passed=True,
+        fitness=fitness,
+        optimistic=fitness,
+        cell=(1, 1, 1),
+        speedup=1.0,
+        has_parameters=True,
+        island="fusion",
+        selection=None,
+    )
+    return dataclasses.replace(numbers, **changes)  # type: ignore[arg-type]
+
+
+def _fill(archive: RunArchive, count: int = 12) -> None:
+    rng = np.random.default_rng(1)
+    for sequence in range(1, count + 1):
+        cell: Cell = tuple(rng.integers(0, 4, 3).tolist())  # type: ignore[assignment]
+        archive.take(_told(sequence, float(rng.uniform(0.2, 0.9)), cell=cell))
+
+
+def test_strategies_have_the_names_that_the_domain_knows() -> None:
+    ablations = set(STRATEGIES) - set(NAMES)
+    assert set(NAMES) <= set(STRATEGIES)
+    assert all(name.startswith("gradient-no-") for name in ablations)
+
+
+@given(
+    tells=st.lists(
+        st.tuples(
+            st.floats(0.2, 1.0),
+            st.booleans(),
+            st.tuples(*[st.integers(0, 3)] * 3),
+            st.integers(0, 9),
+            st.sampled_from([island.name for island in ISLANDS.islands]),
+        ),
+        max_size=60,
+    )
+)
+@settings(max_examples=60)
+def test_the_best_is_never_lost_and_a_failure_never_an_elite(tells) -> None:
+    """Also when candidates are measured again, fail then, and islands mix."""
+    archive = RunArchive(strategy="gradient", seed=1, model=APART)
+    newest: dict[str, tuple[float, bool]] = {}
+    for sequence, (fitness, passed, cell, digest, born_on) in enumerate(tells, 1):
+        name = str(digest)
+        told = _told(sequence, fitness if passed else 0.1, digest=name, passed=passed, cell=cell)
+        outcome = "passed" if passed else "wrong_result"
+        home = archive.island_for(selection=None, parent="", digest=name)
+        island = home if name in newest else born_on
+        archive.take(dataclasses.replace(told, outcome=outcome, island=island))
+        newest[name] = (fitness, passed)
+        alive = {d: f for d, (f, ok) in newest.items() if ok}
+        assert {e.digest for e in archive.elites()} <= set(alive)
+        best = archive.best
+        assert (best.fitness if best else None) == max(alive.values(), default=None)
+
+
+def test_a_told_selection_is_in_flight_no_more() -> None:
+    archive = _archive("fitness")
+    archive.take(_told(1, 0.5))
+    mutations = [
+        n for n in range(SEEDS, SEEDS + 40) if archive.select(n).operator is Operator.MUTATE
+    ]
+    # One elite and nothing to combine it with: each island may ask for it once.
+    assert len(mutations) == len(ISLANDS.islands)
+    archive.take(_told(2, 0.4, parent="digest 1", operator="mutate", selection=mutations[0]))
+    again = [archive.select(n).operator for n in range(100, 140)]
+    assert again.count(Operator.MUTATE) == 1
+
+
+def test_a_dropped_selection_may_be_asked_for_again() -> None:
+    archive = _archive("fitness")
+    archive.take(_told(1, 0.5))
+    for number in range(SEEDS, SEEDS + 40):
+        archive.select(number)
+        archive.drop(number)
+    operators = []
+    for number in range(100, 130):
+        operators.append(archive.select(number).operator)
+        archive.drop(number)
+    assert operators.count(Operator.MUTATE) > 20
+    archive.drop(12_345)
+
+
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+def test_no_two_proposals_in_flight_have_the_same_assignment(strategy: str) -> None:
+    archive = _archive(strategy)
+    _fill(archive)
+    plans = [archive.select(n) for n in range(60)]
+    asked = [plan.assignment for plan in plans if plan.operator is not Operator.SEED]
+    assert len(asked) == len(set(asked))
+
+
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+def test_selection_is_deterministic_under_a_seed(strategy: str) -> None:
+    first, second = _archive(strategy), _archive(strategy)
+    for archive in (first, second):
+        _fill(archive)
+    assert [first.select(n) for n in range(30)] == [second.select(n) for n in range(30)]
+    other = RunArchive(strategy=strategy, seed=4)
+    _fill(other)
+    plans = [first.select(n) for n in range(30, 60)]
+    if strategy != "best_of_n":
+        assert plans != [other.select(n) for n in range(30, 60)]
+
+
+def test_what_is_in_flight_is_bounded() -> None:
+    archive = _archive()
+    _fill(archive)
+    for number in range(3 * IN_FLIGHT_KEPT):
+        archive.select(number)
+    assert len(archive._in_flight) == IN_FLIGHT_KEPT
+    assert sum(archive._assigned.values()) == IN_FLIGHT_KEPT
+
+
+def test_best_of_n_asks_for_seeds_alone() -> None:
+    archive = _archive("best_of_n")
+    _fill(archive)
+    assert {archive.select(n).operator for n in range(40)} == {Operator.SEED}
+
+
+def test_islands_set_out_from_one_population_and_then_part() -> None:
+    archive = RunArchive(
+        strategy="gradient", seed=1, model=dataclasses.replace(ISLANDS, founding=1, stagnation=99)
+    )
+    archive.take(_told(1, 0.5))
+    archive.take(_told(2, 0.6, cell=(2, 2, 2), island="memory"))
+    cells = {i.name: [e.cell for e in i.grid.elites()] for i in archive.islands}
+    assert cells["memory"] == [(2, 2, 2), (1, 1, 1)]
+    assert cells["fusion"] == cells["compute"] == [(1, 1, 1)]
+
+
+def test_a_stagnating_island_is_given_elites_of_the_best_one() -> None:
+    archive = RunArchive(strategy="gradient", seed=1, model=APART)
+    archive.take(_told(1, 0.9, cell=(3, 3, 3), island="memory"))
+    for sequence in range(2, 2 + APART.stagnation):
+        archive.take(_told(sequence, 0.3, cell=(0, 0, 0), island="fusion"))
+    fusion = archive.islands[0]
+    assert fusion.migrations == 0
+    archive.take(_told(9, 0.2, cell=(0, 0, 0), island="fusion"))
+    assert fusion.migrations == 1
+    assert fusion.grid.elites()[0].digest == "digest 1"
+    stats = {island.name: island for island in archive.stats().islands}
+    assert stats["fusion"].elite_count == 2
+    assert archive.stats().elite_count == 2  # cells, whichever island holds them
+
+
+def test_children_of_correct_parents_are_transitions_failed_ones_too() -> None:
+    archive = _archive()
+    archive.take(_told(1, 0.5))
+    child = {"parent": "digest 1", "operator": "mutate"}
+    archive.take(_told(2, 0.7, cell=(2, 1, 1), **child))
+    archive.take(_told(3, 0.1, cell=(1, 1, 2), passed=False, outcome="wrong_result", **child))
+    archive.take(_told(4, 0.6, cell=(2, 2, 2), parent="digest 3", operator="repair"))
+    archive.take(_told(5, 0.8, digest="digest 2", cell=(2, 1, 1), **child))  # measured again
+    field = archive.field(archive.islands[0])
+    here = (1 * 4 + 1) * 4 + 1
+    assert field.total[here, 0] > 0 > field.fitness[here, 2]
+    assert archive._transitions.count == 2
+
+
+def test_a_failure_is_repaired_once_and_without_a_direction() -> None:
+    archive = _archive()
+    archive.take(_told(1, 0.1, passed=False, outcome="compile_error", cell=None))
+    plans = [archive.select(n) for n in range(SEEDS, 60)]
+    (repair,) = [plan for plan in plans if plan.operator is Operator.REPAIR]
+    assert (repair.parent, repair.target, repair.inspirations) == ("digest 1", None, ())
+
+
+def test_an_elite_without_parameters_is_given_some_once() -> None:
+    archive = _archive()
+    archive.take(_told(1, 0.5, has_parameters=False))
+    archive.take(_told(2, 0.6, cell=(2, 2, 2)))
+    plans = [archive.select(n) for n in range(SEEDS, 200)]
+    (templatise,) = [plan for plan in plans if plan.operator is Operator.TEMPLATISE]
+    assert templatise.parent == "digest 1"
+
+
+def test_a_refused_status_tells_that_nothing_changed() -> None:
+    archive = _archive()
+    first = archive.take(_told(1, 0.5))
+    assert (first.status, first.improvement, first.is_best) == (AddStatus.NEW, 0.5, True)
+    second = archive.take(_told(2, 0.4))
+    assert (second.status, second.improvement) == (AddStatus.NOT_ADDED, 0.0)
+    assert not second.is_best
+    third = archive.take(_told(3, 0.8))
+    assert third.status is AddStatus.IMPROVE_EXISTING
+    assert third.improvement == pytest.approx(0.3)

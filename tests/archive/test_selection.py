@@ -1,0 +1,157 @@
+"""Parents, directions and inspirations are drawn as the formulas say."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from archive_svc.curiosity import Curiosity
+from archive_svc.gradient import GradientField, GradientWeights, gradient_field
+from archive_svc.grid import CELL_COUNT, Entry, GridArchive
+from archive_svc.islands import Island
+from archive_svc.selection import (
+    ALPHA,
+    EPSILON,
+    View,
+    curiosity_parents,
+    fitness_parents,
+    gradient_aim,
+    gradient_parents,
+    inspirations,
+    temperature,
+    uniform_parents,
+)
+from archive_svc.transitions import Step, Transitions, cell_index
+
+EVEN = Island(name="even", emphasis=(1.0, 1.0, 1.0))
+
+
+def _entry(digest: str, fitness: float, cell: tuple[int, int, int]) -> Entry:
+    return Entry(digest=digest, sequence=1, cell=cell, fitness=fitness, optimistic=fitness)
+
+
+def _view(
+    *entries: Entry,
+    steps: tuple[Step, ...] = (),
+    island: Island = EVEN,
+    visitors: tuple[Entry, ...] = (),
+    weights: GradientWeights | None = None,
+) -> View:
+    grid, transitions = GridArchive(), Transitions()
+    for entry in entries:
+        grid.add(entry)
+    for step in steps:
+        transitions.add(step)
+    worth = np.zeros(CELL_COUNT)
+    for entry in grid.elites():
+        worth[cell_index(entry.cell)] = entry.fitness
+    field = gradient_field(transitions, worth, weights or GradientWeights(exploration=0.0))
+    return View(
+        island=island,
+        grid=grid,
+        elites=grid.elites(),
+        visitors=visitors,
+        field=field,
+        curiosity=Curiosity(),
+    )
+
+
+def _aims(view: View, parent: Entry, count: int = 400) -> Counter[object]:
+    rng = np.random.default_rng(5)
+    return Counter(gradient_aim(view, parent, rng) for _ in range(count))
+
+
+GOOD, FAIR, POOR = (
+    _entry("good", 0.9, (1, 1, 1)),
+    _entry("fair", 0.89, (2, 1, 1)),
+    _entry("poor", 0.3, (0, 0, 0)),
+)
+
+
+@pytest.mark.parametrize("parents", [fitness_parents, gradient_parents, uniform_parents])
+def test_every_elite_can_be_a_parent(parents) -> None:
+    weights = parents(_view(GOOD, FAIR, POOR))
+    assert weights.sum() == pytest.approx(1)
+    assert (weights >= EPSILON / 3 - 1e-12).all()
+
+
+def test_fitness_decides_by_the_range_that_there_is() -> None:
+    """Differences count against the spread of the elites, so that no scale is built in."""
+    weights = fitness_parents(_view(GOOD, FAIR, POOR))
+    small = [_entry(e.digest, 0.5 + e.fitness / 100, e.cell) for e in (GOOD, FAIR, POOR)]
+    np.testing.assert_allclose(fitness_parents(_view(*small)), weights)
+    assert weights[0] > weights[1] > 0.2 > weights[2]
+    soft = np.exp(np.array([0, -0.01, -0.6]) / temperature(np.array([0.9, 0.89, 0.3])))
+    np.testing.assert_allclose(weights, (1 - EPSILON) * soft / soft.sum() + EPSILON / 3)
+
+
+def test_what_the_gradient_promises_is_a_share_of_the_choice() -> None:
+    up = Step(parent=FAIR.cell, child=(3, 1, 1), gain=0.2, is_better=True)
+    view = _view(GOOD, FAIR, POOR, steps=(up,) * 8)
+    plain, drawn = fitness_parents(view), gradient_parents(view)
+    assert drawn[1] > plain[1]
+    assert abs(drawn - plain).max() <= ALPHA
+
+
+def test_curiosity_goes_where_children_found_a_place() -> None:
+    view = _view(GOOD, POOR)
+    curiosity = Curiosity()
+    for _ in range(4):
+        curiosity.add("poor", was_added=True)
+        curiosity.add("good", was_added=False)
+    weights = curiosity_parents(
+        View(island=EVEN, grid=view.grid, elites=view.elites, visitors=(), field=view.field,
+             curiosity=curiosity)
+    )  # fmt: skip
+    assert weights[1] > 0.9
+
+
+def test_the_target_lies_where_children_got_better() -> None:
+    up = Step(parent=GOOD.cell, child=(2, 1, 1), gain=0.2, is_better=True)
+    down = Step(parent=GOOD.cell, child=(1, 0, 1), gain=0.2, is_better=True)
+    aims = _aims(_view(GOOD, steps=(up, down) * 10), GOOD)
+    assert aims.most_common(1)[0][0] in {(2, 0, 1), (2, 0, 2), (2, 0, 0)}
+    upwards = sum(n for aim, n in aims.items() if aim is not None and aim[0] == 2)
+    downwards = sum(n for aim, n in aims.items() if aim is not None and aim[0] == 0)
+    assert upwards > 10 * downwards
+
+
+def test_without_observations_no_direction_is_likeliest() -> None:
+    assert _aims(_view(GOOD), GOOD).most_common(1)[0][0] is None
+
+
+def test_targets_are_cells_of_the_grid_next_to_the_parent() -> None:
+    corner = _entry("corner", 0.5, (3, 0, 3))
+    for aim in _aims(_view(corner, weights=GradientWeights()), corner):
+        assert aim is None or all(
+            0 <= a <= 3 and abs(a - c) <= 1 for a, c in zip(aim, corner.cell, strict=True)
+        )
+
+
+def test_an_islands_emphasis_turns_the_direction() -> None:
+    steps = tuple(
+        Step(parent=GOOD.cell, child=child, gain=0.2, is_better=True)
+        for child in ((2, 1, 1), (1, 1, 2))
+    )
+    memory = Island(name="memory", emphasis=(1.0, 0.0, 0.0))
+    aims = _aims(_view(GOOD, steps=steps * 6, island=memory), GOOD)
+    along = sum(n for aim, n in aims.items() if aim is not None and aim[0] == 2)
+    across = sum(n for aim, n in aims.items() if aim is not None and aim[2] == 2)
+    assert along > across + 50
+
+
+def test_inspirations_are_elites_of_other_cells_also_of_other_islands() -> None:
+    same = _entry("same cell", 0.95, GOOD.cell)
+    visitor = _entry("visitor", 0.8, (3, 3, 3))
+    view = _view(GOOD, FAIR, visitors=(same, visitor))
+    found = {d for seed in range(30) for d in inspirations(view, GOOD, np.random.default_rng(seed))}
+    assert found == {"fair", "visitor"}
+    assert inspirations(_view(GOOD), GOOD, np.random.default_rng(0)) == ()
+
+
+def test_a_field_is_read_at_the_parents_cell() -> None:
+    up = Step(parent=GOOD.cell, child=(2, 1, 1), gain=0.2, is_better=True)
+    view = _view(GOOD, steps=(up,))
+    assert isinstance(view.field, GradientField)
+    assert view.direction(GOOD.cell)[0] > 0
+    assert view.direction(GOOD.cell)[1:] == (0.0, 0.0)
