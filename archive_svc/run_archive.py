@@ -1,7 +1,8 @@
 """One run's archive in memory: islands with their grids, transitions, and what is in flight.
 
 Fed every told evaluation's numbers in order, so that a restart or another process's tells give
-the same state. Knows nothing of SQL and of texts.
+the same elites and transitions; what was in flight is not known then. Knows nothing of SQL and of
+texts.
 """
 
 from collections import Counter
@@ -14,6 +15,7 @@ import numpy as np
 from archive_svc.curiosity import Curiosity
 from archive_svc.gradient import GradientField, gradient_field
 from archive_svc.grid import CELL_COUNT, Entry
+from archive_svc.in_flight import InFlight
 from archive_svc.island_state import IslandState, entry_of
 from archive_svc.islands import ISLANDS, IslandModel, island_shares
 from archive_svc.selection import Material, SelectionPlan, View, inspirations, temperature
@@ -22,9 +24,6 @@ from archive_svc.told import Cell, ToldNumbers
 from archive_svc.transitions import Step, Transitions
 from kernel_foundry.domain.archive import AddStatus, ArchiveStats, IslandStats, OutcomeCount
 from kernel_foundry.domain.candidate import Operator
-
-IN_FLIGHT_KEPT: Final = 256
-"""Selections remembered until they are told; older ones will not be."""
 
 SEEDS: Final = 4
 """Selections of a new run that start from nothing, spread over the islands."""
@@ -73,9 +72,7 @@ class RunArchive:
         self._curiosity = Curiosity()
         self._outcomes: Counter[str] = Counter()
         self._standings: dict[str, Standing] = {}
-        self._in_flight: dict[int, SelectionPlan] = {}
-        self._assigned: Counter[tuple[object, ...]] = Counter()
-        """Assignments in flight."""
+        self._in_flight = InFlight()
         self._best: Entry | None = None
         self.told_count = 0
         """Sequence of the last told evaluation taken in."""
@@ -84,7 +81,7 @@ class RunArchive:
         """Take in a told evaluation."""
         self.told_count = told.sequence
         self._outcomes[told.outcome] += 1
-        plan = None if told.selection is None else self._land(told.selection)
+        plan = self._in_flight.land(told.selection)
         island = self._islands.get(told.island) or next(iter(self._islands.values()))
         status, improvement = island.take(told)
         if told.digest not in self._standings:
@@ -112,18 +109,14 @@ class RunArchive:
 
         Where it was before; else that of its selection, of its parent, or the first.
         """
-        for known in (digest,):
-            if known in self._standings:
-                return self._standings[known].island
-        if selection is not None and selection in self._in_flight:
-            return self._in_flight[selection].island
+        if digest in self._standings:
+            return self._standings[digest].island
+        asked_for = self._in_flight.island_of(selection)
+        if asked_for is not None:
+            return asked_for
         if parent in self._standings:
             return self._standings[parent].island
         return self._model.islands[0].name
-
-    def standing(self, digest: str) -> Standing | None:
-        """Return what is known of a told candidate, or None."""
-        return self._standings.get(digest)
 
     def sequence_of(self, digest: str) -> int:
         """Return the sequence of the newest told evaluation of `digest`."""
@@ -139,7 +132,7 @@ class RunArchive:
         island = self._choose_island(sequence, rng)
         plan = self._plan(island, sequence, rng)
         for _ in range(_DRAWS):
-            if plan.parent is None or not self._assigned[plan.assignment]:
+            if plan.parent is None or not self._in_flight.has_assignment(plan):
                 break
             plan = self._plan(island, sequence, rng)
         else:
@@ -148,15 +141,12 @@ class RunArchive:
             island.assign_repair(plan.parent)
         if plan.operator is Operator.TEMPLATISE and plan.parent is not None:
             island.assign_templatise(plan.parent)
-        self._in_flight[sequence] = plan
-        self._assigned[plan.assignment] += 1
-        if len(self._in_flight) > IN_FLIGHT_KEPT:
-            self._land(next(iter(self._in_flight)))
+        self._in_flight.start(sequence, plan)
         return plan
 
     def drop(self, selection: int) -> None:
         """Forget a selection whose proposal came to nothing: it may be asked for again."""
-        self._land(selection)
+        self._in_flight.land(selection)
 
     def elites(self) -> Sequence[Entry]:
         """Return the best of each cell over all islands, best first."""
@@ -218,17 +208,15 @@ class RunArchive:
                 parent=material.repairable[-1],
                 inspirations=(),
                 target=None,
-                direction=(0.0, 0.0, 0.0),
                 island=island.name,
             )
         view = View(
             island=island.role,
-            grid=island.grid,
             elites=elites,
             visitors=[
                 e for i in self._islands.values() if i is not island for e in i.grid.elites()
             ],
-            field=self.field(island),
+            field=lambda: self.field(island),
             curiosity=self._curiosity,
         )
         if operator is Operator.TEMPLATISE:
@@ -240,7 +228,6 @@ class RunArchive:
             parent=parent.digest,
             inspirations=inspirations(view, parent, rng),
             target=self._strategy.aim(view, parent, rng),
-            direction=view.direction(parent.cell),
             island=island.name,
         )
 
@@ -271,15 +258,6 @@ class RunArchive:
 
     def _field_of(self, island: IslandState) -> GradientField:
         return gradient_field(self._transitions, island.worth(), self._strategy.gradient)
-
-    def _land(self, selection: int) -> SelectionPlan | None:
-        """Return the plan of a selection that was in flight, which it is no more."""
-        plan = self._in_flight.pop(selection, None)
-        if plan is not None:
-            self._assigned[plan.assignment] -= 1
-            if not self._assigned[plan.assignment]:
-                del self._assigned[plan.assignment]
-        return plan
 
     def _learn(self, told: ToldNumbers, plan: SelectionPlan | None, status: AddStatus) -> None:
         """Add a new candidate to what is known of directions and parents."""
@@ -322,7 +300,6 @@ def _seed(island: str) -> SelectionPlan:
         parent=None,
         inspirations=(),
         target=None,
-        direction=(0.0, 0.0, 0.0),
         island=island,
     )
 

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from archive_svc.gradient import POSITIONS, GradientField
-from archive_svc.grid import Entry, GridArchive
+from archive_svc.grid import Entry
 from archive_svc.islands import Island
 from archive_svc.told import Cell
 from archive_svc.transitions import cell_index
@@ -56,8 +56,6 @@ class SelectionPlan:
     parent: str | None
     inspirations: tuple[str, ...]
     target: Cell | None
-    direction: tuple[float, float, float]
-    """The gradient at the parent's cell; zeros for strategies without one."""
     island: str
 
     @property
@@ -71,19 +69,14 @@ class View:
     """What a strategy sees of an island."""
 
     island: Island
-    grid: GridArchive
     elites: Sequence[Entry]
     """Best first; not empty."""
     visitors: Sequence[Entry]
     """Elites of the other islands, best first."""
-    field: GradientField
+    field: Callable[[], GradientField]
+    """Makes the directions of all cells; not every strategy asks for them."""
     curiosity: Mapping[str, float]
     """Of each elite, see `archive_svc.curiosity`."""
-
-    def direction(self, cell: Cell) -> tuple[float, float, float]:
-        """Return the gradient at a cell."""
-        memory, algorithm, synchronization = self.field.total[cell_index(cell)].tolist()
-        return (memory, algorithm, synchronization)
 
 
 Parents = Callable[[View], np.ndarray]
@@ -109,7 +102,7 @@ def gradient_parents(view: View) -> np.ndarray:
     """Return (1 - ALPHA - EPSILON) * softmax + ALPHA * normalised potential + EPSILON * uniform."""
     soft = _softmax_of_fitness(view)
     rows = [cell_index(e.cell) for e in view.elites]
-    potential = np.abs(view.field.total[rows]).sum(axis=1)
+    potential = np.abs(view.field().total[rows]).sum(axis=1)
     # Promises count as far as the cell is worth going on from.
     potential = potential * soft
     total = potential.sum()
@@ -137,7 +130,7 @@ def no_aim(_view: View, _parent: Entry, _rng: np.random.Generator) -> None:
 
 def gradient_aim(view: View, parent: Entry, rng: np.random.Generator) -> Cell | None:
     """Return a cell near `parent`'s where the gradient points, or None where it says little."""
-    direction = view.field.total[cell_index(parent.cell)] * view.island.emphasis
+    direction = view.field().total[cell_index(parent.cell)] * view.island.emphasis
     ends = POSITIONS[cell_index(parent.cell)] + _MOVES
     inside = ((ends >= 0) & (ends < LEVELS)).all(axis=1)
     scores = np.where(inside, _MOVES @ direction, -np.inf)

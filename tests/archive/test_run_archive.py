@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from archive_svc.in_flight import KEPT
 from archive_svc.islands import ISLANDS
-from archive_svc.run_archive import IN_FLIGHT_KEPT, SEEDS, RunArchive
+from archive_svc.run_archive import SEEDS, RunArchive
 from archive_svc.strategies import STRATEGIES
 from archive_svc.told import Cell, ToldNumbers
 from kernel_foundry.domain.archive import STRATEGIES as NAMES
@@ -138,10 +139,10 @@ def test_selection_is_deterministic_under_a_seed(strategy: str) -> None:
 def test_what_is_in_flight_is_bounded() -> None:
     archive = _archive()
     _fill(archive)
-    for number in range(3 * IN_FLIGHT_KEPT):
+    for number in range(3 * KEPT):
         archive.select(number)
-    assert len(archive._in_flight) == IN_FLIGHT_KEPT
-    assert sum(archive._assigned.values()) == IN_FLIGHT_KEPT
+    assert len(archive._in_flight) == KEPT
+    assert sum(archive._in_flight._assigned.values()) == KEPT
 
 
 def test_best_of_n_asks_for_seeds_alone() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from archive_svc.curiosity import Curiosity
-from archive_svc.gradient import GradientField, GradientWeights, gradient_field
+from archive_svc.gradient import GradientWeights, gradient_field
 from archive_svc.grid import CELL_COUNT, Entry, GridArchive
 from archive_svc.islands import Island
 from archive_svc.selection import (
@@ -48,10 +48,9 @@ def _view(
     field = gradient_field(transitions, worth, weights or GradientWeights(exploration=0.0))
     return View(
         island=island,
-        grid=grid,
         elites=grid.elites(),
         visitors=visitors,
-        field=field,
+        field=lambda: field,
         curiosity=Curiosity(),
     )
 
@@ -100,7 +99,7 @@ def test_curiosity_goes_where_children_found_a_place() -> None:
         curiosity.add("poor", was_added=True)
         curiosity.add("good", was_added=False)
     weights = curiosity_parents(
-        View(island=EVEN, grid=view.grid, elites=view.elites, visitors=(), field=view.field,
+        View(island=EVEN, elites=view.elites, visitors=(), field=view.field,
              curiosity=curiosity)
     )  # fmt: skip
     assert weights[1] > 0.9
@@ -147,11 +146,3 @@ def test_inspirations_are_elites_of_other_cells_also_of_other_islands() -> None:
     found = {d for seed in range(30) for d in inspirations(view, GOOD, np.random.default_rng(seed))}
     assert found == {"fair", "visitor"}
     assert inspirations(_view(GOOD), GOOD, np.random.default_rng(0)) == ()
-
-
-def test_a_field_is_read_at_the_parents_cell() -> None:
-    up = Step(parent=GOOD.cell, child=(2, 1, 1), gain=0.2, is_better=True)
-    view = _view(GOOD, steps=(up,))
-    assert isinstance(view.field, GradientField)
-    assert view.direction(GOOD.cell)[0] > 0
-    assert view.direction(GOOD.cell)[1:] == (0.0, 0.0)

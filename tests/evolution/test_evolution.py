@@ -15,7 +15,7 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest, ProposalRequest
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import LlmQuotaError, ProcessLostError, TaskRefusedError
-from kernel_foundry.evolution import Evolution
+from kernel_foundry.evolution import REPEATS_BEFORE_EXHAUSTED, Evolution
 from kernel_foundry.progress import Admitted, Ended, Event, Judged
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
@@ -118,9 +118,23 @@ class _RepeatingGenerator(FakeGenerator):
         return await super().propose(dataclasses.replace(request, selection=selection))
 
 
-async def test_search_that_only_repeats_itself_ends_as_exhausted(archive: Archive) -> None:
+async def test_search_that_only_repeats_itself_ends_as_exhausted(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dropped: list[int] = []
+    drop = archive.drop_selection
+
+    async def note_and_drop(run: str, selection: int) -> None:
+        dropped.append(selection)
+        await drop(run, selection)
+
+    monkeypatch.setattr(archive, "drop_selection", note_and_drop)
     ended = await _evolve(archive, Budget(minutes=5), generator=_RepeatingGenerator())
     assert ended.cause is StopCause.EXHAUSTED
+    told = {t.selection for t in await archive.evaluations("run", limit=1000)}
+    # Each repeat gave its assignment back, and nothing that was told was given back.
+    assert len(set(dropped)) == len(dropped) >= REPEATS_BEFORE_EXHAUSTED
+    assert not told & set(dropped)
     told = await archive.evaluations("run", limit=1000)
     assert len({t.candidate.digest for t in told}) == 1
 
