@@ -60,6 +60,8 @@ class Archive:
         self._store = self._owner.submit(Store, url).result()
         self._texts = Texts(self._store)
         self._open: OrderedDict[int, OpenRun] = OrderedDict()
+        self._ids: dict[str, int] = {}
+        """Of runs that were opened; names are never given to another run."""
         self._bell = Bell()
 
     async def create_run(self, spec: RunSpec) -> Run:
@@ -104,9 +106,8 @@ class Archive:
         check_verdict(candidate, evaluation, cost_usd)
 
         def work() -> AddResult:
-            row = self._row(run)
-            _check_selection(selection, row.selected_count)
-            return self._opened(row).tell(
+            opened = self._opened_for_tell(run, candidate, selection)
+            return opened.tell(
                 candidate,
                 evaluation,
                 request_id=request_id,
@@ -208,11 +209,25 @@ class Archive:
         run = self._open.get(row.id)
         if run is None:
             run = self._open[row.id] = OpenRun(self._store, self._texts, row)
+            self._ids[row.spec.name] = row.id
         self._open.move_to_end(row.id)
         while len(self._open) > OPEN_RUNS:
             self._open.popitem(last=False)
         run.catch_up(row.told_count)
         return run
+
+    def _opened_for_tell(self, name: str, candidate: Candidate, selection: int | None) -> OpenRun:
+        """Return the run; the store is asked only for what is not known of it here."""
+        opened = self._open.get(self._ids.get(name, 0))
+        if (
+            opened is None
+            or (selection is not None and not opened.has_made(selection))
+            or not all(opened.knows(parent) for parent in candidate.parents)
+        ):
+            row = self._row(name)
+            _check_selection(selection, row.selected_count)
+            opened = self._opened(row)
+        return opened
 
     def _page(self, name: str, after: int) -> Page:
         row = self._row(name)

@@ -37,7 +37,12 @@ _SMOOTHING: Final = np.exp(-DISTANCE / NEIGHBOURHOOD)
 
 _LENGTH: Final = np.linalg.norm(_OFFSETS, axis=-1)
 # A cell does not pull on itself.
-_PULL: Final = _OFFSETS / np.maximum(_LENGTH, 1.0)[..., None] / np.maximum(DISTANCE, 1.0)[..., None]
+_PULL: Final = (
+    (_OFFSETS / np.maximum(_LENGTH, 1.0)[..., None] / np.maximum(DISTANCE, 1.0)[..., None])
+    .transpose(0, 2, 1)
+    .reshape(-1, CELL_COUNT)
+)
+"""From each cell and dimension, one after the other, to each other cell: a matrix, for speed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +103,7 @@ def gradient_field(
 
 def _rate(moves: np.ndarray) -> np.ndarray:
     """Return the expected probability that a move is better, `(cell, dimension)`."""
-    smooth = np.einsum("ij,jdk->idk", _SMOOTHING, moves)
+    smooth = (_SMOOTHING @ moves.reshape(CELL_COUNT, -1)).reshape(moves.shape)
     rate: np.ndarray = (smooth[..., 1] + 1.0) / (smooth[..., 0] + 2.0)
     return rate
 
@@ -107,7 +112,7 @@ def _exploration(worth: np.ndarray, misses: np.ndarray) -> np.ndarray:
     """Return unit vectors towards cells that are empty or weak; less so where aims missed."""
     best = worth.max()
     lack = 1.0 - worth / best if best > 0 else np.ones(CELL_COUNT)
-    pull = np.einsum("ijd,j->id", _PULL, lack / (1.0 + misses))
+    pull = (_PULL @ (lack / (1.0 + misses))).reshape(CELL_COUNT, -1)
     length = np.linalg.norm(pull, axis=1, keepdims=True)
     directions: np.ndarray = np.divide(pull, length, out=np.zeros_like(pull), where=length > 1e-12)
     return directions

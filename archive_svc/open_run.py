@@ -42,6 +42,14 @@ class OpenRun:
         self._numbers: Iterator[int] = iter(())
         self.archive = RunArchive(strategy=row.spec.strategy, seed=row.spec.seed)
 
+    def has_made(self, selection: int) -> bool:
+        """Return whether this process made the selection with that number."""
+        return self.archive.is_in_flight(selection)
+
+    def knows(self, digest: str) -> bool:
+        """Return whether the candidate was told, as far as this process knows."""
+        return digest in self.archive
+
     def catch_up(self, told_count: int) -> None:
         """Take in what was told since, by whichever process, if it is not `told_count` already."""
         if told_count > self.archive.told_count:

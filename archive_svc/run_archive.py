@@ -118,6 +118,13 @@ class RunArchive:
             return self._standings[parent].island
         return self._model.islands[0].name
 
+    def __contains__(self, digest: str) -> bool:
+        return digest in self._standings
+
+    def is_in_flight(self, selection: int) -> bool:
+        """Return whether a selection was made here and neither told nor dropped."""
+        return self._in_flight.island_of(selection) is not None
+
     def sequence_of(self, digest: str) -> int:
         """Return the sequence of the newest told evaluation of `digest`."""
         return self._standings[digest].sequence

@@ -28,7 +28,6 @@ def plan_of(
         parent=None if parent is None else str(parent),
         inspirations=tuple(map(str, inspirations)),
         target=target,
-        direction=(0.0, 0.0, 0.0),
         island="any",
     )
 
