@@ -17,9 +17,10 @@ COLOURS: Final = (
     "#56b4e9",
     "#8c6d31",
     "#7f7f7f",
+    "#6a3d9a",
 )
 """Told apart by the colour-blind too (Source: Okabe and Ito 2008, its yellow and black replaced:
-they vanish on light or dark pages)."""
+they vanish on light or dark pages; a ninth for all strategies with their ablations)."""
 
 EARLY_SHARE: Final = 0.05
 """The axis starts at what the slowest strategy has after this share of the budget: below is the
