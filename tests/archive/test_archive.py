@@ -144,11 +144,12 @@ async def test_first_selections_are_seeds_then_parents_come(
     for selection in later:
         if selection.operator in (Operator.MUTATE, Operator.COMBINE):
             assert selection.parent is not None
-            assert selection.target is not None
-            here, there = selection.parent.measures.cell, selection.target.cell
-            assert max(abs(a - b) for a, b in zip(here, there, strict=True)) <= 1
-            assert bool(selection.hint) == (here != there)
+            assert bool(selection.hint) == (selection.target is not None)
+            if selection.target is not None:
+                here, there = selection.parent.measures.cell, selection.target.cell
+                assert max(abs(a - b) for a, b in zip(here, there, strict=True)) == 1
             assert selection.parent not in selection.inspirations
+    assert any(selection.hint for selection in later)
     assert len(later) == len({s.sequence for s in later})
 
 
@@ -276,5 +277,4 @@ async def test_nothing_acknowledged_is_lost_by_sigkill(url: str, spec: RunSpec) 
 
 def test_named_strategies_are_known() -> None:
     assert set(STRATEGIES) <= set(strategies.STRATEGIES)
-    assert DEFAULT_STRATEGY == strategies.DEFAULT_STRATEGY
     assert DEFAULT_STRATEGY in STRATEGIES
