@@ -135,7 +135,8 @@ class RunArchive:
         Args:
             sequence: Number of the selection; with the run's seed it decides every random choice.
         """
-        rng = np.random.default_rng([self._seed, sequence])
+        # Seeds may be negative, which the generator's may not.
+        rng = np.random.default_rng([self._seed % 2**64, sequence])
         island = self._choose_island(sequence, rng)
         plan = self._plan(island, sequence, rng)
         for _ in range(_DRAWS):

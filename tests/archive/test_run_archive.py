@@ -208,6 +208,10 @@ def test_an_elite_without_parameters_is_given_some_once() -> None:
     assert templatise.parent == "digest 1"
 
 
+def test_a_run_may_have_a_negative_seed() -> None:
+    assert RunArchive(strategy="gradient", seed=-1).select(0).operator is Operator.SEED
+
+
 def test_a_refused_status_tells_that_nothing_changed() -> None:
     archive = _archive()
     first = archive.take(_told(1, 0.5))
