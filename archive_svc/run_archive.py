@@ -270,13 +270,14 @@ class RunArchive:
     def _learn(self, told: ToldNumbers, plan: SelectionPlan | None, status: AddStatus) -> None:
         """Add a new candidate to what is known of directions and parents."""
         parent = self._standings.get(told.parent)
-        if parent is not None and parent.passed and parent.cell and told.cell:
-            is_better = told.passed and told.fitness > parent.fitness
-            gain = told.fitness - parent.fitness
-            self._transitions.add(
-                Step(parent=parent.cell, child=told.cell, gain=gain, is_better=is_better)
-            )
+        if parent is not None and parent.passed:
             self._curiosity.add(told.parent, was_added=status is not AddStatus.NOT_ADDED)
+            if parent.cell and told.cell:
+                is_better = told.passed and told.fitness > parent.fitness
+                gain = told.fitness - parent.fitness
+                self._transitions.add(
+                    Step(parent=parent.cell, child=told.cell, gain=gain, is_better=is_better)
+                )
         if plan is not None and plan.target is not None and told.cell != plan.target:
             self._transitions.miss(plan.target)
 

@@ -212,6 +212,13 @@ def test_a_run_may_have_a_negative_seed() -> None:
     assert RunArchive(strategy="gradient", seed=-1).select(0).operator is Operator.SEED
 
 
+def test_a_child_without_measures_found_no_place_either() -> None:
+    archive = _archive("curiosity")
+    archive.take(_told(1, 0.5))
+    archive.take(_told(2, 0.0, passed=False, outcome="compile_error", parent="digest 1", cell=None))
+    assert archive._curiosity["digest 1"] < archive._curiosity["digest never told"]
+
+
 def test_a_refused_status_tells_that_nothing_changed() -> None:
     archive = _archive()
     first = archive.take(_told(1, 0.5))
