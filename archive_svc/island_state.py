@@ -1,4 +1,4 @@
-"""What is known on one island: its grid, its transitions, and what waits to be done.
+"""What is known on one island: its grid, and what waits to be done.
 
 Knows nothing of the other islands.
 """
@@ -63,8 +63,10 @@ class IslandState:
         """Take in a told evaluation; return its status and the fitness that its cell gained."""
         best = self.grid.best
         if told.passed and told.cell is not None:
+            if told.digest not in self.grid:  # measured again, it is nothing new to work on
+                self._note_parameters(told)
+            self._repairable.pop(told.digest, None)
             status, improvement = self.grid.add(entry_of(told, told.cell))
-            self._note_parameters(told)
         else:
             self.grid.discard(told.digest)
             status, improvement = AddStatus.NOT_ADDED, 0.0
@@ -72,8 +74,11 @@ class IslandState:
         now = self.grid.best
         is_better = now is not None and (best is None or now.fitness > best.fitness)
         self.stagnation = 0 if is_better else self.stagnation + 1
+        # Also where another process, or one that ended, made the assignment.
         if told.operator == Operator.REPAIR.value:
-            self._repairable.pop(told.parent, None)
+            self.assign_repair(told.parent)
+        if told.operator == Operator.TEMPLATISE.value:
+            self.assign_templatise(told.parent)
         return status, improvement
 
     def receive(self, migrants: Iterable[Entry]) -> None:

@@ -219,6 +219,34 @@ def test_a_child_without_measures_found_no_place_either() -> None:
     assert archive._curiosity["digest 1"] < archive._curiosity["digest never told"]
 
 
+@pytest.mark.parametrize("operator", ["repair", "templatise"])
+def test_what_was_tried_before_a_restart_is_not_tried_again(operator: str) -> None:
+    archive = _archive()
+    archive.take(_told(1, 0.5, has_parameters=False))
+    archive.take(_told(2, 0.1, passed=False, outcome="compile_error", cell=None))
+    tried = "digest 1" if operator == "templatise" else "digest 2"
+    archive.take(_told(3, 0.4, operator=operator, parent=tried, cell=(2, 2, 2)))
+    plans = [archive.select(n) for n in range(SEEDS, 200)]
+    assert not [plan for plan in plans if plan.operator == operator]
+
+
+def test_measured_again_an_elite_is_not_given_parameters_again() -> None:
+    archive = _archive()
+    archive.take(_told(1, 0.5, has_parameters=False))
+    archive.take(_told(2, 0.4, operator="templatise", parent="digest 1", cell=(2, 2, 2)))
+    archive.take(_told(3, 0.55, digest="digest 1", has_parameters=False))
+    plans = [archive.select(n) for n in range(SEEDS, 200)]
+    assert not [plan for plan in plans if plan.operator is Operator.TEMPLATISE]
+
+
+def test_what_passes_when_measured_again_needs_no_repair() -> None:
+    archive = _archive()
+    archive.take(_told(1, 0.05, passed=False, outcome="timeout", cell=None))
+    archive.take(_told(2, 0.5, digest="digest 1"))
+    plans = [archive.select(n) for n in range(SEEDS, 200)]
+    assert not [plan for plan in plans if plan.operator is Operator.REPAIR]
+
+
 def test_a_refused_status_tells_that_nothing_changed() -> None:
     archive = _archive()
     first = archive.take(_told(1, 0.5))
