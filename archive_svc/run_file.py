@@ -9,7 +9,6 @@ makes of them is computed again from them. Knows nothing of SQL.
 
 import gzip
 import json
-import math
 import os
 import pickle
 import tempfile
@@ -22,12 +21,18 @@ from typing import IO, Any, Final
 
 from archive_svc.store.rows import Telling, number_values
 from archive_svc.store.telling import check_request_id
-from archive_svc.store.whole_run import RunHead, TellingRow, WholeRuns
+from archive_svc.store.whole_run import (
+    LARGEST_INTEGER,
+    RunHead,
+    TellingRow,
+    WholeRuns,
+    check_columns,
+)
 from archive_svc.validity import check_spec, check_verdict
 from kernel_foundry.domain.archive import RunSpec, RunState
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
-from kernel_foundry.domain.plain import PlainError, from_plain, to_plain
+from kernel_foundry.domain.plain import from_plain, to_plain
 from kernel_foundry.errors import (
     AlreadyExistsError,
     CorruptArchiveError,
@@ -45,6 +50,9 @@ _OWN: Final = ("request_id", "told_unix_s", "cost_usd", "island", "selection")
 
 _LINE_BYTES: Final = 64 * 2**20
 """Longest line that is read; an evaluation has some ten kilobytes."""
+_YEAR_10000_UNIX_S: Final = 253_402_300_800
+"""No calendar goes on: later times could be stored, but not shown."""
+
 _COMPRESSION: Final = 4
 """Of zlib: files a tenth larger than at best, written three times as fast."""
 
@@ -149,7 +157,8 @@ def _check_file(path: Path, name: str, checked: IO[bytes]) -> RunHead:
             lines = _Lines(file)
             try:
                 return _check_lines(lines, name, checked)
-            except (_DamagedError, PlainError) as error:
+            # Among others: NaN, half a character, an integer of more digits than a float has.
+            except (_DamagedError, ValueError, OverflowError) as error:
                 raise CorruptArchiveError(
                     f"{path} line {lines.count}: {error}", file=str(path), line=str(lines.count)
                 ) from error
@@ -216,7 +225,7 @@ def _head(header: dict[str, Any], name: str) -> RunHead:
         spec = replace(spec, name=name)
     check_spec(spec)
     counts = [header.get("told_count"), header.get("selected_count")]
-    if not all(type(count) is int and count >= 0 for count in counts):
+    if not all(type(count) is int and 0 <= count <= LARGEST_INTEGER for count in counts):
         raise _DamagedError("the header's counts are none")
     return RunHead(
         spec=spec,
@@ -240,10 +249,12 @@ def _telling(line: dict[str, Any]) -> TellingRow:
     try:
         check_request_id(telling.request_id)
         check_verdict(telling.candidate, telling.evaluation, telling.cost_usd)
+        numbers = number_values(telling, _time(line.get("told_unix_s")))
+        check_columns(numbers)
     except InvalidArgumentError as error:
         raise _DamagedError(error.message) from error
     return TellingRow(
-        numbers=number_values(telling, _time(line.get("told_unix_s"))),
+        numbers=numbers,
         candidate=_dump(line["candidate"]),
         evaluation=_dump(line["evaluation"]),
     )
@@ -251,8 +262,8 @@ def _telling(line: dict[str, Any]) -> TellingRow:
 
 def _time(value: Any) -> float:
     seconds = from_plain(float, value)
-    if not math.isfinite(seconds):
-        raise _DamagedError("a time is not finite")
+    if not 0 <= seconds < _YEAR_10000_UNIX_S:
+        raise _DamagedError("a time is not in the years 1970 to 9999")
     return seconds
 
 

@@ -3,7 +3,7 @@
 Knows nothing of those files.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -17,9 +17,13 @@ from archive_svc.store.rows import PASSED, WHOLE
 from archive_svc.store.schema import RUNS, TEXTS, TOLD
 from kernel_foundry.domain.archive import RunSpec, RunState
 from kernel_foundry.domain.plain import from_json, to_json
+from kernel_foundry.errors import InvalidArgumentError
 
 BATCH: Final = 200
 """Tellings in memory at a time: each has several kilobytes of text."""
+
+LARGEST_INTEGER: Final = 2**31 - 1
+"""That every database's integer columns hold."""
 
 _RUN: Final = sa.select(RUNS).order_by(RUNS.c.id.desc()).limit(1)
 _BATCH_AFTER: Final = (
@@ -50,6 +54,35 @@ class TellingRow:
     """JSON text."""
     evaluation: str
     """JSON text."""
+
+
+def check_columns(numbers: Mapping[str, Any]) -> None:
+    """Refuse what the columns of a telling cannot hold: SQLite would, PostgreSQL fails half-way.
+
+    Args:
+        numbers: As of `TellingRow`.
+
+    Raises:
+        InvalidArgumentError: it says which column.
+    """
+    for name, value in numbers.items():
+        kind = TOLD.c[name].type
+        if isinstance(value, str):
+            assert isinstance(kind, sa.String)  # the columns of texts
+            is_held = len(value) <= (kind.length or 0) and "\0" not in value and _is_utf8(value)
+        else:
+            is_held = not isinstance(value, int) or abs(value) <= LARGEST_INTEGER
+        if not is_held:
+            raise InvalidArgumentError(f"{name} is more than the store can hold", field=name)
+
+
+def _is_utf8(text: str) -> bool:
+    """Return whether `text` has no half of a character, as JSON's escapes may give."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class WholeRuns:
