@@ -51,6 +51,14 @@ def check_verdict(candidate: Candidate, evaluation: Evaluation, cost_usd: float)
             raise InvalidArgumentError(
                 f"{name} is {value}, expected 0 to 1", field=f"evaluation.{name}"
             )
+    for result in evaluation.workloads:
+        timings = [b.timing for b in result.baselines]
+        for timing in (*timings, *([result.timing] if result.timing else [])):
+            if not 0 < timing.median_ns < math.inf:
+                raise InvalidArgumentError(
+                    f"a median of {result.workload} is {timing.median_ns} ns, expected > 0",
+                    field="evaluation.workloads",
+                )
     # A text that the evaluator could not read has a digest of its own there.
     if evaluation.passed and evaluation.candidate != candidate.digest:
         raise InvalidArgumentError(

@@ -97,6 +97,15 @@ async def test_fitness_that_is_none(
     assert error.metadata["field"] == f"evaluation.{field}"
 
 
+@pytest.mark.parametrize("median_ns", [float("nan"), float("inf"), 0.0, -1.0])
+async def test_median_that_is_none(stub: ArchiveServiceStub, make: Make, median_ns: float) -> None:
+    request = _request(make)
+    request.evaluation.workloads[0].timing.median_ns = median_ns
+    code, error = await _refusal(stub, request)
+    assert code is grpc.StatusCode.INVALID_ARGUMENT
+    assert error.metadata["field"] == "evaluation.workloads"
+
+
 async def test_parent_of_another_run(stub: ArchiveServiceStub, make: Make) -> None:
     parent = _request(make, "parent")
     parent.run = "other"
