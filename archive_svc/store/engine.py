@@ -63,17 +63,22 @@ def _parse(url: str) -> sa.URL:
             "postgresql://user@host/database",
             field="store",
         )
+    if backend == "sqlite" and parsed.database in (None, "", ":memory:"):
+        raise InvalidArgumentError(
+            f"the store {url} would be lost with its process: expected sqlite:////path/to/runs.db",
+            field="store",
+        )
     return parsed
 
 
 def _sqlite(url: sa.URL, shown: str) -> sa.Engine:
-    if url.database:
-        try:
-            Path(url.database).parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreUnavailableError(
-                f"cannot create the folder of the store {url.database}: {error}", url=shown
-            ) from error
+    assert url.database is not None  # `_parse` refuses what has no file
+    try:
+        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreUnavailableError(
+            f"cannot create the folder of the store {url.database}: {error}", url=shown
+        ) from error
     arguments = {} if "timeout" in url.query else {"timeout": BUSY_SECONDS}
     engine = sa.create_engine(url, connect_args=arguments)
     sa.event.listen(engine, "connect", _set_pragmas)
