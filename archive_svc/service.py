@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from typing import Any
 
+from google.protobuf.message import Message
 from grpc.aio import ServicerContext
 
 from kernel_foundry.archive.v1 import archive_service_pb2 as pb2
@@ -24,7 +25,10 @@ from kernel_foundry.wire.message import build, read_field
 _Context = ServicerContext[Any, Any]
 
 _PAGE_SIZE = 100
-"""The most runs, elites or told evaluations of one answer; keeps it below the message limit."""
+"""The most runs, elites or told evaluations of one answer."""
+
+_PAGE_BYTES = 32 * 1024 * 1024
+"""Where a page of candidates ends, however few they are: texts may be large."""
 
 _TRANSITIONS_PAGE_SIZE = 1000
 """The most transitions of one answer; each is a few hundred bytes."""
@@ -103,9 +107,10 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
         limit = None if request.page_token else size + 1
         elites = await self._archive.elites(request.run, limit=limit)
         start = _elites_start(elites, request.page_token)
-        end = start + size
+        messages = [self._elites.elite_to_message(e) for e in elites[start : start + size]]
+        end = start + _fitting(messages)
         return pb2.ListElitesResponse(
-            elites=map(self._elites.elite_to_message, elites[start:end]),
+            elites=messages[: end - start],
             next_page_token=_elite_token(elites[end - 1]) if end < len(elites) else "",
         )
 
@@ -115,7 +120,9 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
         told = await self._archive.evaluations(
             request.run, after=request.after, limit=min(request.limit, _PAGE_SIZE)
         )
-        return build(pb2.ListEvaluationsResponse, evaluations=told)
+        response = build(pb2.ListEvaluationsResponse, evaluations=told)
+        del response.evaluations[_fitting(response.evaluations) :]
+        return response
 
     async def ListTransitions(
         self, request: pb2.ListTransitionsRequest, context: _Context
@@ -161,6 +168,16 @@ def _page_size(asked: int, field: str) -> int:
     if asked < 0:
         raise InvalidArgumentError(f"{field} is {asked}, expected >= 0", field=field)
     return min(asked or _PAGE_SIZE, _PAGE_SIZE)
+
+
+def _fitting(messages: Sequence[Message]) -> int:
+    """Return how many of the first of `messages` make a page; one at least, if there is any."""
+    left = _PAGE_BYTES
+    for count, message in enumerate(messages):
+        left -= message.ByteSize()
+        if left < 0 and count:
+            return count
+    return len(messages)
 
 
 def _elite_token(elite: Elite) -> str:
