@@ -43,7 +43,7 @@ class OpenRun:
         self.archive = RunArchive(strategy=row.spec.strategy, seed=row.spec.seed)
 
     def has_made(self, selection: int) -> bool:
-        """Return whether this process made the selection with that number."""
+        """Return whether this process made that selection, which nobody told or dropped yet."""
         return self.archive.is_in_flight(selection)
 
     def knows(self, digest: str) -> bool:

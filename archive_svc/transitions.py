@@ -14,7 +14,7 @@ from archive_svc.told import Cell
 from kernel_foundry.domain.measures import DIMENSIONS, LEVELS
 
 GENERATION: Final = 16
-"""Told transitions of an island that count as a generation."""
+"""Transitions that count as a generation."""
 
 DECAY: Final = 0.95
 """What a transition's weight shrinks to with each generation."""
@@ -32,7 +32,7 @@ class Step:
     gain: float
     """Fitness of the child less that of its parent."""
     is_better: bool
-    """Whether the child is surely better than its parent."""
+    """Whether the child passed and is worth more for certain than its parent."""
 
 
 def cell_index(cell: Cell) -> int:

@@ -43,7 +43,8 @@ class GradientCell:
     gradient: Direction
     """G: the weighted sum of the three parts below, normalised as the design says."""
     fitness: Direction
-    """Expected change of fitness for a step up in each measure."""
+    """Expected change of fitness for a step up in each measure, as a share of the largest one in
+    the grid: in [-1, 1]."""
     rate: Direction
     """Chance that a step up improves less the chance that a step down does, in [-1, 1]."""
     exploration: Direction
