@@ -86,7 +86,7 @@ def export_run(store_url: str, name: str, path: Path) -> CopiedRun:
         if found is None:
             raise RunNotFoundError(f"no run called {name!r}" if name else "no run yet", run=name)
         run_id, head = found
-        part = path.with_name(f"{path.name}.part")
+        part = path.with_name(f"{path.name}.{os.getpid()}.part")  # nobody else's
         try:
             with part.open("wb") as raw:
                 # No time and no name: the bytes depend on the run alone.

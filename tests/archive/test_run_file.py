@@ -129,6 +129,14 @@ def test_equal_runs_give_equal_files(store_url: str, file: Path, tmp_path: Path)
     assert file.read_bytes() == (tmp_path / "second.jsonl.gz").read_bytes()
 
 
+def test_an_export_leaves_files_beside_it_alone(source_url: str, tmp_path: Path) -> None:
+    beside = tmp_path / "empty.gz.part"
+    beside.write_text("somebody's")
+    export_run(source_url, "empty", tmp_path / "empty.gz")
+    assert beside.read_text() == "somebody's"
+    assert set(tmp_path.iterdir()) == {beside, tmp_path / "empty.gz"}
+
+
 def test_importing_again_changes_nothing(source_url: str, file: Path) -> None:
     before = everything(source_url)
     assert not import_run(source_url, file).is_new
