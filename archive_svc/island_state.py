@@ -32,8 +32,9 @@ REPAIRABLE: Final = frozenset(
 )
 """Outcomes with a kernel to mend: not a reply without one, not a refused cheat."""
 
-REPAIRABLE_KEPT: Final = 16
-"""Newest failures kept as parents of repairs; older ones have been overtaken."""
+WAITING_KEPT: Final = 16
+"""Newest failures kept as parents of repairs, and newest candidates without parameters; older ones
+have been overtaken."""
 
 
 class IslandState:
@@ -59,9 +60,15 @@ class IslandState:
         """Name of its role."""
         return self.role.name
 
+    @property
+    def best_fitness(self) -> float:
+        """Of its best elite; 0 where there is none."""
+        best = self.grid.best
+        return 0.0 if best is None else best.fitness
+
     def take(self, told: ToldNumbers) -> tuple[AddStatus, float]:
         """Take in a told evaluation; return its status and the fitness that its cell gained."""
-        best = self.grid.best
+        before = self.best_fitness
         if told.passed and told.cell is not None:
             if told.digest not in self.grid:  # measured again, it is nothing new to work on
                 self._note_parameters(told)
@@ -71,9 +78,7 @@ class IslandState:
             self.grid.discard(told.digest)
             status, improvement = AddStatus.NOT_ADDED, 0.0
             self._note_failure(told)
-        now = self.grid.best
-        is_better = now is not None and (best is None or now.fitness > best.fitness)
-        self.stagnation = 0 if is_better else self.stagnation + 1
+        self.stagnation = 0 if self.best_fitness > before else self.stagnation + 1
         # Also where another process, or one that ended, made the assignment.
         if told.operator == Operator.REPAIR.value:
             self.assign_repair(told.parent)
@@ -126,15 +131,17 @@ class IslandState:
 
     def _note_parameters(self, told: ToldNumbers) -> None:
         if not told.has_parameters and told.operator != Operator.TEMPLATISE.value:
-            self._plain[told.digest] = None
-            while len(self._plain) > REPAIRABLE_KEPT:
-                self._plain.popitem(last=False)
+            _keep_newest(self._plain, told.digest)
 
     def _note_failure(self, told: ToldNumbers) -> None:
         if told.outcome in REPAIRABLE:
-            self._repairable[told.digest] = None
-            while len(self._repairable) > REPAIRABLE_KEPT:
-                self._repairable.popitem(last=False)
+            _keep_newest(self._repairable, told.digest)
+
+
+def _keep_newest(waiting: OrderedDict[str, None], digest: str) -> None:
+    waiting[digest] = None
+    while len(waiting) > WAITING_KEPT:
+        waiting.popitem(last=False)
 
 
 def entry_of(told: ToldNumbers, cell: Cell) -> Entry:

@@ -200,7 +200,7 @@ class RunArchive:
         islands = list(self._islands.values())
         if sequence < SEEDS:
             return islands[sequence % len(islands)]
-        best = [i.grid.best.fitness if i.grid.best else 0.0 for i in islands]
+        best = [i.best_fitness for i in islands]
         shares = island_shares(self._model, best, temperature=temperature(np.array(best)))
         return islands[int(rng.choice(len(islands), p=shares))]
 
@@ -292,15 +292,10 @@ class RunArchive:
         if island.stagnation < self._model.stagnation:
             return
         island.stagnation = 0
-        best = max((i.grid.best for i in others if i.grid.best), key=_fitness, default=None)
-        source = next((i for i in others if i.grid.best is best), None)
-        if source is not None:
+        source = max(others, key=lambda i: i.best_fitness, default=None)
+        if source is not None and source.grid.best is not None:
             island.migrations += 1
             island.receive(source.grid.elites()[: self._model.migrants])
-
-
-def _fitness(entry: Entry) -> float:
-    return entry.fitness
 
 
 def _seed(island: str) -> SelectionPlan:

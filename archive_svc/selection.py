@@ -154,10 +154,16 @@ class Material:
 
 
 def _softmax_of_fitness(view: View) -> np.ndarray:
-    fitnesses = np.array([e.fitness for e in view.elites])
-    soft = np.exp((fitnesses - fitnesses.max()) / temperature(fitnesses))
+    soft = _closeness_to_best(view.elites)
     shares: np.ndarray = soft / soft.sum()
     return shares
+
+
+def _closeness_to_best(entries: Sequence[Entry]) -> np.ndarray:
+    """Return exp((fitness - best) / temperature); `(entry,)`, 1 for the best."""
+    fitnesses = np.array([e.fitness for e in entries])
+    closeness: np.ndarray = np.exp((fitnesses - fitnesses.max()) / temperature(fitnesses))
+    return closeness
 
 
 def inspirations(view: View, parent: Entry, rng: np.random.Generator) -> tuple[str, ...]:
@@ -167,7 +173,6 @@ def inspirations(view: View, parent: Entry, rng: np.random.Generator) -> tuple[s
     count = min(INSPIRATIONS, len(found))
     if not count:
         return ()
-    fitnesses = np.array([e.fitness for e in found])
-    weights = np.exp((fitnesses - fitnesses.max()) / temperature(fitnesses)) + 1e-3
+    weights = _closeness_to_best(found) + 1e-3
     picked = rng.choice(len(found), size=count, replace=False, p=weights / weights.sum())
     return tuple(found[i].digest for i in picked.tolist())

@@ -1,7 +1,8 @@
 """`Archive` over gRPC: the same port, another process."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from typing import TypeVar
 
 from kernel_foundry.archive.v1 import archive_service_pb2 as pb2
 from kernel_foundry.archive.v1.archive_service_pb2_grpc import ArchiveServiceStub
@@ -22,6 +23,8 @@ from kernel_foundry.domain.gradient import GradientCell, Transition
 from kernel_foundry.rpc.connection import DEFAULT_OPTIONS, CallOptions, Connection
 from kernel_foundry.wire.elites import EliteMessages
 from kernel_foundry.wire.message import build, read_field
+
+Told = TypeVar("Told", ToldEvaluation, Transition)
 
 
 class RemoteArchive:
@@ -127,33 +130,25 @@ class RemoteArchive:
         self, run: str, *, after: int = 0, limit: int = 100
     ) -> tuple[ToldEvaluation, ...]:
         """Return up to `limit` told evaluations with a sequence above `after`, in order."""
-        told: list[ToldEvaluation] = []
-        while True:
-            request = build(
-                pb2.ListEvaluationsRequest, run=run, after=after, limit=limit - len(told)
-            )
+
+        async def page(after: int, limit: int) -> tuple[ToldEvaluation, ...]:
+            request = build(pb2.ListEvaluationsRequest, run=run, after=after, limit=limit)
             response = await self._connection.quick(self._stub.ListEvaluations, request)
-            page = read_field(tuple[ToldEvaluation, ...], response, "evaluations")
-            told += page
-            if not page or len(told) >= limit:
-                return tuple(told)
-            after = page[-1].sequence
+            return read_field(tuple[ToldEvaluation, ...], response, "evaluations")
+
+        return await _read_on(page, after, limit)
 
     async def transitions(
         self, run: str, *, after: int = 0, limit: int = 100
     ) -> tuple[Transition, ...]:
         """Return up to `limit` transitions with a sequence above `after`, in order."""
-        transitions: list[Transition] = []
-        while True:
-            request = build(
-                pb2.ListTransitionsRequest, run=run, after=after, limit=limit - len(transitions)
-            )
+
+        async def page(after: int, limit: int) -> tuple[Transition, ...]:
+            request = build(pb2.ListTransitionsRequest, run=run, after=after, limit=limit)
             response = await self._connection.quick(self._stub.ListTransitions, request)
-            page = read_field(tuple[Transition, ...], response, "transitions")
-            transitions += page
-            if not page or len(transitions) >= limit:
-                return tuple(transitions)
-            after = page[-1].sequence
+            return read_field(tuple[Transition, ...], response, "transitions")
+
+        return await _read_on(page, after, limit)
 
     async def gradient(self, run: str) -> tuple[GradientCell, ...]:
         """Return the gradient field: all cells of the first island, then of the next."""
@@ -181,3 +176,16 @@ class RemoteArchive:
     async def close(self) -> None:
         """Close the connection; the service goes on."""
         await self._connection.close()
+
+
+async def _read_on(
+    page: Callable[[int, int], Awaitable[tuple[Told, ...]]], after: int, limit: int
+) -> tuple[Told, ...]:
+    """Return up to `limit` items behind sequence `after`, page by page until one is empty."""
+    items: list[Told] = []
+    while True:
+        more = await page(after, limit - len(items))
+        items += more
+        if not more or len(items) >= limit:
+            return tuple(items)
+        after = more[-1].sequence
