@@ -11,17 +11,13 @@ holds for the calling thread and those to come. Device code cannot reach them.
 Knows nothing of device code.
 """
 
-import ctypes
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 from evaluator_svc.sandbox import landlock, limits, seccomp
 from evaluator_svc.sandbox.mechanism import MechanismUnavailableError
 from kernel_foundry.domain.device import IsolationReport
-
-_PR_SET_NO_NEW_PRIVS: Final = 38
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +49,7 @@ def confine(confinement: Confinement, *, outer: tuple[str, ...]) -> IsolationRep
         The mechanisms in force and, with its reason, each that could not be had.
     """
     limits.end_with_parent()
-    ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    limits.forbid_new_privileges()
     steps: dict[str, Callable[[], None]] = {
         "landlock": lambda: landlock.restrict(
             readable=confinement.readable,

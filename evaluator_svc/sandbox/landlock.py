@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from evaluator_svc.sandbox.limits import forbid_new_privileges
 from evaluator_svc.sandbox.mechanism import MechanismUnavailableError, last_error
 
 _CREATE_RULESET: Final = 444
 _ADD_RULE: Final = 445
 _RESTRICT_SELF: Final = 446
 _VERSION_FLAG: Final = 1
-_PR_SET_NO_NEW_PRIVS: Final = 38
 _RULE_PATH_BENEATH: Final = 1
 
 _READ_FILE: Final = 1 << 2
@@ -108,8 +108,7 @@ def _enforced(libc: ctypes.CDLL, version: int, attributes: _RulesetAttributes) -
         raise last_error("landlock_create_ruleset")
     try:
         yield ruleset
-        # The kernel asks for this of who is not privileged.
-        libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        forbid_new_privileges()
         if libc.syscall(_RESTRICT_SELF, ruleset, 0) != 0:
             raise last_error("landlock_restrict_self")
     finally:

@@ -15,6 +15,7 @@ _OPEN_FILES: Final = 1024
 """Shared buffers, libraries while they load, the device: a few dozen were seen. A CUDA driver
 opens several files for every GPU of the host."""
 
+_PR_SET_NO_NEW_PRIVS: Final = 38
 _PR_SET_PDEATHSIG: Final = 1
 _CAPSET: Final = 126
 _CAPABILITY_VERSION_3: Final = 0x20080522
@@ -59,6 +60,11 @@ def _writable_bytes() -> int:
         if line.startswith("VmData:"):
             return int(line.split()[1]) << 10
     return 0
+
+
+def forbid_new_privileges() -> None:
+    """Let no program started from here gain privileges; locks of the unprivileged need it."""
+    ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 
 
 def drop_capabilities() -> None:
