@@ -1,0 +1,49 @@
+"""Sections: the guidance of a prompt that evolves, and the texts that it sets out from.
+
+The seeds are the Markdown files under `seeds/`, one for each language and section, for people to
+edit. Knows nothing of populations, stores and models.
+"""
+
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib import resources
+from typing import Final
+
+from kernel_foundry.domain.digest import content_digest
+from kernel_foundry.domain.language import Language
+
+MAX_SECTION_CHARS: Final = 4_000
+"""Of one section: four of them stay a small part of a prompt, and the longest seed fits twice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sections:
+    """Guidance on writing kernels in one language, each section Markdown without headings."""
+
+    philosophy: str
+    """How to set about it: what to prefer when in doubt."""
+    strategies: str
+    """What makes kernels of this language fast."""
+    pitfalls: str
+    """What makes them fail."""
+    analysis: str
+    """How to read verdicts and findings."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 hex digest of all four."""
+        return content_digest(*(getattr(self, name) for name in SECTION_NAMES))
+
+
+SECTION_NAMES: Final = tuple(field.name for field in fields(Sections))
+"""In the order in which prompts print them."""
+
+
+@cache
+def seed_sections(language: Language) -> Sections:
+    """Return the hand-written sections of `language`."""
+    folder = resources.files("generator_svc.meta_prompts").joinpath("seeds", language.value)
+    texts = {
+        name: folder.joinpath(f"{name}.md").read_text("utf-8").strip() for name in SECTION_NAMES
+    }
+    return Sections(**texts)
