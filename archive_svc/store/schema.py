@@ -7,8 +7,12 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from kernel_foundry.sql.migrate import SchemaLocation
+
 HEAD: Final = "0002"
 """Schema version this code reads and writes."""
+
+SCHEMA: Final = SchemaLocation(head=HEAD, migrations="archive_svc.store:migrations")
 
 REQUEST_ID_LENGTH: Final = 200
 """Most characters of a request_id."""

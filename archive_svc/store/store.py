@@ -10,8 +10,6 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from archive_svc.store.engine import open_engine
-from archive_svc.store.failures import store_errors
 from archive_svc.store.rows import (
     NUMBERS,
     TRANSITIONS,
@@ -23,12 +21,14 @@ from archive_svc.store.rows import (
     told_numbers,
     transition,
 )
-from archive_svc.store.schema import RUNS, TOLD
+from archive_svc.store.schema import RUNS, SCHEMA, TOLD
 from archive_svc.store.telling import LOCK_RUN, Teller
 from archive_svc.told import ToldNumbers
 from kernel_foundry.domain.archive import RunSpec, RunState, ToldEvaluation
 from kernel_foundry.domain.gradient import Transition
 from kernel_foundry.domain.plain import from_json, to_json
+from kernel_foundry.sql.engine import open_engine
+from kernel_foundry.sql.failures import store_errors
 
 _RUNS: Final = sa.select(*(c for c in RUNS.c if c is not RUNS.c.spec)).order_by(RUNS.c.id.desc())
 _RUN_CALLED: Final = _RUNS.where(RUNS.c.name == sa.bindparam("name"))
@@ -66,7 +66,7 @@ class Store:
     """
 
     def __init__(self, url: str) -> None:
-        self._engine, self._shown_url = open_engine(url)
+        self._engine, self._shown_url = open_engine(url, SCHEMA)
         self._specs: dict[int, RunSpec] = {}
         """Specs by run id: they never change, and their tasks are long to parse."""
 

@@ -11,13 +11,13 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from archive_svc.store.engine import open_engine
-from archive_svc.store.failures import store_errors
 from archive_svc.store.rows import PASSED, WHOLE
-from archive_svc.store.schema import RUNS, TEXTS, TOLD
+from archive_svc.store.schema import RUNS, SCHEMA, TEXTS, TOLD
 from kernel_foundry.domain.archive import RunSpec, RunState
 from kernel_foundry.domain.plain import from_json, to_json
 from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.sql.engine import open_engine
+from kernel_foundry.sql.failures import store_errors
 
 BATCH: Final = 200
 """Tellings in memory at a time: each has several kilobytes of text."""
@@ -93,7 +93,7 @@ class WholeRuns:
     """
 
     def __init__(self, url: str) -> None:
-        self._engine, self._shown_url = open_engine(url)
+        self._engine, self._shown_url = open_engine(url, SCHEMA)
 
     def close(self) -> None:
         """Close every connection."""

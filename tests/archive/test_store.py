@@ -9,9 +9,8 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
-from archive_svc.store.engine import open_engine
 from archive_svc.store.rows import RunRow, Telling
-from archive_svc.store.schema import METADATA
+from archive_svc.store.schema import METADATA, SCHEMA
 from archive_svc.store.store import Store
 from kernel_foundry.domain.archive import RunSpec, RunState
 from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
@@ -23,6 +22,7 @@ from kernel_foundry.errors import (
     InvalidArgumentError,
     RunNotFoundError,
 )
+from kernel_foundry.sql.engine import open_engine
 from tests.archive.conftest import make_candidate, make_evaluation
 
 Make = Callable[..., tuple[Candidate, Evaluation]]
@@ -198,7 +198,7 @@ def test_another_source_under_a_told_digest_is_refused(
 ) -> None:
     store.tell(run.id, telling("a"))
     # Two sources of one SHA-256 do not exist: the stored text stands in for the second.
-    engine, _ = open_engine(store_url)
+    engine, _ = open_engine(store_url, SCHEMA)
     with engine.begin() as connection:
         connection.execute(
             sa.text("UPDATE told_texts SET candidate = replace(candidate, '// a', '// z')")
@@ -301,14 +301,14 @@ def test_everything_is_there_after_reopening(store_url: str, spec: RunSpec) -> N
 
 
 def test_migrations_make_what_the_schema_says(store_url: str) -> None:
-    engine, _ = open_engine(store_url)
+    engine, _ = open_engine(store_url, SCHEMA)
     with engine.connect().execution_options(reader=True) as connection:
         assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
     engine.dispose()
 
 
 def test_a_newer_schema_is_refused(store_url: str) -> None:
-    engine, _ = open_engine(store_url)
+    engine, _ = open_engine(store_url, SCHEMA)
     with engine.begin() as connection:
         connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
     engine.dispose()

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from archive_svc.store.engine import open_engine
 from archive_svc.store.rows import Telling
+from archive_svc.store.schema import SCHEMA
 from archive_svc.store.store import Store
 from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.errors import (
@@ -22,6 +22,7 @@ from kernel_foundry.errors import (
     PackageMissingError,
     StoreUnavailableError,
 )
+from kernel_foundry.sql.engine import open_engine
 from tests.archive.conftest import make_candidate, make_evaluation
 from tests.archive.postgres import PostgresServer, absence
 
@@ -207,7 +208,7 @@ def test_readers_never_see_half_a_telling(tmp_path: Path, spec: RunSpec) -> None
     with opened(f"sqlite:///{tmp_path / 'runs.db'}") as store:
         store.insert_run(spec)
         store.tell(1, telling("0"))
-        engine, _ = open_engine(f"sqlite:///{tmp_path / 'runs.db'}")
+        engine, _ = open_engine(f"sqlite:///{tmp_path / 'runs.db'}", SCHEMA)
         with engine.begin() as connection:
             connection.execute(
                 sa.text(

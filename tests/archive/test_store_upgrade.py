@@ -7,7 +7,6 @@ import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
 
-from archive_svc.store.engine import _postgresql, _sqlite
 from archive_svc.store.rows import Telling
 from archive_svc.store.store import Store
 from kernel_foundry.domain.archive import RunSpec
@@ -15,6 +14,7 @@ from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.plain import to_json
+from kernel_foundry.sql.engine import _postgresql, _sqlite
 from tests.archive.conftest import make_candidate, make_evaluation
 
 _INSERT_RUN = sa.text(

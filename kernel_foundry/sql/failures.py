@@ -12,15 +12,15 @@ _ADVICE: Final = {
     "SQLITE_BUSY": "another process keeps it locked: stop that one, or try again",
     "SQLITE_LOCKED": "another process keeps it locked: stop that one, or try again",
     "55P03": "another process keeps the run locked: stop that one, or try again",
-    "SQLITE_FULL": "there is no space left: free some, or choose another store with --store",
+    "SQLITE_FULL": "there is no space left: free some, or choose another store",
     "53100": "there is no space left: free some on the server's disk",
-    "SQLITE_IOERR": "its disk fails or is full: see to it, or choose another store with --store",
-    "SQLITE_READONLY": "it is read-only: mend its permissions, or choose another with --store",
+    "SQLITE_IOERR": "its disk fails or is full: see to it, or choose another store",
+    "SQLITE_READONLY": "it is read-only: mend its permissions, or choose another",
     "42501": "the server's user may not do that: mend its permissions",
 }
 """By SQLite's name of an error, without what it adds for the case, or PostgreSQL's SQLSTATE."""
 
-_OTHERWISE: Final = "see that it can be reached, or choose another one with --store"
+_OTHERWISE: Final = "see that it can be reached, or choose another one"
 
 
 @contextmanager
@@ -45,7 +45,7 @@ def store_errors(shown_url: str) -> Iterator[None]:
             ) from error
         raise CorruptArchiveError(
             f"the store {shown_url} cannot be read: {_line(error)}; move it away to start anew, or "
-            "choose another one with --store",
+            "choose another one",
             url=shown_url,
         ) from error
 

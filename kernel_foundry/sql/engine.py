@@ -10,14 +10,14 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from archive_svc.store.failures import store_errors
-from archive_svc.store.migrate import migrate
 from kernel_foundry.errors import (
     InvalidArgumentError,
     KernelFoundryError,
     PackageMissingError,
     StoreUnavailableError,
 )
+from kernel_foundry.sql.failures import store_errors
+from kernel_foundry.sql.migrate import SchemaLocation, migrate
 
 BUSY_SECONDS: Final = 10
 """How long a writer waits for another one before the store counts as unavailable; well below the
@@ -27,8 +27,8 @@ _CONNECT_SECONDS: Final = 10
 """How long a PostgreSQL server may take to answer."""
 
 
-def open_engine(url: str) -> tuple[sa.Engine, str]:
-    """Return an engine on `url` with the schema at `HEAD`, and the URL without its password.
+def open_engine(url: str, schema: SchemaLocation) -> tuple[sa.Engine, str]:
+    """Return an engine on `url` with `schema` at its head, and the URL without its password.
 
     Raises:
         InvalidArgumentError: the URL is none, or of a database that we do not support.
@@ -44,7 +44,7 @@ def open_engine(url: str) -> tuple[sa.Engine, str]:
         engine = _postgresql(parsed, shown)
     try:
         with store_errors(shown):
-            migrate(engine, shown)
+            migrate(engine, shown, schema)
     except KernelFoundryError:
         engine.dispose()
         raise

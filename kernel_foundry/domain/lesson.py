@@ -1,0 +1,98 @@
+"""Lessons: what earlier candidates taught, with the effect that was measured.
+
+How they are found, credited and merged is the generator's matter (design: experience library).
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from kernel_foundry.domain.finding import FindingKind
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.measures import Measures
+
+MAX_EXCERPT_CHARS: Final = 1500
+"""Longest piece of code in a lesson."""
+
+
+class LessonOrigin(StrEnum):
+    """Where a lesson comes from."""
+
+    SEED = "seed"
+    """Hand-written, part of the package."""
+    USER = "user"
+    """Added or imported by a user."""
+    LEARNT = "learnt"
+    """Written from a transition of a run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lesson:
+    """One piece of experience."""
+
+    symptom: str
+    """What one sees, in one or two sentences."""
+    move: str
+    """What to do and why it helps."""
+    language: Language | None
+    """None: both."""
+    findings: tuple[FindingKind, ...] = ()
+    """Kinds of finding that it answers."""
+    experts: tuple[str, ...] = ()
+    """Roles that it is for, such as "memory"; empty: all."""
+    device: str = ""
+    """Architecture it was seen on, such as "sm_90"; empty: any."""
+    before: Measures | None = None
+    after: Measures | None = None
+    excerpt: str = ""
+    """Code, at most `MAX_EXCERPT_CHARS`."""
+    source: str
+    """URL or document; of a learnt one its run and the child's digest."""
+    origin: LessonOrigin
+    effect: float = 0.0
+    """Mean log speed-up over the parent of the judged proposals behind it, dimensionless."""
+    use_count: int = 0
+    """Judged proposals that it was learnt from or shown to."""
+    failure_count: int = 0
+    """Of them, those that did not pass."""
+    id: int = 0
+    """Row in the store; 0 before it is stored."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LessonQuery:
+    """What a proposal needs lessons for."""
+
+    language: Language
+    findings: tuple[FindingKind, ...] = ()
+    text: str = ""
+    """Messages of findings, operators of the reference, words of the task."""
+    code: str = ""
+    """The parent's device code."""
+    expert: str = ""
+    """Role that asks; empty: none in particular."""
+    device: str = ""
+    """Architecture."""
+    before: Measures | None = None
+    target: Measures | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LessonHit:
+    """A lesson that was found."""
+
+    lesson: Lesson
+    similarity: float
+    """Cosine between query and lesson, in [-1, 1]."""
+    score: float
+    """What hits are ranked by: similarity, matches and worth together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddedLesson:
+    """What became of a lesson that was added."""
+
+    lesson: Lesson
+    """As stored."""
+    is_new: bool
+    """False when it was merged into a near-duplicate."""

@@ -1,0 +1,1 @@
+"""Databases under the services: opened, migrated, and their failures as ours."""
