@@ -1,0 +1,17 @@
+"""The server as a fixture: `from tests.llm_server.fixtures import llm_server` in a conftest."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.llm_server.server import LlmServer
+
+
+@pytest.fixture
+def llm_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LlmServer]:
+    """Return a server that everything here takes for OpenAI."""
+    with LlmServer() as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        monkeypatch.delenv("OPENAI_API_BASE", raising=False)
+        yield server

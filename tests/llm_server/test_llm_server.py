@@ -1,0 +1,110 @@
+"""The protocol partner itself, met by a plain HTTP client."""
+
+import base64
+import struct
+import time
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.llm_server import (
+    FAULTS,
+    Answer,
+    LlmServer,
+    ReceivedRequest,
+    cut_body,
+    dropped,
+    embedding,
+    good,
+    hang,
+    rate_limited,
+    slow,
+)
+
+
+@pytest.fixture
+def server() -> Iterator[LlmServer]:
+    with LlmServer() as server:
+        yield server
+
+
+@pytest.fixture
+def client(server: LlmServer) -> Iterator[httpx.Client]:
+    headers = {"Authorization": "Bearer sk-any"}
+    with httpx.Client(base_url=server.base_url, headers=headers, timeout=0.3) as client:
+        yield client
+
+
+def _ask(client: httpx.Client, text: str = "hello") -> httpx.Response:
+    messages = [{"role": "user", "content": text}]
+    return client.post("/chat/completions", json={"model": "any", "messages": messages})
+
+
+def test_it_starts_at_once() -> None:
+    started_s = time.perf_counter()
+    with LlmServer():
+        assert time.perf_counter() - started_s < 0.05
+
+
+def test_every_request_is_recorded_with_its_key(server: LlmServer, client: httpx.Client) -> None:
+    server.play(rate_limited(3.0), good("hi"))
+    first, second = _ask(client, "one"), _ask(client, "two")
+    assert (first.status_code, first.headers["retry-after"]) == (429, "3")
+    assert second.json()["choices"][0]["message"]["content"] == "hi"
+    assert second.json()["model"] == "any"
+    assert [(r.number, r.text, r.key) for r in server.requests] == [
+        (1, "one", "sk-any"),
+        (2, "two", "sk-any"),
+    ]
+
+
+def test_a_function_may_decide_each_answer(server: LlmServer, client: httpx.Client) -> None:
+    def echo(request: ReceivedRequest) -> Answer:
+        return good(f"{request.number}: {request.text}")
+
+    server.behaviour = echo
+    assert _ask(client).json()["choices"][0]["message"]["content"] == "1: hello"
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (cut_body(), httpx.RemoteProtocolError),
+        (dropped(), httpx.RemoteProtocolError),
+        (hang(), httpx.ReadTimeout),
+        (slow("late", 0.6), httpx.ReadTimeout),
+    ],
+    ids=["cut", "dropped", "hang", "slow"],
+)
+def test_what_never_comes_whole(
+    server: LlmServer, client: httpx.Client, answer: Answer, expected: type[Exception]
+) -> None:
+    server.behaviour = lambda _: answer
+    with pytest.raises(expected):
+        _ask(client)
+    assert len(server.requests) == 1
+
+
+def test_every_fault_can_be_made() -> None:
+    assert {"slow", "rate_limited", "hang", "cut_body", "garbage", "wrong_json"} <= FAULTS.keys()
+    assert all(FAULTS[name]() == FAULTS[name]() for name in FAULTS)
+
+
+def test_a_behaviour_that_raises_is_seen() -> None:
+    def fail(_: ReceivedRequest) -> Answer:
+        raise LookupError("a bug of the test")
+
+    with pytest.raises(LookupError, match="a bug"), LlmServer(fail) as server:
+        assert httpx.post(f"{server.base_url}/chat/completions", json={}).status_code == 500
+
+
+def test_embeddings_are_hashed(server: LlmServer, client: httpx.Client) -> None:
+    body = {"model": "e", "input": ["shared memory", "memory shared", "warp shuffle"]}
+    vectors = [d["embedding"] for d in client.post("/embeddings", json=body).json()["data"]]
+    assert vectors[0] == pytest.approx(vectors[1])
+    assert sum(a * b for a, b in zip(vectors[0], vectors[2], strict=True)) < 0.9
+    packed = client.post("/embeddings", json={**body, "encoding_format": "base64"}).json()
+    raw = base64.b64decode(packed["data"][2]["embedding"])
+    assert struct.unpack(f"<{embedding.DIMENSIONS}f", raw) == pytest.approx(vectors[2])
+    assert (len(server.embedding_requests), len(server.requests)) == (2, 0)
