@@ -13,6 +13,13 @@ from kernel_foundry.rpc.server import GRACE_S
 @click.command()
 @click.option("--listen", required=True, help="unix:/path or host:port; port 0 takes a free one.")
 @click.option(
+    "--store",
+    "store_url",
+    default=paths.generator_store_url,
+    show_default="generator.db in the data folder",
+    help="SQLAlchemy URL of what is remembered and learnt: sqlite:////path or postgresql://...",
+)
+@click.option(
     "--exchanges",
     type=click.Path(file_okay=False, path_type=Path),
     default=paths.exchanges_dir,
@@ -22,9 +29,9 @@ from kernel_foundry.rpc.server import GRACE_S
 @click.option(
     "--grace", default=GRACE_S, show_default=True, help="Seconds for calls in flight at the end."
 )
-def main(listen: str, exchanges: Path, grace: float) -> None:
+def main(listen: str, store_url: str, exchanges: Path, grace: float) -> None:
     """Serve the generator until SIGTERM or SIGINT."""
-    run(serve(listen=listen, exchanges=exchanges, grace_s=grace))
+    run(serve(listen=listen, store_url=store_url, exchanges=exchanges, grace_s=grace))
 
 
 if __name__ == "__main__":

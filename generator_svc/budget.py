@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from generator_svc.llm.interface import ChatMessage, ModelFacts
+from generator_svc.llm.interface import ModelFacts
+from kernel_foundry.domain.exchange import ChatMessage
 from kernel_foundry.domain.request import BudgetCaps
 from kernel_foundry.errors import LlmConfigurationError, LlmQuotaError
 

@@ -1,36 +1,20 @@
 """Every exchange with a model, as one JSON file, found by the digest of its prompt.
 
 Content-addressed: the same exchange is the same file, so writing is idempotent and several
-writers need no lock. Knows nothing of what prompts mean.
+writers need no lock. Which exchanges a run made stands in the store. Knows nothing of what prompts
+mean.
 """
 
 import asyncio
 import os
 import tempfile
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
-from generator_svc.llm.interface import ChatMessage, FinishReason, prompt_digest
 from kernel_foundry.domain.digest import content_digest
+from kernel_foundry.domain.exchange import Exchange, prompt_digest
 from kernel_foundry.domain.plain import PlainError, from_json, to_json
-from kernel_foundry.domain.request import TokenUsage
 from kernel_foundry.errors import CorruptArchiveError, StoreUnavailableError
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exchange:
-    """One prompt and one reply."""
-
-    run: str
-    asked: str
-    """The model asked; `usage.model` is the one that answered."""
-    seed: int
-    """Of the proposal; structured models answer by it."""
-    messages: tuple[ChatMessage, ...]
-    reply: str
-    finish: FinishReason
-    usage: TokenUsage
-    recorded_unix_s: float
 
 
 class ExchangeLog:
@@ -43,19 +27,27 @@ class ExchangeLog:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    async def record(self, exchange: Exchange) -> None:
-        """Store `exchange`; readers see the whole file or none.
+    async def record(self, exchange: Exchange) -> str:
+        """Store `exchange` and return its name; readers see the whole file or none.
 
         Raises:
             StoreUnavailableError: the folder cannot be written.
         """
         try:
-            await asyncio.to_thread(self._write, exchange)
+            return await asyncio.to_thread(self._write, exchange)
         except OSError as error:
             raise StoreUnavailableError(
                 f"cannot store an exchange under {self._folder}: {error}",
                 folder=str(self._folder),
             ) from error
+
+    async def named(self, name: str) -> Exchange:
+        """Return the exchange that `record` gave that name.
+
+        Raises:
+            CorruptArchiveError: the file is gone, or is no exchange, or not the one of that name.
+        """
+        return await asyncio.to_thread(self._read_named, name)
 
     async def replies(self, digest: str) -> tuple[Exchange, ...]:
         """Return every stored exchange whose prompt has that digest, oldest first.
@@ -63,28 +55,56 @@ class ExchangeLog:
         Raises:
             CorruptArchiveError: a file is no exchange.
         """
-        return await asyncio.to_thread(self._read, digest)
+        return await asyncio.to_thread(self._read_all, digest)
 
-    def _write(self, exchange: Exchange) -> None:
-        digest = prompt_digest(exchange.messages)
-        folder = self._folder / digest[:2]
-        folder.mkdir(parents=True, exist_ok=True)
-        rest = content_digest(exchange.run, exchange.asked, str(exchange.seed), exchange.reply)
-        handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
+    def _write(self, exchange: Exchange) -> str:
+        name = _name(exchange)
+        path = self._path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(to_json(exchange))
-            Path(temporary).replace(folder / f"{digest}.{rest[:16]}.json")
+            Path(temporary).replace(path)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
             raise
+        return name
 
-    def _read(self, digest: str) -> tuple[Exchange, ...]:
+    def _read_named(self, name: str) -> Exchange:
+        path = self._path(name)
+        exchange = _read(path)
+        if _name(exchange) != name:
+            raise CorruptArchiveError(
+                f"the exchange in {path} is not the one that was recorded: it was changed since",
+                path=str(path),
+            )
+        return exchange
+
+    def _read_all(self, digest: str) -> tuple[Exchange, ...]:
         folder = self._folder / digest[:2]
-        exchanges = []
-        for path in folder.glob(f"{digest}.*.json"):
-            try:
-                exchanges.append(from_json(Exchange, path.read_text("utf-8")))
-            except PlainError as error:
-                raise CorruptArchiveError(f"{path} is no exchange: {error}") from error
+        exchanges = [_read(path) for path in folder.glob(f"{digest}.*.json")]
         return tuple(sorted(exchanges, key=lambda e: e.recorded_unix_s))
+
+    def _path(self, name: str) -> Path:
+        return self._folder / name[:2] / f"{name}.json"
+
+
+def _name(exchange: Exchange) -> str:
+    """Return the name: the prompt's digest, and one of everything else that was recorded."""
+    rest = replace(exchange, messages=(), sequence=0)
+    return f"{prompt_digest(exchange.messages)}.{content_digest(to_json(rest))[:16]}"
+
+
+def _read(path: Path) -> Exchange:
+    try:
+        return from_json(Exchange, path.read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise CorruptArchiveError(
+            f"the exchange {path} is gone: restore it from a backup of the exchanges' folder",
+            path=str(path),
+        ) from error
+    except (PlainError, UnicodeDecodeError) as error:
+        raise CorruptArchiveError(f"{path} is no exchange: {error}", path=str(path)) from error
+    except OSError as error:
+        raise StoreUnavailableError(f"cannot read {path}: {error}", path=str(path)) from error

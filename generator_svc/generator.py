@@ -5,52 +5,40 @@ Knows nothing of LiteLLM, of gRPC, or of what a candidate is worth.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from generator_svc.budget import Budget, Spending, expected_spending
-from generator_svc.exchange_log import Exchange, ExchangeLog
+from generator_svc.asking import DEFAULT_MAX_OUTPUT_TOKENS, Asker, Question
+from generator_svc.books import Books
+from generator_svc.budget import Spending
+from generator_svc.exchange_log import ExchangeLog
 from generator_svc.llm.assignment import Assignment
 from generator_svc.llm.catalogue import RECIPES
-from generator_svc.llm.interface import (
-    ChatMessage,
-    FinishReason,
-    LanguageModels,
-    ModelReply,
-    ModelRequest,
-    prompt_digest,
-)
+from generator_svc.llm.interface import LanguageModels, ModelReply
 from generator_svc.model_choice import ModelChooser, UniformChooser
 from generator_svc.prompt_views import clip
 from generator_svc.prompt_writer import PromptWriter, effective_operator
+from generator_svc.store.store import GeneratorStore
+from kernel_foundry.domain.account import RunAccount
 from kernel_foundry.domain.archive import Elite
 from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
+from kernel_foundry.domain.exchange import (
+    ChatMessage,
+    Exchange,
+    ExchangePurpose,
+    FinishReason,
+    prompt_digest,
+)
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.plain import to_json
-from kernel_foundry.domain.request import Proposal, ProposalRequest, TokenUsage
+from kernel_foundry.domain.request import Proposal, ProposalOutcome, ProposalRequest, TokenUsage
 from kernel_foundry.errors import LlmConfigurationError, LlmQuotaError, LlmUnavailableError
 from kernel_foundry.plan import ExtractionError, render, split
 
 _MAX_ATTEMPTS = 2
 """The first reply, and one more after a reply without a whole candidate."""
 
-_DEFAULT_MAX_OUTPUT_TOKENS = 32_768
-"""Room for a reasoning model to think and then write two blocks."""
-
-_LEAST_OUTPUT_TOKENS = 8_192
-"""A lower limit would mostly buy replies that are cut off."""
-
 _MAX_REPEATED_REPLY_CHARS = 6_000
 """How much of a useless reply is sent back with the request to do better."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Call:
-    """What stays the same over the attempts of one proposal."""
-
-    request: ProposalRequest
-    models: tuple[str, ...]
-    """The chosen one, then the fallbacks."""
-    assignment: str
 
 
 class Generator:
@@ -58,6 +46,7 @@ class Generator:
 
     Args:
         models: Every model that can be reached.
+        store: What is remembered of runs and learnt from them.
         exchanges: Where every exchange is stored.
         prompts: Writes the prompts.
         chooser: Chooses among the models of a request.
@@ -69,30 +58,30 @@ class Generator:
         self,
         *,
         models: LanguageModels,
+        store: GeneratorStore,
         exchanges: ExchangeLog,
         prompts: PromptWriter | None = None,
         chooser: ModelChooser | None = None,
-        max_output_tokens: int = _DEFAULT_MAX_OUTPUT_TOKENS,
+        max_output_tokens: int = DEFAULT_MAX_OUTPUT_TOKENS,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._models = models
-        self._exchanges = exchanges
+        self._store = store
+        self._books = Books(store, exchanges)
+        self._asker = Asker(models, self._books, max_output_tokens=max_output_tokens, clock=clock)
         self._prompts = prompts or PromptWriter()
         self._chooser = chooser or UniformChooser()
-        self._max_output_tokens = max_output_tokens
-        self._clock = clock
-        self._budget = Budget()
 
     async def propose(self, request: ProposalRequest) -> Proposal:
         """See `Generator.propose`."""
-        call = await self._prepare(request)
+        question = await self._question(request)
         language = request.admission.device.language
         messages = self._prompts.write(request)
         usage: tuple[TokenUsage, ...] = ()
         text, failure = "", ""
-        for _ in range(_MAX_ATTEMPTS):
+        for attempt in range(_MAX_ATTEMPTS):
             try:
-                reply = await self._ask(call, messages, usage)
+                reply = await self._asker.ask(question, messages, attempt=attempt)
             except (LlmQuotaError, LlmUnavailableError, LlmConfigurationError) as error:
                 if not usage:
                     raise
@@ -108,6 +97,17 @@ class Generator:
             messages = (*messages, *self._ask_again(reply, language, failure))
         return Proposal(text=text, candidate=None, failure=failure, usage=usage)
 
+    async def report(self, outcome: ProposalOutcome) -> None:
+        """See `Generator.report`."""
+
+    async def account(self, run: str) -> RunAccount:
+        """See `Generator.account`."""
+        return await self._books.account(run)
+
+    async def exchanges(self, run: str, *, after: int = 0, limit: int = 20) -> tuple[Exchange, ...]:
+        """See `Generator.exchanges`."""
+        return await self._books.exchanges(run, after=after, limit=limit)
+
     async def list_models(self) -> tuple[str, ...]:
         """See `Generator.list_models`."""
         return await self._models.list_models()
@@ -115,78 +115,24 @@ class Generator:
     async def close(self) -> None:
         """See `Generator.close`."""
         await self._models.close()
+        await self._store.close()
 
-    async def _prepare(self, request: ProposalRequest) -> _Call:
+    async def _question(self, request: ProposalRequest) -> Question:
         """Choose a model, with the request's others to fall back on; all must be usable."""
         names = tuple(dict.fromkeys(request.models)) or (await self.list_models())[:1]
         await self._models.check(names)
         chosen = self._chooser.choose(request, names)
         models = (chosen, *(name for name in names if name != chosen))
-        assignment = ""
-        if RECIPES in models:
-            # Structured models must see the operator that is recorded.
-            selection = replace(request.selection, operator=effective_operator(request))
-            assignment = to_json(
-                Assignment(
-                    admission=request.admission,
-                    selection=selection,
-                    language=request.admission.device.language,
-                    seed=request.seed,
-                )
-            )
-        return _Call(request=request, models=models, assignment=assignment)
-
-    async def _ask(
-        self, call: _Call, messages: tuple[ChatMessage, ...], usage: tuple[TokenUsage, ...]
-    ) -> ModelReply:
-        """Make one call within the caps and store the exchange."""
-        request = call.request
-        spent = Spending(
-            cost_usd=request.spent_usd + sum(u.cost_usd for u in usage),
-            tokens=request.spent_tokens + sum(u.input_tokens + u.output_tokens for u in usage),
+        return Question(
+            run=request.run,
+            purpose=ExchangePurpose.PROPOSAL,
+            selection=request.selection.sequence,
+            models=models,
+            seed=request.seed,
+            caps=request.caps,
+            spent=Spending(cost_usd=request.spent_usd, tokens=request.spent_tokens),
+            assignment=_assignment(request) if RECIPES in models else "",
         )
-        limit, expected = await self._affordable(call, messages, spent)
-        with self._budget.reserve(request.run, request.caps, spent, expected):
-            reply = await self._models.complete(
-                ModelRequest(
-                    models=call.models,
-                    messages=messages,
-                    max_output_tokens=limit,
-                    assignment=call.assignment,
-                )
-            )
-        await self._exchanges.record(
-            Exchange(
-                run=request.run,
-                asked=call.models[0],
-                seed=request.seed,
-                messages=messages,
-                reply=reply.text,
-                finish=reply.finish,
-                usage=reply.usage,
-                recorded_unix_s=self._clock(),
-            )
-        )
-        return reply
-
-    async def _affordable(
-        self, call: _Call, messages: tuple[ChatMessage, ...], spent: Spending
-    ) -> tuple[int, Spending]:
-        """Return the output limit to ask with, and what the call then costs at most.
-
-        The limit is halved while the caps do not allow it, so that the last of a budget still
-        buys replies; below the least useful limit the budget refuses.
-        """
-        request = call.request
-        facts = tuple([(name, await self._models.facts(name)) for name in call.models])
-        own = [f.max_output_tokens for _, f in facts if f.max_output_tokens is not None]
-        limit = min([self._max_output_tokens, *own])
-        while True:
-            expected = expected_spending(facts, messages, limit, request.caps)
-            fits = self._budget.allows(request.run, request.caps, spent, expected)
-            if fits or limit // 2 < _LEAST_OUTPUT_TOKENS:
-                return limit, expected
-            limit //= 2
 
     def _ask_again(
         self, reply: ModelReply, language: Language, reason: str
@@ -197,6 +143,19 @@ class Generator:
             ChatMessage(role="assistant", content=said),
             self._prompts.retry(language, reason),
         )
+
+
+def _assignment(request: ProposalRequest) -> str:
+    """Return the request for structured models, which must see the operator that is recorded."""
+    selection = replace(request.selection, operator=effective_operator(request))
+    return to_json(
+        Assignment(
+            admission=request.admission,
+            selection=selection,
+            language=request.admission.device.language,
+            seed=request.seed,
+        )
+    )
 
 
 def _extract(reply: ModelReply, language: Language) -> tuple[KernelSource | None, str]:

@@ -2,11 +2,11 @@
 
 # ruff: noqa: D102, N802 - the proto names and documents the methods
 
-from typing import Any
+from typing import Any, Final
 
 from grpc.aio import ServicerContext
 
-from kernel_foundry.domain.request import ProposalRequest
+from kernel_foundry.domain.request import ProposalOutcome, ProposalRequest
 from kernel_foundry.generator.v1 import generator_service_pb2 as pb2
 from kernel_foundry.generator.v1 import generator_service_pb2_grpc as pb2_grpc
 from kernel_foundry.ports import Generator
@@ -14,6 +14,9 @@ from kernel_foundry.rpc.server import Service
 from kernel_foundry.wire.message import build, read_field
 
 _Context = ServicerContext[Any, Any]
+
+_MAX_PAGE: Final = 100
+"""Exchanges of a page: prompt and reply have some hundred kilobytes together."""
 
 
 class GeneratorServicer(pb2_grpc.GeneratorServiceServicer):
@@ -28,6 +31,25 @@ class GeneratorServicer(pb2_grpc.GeneratorServiceServicer):
         asked = read_field(ProposalRequest, request, "request")
         proposal = await self._generator.propose(asked)
         return build(pb2.ProposeCandidateResponse, proposal=proposal)
+
+    async def ReportOutcome(
+        self, request: pb2.ReportOutcomeRequest, context: _Context
+    ) -> pb2.ReportOutcomeResponse:
+        await self._generator.report(read_field(ProposalOutcome, request, "outcome"))
+        return pb2.ReportOutcomeResponse()
+
+    async def GetRunAccount(
+        self, request: pb2.GetRunAccountRequest, context: _Context
+    ) -> pb2.GetRunAccountResponse:
+        account = await self._generator.account(request.run)
+        return build(pb2.GetRunAccountResponse, account=account)
+
+    async def ListExchanges(
+        self, request: pb2.ListExchangesRequest, context: _Context
+    ) -> pb2.ListExchangesResponse:
+        limit = min(request.page_size, _MAX_PAGE)
+        found = await self._generator.exchanges(request.run, after=request.after, limit=limit)
+        return build(pb2.ListExchangesResponse, exchanges=found)
 
     async def ListModels(
         self, request: pb2.ListModelsRequest, context: _Context

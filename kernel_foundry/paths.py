@@ -38,3 +38,9 @@ def sweeps_dir(run: str) -> Path:
 def reports_dir() -> Path:
     """Return the folder of HTML reports."""
     return data_dir() / "reports"
+
+
+def generator_store_url() -> str:
+    """Return the URL of the generator's store ($KERNEL_FOUNDRY_GENERATOR_STORE or SQLite)."""
+    chosen = os.environ.get("KERNEL_FOUNDRY_GENERATOR_STORE")
+    return chosen or f"sqlite:///{data_dir() / 'generator.db'}"

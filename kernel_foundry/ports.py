@@ -1,4 +1,4 @@
-"""The three services as callers see them; local objects and gRPC clients both are one.
+"""The services as callers see them; local objects and gRPC clients both are one.
 
 Methods raise `KernelFoundryError`s for our own failures; a candidate's failure is data.
 """
@@ -6,6 +6,7 @@ Methods raise `KernelFoundryError`s for our own failures; a candidate's failure 
 from collections.abc import AsyncGenerator
 from typing import Protocol
 
+from kernel_foundry.domain.account import RunAccount
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import (
     AddResult,
@@ -21,8 +22,15 @@ from kernel_foundry.domain.archive import (
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.device import Capabilities
 from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.exchange import Exchange
 from kernel_foundry.domain.gradient import GradientCell, Transition
-from kernel_foundry.domain.request import EvaluationRequest, Proposal, ProposalRequest
+from kernel_foundry.domain.lesson import AddedLesson, Lesson, LessonHit, LessonQuery
+from kernel_foundry.domain.request import (
+    EvaluationRequest,
+    Proposal,
+    ProposalOutcome,
+    ProposalRequest,
+)
 from kernel_foundry.domain.sweep import ConfigurationResult, SweepRequest
 from kernel_foundry.domain.task import Task
 
@@ -192,10 +200,56 @@ class Generator(Protocol):
         """
         ...
 
+    async def report(self, outcome: ProposalOutcome) -> None:
+        """Learn from what became of a proposal; a second report of it changes nothing.
+
+        A proposal that is not known here, as one of another service, teaches nothing.
+
+        Raises:
+            StoreUnavailableError: what was learnt cannot be kept.
+        """
+        ...
+
+    async def account(self, run: str) -> RunAccount:
+        """Return what the run has taken so far; all zero for a run that is not known here."""
+        ...
+
+    async def exchanges(self, run: str, *, after: int = 0, limit: int = 20) -> tuple[Exchange, ...]:
+        """Return up to `limit` exchanges of a run with a sequence above `after`, in order.
+
+        Raises:
+            CorruptArchiveError: a recorded one is damaged or gone.
+        """
+        ...
+
     async def list_models(self) -> tuple[str, ...]:
         """Return the models that can be used now, the default first."""
         ...
 
     async def close(self) -> None:
         """Release connections."""
+        ...
+
+
+class Experience(Protocol):
+    """Remembers what earlier candidates taught."""
+
+    async def lessons(self, *, after: int = 0, limit: int = 100) -> tuple[Lesson, ...]:
+        """Return up to `limit` lessons with an id above `after`, in order."""
+        ...
+
+    async def search(self, query: LessonQuery, *, limit: int = 5) -> tuple[LessonHit, ...]:
+        """Return the lessons that suit `query`, best first."""
+        ...
+
+    async def add(self, lesson: Lesson) -> AddedLesson:
+        """Store a lesson durably, or merge it into a near-duplicate.
+
+        Raises:
+            InvalidArgumentError: it says nothing, or its code is too long.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Release the store."""
         ...

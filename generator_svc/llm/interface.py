@@ -3,26 +3,16 @@
 Knows nothing of LiteLLM: a fake or a replay of stored exchanges is one more implementation.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Protocol
 
-from kernel_foundry.domain.digest import content_digest
+from kernel_foundry.domain.exchange import ChatMessage, FinishReason
 from kernel_foundry.domain.request import TokenUsage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatMessage:
-    """One message of a conversation."""
-
-    role: str
-    """"system", "user" or "assistant"."""
-    content: str
-
-
-def prompt_digest(messages: tuple[ChatMessage, ...]) -> str:
-    """Return the digest of a conversation, whichever model it goes to."""
-    return content_digest(*(part for m in messages for part in (m.role, m.content)))
+def _count_nothing(_model: str, _is_retry: bool) -> None:
+    """Count nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,16 +25,8 @@ class ModelRequest:
     max_output_tokens: int
     assignment: str = ""
     """What is asked for, as JSON of `Assignment`; only structured models (recipes) see it."""
-
-
-class FinishReason(StrEnum):
-    """Why a reply ended."""
-
-    STOP = "stop"
-    LENGTH = "length"
-    """Cut at the output limit."""
-    REFUSED = "refused"
-    """The model, or a filter before it, declines; the reply's text says why."""
+    on_request: Callable[[str, bool], None] = _count_nothing
+    """Told the model, and whether it is a retry, before each HTTP request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,9 @@ from litellm.router import Router
 from generator_svc.llm.assignment import METADATA_KEY
 from generator_svc.llm.catalogue import RECIPES
 from generator_svc.llm.error_map import PROVIDER_ERRORS, translate
-from generator_svc.llm.interface import FinishReason, ModelFacts, ModelReply, ModelRequest
+from generator_svc.llm.interface import ModelFacts, ModelReply, ModelRequest
 from generator_svc.llm.recipes_provider import PROVIDER, RecipesProvider
+from kernel_foundry.domain.exchange import FinishReason
 from kernel_foundry.domain.request import TokenUsage
 from kernel_foundry.errors import LlmConfigurationError, LlmUnavailableError
 

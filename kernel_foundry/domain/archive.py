@@ -47,6 +47,8 @@ class RunSpec:
     models: tuple[str, ...]
     strategy: str
     seed: int
+    without: tuple[str, ...] = ()
+    """Parts of `kernel_foundry.domain.learning` that are switched off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +109,9 @@ class ToldEvaluation:
     """Role of the island it was told to."""
     selection: int | None = None
     """`Selection.sequence` that it answers; None for what nobody asked for."""
+    journal: str = ""
+    """Selections made and dropped since the tell before, such as "@0 s0 s1 d0": with it a run can
+    be made again. Empty where that is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import Selection
 from kernel_foundry.domain.candidate import Candidate
-from kernel_foundry.domain.evaluation import Setting
+from kernel_foundry.domain.evaluation import Evaluation, Setting
 from kernel_foundry.domain.task import Task
 
 
@@ -68,6 +68,8 @@ class BudgetCaps:
 
     cost_usd: float | None = None
     tokens: int | None = None
+    requests_per_minute: int | None = None
+    """Requests to models in any 60 seconds; more wait."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,11 +81,14 @@ class ProposalRequest:
     admission: Admission
     selection: Selection
     models: tuple[str, ...]
+    """LiteLLM names to choose from; "memory=openai/gpt-5" is asked by that expert alone."""
     seed: int
     caps: BudgetCaps = BudgetCaps()
     spent_usd: float = 0.0
     """What the run has spent so far, all models."""
     spent_tokens: int = 0
+    without: tuple[str, ...] = ()
+    """Parts of `kernel_foundry.domain.learning` that are switched off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,3 +101,14 @@ class Proposal:
     failure: str = ""
     """Why there is no candidate."""
     usage: tuple[TokenUsage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalOutcome:
+    """What became of a proposal: the verdict that the archive was told."""
+
+    run: str
+    selection: int
+    """`Selection.sequence` that it answers."""
+    candidate: Candidate
+    evaluation: Evaluation

@@ -1,6 +1,8 @@
 """`Generator` over gRPC: the same port, another process."""
 
-from kernel_foundry.domain.request import Proposal, ProposalRequest
+from kernel_foundry.domain.account import RunAccount
+from kernel_foundry.domain.exchange import Exchange
+from kernel_foundry.domain.request import Proposal, ProposalOutcome, ProposalRequest
 from kernel_foundry.generator.v1 import generator_service_pb2 as pb2
 from kernel_foundry.generator.v1.generator_service_pb2_grpc import GeneratorServiceStub
 from kernel_foundry.rpc.connection import DEFAULT_OPTIONS, CallOptions, Connection
@@ -30,6 +32,25 @@ class RemoteGenerator:
             repeatable=False,
         )
         return read_field(Proposal, response, "proposal")
+
+    async def report(self, outcome: ProposalOutcome) -> None:
+        """Learn from what became of a proposal; a second report of it changes nothing."""
+        await self._connection.quick(
+            self._stub.ReportOutcome, build(pb2.ReportOutcomeRequest, outcome=outcome)
+        )
+
+    async def account(self, run: str) -> RunAccount:
+        """Return what the run has taken so far."""
+        response = await self._connection.quick(
+            self._stub.GetRunAccount, pb2.GetRunAccountRequest(run=run)
+        )
+        return read_field(RunAccount, response, "account")
+
+    async def exchanges(self, run: str, *, after: int = 0, limit: int = 20) -> tuple[Exchange, ...]:
+        """Return up to `limit` exchanges of a run with a sequence above `after`, in order."""
+        request = pb2.ListExchangesRequest(run=run, after=after, page_size=limit)
+        response = await self._connection.quick(self._stub.ListExchanges, request)
+        return read_field(tuple[Exchange, ...], response, "exchanges")
 
     async def list_models(self) -> tuple[str, ...]:
         """Return the models that can be used now, the default first."""

@@ -1,9 +1,11 @@
 """A generator without models: each seed gives its own small candidate, at once."""
 
+from kernel_foundry.domain.account import RunAccount
 from kernel_foundry.domain.candidate import Candidate, KernelSource
+from kernel_foundry.domain.exchange import Exchange
 from kernel_foundry.domain.language import Language
-from kernel_foundry.domain.request import Proposal, ProposalRequest, TokenUsage
-from kernel_foundry.errors import LlmConfigurationError, LlmQuotaError
+from kernel_foundry.domain.request import Proposal, ProposalOutcome, ProposalRequest, TokenUsage
+from kernel_foundry.errors import InvalidArgumentError, LlmConfigurationError, LlmQuotaError
 from kernel_foundry.plan.candidate_text import render
 
 MODEL = "fake"
@@ -12,6 +14,10 @@ MODEL = "fake"
 
 class FakeGenerator:
     """Implements `kernel_foundry.ports.Generator`."""
+
+    def __init__(self) -> None:
+        self.reported: dict[tuple[str, int], ProposalOutcome] = {}
+        """What was reported, by run and selection; the first report counts."""
 
     async def propose(self, request: ProposalRequest) -> Proposal:
         """Propose the candidate of the request's seed and place in its run."""
@@ -37,6 +43,20 @@ class FakeGenerator:
         )
         text = render(source.language.value, source.device_code, source.plan)
         return Proposal(text=text, candidate=candidate, usage=(usage,))
+
+    async def report(self, outcome: ProposalOutcome) -> None:
+        """Remember it."""
+        self.reported.setdefault((outcome.run, outcome.selection), outcome)
+
+    async def account(self, run: str) -> RunAccount:
+        """Return empty books: nothing is asked of any model."""
+        return RunAccount(run=run)
+
+    async def exchanges(self, run: str, *, after: int = 0, limit: int = 20) -> tuple[Exchange, ...]:
+        """Return nothing: there were none."""
+        if after < 0 or limit < 1:
+            raise InvalidArgumentError(f"no page of {limit} behind {after}", field="limit")
+        return ()
 
     async def list_models(self) -> tuple[str, ...]:
         """Return the only model."""

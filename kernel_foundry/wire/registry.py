@@ -26,11 +26,13 @@ from kernel_foundry.common.v1 import (
     task_pb2,
 )
 from kernel_foundry.domain import (
+    account,
     admission,
     archive,
     candidate,
     device,
     evaluation,
+    exchange,
     finding,
     gradient,
     measures,
@@ -39,10 +41,13 @@ from kernel_foundry.domain import (
     task,
 )
 from kernel_foundry.evaluator.v1 import capabilities_pb2, evaluation_request_pb2, sweep_pb2
-from kernel_foundry.generator.v1 import proposal_pb2
+from kernel_foundry.generator.v1 import account_pb2, exchange_pb2, proposal_pb2
 
 MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
     {
+        account.ModelSpend: account_pb2.ModelSpend,
+        account.RepairCount: account_pb2.RepairCount,
+        account.RunAccount: account_pb2.RunAccount,
         admission.Admission: admission_pb2.Admission,
         admission.GraphKeyword: admission_pb2.GraphKeyword,
         admission.GraphNode: admission_pb2.GraphNode,
@@ -79,6 +84,8 @@ MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
         evaluation.StageTime: evaluation_pb2.StageTime,
         evaluation.Timing: evaluation_pb2.Timing,
         evaluation.WorkloadResult: evaluation_pb2.WorkloadResult,
+        exchange.ChatMessage: exchange_pb2.ChatMessage,
+        exchange.Exchange: exchange_pb2.Exchange,
         finding.Evidence: finding_pb2.Evidence,
         finding.Finding: finding_pb2.Finding,
         gradient.GradientCell: gradient_pb2.GradientCell,
@@ -88,6 +95,7 @@ MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
         request.EvaluationLimits: evaluation_request_pb2.EvaluationLimits,
         request.EvaluationRequest: evaluation_request_pb2.EvaluationRequest,
         request.Proposal: proposal_pb2.Proposal,
+        request.ProposalOutcome: proposal_pb2.ProposalOutcome,
         request.ProposalRequest: proposal_pb2.ProposalRequest,
         request.TokenUsage: proposal_pb2.TokenUsage,
         sweep.Configuration: sweep_pb2.Configuration,

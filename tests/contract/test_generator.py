@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from generator_svc.exchange_log import ExchangeLog
-from generator_svc.generator import Generator as LocalGenerator
 from generator_svc.llm.litellm_models import LiteLlmModels
 from generator_svc.service import generator_service
 from kernel_foundry.domain.admission import (
@@ -28,6 +26,7 @@ from kernel_foundry.errors import LlmConfigurationError, LlmQuotaError
 from kernel_foundry.ports import Generator
 from kernel_foundry.rpc.generator import RemoteGenerator
 from kernel_foundry.testing.generator import FakeGenerator
+from tests.generators import generator_in
 
 
 @pytest.fixture(params=["fake", "local"])
@@ -36,9 +35,7 @@ async def generator(
 ) -> AsyncIterator[Generator]:
     """Each implementation, reached each way."""
     implementation: Generator = (
-        FakeGenerator()
-        if request.param == "fake"
-        else LocalGenerator(models=LiteLlmModels(), exchanges=ExchangeLog(tmp_path / "exchanges"))
+        FakeGenerator() if request.param == "fake" else generator_in(tmp_path, LiteLlmModels())
     )
     async with reach(implementation, generator_service, RemoteGenerator) as reached:
         yield reached

@@ -8,7 +8,8 @@ import pytest
 
 from generator_svc.exchange_log import ExchangeLog
 from generator_svc.generator import Generator
-from generator_svc.llm.interface import FinishReason, ModelFacts, ModelReply, ModelRequest
+from generator_svc.llm.interface import ModelFacts, ModelReply, ModelRequest
+from generator_svc.store.store import GeneratorStore
 from kernel_foundry.domain.admission import (
     Admission,
     NamedScalar,
@@ -28,6 +29,7 @@ from kernel_foundry.domain.evaluation import (
     Timing,
     WorkloadResult,
 )
+from kernel_foundry.domain.exchange import FinishReason
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import Measures
@@ -259,13 +261,15 @@ def exchanges(tmp_path: Path) -> ExchangeLog:
 
 
 @pytest.fixture
-def make_generator(exchanges: ExchangeLog) -> MakeGenerator:
+def make_generator(exchanges: ExchangeLog, tmp_path: Path) -> MakeGenerator:
     """Return a maker of generators whose model plays a script."""
 
     def make(
         script: Iterable[str | ModelReply | Exception],
     ) -> tuple[Generator, ScriptedModels]:
         models = ScriptedModels(script=list(script))
-        return Generator(models=models, exchanges=exchanges, clock=lambda: 5.0), models
+        store = GeneratorStore(f"sqlite:///{tmp_path / 'generator.db'}")
+        generator = Generator(models=models, store=store, exchanges=exchanges, clock=lambda: 5.0)
+        return generator, models
 
     return make

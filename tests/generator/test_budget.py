@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from generator_svc.budget import Budget, Spending, expected_spending
-from generator_svc.llm.interface import ChatMessage, ModelFacts
+from generator_svc.llm.interface import ModelFacts
 from generator_svc.prompt_writer import PromptWriter
+from kernel_foundry.domain.exchange import ChatMessage
 from kernel_foundry.domain.request import BudgetCaps, ProposalRequest
 from kernel_foundry.errors import LlmConfigurationError, LlmQuotaError
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from generator_svc.exchange_log import Exchange, ExchangeLog
-from generator_svc.llm.interface import ChatMessage, FinishReason, prompt_digest
+from generator_svc.exchange_log import ExchangeLog
+from kernel_foundry.domain.exchange import ChatMessage, Exchange, FinishReason, prompt_digest
 from kernel_foundry.domain.request import TokenUsage
 from kernel_foundry.errors import CorruptArchiveError, StoreUnavailableError
 

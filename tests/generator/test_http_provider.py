@@ -15,8 +15,10 @@ import pytest
 
 from generator_svc.exchange_log import ExchangeLog
 from generator_svc.generator import Generator
-from generator_svc.llm.interface import ChatMessage, FinishReason, ModelRequest
+from generator_svc.llm.interface import ModelRequest
 from generator_svc.llm.litellm_models import LiteLlmModels
+from generator_svc.store.store import GeneratorStore
+from kernel_foundry.domain.exchange import ChatMessage, FinishReason
 from kernel_foundry.domain.request import BudgetCaps, ProposalRequest
 from kernel_foundry.errors import (
     KernelFoundryError,
@@ -147,7 +149,11 @@ async def impatient() -> AsyncIterator[LiteLlmModels]:
 @pytest.fixture
 def generator(models: LiteLlmModels, tmp_path: Path) -> Generator:
     """Return a generator on those models."""
-    return Generator(models=models, exchanges=ExchangeLog(tmp_path))
+    return Generator(
+        models=models,
+        store=GeneratorStore(f"sqlite:///{tmp_path / 'generator.db'}"),
+        exchanges=ExchangeLog(tmp_path / "exchanges"),
+    )
 
 
 def _ask(*names: str) -> ModelRequest:

@@ -12,10 +12,12 @@ from pathlib import Path
 from generator_svc.exchange_log import ExchangeLog
 from generator_svc.generator import Generator
 from generator_svc.llm.litellm_models import LiteLlmModels
+from generator_svc.store.store import GeneratorStore
 
 async def main():
     models = LiteLlmModels()
-    generator = Generator(models=models, exchanges=ExchangeLog(Path("nowhere")))
+    store = GeneratorStore("sqlite:///nowhere.db")
+    generator = Generator(models=models, store=store, exchanges=ExchangeLog(Path("nowhere")))
     await models.check(("recipes",))
     await generator.list_models()
     await generator.close()
@@ -32,6 +34,7 @@ def refuse(event, arguments):
 
 sys.addaudithook(refuse)
 from generator_svc.llm.litellm_models import LiteLlmModels
+from generator_svc.store.store import GeneratorStore
 
 async def main():
     facts = await LiteLlmModels().facts("openai/gpt-5")

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from generator_svc.exchange_log import ExchangeLog
-from generator_svc.llm.interface import FinishReason, ModelReply
+from generator_svc.llm.interface import ModelReply
 from kernel_foundry.domain.archive import Selection
 from kernel_foundry.domain.candidate import Operator
+from kernel_foundry.domain.exchange import FinishReason
 from kernel_foundry.domain.request import ProposalRequest, TokenUsage
 from kernel_foundry.errors import LlmUnavailableError
 from kernel_foundry.plan import split

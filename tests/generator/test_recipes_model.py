@@ -9,6 +9,7 @@ import pytest
 from generator_svc.exchange_log import ExchangeLog
 from generator_svc.generator import Generator
 from generator_svc.llm.litellm_models import LiteLlmModels
+from generator_svc.store.store import GeneratorStore
 from kernel_foundry.domain.admission import GraphNode
 from kernel_foundry.domain.archive import Selection
 from kernel_foundry.domain.candidate import Operator
@@ -38,7 +39,11 @@ def generator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator:
     """Return a generator on a machine without keys."""
     for key in (*_PROVIDER_KEYS, "MISTRAL_API_KEY", "KERNEL_FOUNDRY_MODEL"):
         monkeypatch.delenv(key, raising=False)
-    return Generator(models=LiteLlmModels(), exchanges=ExchangeLog(tmp_path))
+    return Generator(
+        models=LiteLlmModels(),
+        store=GeneratorStore(f"sqlite:///{tmp_path / 'generator.db'}"),
+        exchanges=ExchangeLog(tmp_path / "exchanges"),
+    )
 
 
 @pytest.fixture

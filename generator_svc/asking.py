@@ -1,0 +1,133 @@
+"""One call to a model: within the caps, counted, recorded.
+
+Knows nothing of what is asked for and of what a reply is worth.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from generator_svc.books import Books, RequestCounter
+from generator_svc.budget import Budget, Spending, expected_spending
+from generator_svc.llm.interface import LanguageModels, ModelReply, ModelRequest
+from kernel_foundry.domain.exchange import ChatMessage, Exchange, ExchangePurpose
+from kernel_foundry.domain.request import BudgetCaps
+from kernel_foundry.errors import KernelFoundryError
+
+DEFAULT_MAX_OUTPUT_TOKENS = 32_768
+"""Room for a reasoning model to think and then write two blocks."""
+
+_LEAST_OUTPUT_TOKENS = 8_192
+"""A lower limit would mostly buy replies that are cut off."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What stays the same over the attempts of one question."""
+
+    run: str
+    purpose: ExchangePurpose
+    selection: int | None
+    models: tuple[str, ...]
+    """The chosen one, then the fallbacks."""
+    seed: int
+    caps: BudgetCaps
+    spent: Spending
+    """What the caller knows to be spent; the books may know more."""
+    assignment: str = ""
+    """For structured models."""
+
+
+class Asker:
+    """Asks models.
+
+    Args:
+        models: Every model that can be reached.
+        books: Where calls are recorded.
+        max_output_tokens: Output limit of a reply; a model's own lower limit wins.
+        clock: Seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        models: LanguageModels,
+        books: Books,
+        *,
+        max_output_tokens: int = DEFAULT_MAX_OUTPUT_TOKENS,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._models = models
+        self._books = books
+        self._max_output_tokens = max_output_tokens
+        self._clock = clock
+        self._budget = Budget()
+
+    async def ask(
+        self, question: Question, messages: tuple[ChatMessage, ...], *, attempt: int = 0
+    ) -> ModelReply:
+        """Make one call and enter it in the books; its requests are entered if it fails, too.
+
+        Raises:
+            LlmQuotaError, LlmUnavailableError, LlmConfigurationError: as `LanguageModels.complete`;
+                the first one also when the caps leave no room for the call.
+            StoreUnavailableError: the books cannot be written.
+        """
+        spent = _larger(question.spent, await self._books.spent(question.run))
+        limit, expected = await self._affordable(question, messages, spent)
+        counter = RequestCounter()
+        try:
+            with self._budget.reserve(question.run, question.caps, spent, expected):
+                reply = await self._models.complete(
+                    ModelRequest(
+                        models=question.models,
+                        messages=messages,
+                        max_output_tokens=limit,
+                        assignment=question.assignment,
+                        on_request=counter,
+                    )
+                )
+                await self._books.enter(
+                    Exchange(
+                        run=question.run,
+                        purpose=question.purpose,
+                        selection=question.selection,
+                        attempt=attempt,
+                        asked=question.models[0],
+                        seed=question.seed,
+                        messages=messages,
+                        reply=reply.text,
+                        finish=reply.finish,
+                        usage=reply.usage,
+                        recorded_unix_s=self._clock(),
+                    ),
+                    counter,
+                )
+        except KernelFoundryError:
+            await self._books.enter_failure(question.run, counter)
+            raise
+        return reply
+
+    async def _affordable(
+        self, question: Question, messages: tuple[ChatMessage, ...], spent: Spending
+    ) -> tuple[int, Spending]:
+        """Return the output limit to ask with, and what the call then costs at most.
+
+        The limit is halved while the caps do not allow it, so that the last of a budget still
+        buys replies; below the least useful limit the budget refuses.
+        """
+        facts = tuple([(name, await self._models.facts(name)) for name in question.models])
+        own = [f.max_output_tokens for _, f in facts if f.max_output_tokens is not None]
+        limit = min([self._max_output_tokens, *own])
+        while True:
+            expected = expected_spending(facts, messages, limit, question.caps)
+            fits = self._budget.allows(question.run, question.caps, spent, expected)
+            if fits or limit // 2 < _LEAST_OUTPUT_TOKENS:
+                return limit, expected
+            limit //= 2
+
+
+def _larger(one: Spending, other: Spending) -> Spending:
+    """Return the larger sums: each side may know of calls that the other does not."""
+    return Spending(
+        cost_usd=max(one.cost_usd, other.cost_usd), tokens=max(one.tokens, other.tokens)
+    )

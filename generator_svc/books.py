@@ -1,0 +1,107 @@
+"""A run's books: every exchange with a model, what it took, and what came of each proposal.
+
+An exchange is a file, its place in the run and what it took are rows; both are on disk before a
+call returns. Knows nothing of prompts.
+"""
+
+from collections import defaultdict
+from dataclasses import replace
+from functools import partial
+
+from generator_svc.budget import Spending
+from generator_svc.exchange_log import ExchangeLog
+from generator_svc.store import exchanges as calls
+from generator_svc.store import proposals
+from generator_svc.store.exchanges import Took
+from generator_svc.store.store import GeneratorStore
+from kernel_foundry.domain.account import RunAccount
+from kernel_foundry.domain.exchange import Exchange
+from kernel_foundry.errors import InvalidArgumentError
+
+
+class RequestCounter:
+    """Counts the HTTP requests of one call, by model."""
+
+    def __init__(self) -> None:
+        self._requests: defaultdict[str, int] = defaultdict(int)
+        self._retries: defaultdict[str, int] = defaultdict(int)
+
+    def __call__(self, model: str, is_retry: bool) -> None:
+        """Count a request that is about to be sent."""
+        self._requests[model] += 1
+        self._retries[model] += is_retry
+
+    def took(self) -> dict[str, Took]:
+        """Return what was counted, by name of the model."""
+        return {
+            model: Took(requests=count, retries=self._retries[model])
+            for model, count in self._requests.items()
+        }
+
+
+class Books:
+    """The books of all runs of a generator.
+
+    Args:
+        store: Rows.
+        log: Files.
+    """
+
+    def __init__(self, store: GeneratorStore, log: ExchangeLog) -> None:
+        self._store = store
+        self._log = log
+
+    async def enter(self, exchange: Exchange, counter: RequestCounter) -> None:
+        """Record an exchange and what it took.
+
+        Raises:
+            StoreUnavailableError: folder or store cannot be written.
+        """
+        name = await self._log.record(exchange)
+        took = counter.took()
+        usage = exchange.usage
+        if took or usage.input_tokens or usage.output_tokens:
+            took[usage.model] = replace(
+                took.get(usage.model, Took()),
+                prompt_tokens=usage.input_tokens,
+                completion_tokens=usage.output_tokens,
+                usd=usage.cost_usd,
+            )
+        await self._store.write(partial(calls.add_call, run=exchange.run, name=name, took=took))
+
+    async def enter_failure(self, run: str, counter: RequestCounter) -> None:
+        """Record a call that no model answered: its requests were sent all the same."""
+        took = counter.took()
+        if took:
+            await self._store.write(partial(calls.add_call, run=run, name=None, took=took))
+
+    async def spent(self, run: str) -> Spending:
+        """Return what a run has spent on all models."""
+        spend = await self._store.read(partial(calls.spend, run=run))
+        return Spending(
+            cost_usd=sum(s.usd for s in spend),
+            tokens=sum(s.prompt_tokens + s.completion_tokens for s in spend),
+        )
+
+    async def account(self, run: str) -> RunAccount:
+        """See `Generator.account`."""
+        spend = await self._store.read(partial(calls.spend, run=run))
+        repairs = await self._store.read(partial(proposals.repairs, run=run))
+        shown, learnt = await self._store.read(partial(proposals.lesson_counts, run=run))
+        return RunAccount(
+            run=run, spend=spend, repairs=repairs, lessons_shown=shown, lessons_learnt=learnt
+        )
+
+    async def exchanges(self, run: str, *, after: int, limit: int) -> tuple[Exchange, ...]:
+        """See `Generator.exchanges`."""
+        if after < 0 or limit < 1:
+            raise InvalidArgumentError(
+                f"{limit} exchanges behind {after}: expected 1 or more behind 0 or more",
+                field="limit" if limit < 1 else "after",
+            )
+        names = await self._store.read(
+            partial(calls.exchange_names, run=run, after=after, limit=limit)
+        )
+        return tuple(
+            [replace(await self._log.named(name), sequence=sequence) for sequence, name in names]
+        )

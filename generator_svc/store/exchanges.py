@@ -1,0 +1,88 @@
+"""Which exchanges a run made and what they took: one transaction for each call to a model."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import sqlalchemy as sa
+
+from generator_svc.store.schema import EXCHANGES, SPEND
+from kernel_foundry.domain.account import ModelSpend
+
+_OF_RUN: Final = EXCHANGES.c.run == sa.bindparam("of_run")
+_LAST: Final = sa.select(sa.func.coalesce(sa.func.max(EXCHANGES.c.sequence), 0)).where(_OF_RUN)
+_AFTER: Final = (
+    sa.select(EXCHANGES.c.sequence, EXCHANGES.c.name)
+    .where(_OF_RUN, EXCHANGES.c.sequence > sa.bindparam("after"))
+    .order_by(EXCHANGES.c.sequence)
+    .limit(sa.bindparam("limit"))
+)
+_SPEND: Final = (
+    sa.select(
+        SPEND.c.model,
+        SPEND.c.requests,
+        SPEND.c.retries,
+        SPEND.c.prompt_tokens,
+        SPEND.c.completion_tokens,
+        SPEND.c.usd,
+    )
+    .where(SPEND.c.run == sa.bindparam("of_run"))
+    .order_by(SPEND.c.model)
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Took:
+    """What one call took from one model."""
+
+    requests: int = 0
+    retries: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    usd: float = 0.0
+
+
+def add_call(
+    connection: sa.Connection, run: str, *, name: str | None, took: Mapping[str, Took]
+) -> None:
+    """Add a call to a run's books.
+
+    Args:
+        connection: Of the transaction.
+        run: Name of the run.
+        name: Of the exchange's file; None for a call that no model answered.
+        took: By name of the model.
+    """
+    if name is not None:
+        last = connection.execute(_LAST, {"of_run": run}).scalar_one()
+        connection.execute(EXCHANGES.insert(), {"run": run, "sequence": last + 1, "name": name})
+    for model, amount in took.items():
+        _add(connection, run, model, amount)
+
+
+def exchange_names(
+    connection: sa.Connection, run: str, after: int, limit: int
+) -> list[tuple[int, str]]:
+    """Return (sequence, name) of up to `limit` exchanges of a run behind `after`, in order."""
+    rows = connection.execute(_AFTER, {"of_run": run, "after": after, "limit": limit})
+    return [(row.sequence, row.name) for row in rows]
+
+
+def spend(connection: sa.Connection, run: str) -> tuple[ModelSpend, ...]:
+    """Return what a run has taken from each model, by the model's name."""
+    rows = connection.execute(_SPEND, {"of_run": run})
+    return tuple(ModelSpend(**row._mapping) for row in rows)
+
+
+def _add(connection: sa.Connection, run: str, model: str, took: Took) -> None:
+    columns = {
+        "requests": took.requests,
+        "retries": took.retries,
+        "prompt_tokens": took.prompt_tokens,
+        "completion_tokens": took.completion_tokens,
+        "usd": took.usd,
+    }
+    sums = {column: SPEND.c[column] + amount for column, amount in columns.items()}
+    of_model = sa.and_(SPEND.c.run == run, SPEND.c.model == model)
+    if not connection.execute(SPEND.update().where(of_model).values(sums)).rowcount:
+        connection.execute(SPEND.insert().values(run=run, model=model, **columns))

@@ -1,0 +1,167 @@
+"""How each proposal was made, and what came of it."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from generator_svc.store.schema import PROPOSALS
+from kernel_foundry.domain.account import RepairCount
+from kernel_foundry.domain.candidate import Operator
+from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.finding import FindingKind
+from kernel_foundry.domain.language import Language
+
+_PASSED: Final = EvaluationOutcome.PASSED.value
+_ONE: Final = sa.and_(
+    PROPOSALS.c.run == sa.bindparam("of_run"), PROPOSALS.c.selection == sa.bindparam("of_selection")
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalRow:
+    """One proposal."""
+
+    run: str
+    selection: int
+    language: Language
+    operator: Operator
+    expert: str
+    model: str
+    usd: float
+    lessons: tuple[int, ...]
+    """Ids of the lessons that its prompt showed."""
+    sections: int | None
+    """Id of the evolved sections in its prompt; None: the package's own."""
+    parent: str
+    """Digest of the first parent; empty for a seed."""
+    parent_fitness: float | None
+    parent_findings: tuple[FindingKind, ...]
+    """Kinds that a repair was asked to mend; empty for other operators."""
+    outcome: str | None = None
+    """None until it was judged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedProposal:
+    """What the choice of models learns from."""
+
+    model: str
+    gain: float
+    usd: float
+
+
+def add(connection: sa.Connection, row: ProposalRow) -> None:
+    """Add a proposal; one made again for the same selection takes its place."""
+    key = {"of_run": row.run, "of_selection": row.selection}
+    connection.execute(PROPOSALS.delete().where(_ONE), key)
+    values = {
+        "run": row.run,
+        "selection": row.selection,
+        "language": row.language.value,
+        "operator": row.operator.value,
+        "expert": row.expert,
+        "model": row.model,
+        "usd": row.usd,
+        "lessons": json.dumps(row.lessons),
+        "sections": row.sections,
+        "parent": row.parent,
+        "parent_fitness": row.parent_fitness,
+        "parent_findings": json.dumps(row.parent_findings),
+    }
+    connection.execute(PROPOSALS.insert(), values)
+
+
+def find(connection: sa.Connection, run: str, selection: int) -> ProposalRow | None:
+    """Return a proposal, or None when there is none."""
+    key = {"of_run": run, "of_selection": selection}
+    row = connection.execute(sa.select(PROPOSALS).where(_ONE), key).first()
+    return None if row is None else _row(row)
+
+
+def judge(
+    connection: sa.Connection,
+    run: str,
+    selection: int,
+    *,
+    outcome: str,
+    gain: float,
+    judged_unix_s: float,
+) -> bool:
+    """Note what became of a proposal; return False when that was noted before."""
+    noted = connection.execute(
+        PROPOSALS.update()
+        .where(_ONE, PROPOSALS.c.outcome.is_(None))
+        .values(outcome=outcome, gain=gain, judged_unix_s=judged_unix_s),
+        {"of_run": run, "of_selection": selection},
+    )
+    return bool(noted.rowcount)
+
+
+def note_learnt(connection: sa.Connection, run: str, selection: int) -> None:
+    """Note that a proposal taught a lesson."""
+    connection.execute(
+        PROPOSALS.update().where(_ONE).values(learnt=1),
+        {"of_run": run, "of_selection": selection},
+    )
+
+
+def judged(connection: sa.Connection, limit: int) -> tuple[JudgedProposal, ...]:
+    """Return the proposals judged last over all runs, up to `limit`, oldest first."""
+    rows = connection.execute(
+        sa.select(PROPOSALS.c.model, PROPOSALS.c.gain, PROPOSALS.c.usd)
+        .where(PROPOSALS.c.judged_unix_s.is_not(None))
+        .order_by(PROPOSALS.c.judged_unix_s.desc())
+        .limit(limit)
+    ).all()
+    return tuple(JudgedProposal(model=r.model, gain=r.gain, usd=r.usd) for r in reversed(rows))
+
+
+def repairs(connection: sa.Connection, run: str) -> tuple[RepairCount, ...]:
+    """Return how judged repairs of a run ended for each kind of finding."""
+    attempts: Counter[str] = Counter()
+    successes: Counter[str] = Counter()
+    rows = connection.execute(
+        sa.select(PROPOSALS.c.parent_findings, PROPOSALS.c.outcome).where(
+            PROPOSALS.c.run == run,
+            PROPOSALS.c.operator == Operator.REPAIR.value,
+            PROPOSALS.c.outcome.is_not(None),
+        )
+    )
+    for row in rows:
+        kinds = set(json.loads(row.parent_findings))
+        attempts.update(kinds)
+        successes.update(kinds if row.outcome == _PASSED else ())
+    counts = [
+        RepairCount(kind=FindingKind(kind), attempts=count, successes=successes[kind])
+        for kind, count in attempts.items()
+    ]
+    return tuple(sorted(counts, key=lambda c: (-c.attempts, c.kind)))
+
+
+def lesson_counts(connection: sa.Connection, run: str) -> tuple[int, int]:
+    """Return how often a run's prompts showed a lesson, and how many proposals taught one."""
+    rows = connection.execute(
+        sa.select(PROPOSALS.c.lessons, PROPOSALS.c.learnt).where(PROPOSALS.c.run == run)
+    ).all()
+    return sum(len(json.loads(r.lessons)) for r in rows), sum(r.learnt for r in rows)
+
+
+def _row(row: Any) -> ProposalRow:
+    return ProposalRow(
+        run=row.run,
+        selection=row.selection,
+        language=Language(row.language),
+        operator=Operator(row.operator),
+        expert=row.expert,
+        model=row.model,
+        usd=row.usd,
+        lessons=tuple(json.loads(row.lessons)),
+        sections=row.sections,
+        parent=row.parent,
+        parent_fitness=row.parent_fitness,
+        parent_findings=tuple(FindingKind(kind) for kind in json.loads(row.parent_findings)),
+        outcome=row.outcome,
+    )
