@@ -35,13 +35,14 @@ from kernel_foundry.domain import (
     exchange,
     finding,
     gradient,
+    lesson,
     measures,
     request,
     sweep,
     task,
 )
 from kernel_foundry.evaluator.v1 import capabilities_pb2, evaluation_request_pb2, sweep_pb2
-from kernel_foundry.generator.v1 import account_pb2, exchange_pb2, proposal_pb2
+from kernel_foundry.generator.v1 import account_pb2, exchange_pb2, lesson_pb2, proposal_pb2
 
 MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
     {
@@ -90,6 +91,10 @@ MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
         finding.Finding: finding_pb2.Finding,
         gradient.GradientCell: gradient_pb2.GradientCell,
         gradient.Transition: gradient_pb2.Transition,
+        lesson.AddedLesson: lesson_pb2.AddedLesson,
+        lesson.Lesson: lesson_pb2.Lesson,
+        lesson.LessonHit: lesson_pb2.LessonHit,
+        lesson.LessonQuery: lesson_pb2.LessonQuery,
         measures.Measures: measures_pb2.Measures,
         request.BudgetCaps: proposal_pb2.BudgetCaps,
         request.EvaluationLimits: evaluation_request_pb2.EvaluationLimits,
