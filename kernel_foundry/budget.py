@@ -29,7 +29,9 @@ class Budget:
     cost_usd: float | None = None
     """Of the run in all."""
     tokens: int | None = None
-    """Of this call."""
+    """Of the run in all, in and out."""
+    requests_per_minute: int | None = None
+    """To models, in any 60 seconds; more wait."""
     light_share: float = 0.95
     """Share of the roofline at which nothing worth having is left."""
 

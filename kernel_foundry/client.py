@@ -25,7 +25,7 @@ from kernel_foundry.errors import EliteNotFoundError, RunNotFoundError
 from kernel_foundry.evolution import Evolution
 from kernel_foundry.kept_sweeps import keeping_sweeps
 from kernel_foundry.local import Directory, Services, Targets
-from kernel_foundry.ports import Archive, Evaluator
+from kernel_foundry.ports import Archive, Evaluator, Generator
 from kernel_foundry.progress import Ended, Event, Listener
 from kernel_foundry.task_file import read_task
 
@@ -176,6 +176,7 @@ class Foundry:
         strategy: str = DEFAULT_STRATEGY,
         seed: int = 0,
         in_flight: int = 2,
+        without: tuple[str, ...] = (),
         listener: Listener = _silent,
     ) -> Ended:
         """Search for a fast correct kernel; return how the run ended, with its winner.
@@ -186,13 +187,15 @@ class Foundry:
             task: A task, or the path of a KernelBench-format file.
             language: Of the kernels.
             device: Device id, or a kind for all its devices; empty: the kind of the language.
-            models: LiteLLM model names or "recipes"; empty takes the generator's default.
+            models: LiteLLM model names or "recipes"; empty takes the generator's default. One for
+                an expert alone has its role before it: "memory=openai/gpt-5".
             budget: When to stop.
             limits: Deadlines of each evaluation.
             run: Name of the run; empty makes one from the task and the time.
             strategy: One of `domain.archive.STRATEGIES`, or another that the archive knows.
             seed: Of every random choice.
             in_flight: Proposals being made at once.
+            without: Parts of `domain.learning` to switch off.
             listener: Told of every event.
 
         Raises:
@@ -211,6 +214,7 @@ class Foundry:
                 models=models or (await services.generator.list_models())[:1],
                 strategy=strategy,
                 seed=seed,
+                without=without,
             )
             # A run that cannot begin is not left in the store; the admission itself is cached.
             await services.evaluator.admit(loaded, spec.device)
@@ -249,6 +253,10 @@ class Foundry:
     def ask_archive(self, question: Callable[[Archive], Coroutine[Any, Any, T]]) -> T:
         """Return the answer of one call on the archive, such as `lambda a: a.elites(name)`."""
         return self._run(self._with_archive(question))
+
+    def ask_generator(self, question: Callable[[Generator], Coroutine[Any, Any, T]]) -> T:
+        """Return the answer of one call on the generator, such as `lambda g: g.account(name)`."""
+        return self._run(self._with_generator(question))
 
     def best(self, run: str = "") -> Elite:
         """Return the winner of a run ("" for the newest).
@@ -303,6 +311,9 @@ class Foundry:
 
     async def _with_archive(self, call: Callable[[Archive], Coroutine[Any, Any, T]]) -> T:
         return await call(await self._directory.archive())
+
+    async def _with_generator(self, call: Callable[[Generator], Coroutine[Any, Any, T]]) -> T:
+        return await call(await self._directory.generator())
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return self._runner.run(work)

@@ -1,4 +1,4 @@
-"""The loop: select, propose, evaluate, tell, until a budget ends it.
+"""The loop: select, propose, evaluate, tell, report, until a budget ends it.
 
 Steady-state and asynchronous: several proposals are in flight, and an evaluation never waits
 for the slowest reply. Everything told is durable, so a killed loop resumes where it was. Knows
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from kernel_foundry.budget import Budget, Spent, StopCause, exceeded
 from kernel_foundry.domain.admission import Admission
-from kernel_foundry.domain.archive import AddStatus, Elite, Run, RunState
+from kernel_foundry.domain.archive import AddStatus, Elite, Run, RunState, Selection
 from kernel_foundry.domain.candidate import Candidate, KernelSource
 from kernel_foundry.domain.evaluation import Evaluation, Setting
 from kernel_foundry.domain.request import (
@@ -22,9 +22,15 @@ from kernel_foundry.domain.request import (
     EvaluationLimits,
     EvaluationRequest,
     Proposal,
+    ProposalOutcome,
     ProposalRequest,
 )
-from kernel_foundry.errors import KernelFoundryError, LlmQuotaError, TaskRefusedError
+from kernel_foundry.errors import (
+    KernelFoundryError,
+    LlmQuotaError,
+    LlmUnavailableError,
+    TaskRefusedError,
+)
 from kernel_foundry.handover import Handover
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.ports import Archive, Evaluator, Generator
@@ -33,6 +39,12 @@ from kernel_foundry.sweeping import Sweeper, cost_of
 
 REPEATS_BEFORE_EXHAUSTED = 40
 """Proposals in a row that were judged before; then the search space counts as used up."""
+
+UNANSWERED_BEFORE_GIVING_UP = 8
+"""Calls in a row, of each proposal in flight, that no model answers; each has been retried."""
+
+_LONGEST_PAUSE_S = 30.0
+"""Between calls that no model answers; the first pause is a sixteenth of it."""
 
 PROMOTIONS = 4
 """Most elites measured again at the end; against the winner's curse two or three suffice."""
@@ -91,6 +103,7 @@ class Evolution:
         self._started_s = time.monotonic()
         self._seen: set[str] = set()
         self._repeats = 0
+        self._unanswered = 0
         self._untold_usd = 0.0
         self._cause: StopCause | None = None
         # Why no more proposals come; those already made are still judged.
@@ -133,6 +146,11 @@ class Evolution:
             self._seen.update(t.candidate.digest for t in told)
             self._spent.evaluations += sum(self._sweeper.recall(t) for t in told)
             after = told[-1].sequence
+        # What was paid and never told, as by a loop that was killed, counts too.
+        account = await self._generator.account(name)
+        paid_usd = sum(s.usd for s in account.spend)
+        self._spent.cost_usd = max(self._spent.cost_usd, paid_usd)
+        self._spent.tokens = sum(s.prompt_tokens + s.completion_tokens for s in account.spend)
         await self._refresh_best()
 
     async def _sweep_recalled(self) -> None:
@@ -169,6 +187,14 @@ class Evolution:
             except LlmQuotaError:
                 self._dried_up = StopCause.COST
                 break
+            except LlmUnavailableError:
+                # A bad minute of a provider costs that minute; one that is down ends the run.
+                self._unanswered += 1
+                if self._unanswered >= UNANSWERED_BEFORE_GIVING_UP * self._in_flight:
+                    raise
+                await asyncio.sleep(self._pause_s())
+                continue
+            self._unanswered = 0
             if assignment.candidate.digest in self._seen:
                 self._repeats += 1
                 await self._archive.drop_selection(self._run.spec.name, assignment.selection)
@@ -180,22 +206,19 @@ class Evolution:
             await handover.put(assignment)
         handover.maker_ended()
 
+    def _pause_s(self) -> float:
+        """Return how long to wait before models are asked again: longer the more went wrong."""
+        halvings = 4 - min(self._unanswered // self._in_flight, 4)
+        return _LONGEST_PAUSE_S / float(1 << halvings)
+
     async def _propose(self, admission: Admission) -> Assignment:
         spec = self._run.spec
         selection = await self._archive.select(spec.name)
-        proposal = await self._generator.propose(
-            ProposalRequest(
-                run=spec.name,
-                task=spec.task,
-                admission=admission,
-                selection=selection,
-                models=spec.models,
-                seed=spec.seed,
-                caps=BudgetCaps(cost_usd=self._budget.cost_usd, tokens=self._budget.tokens),
-                spent_usd=self._spent.cost_usd,
-                spent_tokens=self._spent.tokens,
-            )
-        )
+        try:
+            proposal = await self._generator.propose(self._request(admission, selection))
+        except (LlmQuotaError, LlmUnavailableError):
+            await self._archive.drop_selection(spec.name, selection.sequence)
+            raise
         for usage in proposal.usage:
             self._spent.cost_usd += usage.cost_usd
             self._untold_usd += usage.cost_usd
@@ -209,6 +232,25 @@ class Evolution:
         )
         return Assignment(proposal=proposal, candidate=candidate, selection=selection.sequence)
 
+    def _request(self, admission: Admission, selection: Selection) -> ProposalRequest:
+        spec, budget = self._run.spec, self._budget
+        return ProposalRequest(
+            run=spec.name,
+            task=spec.task,
+            admission=admission,
+            selection=selection,
+            models=spec.models,
+            seed=spec.seed,
+            caps=BudgetCaps(
+                cost_usd=budget.cost_usd,
+                tokens=budget.tokens,
+                requests_per_minute=budget.requests_per_minute,
+            ),
+            spent_usd=self._spent.cost_usd,
+            spent_tokens=self._spent.tokens,
+            without=spec.without,
+        )
+
     async def _keep_judging(self, handover: Handover[Assignment]) -> None:
         """Judge until the budget is used up or every maker has ended."""
         while (assignment := await handover.take()) is not None:
@@ -218,6 +260,14 @@ class Evolution:
             self._in_judgement += 1
             try:
                 judged = await self._judge(candidate, text, selection=assignment.selection)
+                await self._generator.report(
+                    ProposalOutcome(
+                        run=self._run.spec.name,
+                        selection=assignment.selection,
+                        candidate=candidate,
+                        evaluation=judged.evaluation,
+                    )
+                )
                 is_elite = judged.result.status is not AddStatus.NOT_ADDED
                 await self._sweep(candidate, text, judged.evaluation, is_elite=is_elite)
             finally:

@@ -22,6 +22,7 @@ from kernel_foundry.cli.summary import show_summary
 from kernel_foundry.client import Foundry
 from kernel_foundry.domain.archive import DEFAULT_STRATEGY, STRATEGIES
 from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.learning import LEARNING
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.progress import Ended
 from kernel_foundry.report.write import write_report
@@ -44,7 +45,8 @@ DEFAULT_EVALUATIONS = 40
     metavar="MODEL",
     envvar="KERNEL_FOUNDRY_MODEL",
     help="A LiteLLM model name such as anthropic/claude-sonnet-4-5, or recipes (the built-in "
-    "offline generator, the default when no provider key is set); repeat for several.",
+    "offline generator, the default when no provider key is set); repeat for several. "
+    "memory=MODEL is asked by that expert alone (fusion, memory, parallelism, compute).",
 )
 @click.option(
     "--evaluations",
@@ -54,7 +56,10 @@ DEFAULT_EVALUATIONS = 40
 )
 @click.option("--minutes", type=float, help="Wall-clock minutes.")
 @click.option("--usd", type=float, help="Hard cap on what the models may cost.")
-@click.option("--tokens", type=int, help="Hard cap on tokens in and out.")
+@click.option("--tokens", type=int, help="Hard cap on tokens in and out, of the run in all.")
+@click.option(
+    "--requests-per-minute", type=click.IntRange(min=1), help="Most requests to models a minute."
+)
 @click.option("--run", "run_name", default="", help="Name of the run; made up when left out.")
 @click.option("--resume", is_flag=True, help="Go on with --run, or with the newest run.")
 @click.option(
@@ -69,6 +74,13 @@ DEFAULT_EVALUATIONS = 40
 @click.option(
     "--in-flight", default=2, show_default=True, help="Proposals being made at the same time."
 )
+@click.option(
+    "--without",
+    multiple=True,
+    type=click.Choice(LEARNING),
+    help="Switch off a part that learns: lessons of earlier kernels, guidance in prompts that "
+    "evolves, or the choice among several --model by what each gained per dollar; repeatable.",
+)
 @click.option("--build-seconds", default=20.0, show_default=True, help="Deadline of a build.")
 @click.option("--run-seconds", default=10.0, show_default=True, help="Deadline of a checked run.")
 @json_option
@@ -82,11 +94,13 @@ def command(
     minutes: float | None,
     usd: float | None,
     tokens: int | None,
+    requests_per_minute: int | None,
     run_name: str,
     resume: bool,
     strategy: str,
     seed: int,
     in_flight: int,
+    without: tuple[str, ...],
     build_seconds: float,
     run_seconds: float,
     as_json: bool,
@@ -105,7 +119,13 @@ def command(
         raise click.UsageError("give a TASK file, or --resume to go on with a run")
     if evaluations is None and minutes is None and usd is None:
         evaluations = DEFAULT_EVALUATIONS
-    budget = Budget(evaluations=evaluations, minutes=minutes, cost_usd=usd, tokens=tokens)
+    budget = Budget(
+        evaluations=evaluations,
+        minutes=minutes,
+        cost_usd=usd,
+        tokens=tokens,
+        requests_per_minute=requests_per_minute,
+    )
     limits = EvaluationLimits(build_seconds=build_seconds, run_seconds=run_seconds)
     device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
     progress: Progress = LiveProgress() if _is_terminal() and not as_json else PlainProgress()
@@ -132,6 +152,7 @@ def command(
                     strategy=strategy,
                     seed=seed,
                     in_flight=in_flight,
+                    without=without,
                     listener=progress.on,
                 )
         return _finish(foundry, ended, as_json=as_json)

@@ -14,8 +14,17 @@ from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest, ProposalRequest
 from kernel_foundry.domain.task import Task, Workload
-from kernel_foundry.errors import LlmQuotaError, ProcessLostError, TaskRefusedError
-from kernel_foundry.evolution import REPEATS_BEFORE_EXHAUSTED, Evolution
+from kernel_foundry.errors import (
+    LlmQuotaError,
+    LlmUnavailableError,
+    ProcessLostError,
+    TaskRefusedError,
+)
+from kernel_foundry.evolution import (
+    REPEATS_BEFORE_EXHAUSTED,
+    UNANSWERED_BEFORE_GIVING_UP,
+    Evolution,
+)
 from kernel_foundry.progress import Admitted, Ended, Event, Judged
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
@@ -141,6 +150,7 @@ async def test_search_that_only_repeats_itself_ends_as_exhausted(
 
 class _PoorGenerator(FakeGenerator):
     def __init__(self, replies: int) -> None:
+        super().__init__()
         self.replies = replies
 
     async def propose(self, request: ProposalRequest):  # type: ignore[no-untyped-def]
@@ -182,6 +192,57 @@ async def test_failing_generator_surfaces_typed(archive: Archive) -> None:
 
     with pytest.raises(ProcessLostError, match="no generator"):
         await _evolve(archive, Budget(evaluations=3), generator=Broken())
+
+
+async def test_everything_judged_is_reported_to_the_generator(archive: Archive) -> None:
+    generator = FakeGenerator()
+    await _evolve(archive, Budget(evaluations=12), generator=generator)
+    told = await archive.evaluations("run", limit=1000)
+    answers = {t.selection: t for t in told if t.selection is not None}
+    assert len(answers) >= 12
+    assert {(r, s) for r, s in generator.reported} == {("run", s) for s in answers}
+    for outcome in generator.reported.values():
+        assert outcome.evaluation == answers[outcome.selection].evaluation
+        assert outcome.candidate == answers[outcome.selection].candidate
+
+
+class _FlakyGenerator(FakeGenerator):
+    """Does not answer every `period`th call."""
+
+    def __init__(self, period: int) -> None:
+        super().__init__()
+        self.period, self.calls = period, 0
+
+    async def propose(self, request: ProposalRequest):  # type: ignore[no-untyped-def]
+        self.calls += 1
+        if self.calls % self.period == 0:
+            raise LlmUnavailableError("a bad minute")
+        return await super().propose(request)
+
+
+async def test_a_bad_minute_of_a_provider_does_not_end_the_run(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kernel_foundry.evolution._LONGEST_PAUSE_S", 0.0)
+    generator = _FlakyGenerator(period=3)
+    ended = await _evolve(archive, Budget(evaluations=20), generator=generator)
+    assert ended.cause is StopCause.EVALUATIONS
+    assert generator.calls > 20
+    told = await archive.evaluations("run", limit=1000)
+    selections = [t.selection for t in told if t.selection is not None]
+    assert len(selections) == len(set(selections))
+
+
+async def test_a_provider_that_is_down_ends_the_run_with_its_reason(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kernel_foundry.evolution._LONGEST_PAUSE_S", 0.0)
+    generator = _FlakyGenerator(period=1)
+    with pytest.raises(LlmUnavailableError, match="a bad minute"):
+        await _evolve(archive, Budget(evaluations=20), generator=generator)
+    # Two proposals are in flight.
+    assert 2 * UNANSWERED_BEFORE_GIVING_UP <= generator.calls <= 2 * UNANSWERED_BEFORE_GIVING_UP + 1
+    assert (await archive.get_run("run")).state is RunState.INTERRUPTED
 
 
 async def test_refused_task_costs_nothing(archive: Archive) -> None:
