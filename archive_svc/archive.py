@@ -88,7 +88,7 @@ class Archive:
 
     async def drop_selection(self, run: str, selection: int) -> None:
         """Give an assignment back whose proposal came to nothing."""
-        await self._ask(run, lambda opened: opened.archive.drop(selection))
+        await self._ask(run, lambda opened: opened.drop(selection))
 
     async def tell(
         self,

@@ -32,6 +32,9 @@ REPAIRABLE: Final = frozenset(
 )
 """Outcomes with a kernel to mend: not a reply without one, not a refused cheat."""
 
+MOST_REPAIRS: Final = 2
+"""Repairs in a row, each of what the one before left broken; then the line is given up."""
+
 WAITING_KEPT: Final = 16
 """Newest failures kept as parents of repairs, and newest candidates without parameters; older ones
 have been overtaken."""
@@ -66,8 +69,13 @@ class IslandState:
         best = self.grid.best
         return 0.0 if best is None else best.fitness
 
-    def take(self, told: ToldNumbers) -> tuple[AddStatus, float]:
-        """Take in a told evaluation; return its status and the fitness that its cell gained."""
+    def take(self, told: ToldNumbers, *, repairs: int = 0) -> tuple[AddStatus, float]:
+        """Take in a told evaluation; return its status and the fitness that its cell gained.
+
+        Args:
+            told: The evaluation.
+            repairs: How many repairs in a row led to it, itself among them.
+        """
         before = self.best_fitness
         if told.passed and told.cell is not None:
             if told.digest not in self.grid:  # measured again, it is nothing new to work on
@@ -77,7 +85,8 @@ class IslandState:
         else:
             self.grid.discard(told.digest)
             status, improvement = AddStatus.NOT_ADDED, 0.0
-            self._note_failure(told)
+            if repairs < MOST_REPAIRS:
+                self._note_failure(told)
         self.stagnation = 0 if self.best_fitness > before else self.stagnation + 1
         # Also where another process, or one that ended, made the assignment.
         if told.operator == Operator.REPAIR.value:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from archive_svc.hints.hint import hint
+from archive_svc.journal import Journal
 from archive_svc.run_archive import RunArchive
 from archive_svc.selection import SelectionPlan
 from archive_svc.store.rows import RunRow, Telling
@@ -41,6 +42,12 @@ class OpenRun:
         self._language: Language = row.spec.language
         self._numbers: Iterator[int] = iter(())
         self.archive = RunArchive(strategy=row.spec.strategy, seed=row.spec.seed)
+        if row.told_count:
+            for told in store.told_numbers(self._id, 0):
+                self.archive.take(told)
+        self._journal = Journal(self.archive.told_count)
+        self._is_unsure = False
+        """Whether a tell failed that may have been stored all the same."""
 
     def has_made(self, selection: int) -> bool:
         """Return whether this process made that selection, which nobody told or dropped yet."""
@@ -53,8 +60,7 @@ class OpenRun:
     def catch_up(self, told_count: int) -> None:
         """Take in what was told since, by whichever process, if it is not `told_count` already."""
         if told_count > self.archive.told_count:
-            for told in self._store.told_numbers(self._id, self.archive.told_count):
-                self.archive.take(told)
+            self._take_in_all()
 
     def select(self) -> Selection:
         """Return the assignment of the next proposal."""
@@ -63,7 +69,19 @@ class OpenRun:
             first = self._store.reserve_selections(self._id, BLOCK)
             self._numbers = iter(range(first + 1, first + BLOCK))
             sequence = first
-        return self._fill_in(self.archive.select(sequence), sequence)
+        return self.select_as(sequence)
+
+    def select_as(self, sequence: int) -> Selection:
+        """Return the assignment of the proposal with that number, which was not made yet."""
+        plan = self.archive.select(sequence)
+        self._journal.made(sequence)
+        return self._fill_in(plan, sequence)
+
+    def drop(self, selection: int) -> None:
+        """Forget a selection whose proposal came to nothing."""
+        if self.has_made(selection):
+            self.archive.drop(selection)
+            self._journal.dropped(selection)
 
     def tell(
         self,
@@ -73,13 +91,18 @@ class OpenRun:
         request_id: str,
         cost_usd: float,
         selection: int | None,
+        told_unix_s: float | None = None,
     ) -> AddResult:
         """Store a verdict, then take it in."""
+        if self._is_unsure:
+            self._take_in_all()
         island = self.archive.island_for(
             selection=selection,
             parent=candidate.parents[0] if candidate.parents else "",
             digest=candidate.digest,
         )
+        journal = self._journal.text
+        self._is_unsure = True
         outcome = self._store.tell(
             self._id,
             Telling(
@@ -89,13 +112,17 @@ class OpenRun:
                 cost_usd=cost_usd,
                 island=island,
                 selection=selection,
+                journal=journal,
+                told_unix_s=told_unix_s,
             ),
         )
+        self._is_unsure = False
         numbers = outcome.numbers
         cell = numbers.cell if numbers.passed else None
         if outcome.is_repeat:
             return AddResult(status=AddStatus.NOT_ADDED, improvement=0.0, cell=cell, is_best=False)
         self._take_in_between(numbers)
+        self._journal.strike(journal)
         taken = self.archive.take(numbers)
         if taken.status is not AddStatus.NOT_ADDED and evaluation.measures is not None:
             elite = Elite(
@@ -114,6 +141,14 @@ class OpenRun:
         """Return the best elite of each cell over all islands, best first; at most `limit`."""
         entries = self.archive.elites()[:limit]
         return self._texts.at(self._id, (entry.sequence for entry in entries))
+
+    def _take_in_all(self) -> None:
+        """Take in what is told that is not known here."""
+        before = self.archive.told_count
+        for journal in self._store.journals(self._id, before):
+            self._journal.strike(journal)  # where it is of this process: a tell without an answer
+        for told in self._store.told_numbers(self._id, before):
+            self.archive.take(told)
 
     def _take_in_between(self, own: ToldNumbers) -> None:
         """Take in what others told between the last look and this process's own tell."""

@@ -52,6 +52,8 @@ class Standing:
     fitness: float
     passed: bool
     island: str
+    repairs: int
+    """How many repairs in a row led to it, itself among them."""
 
 
 class RunArchive:
@@ -83,14 +85,15 @@ class RunArchive:
         self._outcomes[told.outcome] += 1
         plan = self._in_flight.land(told.selection)
         island = self._islands.get(told.island) or next(iter(self._islands.values()))
-        status, improvement = island.take(told)
+        repairs = self._repairs(told)
+        status, improvement = island.take(told, repairs=repairs)
         if told.digest not in self._standings:
             self._learn(told, plan, status)
         for other in self._islands.values():
             if other is not island:
                 other.correct(told)
         self._standings[told.digest] = Standing(
-            told.sequence, told.cell, told.fitness, told.passed, island.name
+            told.sequence, told.cell, told.fitness, told.passed, island.name, repairs
         )
         self._mix(island, told)
         self._best = max(
@@ -266,6 +269,16 @@ class RunArchive:
 
     def _field_of(self, island: IslandState) -> GradientField:
         return gradient_field(self._transitions, island.worth(), self._strategy.gradient)
+
+    def _repairs(self, told: ToldNumbers) -> int:
+        """Return how many repairs in a row led to a candidate; told again, it stays what it was."""
+        known = self._standings.get(told.digest)
+        if known is not None:
+            return known.repairs
+        if told.operator != Operator.REPAIR.value:
+            return 0
+        parent = self._standings.get(told.parent)
+        return 1 + (parent.repairs if parent else 0)
 
     def _learn(self, told: ToldNumbers, plan: SelectionPlan | None, status: AddStatus) -> None:
         """Add a new candidate to what is known of directions and parents."""

@@ -2,8 +2,8 @@
 
 The header object: `kernel_foundry_run` (version of this format), `spec`, `state`,
 `created_unix_s`, `told_count`, `selected_count`. A line: `request_id`, `told_unix_s`,
-`cost_usd`, `island`, `selection`, `candidate`, `evaluation`, the last two as
-`kernel_foundry.domain.plain` writes them. Lines stand in the order of telling. What a search
+`cost_usd`, `island`, `selection`, `journal` ("" in files of older versions), `candidate`,
+`evaluation`, the last two as `kernel_foundry.domain.plain` writes them. Lines stand in the order of telling. What a search
 makes of them is computed again from them. Knows nothing of SQL.
 """
 
@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Final
 
+from archive_svc.journal import is_journal
 from archive_svc.store.rows import Telling, number_values
 from archive_svc.store.telling import check_request_id
 from archive_svc.store.whole_run import (
@@ -45,7 +46,7 @@ FORMAT: Final = 1
 """Version of the format that this code reads and writes."""
 
 _VERSION_FIELD: Final = "kernel_foundry_run"
-_OWN: Final = ("request_id", "told_unix_s", "cost_usd", "island", "selection")
+_OWN: Final = ("request_id", "told_unix_s", "cost_usd", "island", "selection", "journal")
 """What a line has beside candidate and evaluation."""
 
 _LINE_BYTES: Final = 64 * 2**20
@@ -245,7 +246,10 @@ def _telling(line: dict[str, Any]) -> TellingRow:
         cost_usd=from_plain(float, line.get("cost_usd")),
         island=from_plain(str, line.get("island")),
         selection=None if selection is None else from_plain(int, selection),
+        journal=from_plain(str, line.get("journal", "")),
     )
+    if not is_journal(telling.journal):
+        raise _DamagedError("its journal is none")
     try:
         check_request_id(telling.request_id)
         check_verdict(telling.candidate, telling.evaluation, telling.cost_usd)

@@ -53,6 +53,10 @@ class Telling:
     """Name of the island it belongs to; "" when that is not known."""
     selection: int | None = None
     """Number of the selection that it answers."""
+    journal: str = ""
+    """What was selected and dropped before it, see `archive_svc.journal`."""
+    told_unix_s: float | None = None
+    """When it was told; None: now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +94,7 @@ WHOLE: Final = sa.select(
     TOLD.c.cost_usd,
     TOLD.c.island,
     TOLD.c.selection,
+    TOLD.c.journal,
     TEXTS.c.candidate,
     TEXTS.c.evaluation,
 ).join_from(TOLD, TEXTS)
@@ -150,6 +155,7 @@ def told_evaluation(row: Any) -> ToldEvaluation:
         cost_usd=row.cost_usd,
         island=row.island,
         selection=row.selection,
+        journal=row.journal,
     )
 
 
@@ -189,6 +195,7 @@ def number_values(telling: Telling, told_unix_s: float) -> dict[str, Any]:
         "selection": telling.selection,
         "cost_usd": telling.cost_usd,
         "told_unix_s": told_unix_s,
+        "journal": telling.journal,
     }
 
 

@@ -7,9 +7,10 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from archive_svc.journal import JOURNAL_LENGTH
 from kernel_foundry.sql.migrate import SchemaLocation
 
-HEAD: Final = "0002"
+HEAD: Final = "0003"
 """Schema version this code reads and writes."""
 
 SCHEMA: Final = SchemaLocation(head=HEAD, migrations="archive_svc.store:migrations")
@@ -59,13 +60,15 @@ TOLD = sa.Table(
     sa.Column("selection", sa.Integer),
     sa.Column("cost_usd", sa.Float, nullable=False),
     sa.Column("told_unix_s", sa.Float, nullable=False),
+    sa.Column("journal", sa.String(JOURNAL_LENGTH), nullable=False, server_default=sa.text("''")),
     sa.UniqueConstraint("run_id", "request_id", name="uq_told_request_id"),
     sa.Index("ix_told_digest", "run_id", "digest", "sequence"),
     # Rows lie in the order of their key: a whole run is read in one sweep.
     sqlite_with_rowid=False,
 )
 """The numbers of told evaluations. `parent_sequence` and `gain` are of a child's first telling:
-which telling of its parent was the newest then, and how much fitter the child is."""
+which telling of its parent was the newest then, and how much fitter the child is. `journal` is
+what `archive_svc.journal` says; "" where nothing is known."""
 
 TEXTS = sa.Table(
     "told_texts",

@@ -43,6 +43,7 @@ _RESERVE: Final = (
 
 _AFTER = (TOLD.c.run_id == sa.bindparam("run"), TOLD.c.sequence > sa.bindparam("after"))
 _NUMBERS_AFTER: Final = NUMBERS.where(*_AFTER).order_by(TOLD.c.sequence)
+_JOURNALS_AFTER: Final = sa.select(TOLD.c.journal).where(*_AFTER).order_by(TOLD.c.sequence)
 _WHOLE_AFTER: Final = WHOLE.where(*_AFTER).order_by(TOLD.c.sequence).limit(sa.bindparam("limit"))
 _WHOLE_AT: Final = WHOLE.where(
     TOLD.c.run_id == sa.bindparam("run"),
@@ -134,6 +135,12 @@ class Store:
         with store_errors(self._shown_url), self._reader() as connection:
             rows = connection.execute(_NUMBERS_AFTER, {"run": run_id, "after": after})
             return [told_numbers(row) for row in rows]
+
+    def journals(self, run_id: int, after: int) -> list[str]:
+        """Return the journals of everything told with a sequence above `after`, in order."""
+        with store_errors(self._shown_url), self._reader() as connection:
+            values = {"run": run_id, "after": after}
+            return list(connection.execute(_JOURNALS_AFTER, values).scalars())
 
     def told(self, run_id: int, after: int, limit: int) -> list[ToldEvaluation]:
         """Return up to `limit` told evaluations with a sequence above `after`, in order."""

@@ -104,7 +104,9 @@ class Teller:
         check_request_id(telling.request_id)
         self._run_id = run_id
         self._telling = telling
-        self._numbers = number_values(telling, time.time())
+        self._numbers = number_values(
+            telling, time.time() if telling.told_unix_s is None else telling.told_unix_s
+        )
         self._texts = text_values(telling)
 
     def write(self, connection: sa.Connection) -> ToldOutcome:

@@ -199,6 +199,32 @@ def test_a_failure_is_repaired_once_and_without_a_direction() -> None:
     assert (repair.parent, repair.target, repair.inspirations) == ("digest 1", None, ())
 
 
+def _failed(sequence: int, **changes: object) -> ToldNumbers:
+    return _told(sequence, 0.1, passed=False, outcome="compile_error", cell=None, **changes)
+
+
+def test_a_line_of_failures_is_repaired_twice_at_most() -> None:
+    archive = _archive()
+    archive.take(_failed(1))
+    archive.take(_failed(2, operator="repair", parent="digest 1"))
+    offered = {archive.select(n).parent for n in range(SEEDS, 60)}
+    assert "digest 2" in offered
+    archive.take(_failed(3, operator="repair", parent="digest 2"))
+    archive.take(_failed(4, digest="digest 3"))  # measured again
+    plans = [archive.select(n) for n in range(100, 160)]
+    assert not [plan for plan in plans if plan.operator is Operator.REPAIR]
+
+
+def test_a_repair_that_passed_begins_a_new_line() -> None:
+    archive = _archive()
+    archive.take(_failed(1))
+    archive.take(_failed(2, operator="repair", parent="digest 1"))
+    archive.take(_told(3, 0.5, operator="repair", parent="digest 2"))
+    archive.take(_failed(4, operator="mutate", parent="digest 3"))
+    plans = [archive.select(n) for n in range(SEEDS, 60)]
+    assert "digest 4" in {plan.parent for plan in plans if plan.operator is Operator.REPAIR}
+
+
 def test_an_elite_without_parameters_is_given_some_once() -> None:
     archive = _archive()
     archive.take(_told(1, 0.5, has_parameters=False))

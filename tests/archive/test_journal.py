@@ -1,0 +1,162 @@
+"""The journal: what was selected and dropped before each tell, so that a run can be made again."""
+
+import gzip
+import json
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from archive_svc.archive import Archive
+from archive_svc.journal import MOST_EVENTS, Journal, JournalEvent, is_journal, read_journal
+from archive_svc.run_file import export_run, import_run
+from archive_svc.store.store import Store
+from kernel_foundry.domain.archive import RunSpec
+from kernel_foundry.domain.candidate import Candidate
+from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.errors import CorruptArchiveError, StoreUnavailableError
+
+Make = Callable[..., tuple[Candidate, Evaluation]]
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'runs.db'}"
+
+
+@pytest.fixture
+async def archive(url: str, spec: RunSpec) -> AsyncIterator[Archive]:
+    opened = Archive(url)
+    await opened.create_run(spec)
+    yield opened
+    await opened.close()
+
+
+async def journals(archive: Archive) -> list[str]:
+    return [told.journal for told in await archive.evaluations("first")]
+
+
+async def test_each_tell_takes_along_what_happened_before_it(
+    archive: Archive, url: str, make: Make
+) -> None:
+    for _ in range(2):
+        await archive.select("first")
+    await archive.tell("first", *make("a", median_ns=500.0), request_id="1", selection=0)
+    await archive.select("first")
+    await archive.drop_selection("first", 1)
+    await archive.tell("first", *make("b", median_ns=400.0), request_id="2", selection=2)
+    await archive.tell("first", *make("b", median_ns=410.0), request_id="3")
+    again = Archive(url)
+    await again.select("first")
+    await again.tell("first", *make("c", median_ns=450.0), request_id="4", selection=32)
+    assert await journals(again) == ["@0 s0 s1", "@0 s2 d1", "@0", "@3 s32"]
+    await again.close()
+
+
+async def test_what_changed_nothing_is_not_noted(archive: Archive, make: Make) -> None:
+    await archive.select("first")
+    told = make("a", median_ns=500.0)
+    await archive.drop_selection("first", 7)  # never made
+    await archive.tell("first", *told, request_id="1", selection=0)
+    await archive.drop_selection("first", 0)  # told already
+    await archive.select("first")
+    await archive.tell("first", *told, request_id="1", selection=0)  # a repeat
+    await archive.tell("first", *make("b", median_ns=400.0), request_id="2", selection=1)
+    assert await journals(archive) == ["@0 s0", "@0 s1"]
+
+
+async def test_a_tell_that_failed_before_it_was_stored_loses_nothing(
+    archive: Archive, make: Make
+) -> None:
+    await archive.select("first")
+    told = make("a", median_ns=500.0)
+    with (
+        patch.object(Store, "tell", side_effect=StoreUnavailableError("full")),
+        pytest.raises(StoreUnavailableError),
+    ):
+        await archive.tell("first", *told, request_id="1", selection=0)
+    await archive.tell("first", *told, request_id="1", selection=0)
+    assert await journals(archive) == ["@0 s0"]
+
+
+@pytest.mark.parametrize("is_told_again", [True, False])
+async def test_a_tell_that_failed_after_it_was_stored_is_noted_once(
+    archive: Archive, make: Make, *, is_told_again: bool
+) -> None:
+    for _ in range(2):
+        await archive.select("first")
+    told, real = make("a", median_ns=500.0), Store.tell
+
+    def lose_the_answer(*arguments: object) -> None:
+        real(*arguments)  # type: ignore[arg-type]
+        raise StoreUnavailableError("gone")
+
+    with patch.object(Store, "tell", lose_the_answer), pytest.raises(StoreUnavailableError):
+        await archive.tell("first", *told, request_id="1", selection=0)
+    if is_told_again:
+        await archive.tell("first", *told, request_id="1", selection=0)
+    await archive.drop_selection("first", 1)
+    await archive.tell("first", *make("b", median_ns=400.0), request_id="2")
+    assert await journals(archive) == ["@0 s0 s1", "@0 d1"]
+
+
+async def test_an_export_carries_the_journals(
+    archive: Archive, url: str, make: Make, tmp_path: Path
+) -> None:
+    await archive.select("first")
+    await archive.tell("first", *make("a", median_ns=500.0), request_id="1", selection=0)
+    copy = f"sqlite:///{tmp_path / 'copy.db'}"
+    export_run(url, "first", tmp_path / "first.gz")
+    import_run(copy, tmp_path / "first.gz")
+    opened = Archive(copy)
+    assert await journals(opened) == ["@0 s0"]
+    await opened.close()
+
+
+@pytest.mark.parametrize(("journal", "is_taken"), [(None, True), ("@0 x1", False), (7, False)])
+async def test_files_of_older_versions_have_none_and_other_texts_are_refused(
+    archive: Archive, url: str, make: Make, tmp_path: Path, journal: object, *, is_taken: bool
+) -> None:
+    await archive.tell("first", *make("a", median_ns=500.0), request_id="1")
+    export_run(url, "first", tmp_path / "first.gz")
+    head, line = gzip.decompress((tmp_path / "first.gz").read_bytes()).splitlines()
+    data = json.loads(line)
+    del data["journal"]
+    if journal is not None:
+        data["journal"] = journal
+    text = head + b"\n" + json.dumps(data).encode() + b"\n"
+    (tmp_path / "first.gz").write_bytes(gzip.compress(text))
+    copy = f"sqlite:///{tmp_path / 'copy.db'}"
+    if not is_taken:
+        with pytest.raises(CorruptArchiveError):
+            import_run(copy, tmp_path / "first.gz")
+        return
+    import_run(copy, tmp_path / "first.gz")
+    opened = Archive(copy)
+    assert await journals(opened) == [""]
+    await opened.close()
+
+
+def test_a_journal_is_read_as_it_was_written() -> None:
+    journal = Journal(opened_at=17)
+    journal.made(32)
+    journal.dropped(32)
+    assert is_journal(journal.text)
+    entry = read_journal(journal.text)
+    assert (entry.opened_at, entry.is_whole) == (17, True)
+    assert entry.events == (
+        JournalEvent(selection=32, is_drop=False),
+        JournalEvent(selection=32, is_drop=True),
+    )
+
+
+def test_a_journal_that_grows_without_end_is_given_up() -> None:
+    journal = Journal(opened_at=0)
+    for number in range(MOST_EVENTS + 10):
+        journal.made(number)
+    text = journal.text
+    assert is_journal(text)
+    assert not read_journal(text).is_whole
+    journal.strike(text)
+    assert journal.text == "@0"
