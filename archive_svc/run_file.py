@@ -2,9 +2,9 @@
 
 The header object: `kernel_foundry_run` (version of this format), `spec`, `state`,
 `created_unix_s`, `told_count`, `selected_count`. A line: `request_id`, `told_unix_s`,
-`cost_usd`, `island`, `selection`, `journal` ("" in files of older versions), `candidate`,
-`evaluation`, the last two as `kernel_foundry.domain.plain` writes them. Lines stand in the order of telling. What a search
-makes of them is computed again from them. Knows nothing of SQL.
+`cost_usd`, `island`, `selection`, `journal` (older versions wrote none), `candidate`,
+`evaluation`, the last two as `kernel_foundry.domain.plain` writes them. Lines stand in the order
+of telling. What a search makes of them is computed again from them. Knows nothing of SQL.
 """
 
 import gzip
