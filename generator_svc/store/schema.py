@@ -56,12 +56,13 @@ PROPOSALS = sa.Table(
     sa.Column("sections", sa.Integer),
     sa.Column("parent", sa.String(64), nullable=False),
     sa.Column("parent_fitness", sa.Float),
+    sa.Column("parent_speedup", sa.Float),
     sa.Column("parent_findings", sa.Text, nullable=False),
     # What follows is known once the proposal was judged.
     sa.Column("outcome", sa.String(30)),
     sa.Column("gain", sa.Float),
     sa.Column("judged_unix_s", sa.Float),
-    sa.Column("learnt", sa.Integer, nullable=False, server_default=sa.text("0")),
+    sa.Column("learnt", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Index("ix_proposals_judged", "judged_unix_s"),
 )
 """How each proposal was made, and what came of it. `lessons` and `parent_findings` are JSON lists;
@@ -96,11 +97,12 @@ SECTION_CREDITS = sa.Table(
     sa.Column("request_id", sa.String(240), nullable=False, unique=True),
     sa.Column("section", sa.Integer, sa.ForeignKey("sections.id"), nullable=False),
     sa.Column("language", sa.String(10), nullable=False),
-    sa.Column("stratum", sa.String(240), nullable=False),
+    sa.Column("run", sa.String(200), nullable=False),
+    sa.Column("stratum", sa.String(40), nullable=False),
     sa.Column("gain", sa.Float, nullable=False),
     sa.Index("ix_section_credits_language", "language", "id"),
 )
-"""Every judged proposal's gain. Gains are compared within a `stratum` only."""
+"""Every judged proposal's gain. Gains are compared within a `stratum` of a run only."""
 
 SECTION_EDITS = sa.Table(
     "section_edits",
@@ -118,3 +120,59 @@ SECTION_EDITS = sa.Table(
 )
 """Every time a model was asked for better guidance. `reason` is its diagnosis, or why its edit was
 not taken; `last_credit` is the id of the language's newest credit then."""
+
+LESSONS = sa.Table(
+    "lessons",
+    METADATA,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("key", sa.String(80), unique=True),
+    sa.Column("revision", sa.Integer, nullable=False),
+    sa.Column("language", sa.String(10)),
+    sa.Column("origin", sa.String(10), nullable=False),
+    sa.Column("findings", sa.Text, nullable=False),
+    sa.Column("experts", sa.Text, nullable=False),
+    sa.Column("device", sa.String(80), nullable=False),
+    sa.Column("before", sa.String(20)),
+    sa.Column("after", sa.String(20)),
+    sa.Column("symptom", sa.Text, nullable=False),
+    sa.Column("move", sa.Text, nullable=False),
+    sa.Column("excerpt", sa.Text, nullable=False),
+    sa.Column("source", sa.Text, nullable=False),
+    sa.Column("effect", sa.Float, nullable=False),
+    sa.Column("use_count", sa.Integer, nullable=False),
+    sa.Column("failure_count", sa.Integer, nullable=False),
+    sa.Index("ix_lessons_revision", "revision"),
+    sqlite_autoincrement=True,  # an id that proposals remember is never given to another lesson
+)
+"""The lessons. `key` names a hand-written one over all versions of its text; `revision` is the
+version of the table at which the row changed last; `findings`, `experts`, `before` and `after` are
+JSON lists."""
+
+LESSON_META = sa.Table(
+    "lesson_meta",
+    METADATA,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("store", sa.String(40), nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("last_removal", sa.Integer, nullable=False),
+    sa.Column("seeds", sa.String(64), nullable=False),
+)
+"""One row. `store` is a random name, `version` rises with every change of the lessons,
+`last_removal` is the version at which one was removed last, `seeds` the digest of the hand-written
+ones as they were taken in."""
+
+LESSON_CREDITS = sa.Table(
+    "lesson_credits",
+    METADATA,
+    sa.Column("request_id", sa.String(300), primary_key=True),
+)
+"""What was counted already, so that it counts once."""
+
+LESSON_VECTORS = sa.Table(
+    "lesson_vectors",
+    METADATA,
+    sa.Column("embedder", sa.String(200), primary_key=True),
+    sa.Column("passage", sa.String(64), primary_key=True),
+    sa.Column("vector", sa.LargeBinary, nullable=False),
+)
+"""Embeddings that a provider was paid for: float32 values, by digest of the passage."""

@@ -1,0 +1,1 @@
+"""The experience library: what earlier candidates taught, found again when it helps."""
