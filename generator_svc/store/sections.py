@@ -20,13 +20,21 @@ from kernel_foundry.domain.language import Language
 REMEMBERED_CREDITS: Final = 2_000
 """The newest credits of a language decide; what is older tells of models and tasks of old."""
 
+REMEMBERED_EDITS: Final = 100
+"""The newest edits of a language that its editor may hear of."""
+
 _MEMBERS: Final = (
     sa.select(SECTIONS.c.id, SECTIONS.c.parent, SECTIONS.c.state)
     .where(SECTIONS.c.language == sa.bindparam("of_language"))
     .order_by(SECTIONS.c.id)
 )
 _NEWEST: Final = (
-    sa.select(SECTION_CREDITS.c.section, SECTION_CREDITS.c.stratum, SECTION_CREDITS.c.gain)
+    sa.select(
+        SECTION_CREDITS.c.section,
+        SECTION_CREDITS.c.run,
+        SECTION_CREDITS.c.stratum,
+        SECTION_CREDITS.c.gain,
+    )
     .where(SECTION_CREDITS.c.language == sa.bindparam("of_language"))
     .order_by(SECTION_CREDITS.c.id.desc())
     .limit(REMEMBERED_CREDITS)
@@ -35,13 +43,14 @@ _NEWEST: Final = (
 _TALLIES: Final = (
     sa.select(
         _NEWEST.c.section,
+        _NEWEST.c.run,
         _NEWEST.c.stratum,
-        sa.func.count().label("count"),
+        sa.func.count().label("credit_count"),
         sa.func.sum(_NEWEST.c.gain).label("gain_sum"),
         sa.func.sum(_NEWEST.c.gain * _NEWEST.c.gain).label("gain_square_sum"),
     )
-    .group_by(_NEWEST.c.section, _NEWEST.c.stratum)
-    .order_by(_NEWEST.c.section, _NEWEST.c.stratum)
+    .group_by(_NEWEST.c.section, _NEWEST.c.run, _NEWEST.c.stratum)
+    .order_by(_NEWEST.c.section, _NEWEST.c.run, _NEWEST.c.stratum)
 )
 
 
@@ -69,8 +78,9 @@ class Credit:
 
     request_id: str
     """The same one credits once."""
-    section: int
+    run: str
     stratum: str
+    """Which others of the run it compares with."""
     gain: float
     outcome: str
 
@@ -99,7 +109,11 @@ def tallies(connection: sa.Connection, language: Language) -> tuple[Tally, ...]:
     """Return what the newest credits of a language add up to."""
     return tuple(
         Tally(
-            prompt=row[0], stratum=row[1], count=row[2], gain_sum=row[3], gain_square_sum=row[4]
+            prompt=row.section,
+            stratum=f"{row.run}/{row.stratum}",
+            count=row.credit_count,
+            gain_sum=row.gain_sum,
+            gain_square_sum=row.gain_square_sum,
         )
         for row in connection.execute(_TALLIES, {"of_language": language.value})
     )
@@ -111,12 +125,10 @@ def find(connection: sa.Connection, section: int) -> SectionsRow | None:
     return None if row is None else _row(row)
 
 
-def listed(connection: sa.Connection, language: Language) -> tuple[SectionsRow, ...]:
+def listed(connection: sa.Connection, *, language: Language) -> tuple[SectionsRow, ...]:
     """Return every row of a language, oldest first."""
     rows = connection.execute(
-        sa.select(SECTIONS)
-        .where(SECTIONS.c.language == language.value)
-        .order_by(SECTIONS.c.id)
+        sa.select(SECTIONS).where(SECTIONS.c.language == language.value).order_by(SECTIONS.c.id)
     )
     return tuple(_row(row) for row in rows)
 
@@ -157,9 +169,7 @@ def with_digest(connection: sa.Connection, language: Language, digest: str) -> i
 
 def set_state(connection: sa.Connection, section: int, state: PromptState) -> None:
     """Record where a prompt stands now."""
-    connection.execute(
-        SECTIONS.update().where(SECTIONS.c.id == section).values(state=state.value)
-    )
+    connection.execute(SECTIONS.update().where(SECTIONS.c.id == section).values(state=state.value))
 
 
 def add_credit(connection: sa.Connection, row: SectionsRow, credit: Credit) -> bool:
@@ -173,6 +183,7 @@ def add_credit(connection: sa.Connection, row: SectionsRow, credit: Credit) -> b
             "request_id": credit.request_id,
             "section": row.id,
             "language": row.language.value,
+            "run": credit.run,
             "stratum": credit.stratum,
             "gain": credit.gain,
         },
@@ -192,12 +203,11 @@ def add_credit(connection: sa.Connection, row: SectionsRow, credit: Credit) -> b
     return True
 
 
-def credit_count(connection: sa.Connection, language: Language, prefix: str) -> int:
-    """Return how many credits of a language have a stratum that starts with `prefix`."""
+def credit_count(connection: sa.Connection, language: Language, run: str) -> int:
+    """Return how many credits of a language a run has brought."""
     count: int = connection.execute(
         sa.select(sa.func.count()).where(
-            SECTION_CREDITS.c.language == language.value,
-            SECTION_CREDITS.c.stratum.startswith(prefix, autoescape=True),
+            SECTION_CREDITS.c.language == language.value, SECTION_CREDITS.c.run == run
         )
     ).scalar_one()
     return count

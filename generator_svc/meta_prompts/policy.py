@@ -1,0 +1,267 @@
+"""Which guidance is shown, and what becomes of an edited one: arithmetic on what each was worth.
+
+Knows nothing of texts, stores and models. Its input is who there is (`Member`) and what proposals
+made under them gained (`Tally`); equal input gives equal answers.
+
+A gain is the fitness that a proposal won over its parent, 0 when it was worse or failed: the
+archive keeps the parent, so a loss costs the search no more than the try, and an unclipped loss
+would measure how good the parents were. Means are never compared over everything: a repair gains
+more than a change to a fast kernel, the first hour of a run more than the last. Gains are compared
+within a stratum (same run, same kind of move, same period), by the model
+
+    gain = level of the stratum + effect of the prompt + noise,
+
+where the effect of the seed is 0 and every other one is drawn towards its parent's, and so in the
+end towards the seed's, as if `SHRINKAGE` credits had shown no difference.
+"""
+
+import math
+import random
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+SHRINKAGE: Final = 4.0
+"""Credits' worth of belief that an edit changed nothing."""
+
+EXPLORATION: Final = 0.25
+"""Weight of what is not known of an accepted prompt, in standard deviations of a gain."""
+
+TRIAL_PERIOD: Final = 4
+"""Of so many proposals in a row, one goes to what is on trial."""
+
+LEAST_CREDITS: Final = 4
+"""Before so many, nobody judges a prompt on trial."""
+
+MOST_CREDITS: Final = 16
+"""With so many, the trial ends either way."""
+
+PROMOTE_ABOVE: Final = 0.9
+"""How probable it must be that a prompt is better than its parent to be accepted early."""
+
+DROP_BELOW: Final = 0.4
+"""How improbable it must be to be dropped early: a new try is cheap, a bad prompt is not."""
+
+KEEP_ABOVE: Final = 0.75
+"""How probable it must be at the end of the trial."""
+
+MOST_FAILURES: Final = 6
+"""Edits in a row that came to nothing, beyond which the pause does not grow any more."""
+
+_LEAST_DEVIATION: Final = 0.02
+"""Of a gain: below it, the measurement's own noise says more than any prompt."""
+
+_MAX_SWEEPS: Final = 100
+
+
+class PromptState(StrEnum):
+    """Where a prompt stands."""
+
+    SEED = "seed"
+    TRIAL = "trial"
+    """New: gets a limited share of the proposals until it has paid."""
+    ACCEPTED = "accepted"
+    DROPPED = "dropped"
+
+
+ESTABLISHED: Final = (PromptState.SEED, PromptState.ACCEPTED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A prompt of one language's population, those that were dropped included."""
+
+    id: int
+    parent: int | None
+    """The one that it was edited from; None for the seed."""
+    state: PromptState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """What the proposals of one stratum that were made under one prompt gained."""
+
+    prompt: int
+    stratum: str
+    count: int
+    gain_sum: float
+    gain_square_sum: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """What is known of one prompt."""
+
+    mean: float
+    """Fitness gained a proposal, over what the seed would have gained there."""
+    count: int
+    """Proposals behind it."""
+    comparable: float
+    """How many of them say something: those in a stratum without others say nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimates:
+    """What is known of every prompt."""
+
+    effects: Mapping[int, Effect]
+    deviation: float
+    """Standard deviation of a gain within its stratum."""
+
+    def of(self, prompt: int | None) -> Effect:
+        """Return what is known of `prompt`; nothing for one that is not there."""
+        nothing = Effect(mean=0.0, count=0, comparable=0.0)
+        return nothing if prompt is None else self.effects.get(prompt, nothing)
+
+    def better_than_parent(self, member: Member) -> float:
+        """Return the probability that `member` is better than its parent."""
+        own = self.of(member.id)
+        lead = own.mean - self.of(member.parent).mean
+        error = self.deviation / math.sqrt(own.comparable + SHRINKAGE)
+        return 0.5 * (1.0 + math.erf(lead / error / math.sqrt(2.0)))
+
+
+def estimate(members: Sequence[Member], tallies: Sequence[Tally]) -> Estimates:
+    """Return the effects that explain `tallies` best, each drawn towards its parent's."""
+    strata: dict[str, list[Tally]] = defaultdict(list)
+    own: dict[int, list[Tally]] = defaultdict(list)
+    for tally in tallies:
+        strata[tally.stratum].append(tally)
+        own[tally.prompt].append(tally)
+    means = _means(members, strata, own)
+    sizes = {name: sum(t.count for t in group) for name, group in strata.items()}
+    effects = {
+        member.id: Effect(
+            mean=means[member.id],
+            count=sum(t.count for t in own[member.id]),
+            comparable=sum(t.count * (1.0 - t.count / sizes[t.stratum]) for t in own[member.id]),
+        )
+        for member in members
+    }
+    return Estimates(effects=effects, deviation=_deviation(tallies))
+
+
+def choose(
+    members: Sequence[Member], estimates: Estimates, *, run: str, seed: int, sequence: int
+) -> int:
+    """Return the prompt for a proposal.
+
+    One proposal of `TRIAL_PERIOD` in a row goes to what is on trial, at a place that changes so
+    that it meets no rhythm of the search; the prompts on trial take turns in their order of age,
+    the oldest until it is judged. The others go to the established one with the highest upper
+    confidence bound (Auer et al. 2002, UCB1, with the deviation measured).
+    """
+    trials = [m.id for m in members if m.state is PromptState.TRIAL]
+    block, place = divmod(sequence, TRIAL_PERIOD)
+    if trials and random.Random(f"{run}/{seed}/{block}").randrange(TRIAL_PERIOD) == place:
+        return min(trials)
+    established = [m for m in members if m.state in ESTABLISHED]
+    total = sum(estimates.of(m.id).count for m in established)
+    random.Random(f"{run}/{seed}/{sequence}").shuffle(established)  # ties fall evenly
+    return max(established, key=lambda m: _upper_bound(estimates, m.id, total)).id
+
+
+def judge(members: Sequence[Member], estimates: Estimates) -> dict[int, PromptState]:
+    """Return the new state of every prompt whose trial has ended."""
+    verdicts = {}
+    for member in members:
+        count = estimates.of(member.id).count
+        if member.state is not PromptState.TRIAL or count < LEAST_CREDITS:
+            continue
+        chance = estimates.better_than_parent(member)
+        is_last = count >= MOST_CREDITS
+        if chance >= (KEEP_ABOVE if is_last else PROMOTE_ABOVE):
+            verdicts[member.id] = PromptState.ACCEPTED
+        elif is_last or chance <= DROP_BELOW:
+            verdicts[member.id] = PromptState.DROPPED
+    return verdicts
+
+
+def edit_pause(shortest: int, edits: Sequence[PromptState | None]) -> int:
+    """Return how many credits to wait for before the next edit is asked for.
+
+    Twice as long after each two edits in a row that came to nothing: trials take proposals from
+    what is known to work, and editors who do not find anything better seldom do so next time.
+
+    Args:
+        shortest: The pause after a success.
+        edits: What has become of the newest edits, newest first; None: nothing was added.
+    """
+    failures = 0
+    for state in edits:
+        if state in ESTABLISHED:
+            break
+        failures += state is not PromptState.TRIAL
+    return shortest << min(failures, MOST_FAILURES) // 2
+
+
+def least_missed(members: Sequence[Member], estimates: Estimates) -> int | None:
+    """Return the accepted prompt that is worth least; None when there is none to spare."""
+    accepted = [m.id for m in members if m.state is PromptState.ACCEPTED]
+    return min(accepted, key=lambda p: (estimates.of(p).mean, -p)) if accepted else None
+
+
+def to_edit(
+    members: Sequence[Member], estimates: Estimates, records: Mapping[int, int], *, least: int
+) -> int | None:
+    """Return the established prompt to make a better one from.
+
+    The best one of those with at least `least` records, which an editor needs to see; else the
+    one with the most; None when there are no records of any.
+
+    Args:
+        members: The population.
+        estimates: What its prompts are worth.
+        records: How many records there are of each prompt.
+        least: How many make a diagnosis.
+    """
+    known = [m.id for m in members if m.state in ESTABLISHED and records.get(m.id, 0) > 0]
+    enough = [p for p in known if records[p] >= least]
+    if enough:
+        return max(enough, key=lambda p: (estimates.of(p).mean, -p))
+    return max(known, key=lambda p: (records[p], -p)) if known else None
+
+
+def _means(
+    members: Sequence[Member],
+    strata: Mapping[str, Sequence[Tally]],
+    own: Mapping[int, Sequence[Tally]],
+) -> dict[int, float]:
+    """Solve for the effects by turns: levels from effects, effects from levels."""
+    means = {member.id: 0.0 for member in members}
+    movable = [m for m in members if m.state is not PromptState.SEED]
+    for _ in range(_MAX_SWEEPS):
+        levels = {
+            name: sum(t.gain_sum - t.count * means.get(t.prompt, 0.0) for t in group)
+            / sum(t.count for t in group)
+            for name, group in strata.items()
+        }
+        moved = 0.0
+        for member in movable:
+            tallies = own.get(member.id, ())
+            drawn_to = 0.0 if member.parent is None else means.get(member.parent, 0.0)
+            surplus = sum(t.gain_sum - t.count * levels[t.stratum] for t in tallies)
+            count = sum(t.count for t in tallies)
+            mean = (surplus + SHRINKAGE * drawn_to) / (count + SHRINKAGE)
+            moved = max(moved, abs(mean - means[member.id]))
+            means[member.id] = mean
+        if moved < 1e-6:
+            break
+    return means
+
+
+def _deviation(tallies: Sequence[Tally]) -> float:
+    """Return the pooled standard deviation of a gain among those of its prompt and stratum."""
+    freedom = sum(t.count - 1 for t in tallies)
+    if freedom <= 0:
+        return _LEAST_DEVIATION
+    squares = sum(t.gain_square_sum - t.gain_sum**2 / t.count for t in tallies)
+    return max(_LEAST_DEVIATION, math.sqrt(max(squares, 0.0) / freedom))
+
+
+def _upper_bound(estimates: Estimates, prompt: int, total: int) -> float:
+    effect = estimates.of(prompt)
+    unknown = math.sqrt(math.log(1 + total) / (effect.count + SHRINKAGE))
+    return effect.mean + EXPLORATION * estimates.deviation * unknown

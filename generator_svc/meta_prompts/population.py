@@ -1,0 +1,350 @@
+"""The population of guidance: one for each language, kept in the generator's store.
+
+Chooses for each proposal, credits what came of it, and has a model make a better one now and then.
+What is decided stands in `policy`, what is asked and taken in `editor` and `section_edits`; this
+file puts them upon the store. Whatever is cancelled here leaves the store as it was, or done.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from typing import Final
+
+import sqlalchemy as sa
+
+from generator_svc.meta_prompts import policy
+from generator_svc.meta_prompts.editor import asked_again, editing_prompt
+from generator_svc.meta_prompts.policy import Estimates, Member, PromptState
+from generator_svc.meta_prompts.records import PromptRecord
+from generator_svc.meta_prompts.section_edits import EditedSections, edited
+from generator_svc.meta_prompts.sections import Sections, seed_sections
+from generator_svc.store import sections as rows
+from generator_svc.store.sections import Credit, EditRow, SectionsRow
+from generator_svc.store.store import GeneratorStore
+from kernel_foundry.domain.candidate import Operator
+from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.exchange import ChatMessage
+from kernel_foundry.domain.language import Language
+from kernel_foundry.errors import LlmConfigurationError, LlmQuotaError, LlmUnavailableError
+
+Ask = Callable[[tuple[ChatMessage, ...]], Awaitable[str]]
+"""Asks a model and returns its reply's text."""
+
+_MAX_ATTEMPTS: Final = 2
+_MAX_TRIED: Final = 3
+"""Edits that did not pay, told to the editor."""
+
+_MOVES: Final = {Operator.SEED: "seed", Operator.REPAIR: "repair"}
+"""Kinds of moves whose gains do not compare; the others change a correct parent."""
+
+_STRATUM_CREDITS: Final = 32
+"""Gains shrink while a run gets better: only those of about the same time compare."""
+
+
+class EditResult(StrEnum):
+    """What came of asking for better guidance."""
+
+    ADDED = "added"
+    REFUSED = "refused"
+    """Its edits did not apply, or made what cannot be shown."""
+    DUPLICATE = "duplicate"
+    """The very text had been tried before."""
+    NO_ROOM = "no_room"
+    UNANSWERED = "unanswered"
+    """No model answered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenPrompt:
+    """Guidance for one proposal."""
+
+    id: int
+    sections: Sections
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answer:
+    """What a model made of guidance, all attempts together."""
+
+    sections: Sections | None
+    failure: str = ""
+    diagnosis: str = ""
+    is_answered: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PopulationLimits:
+    """How many there may be, and how often a new one is asked for."""
+
+    members: int = 12
+    """Most prompts that are not dropped."""
+    trials: int = 2
+    """Most on trial at once: each waits for the one before."""
+    credits_between_edits: int = 10
+    records_for_an_edit: int = 5
+
+
+class MetaPrompts:
+    """The guidance of every language.
+
+    Args:
+        store: Where it is kept.
+        limits: How many, how often.
+        clock: Seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        store: GeneratorStore,
+        *,
+        limits: PopulationLimits | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._store = store
+        self._limits = limits or PopulationLimits()
+        self._clock = clock
+        self._seeded: set[Language] = set()
+        self._editing: set[Language] = set()
+
+    async def choose(
+        self, *, run: str, language: Language, sequence: int, seed: int
+    ) -> ChosenPrompt:
+        """Return the guidance for a proposal; the same population and request give the same.
+
+        Args:
+            run: Name of the run.
+            language: What the proposal is written in.
+            sequence: Number of the selection.
+            seed: Of the run.
+        """
+        await self._ensure_seed(language)
+
+        def work(connection: sa.Connection) -> ChosenPrompt:
+            members, estimates = _known(connection, language)
+            chosen = policy.choose(members, estimates, run=run, seed=seed, sequence=sequence)
+            row = rows.find(connection, chosen)
+            assert row is not None  # it was among the members of this transaction
+            return ChosenPrompt(id=row.id, sections=row.sections)
+
+        return await self._store.read(work)
+
+    async def credit(
+        self,
+        prompt_id: int,
+        *,
+        run: str,
+        operator: Operator,
+        gain: float,
+        outcome: EvaluationOutcome,
+        request_id: str,
+    ) -> None:
+        """Credit a prompt with what a proposal made under it gained; once for each request.
+
+        Trials that this ends are judged at once.
+
+        Args:
+            prompt_id: As chosen.
+            run: Name of the run.
+            operator: What kind of move the proposal was.
+            gain: Fitness gained over the parent, 0 when worse or failed; of a seed, its fitness.
+            outcome: The verdict.
+            request_id: Names the proposal.
+        """
+
+        def work(connection: sa.Connection) -> None:
+            row = rows.find(connection, prompt_id)
+            if row is None:
+                return  # of another store: what it says of the text is lost, no more
+            period = rows.credit_count(connection, row.language, run) // _STRATUM_CREDITS
+            credit = Credit(
+                request_id=request_id,
+                run=run,
+                stratum=f"{_MOVES.get(operator, 'change')}/{period}",
+                gain=gain,
+                outcome=outcome.value,
+            )
+            if rows.add_credit(connection, row, credit):
+                members, estimates = _known(connection, row.language)
+                for section, state in policy.judge(members, estimates).items():
+                    rows.set_state(connection, section, state)
+
+        await self._store.write(work)
+
+    async def is_due(self, language: Language) -> bool:
+        """Return whether it is time to ask for better guidance."""
+        if language in self._editing:
+            return False
+
+        def work(connection: sa.Connection) -> bool:
+            members = rows.members(connection, language)
+            trials = sum(m.state is PromptState.TRIAL for m in members)
+            states = {m.id: m.state for m in members}
+            last = rows.edits(connection, language, limit=policy.MOST_FAILURES)
+            pause = policy.edit_pause(
+                self._limits.credits_between_edits,
+                [None if e.child is None else states[e.child] for e in last],
+            )
+            waited = rows.credits_since_edit(connection, language)
+            return trials < self._limits.trials and waited >= pause
+
+        return await self._store.read(work)
+
+    async def evolve(
+        self, run: str, language: Language, ask: Ask, records: tuple[PromptRecord, ...]
+    ) -> int | None:
+        """Have a model improve the best guidance; return the id of what is now on trial.
+
+        None when nothing came of it, for which the store has the reason, or when there are no
+        records or it is being done already. May be cancelled at any time: then it did not happen.
+
+        Args:
+            run: Who pays for it.
+            language: What the guidance is on.
+            ask: Asks a model.
+            records: Of recent proposals in this language.
+        """
+        if language in self._editing:
+            return None
+        self._editing.add(language)
+        try:
+            return await self._evolve(run, language, ask, records)
+        finally:
+            self._editing.discard(language)
+
+    async def list_prompts(self, language: Language) -> tuple[SectionsRow, ...]:
+        """Return every guidance that was ever tried, oldest first."""
+        await self._ensure_seed(language)
+        return await self._store.read(partial(rows.listed, language=language))
+
+    async def list_edits(self, language: Language, *, limit: int = 100) -> tuple[EditRow, ...]:
+        """Return what came of asking for better guidance, newest first."""
+        return await self._store.read(partial(rows.edits, language=language, limit=limit))
+
+    async def _evolve(
+        self, run: str, language: Language, ask: Ask, records: tuple[PromptRecord, ...]
+    ) -> int | None:
+        await self._ensure_seed(language)
+        least = self._limits.records_for_an_edit
+        parent = await self._store.read(
+            partial(_to_edit, language=language, records=records, least=least)
+        )
+        if parent is None:
+            return None
+        row, tried = parent
+        own = tuple(record for record in records if record.prompt == row.id)
+        answer = await _edits(ask, editing_prompt(language, row.sections, own, tried), row, own)
+
+        def add(connection: sa.Connection) -> int | None:
+            child, result = self._add(connection, row, answer)
+            edit = EditRow(
+                run=run,
+                language=language,
+                parent=row.id,
+                child=child,
+                result=result.value,
+                reason=answer.failure or answer.diagnosis,
+                created_unix_s=self._clock(),
+            )
+            rows.add_edit(connection, edit)
+            return child
+
+        return await self._store.write(add)
+
+    def _add(
+        self, connection: sa.Connection, parent: SectionsRow, answer: _Answer
+    ) -> tuple[int | None, EditResult]:
+        """Put edited guidance on trial; the accepted one that is worth least makes room."""
+        if answer.sections is None:
+            return None, EditResult.REFUSED if answer.is_answered else EditResult.UNANSWERED
+        if rows.with_digest(connection, parent.language, answer.sections.digest) is not None:
+            return None, EditResult.DUPLICATE
+        members, estimates = _known(connection, parent.language)
+        if sum(m.state is not PromptState.DROPPED for m in members) >= self._limits.members:
+            spare = policy.least_missed(members, estimates)
+            if spare is None:
+                return None, EditResult.NO_ROOM
+            rows.set_state(connection, spare, PromptState.DROPPED)
+        child = rows.add(
+            connection,
+            parent.language,
+            answer.sections,
+            state=PromptState.TRIAL,
+            parent=parent.id,
+            now_unix_s=self._clock(),
+        )
+        return child, EditResult.ADDED
+
+    async def _ensure_seed(self, language: Language) -> None:
+        """Make the seed what its files say: who edits them starts a new one."""
+        if language in self._seeded:
+            return
+        seed = seed_sections(language)
+
+        def work(connection: sa.Connection) -> None:
+            known = rows.with_digest(connection, language, seed.digest)
+            for member in rows.members(connection, language):
+                if member.state is PromptState.SEED and member.id != known:
+                    rows.set_state(connection, member.id, PromptState.DROPPED)
+            if known is not None:
+                rows.set_state(connection, known, PromptState.SEED)
+                return
+            now = self._clock()
+            rows.add(
+                connection, language, seed, state=PromptState.SEED, parent=None, now_unix_s=now
+            )
+
+        await self._store.write(work)
+        self._seeded.add(language)
+
+
+def _known(connection: sa.Connection, language: Language) -> tuple[tuple[Member, ...], Estimates]:
+    """Return a language's population and what each of it is worth."""
+    members = rows.members(connection, language)
+    return members, policy.estimate(members, rows.tallies(connection, language))
+
+
+def _to_edit(
+    connection: sa.Connection,
+    *,
+    language: Language,
+    records: Sequence[PromptRecord],
+    least: int,
+) -> tuple[SectionsRow, tuple[str, ...]] | None:
+    """Return the guidance to improve, and why earlier edits of it that did not pay were made."""
+    members, estimates = _known(connection, language)
+    counts = Counter(record.prompt for record in records)
+    parent = policy.to_edit(members, estimates, counts, least=least)
+    row = None if parent is None else rows.find(connection, parent)
+    if row is None or counts[row.id] < least:
+        return None
+    dropped = {m.id for m in members if m.state is PromptState.DROPPED}
+    tried = [
+        edit.reason
+        for edit in rows.edits(connection, language, limit=rows.REMEMBERED_EDITS)
+        if edit.parent == row.id and edit.child in dropped
+    ]
+    return row, tuple(tried[:_MAX_TRIED])
+
+
+async def _edits(
+    ask: Ask,
+    messages: tuple[ChatMessage, ...],
+    row: SectionsRow,
+    records: Sequence[PromptRecord],
+) -> _Answer:
+    """Ask for edits; once more with the reason when they cannot be applied."""
+    secrets = tuple({record.secrets for record in records})
+    result = EditedSections(sections=None, failure="")
+    for _ in range(_MAX_ATTEMPTS):
+        try:
+            reply = await ask(messages)
+        except (LlmQuotaError, LlmUnavailableError, LlmConfigurationError) as error:
+            return _Answer(sections=None, failure=error.message, is_answered=False)
+        result = edited(row.sections, reply, secrets)
+        if result.sections is not None:
+            break
+        messages = (*messages, *asked_again(reply, result.failure))
+    return _Answer(sections=result.sections, failure=result.failure, diagnosis=result.diagnosis)

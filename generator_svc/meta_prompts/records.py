@@ -1,0 +1,79 @@
+"""Records: what became of proposals made under a prompt, as far as an editor may see it.
+
+Names and sizes of held-out workloads are taken out here. Knows nothing of populations.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from generator_svc.prompting.secrets import Secrets, failed_hidden, secrets_of
+from kernel_foundry.domain.candidate import KernelSource, Operator
+from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.finding import Finding, Severity
+from kernel_foundry.domain.request import ProposalOutcome, ProposalRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptRecord:
+    """One judged proposal."""
+
+    prompt: int
+    """Id of the guidance that its prompt showed."""
+    operator: Operator
+    outcome: EvaluationOutcome
+    gain: float
+    """See `gain_of`."""
+    findings: tuple[Finding, ...]
+    source: KernelSource
+    secrets: Secrets
+    """What guidance must not tell."""
+
+
+def gain_of(request: ProposalRequest, fitness: float) -> float:
+    """Return what a proposal of that fitness won over its parent; of a seed, its fitness.
+
+    0 when it is worse than its parent: see `policy`.
+    """
+    parent = request.selection.parent
+    return max(0.0, fitness - (parent.fitness if parent is not None else 0.0))
+
+
+def prompt_record(prompt: int, request: ProposalRequest, outcome: ProposalOutcome) -> PromptRecord:
+    """Return the record of a proposal that was evaluated."""
+    secrets = secrets_of(request.task, request.admission)
+    evaluation = outcome.evaluation
+    is_of_hidden = failed_hidden(evaluation)
+    gain = gain_of(request, evaluation.fitness) if evaluation.passed else 0.0
+    return PromptRecord(
+        prompt=prompt,
+        operator=outcome.candidate.operator,
+        outcome=evaluation.outcome,
+        gain=gain,
+        findings=tuple(
+            secrets.finding(finding, is_of_hidden=is_of_hidden) for finding in evaluation.findings
+        ),
+        source=outcome.candidate.source,
+        secrets=secrets,
+    )
+
+
+def best(records: Sequence[PromptRecord]) -> PromptRecord | None:
+    """Return the record with the greatest gain; None when nothing was gained."""
+    gained = [r for r in records if r.gain > 0.0]
+    return max(gained, key=lambda r: r.gain) if gained else None
+
+
+def typical_failures(records: Sequence[PromptRecord], limit: int) -> tuple[PromptRecord, ...]:
+    """Return the newest failure of each of the commonest kinds, the commonest first."""
+    groups: dict[str, list[PromptRecord]] = {}
+    for record in records:
+        if record.outcome is not EvaluationOutcome.PASSED:
+            groups.setdefault(failure_kind(record), []).append(record)
+    commonest = sorted(groups.values(), key=len, reverse=True)
+    return tuple(group[-1] for group in commonest[:limit])
+
+
+def failure_kind(record: PromptRecord) -> str:
+    """Return what a failure is put down to: its first error's kind, else its outcome."""
+    errors = [f for f in record.findings if f.severity is Severity.ERROR]
+    return errors[0].kind.value if errors else record.outcome.value
