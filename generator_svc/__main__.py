@@ -27,11 +27,26 @@ from kernel_foundry.rpc.server import GRACE_S
     help="Folder that keeps every exchange with a model.",
 )
 @click.option(
+    "--prompts",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=paths.prompts_dir,
+    show_default="none",
+    help="Folder of your own prompt templates, each in place of the one of its name.",
+)
+@click.option(
     "--grace", default=GRACE_S, show_default=True, help="Seconds for calls in flight at the end."
 )
-def main(listen: str, store_url: str, exchanges: Path, grace: float) -> None:
+def main(listen: str, store_url: str, exchanges: Path, prompts: Path | None, grace: float) -> None:
     """Serve the generator until SIGTERM or SIGINT."""
-    run(serve(listen=listen, store_url=store_url, exchanges=exchanges, grace_s=grace))
+    run(
+        serve(
+            listen=listen,
+            store_url=store_url,
+            exchanges=exchanges,
+            prompts=prompts,
+            grace_s=grace,
+        )
+    )
 
 
 if __name__ == "__main__":

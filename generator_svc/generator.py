@@ -1,38 +1,37 @@
 """The generator: a selection becomes a prompt, a model's reply becomes a candidate.
 
-Knows nothing of LiteLLM, of gRPC, or of what a candidate is worth.
+Knows nothing of LiteLLM, of gRPC, or of what a candidate is worth; what verdicts teach is
+`Learning`'s matter.
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from generator_svc.asking import DEFAULT_MAX_OUTPUT_TOKENS, Asker, Question
 from generator_svc.books import Books
 from generator_svc.budget import Spending
 from generator_svc.exchange_log import ExchangeLog
+from generator_svc.experience.library import ExperienceLibrary
+from generator_svc.experts import Expert, expert_of
+from generator_svc.learning import NO_GUIDANCE, Guidance, Learning, gain_of, proposal_row
 from generator_svc.llm.assignment import Assignment
 from generator_svc.llm.catalogue import RECIPES
 from generator_svc.llm.interface import LanguageModels, ModelReply
-from generator_svc.model_choice import ModelChooser, UniformChooser
-from generator_svc.prompt_views import clip
-from generator_svc.prompt_writer import PromptWriter, effective_operator
+from generator_svc.meta_prompts.population import MetaPrompts
+from generator_svc.model_choice import BanditChooser, ModelChooser, ModelOutcome, models_for
+from generator_svc.prompting.text import clip
+from generator_svc.prompting.writer import PromptWriter, WrittenPrompt, effective_operator
+from generator_svc.replies.reading import proposal_of, source_of
+from generator_svc.store import proposals
 from generator_svc.store.store import GeneratorStore
 from kernel_foundry.domain.account import RunAccount
-from kernel_foundry.domain.archive import Elite
-from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
-from kernel_foundry.domain.exchange import (
-    ChatMessage,
-    Exchange,
-    ExchangePurpose,
-    FinishReason,
-    prompt_digest,
-)
-from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.exchange import ChatMessage, Exchange, ExchangePurpose, FinishReason
 from kernel_foundry.domain.plain import to_json
 from kernel_foundry.domain.request import Proposal, ProposalOutcome, ProposalRequest, TokenUsage
 from kernel_foundry.errors import LlmConfigurationError, LlmQuotaError, LlmUnavailableError
-from kernel_foundry.plan import ExtractionError, render, split
 
 _MAX_ATTEMPTS = 2
 """The first reply, and one more after a reply without a whole candidate."""
@@ -40,16 +39,20 @@ _MAX_ATTEMPTS = 2
 _MAX_REPEATED_REPLY_CHARS = 6_000
 """How much of a useless reply is sent back with the request to do better."""
 
+_JUDGED_RECALLED = 500
+"""Newest verdicts of earlier runs that the choice of models starts from."""
+
 
 class Generator:
     """A `kernel_foundry.ports.Generator` that asks language models.
 
     Args:
         models: Every model that can be reached.
-        store: What is remembered of runs and learnt from them.
+        store: What is remembered of runs and learnt from them; closed with the generator.
         exchanges: Where every exchange is stored.
+        library: Lessons; on the same store.
         prompts: Writes the prompts.
-        chooser: Chooses among the models of a request.
+        chooser: Chooses among the models of a request; None: learns which one pays.
         max_output_tokens: Output limit of a reply; a model's own lower limit wins.
         clock: Seconds since the epoch.
     """
@@ -60,6 +63,7 @@ class Generator:
         models: LanguageModels,
         store: GeneratorStore,
         exchanges: ExchangeLog,
+        library: ExperienceLibrary,
         prompts: PromptWriter | None = None,
         chooser: ModelChooser | None = None,
         max_output_tokens: int = DEFAULT_MAX_OUTPUT_TOKENS,
@@ -70,35 +74,40 @@ class Generator:
         self._books = Books(store, exchanges)
         self._asker = Asker(models, self._books, max_output_tokens=max_output_tokens, clock=clock)
         self._prompts = prompts or PromptWriter()
-        self._chooser = chooser or UniformChooser()
+        self._chooser = chooser
+        self._learning = Learning(
+            store, library, MetaPrompts(store), ask=self._ask_for_guidance, clock=clock
+        )
+        self._owed: defaultdict[str, list[TokenUsage]] = defaultdict(list)
+        """Exchanges in the background that no proposal of their run has listed yet."""
 
     async def propose(self, request: ProposalRequest) -> Proposal:
         """See `Generator.propose`."""
-        question = await self._question(request)
-        language = request.admission.device.language
-        messages = self._prompts.write(request)
-        usage: tuple[TokenUsage, ...] = ()
-        text, failure = "", ""
-        for attempt in range(_MAX_ATTEMPTS):
-            try:
-                reply = await self._asker.ask(question, messages, attempt=attempt)
-            except (LlmQuotaError, LlmUnavailableError, LlmConfigurationError) as error:
-                if not usage:
-                    raise
-                # The first reply is paid for: its cost must reach the run's books.
-                failure = f"{failure}; not asked again: {error.message}"
-                break
-            usage, text = (*usage, reply.usage), reply.text
-            source, failure = _extract(reply, language)
-            if source is not None:
-                return _proposal(request, source, messages, usage)
-            if reply.finish is FinishReason.REFUSED:
-                break
-            messages = (*messages, *self._ask_again(reply, language, failure))
-        return Proposal(text=text, candidate=None, failure=failure, usage=usage)
+        expert = expert_of(request.selection.island)
+        question = await self._question(request, expert)
+        guidance = NO_GUIDANCE
+        if question.models[0] != RECIPES:  # which reads no prompts
+            guidance = await self._learning.guidance(request, expert)
+        written = self._prompts.write(
+            request, expert=expert, lessons=guidance.lessons, sections=guidance.sections
+        )
+        try:
+            proposal = await self._converse(request, question, written)
+        except LlmUnavailableError:
+            await self._credit(request.run, question.models[0], answered=False)
+            raise
+        await self._remember(request, expert, guidance, written, proposal)
+        if proposal.usage[-1].model != question.models[0]:
+            await self._credit(request.run, question.models[0], answered=False)
+        owed = tuple(self._owed.pop(request.run, ()))
+        return replace(proposal, usage=(*owed, *proposal.usage))
 
     async def report(self, outcome: ProposalOutcome) -> None:
         """See `Generator.report`."""
+        row = await self._learning.learn(outcome)
+        if row is not None:
+            gain = gain_of(row, outcome.evaluation)
+            await self._credit(row.run, row.model, gain=gain, usd=row.usd)
 
     async def account(self, run: str) -> RunAccount:
         """See `Generator.account`."""
@@ -114,14 +123,40 @@ class Generator:
 
     async def close(self) -> None:
         """See `Generator.close`."""
+        await self._learning.close()
         await self._models.close()
         await self._store.close()
 
-    async def _question(self, request: ProposalRequest) -> Question:
+    async def _converse(
+        self, request: ProposalRequest, question: Question, written: WrittenPrompt
+    ) -> Proposal:
+        """Ask, and once more after a reply without a whole candidate."""
+        messages = written.messages
+        usage: tuple[TokenUsage, ...] = ()
+        text, failure = "", ""
+        for attempt in range(_MAX_ATTEMPTS):
+            try:
+                reply = await self._asker.ask(question, messages, attempt=attempt)
+            except (LlmQuotaError, LlmUnavailableError, LlmConfigurationError) as error:
+                if not usage:
+                    raise
+                # The first reply is paid for: its cost must reach the run's books.
+                failure = f"{failure}; not asked again: {error.message}"
+                break
+            usage, text = (*usage, reply.usage), reply.text
+            source, failure = source_of(request, reply.text, reply.finish)
+            if source is not None:
+                return proposal_of(request, source, messages, usage)
+            if reply.finish is FinishReason.REFUSED:
+                break
+            messages = (*messages, *self._ask_again(request, reply, failure))
+        return Proposal(text=text, candidate=None, failure=failure, usage=usage)
+
+    async def _question(self, request: ProposalRequest, expert: Expert) -> Question:
         """Choose a model, with the request's others to fall back on; all must be usable."""
-        names = tuple(dict.fromkeys(request.models)) or (await self.list_models())[:1]
+        names = models_for(request.models, expert.role) or (await self.list_models())[:1]
         await self._models.check(names)
-        chosen = self._chooser.choose(request, names)
+        chosen = (await self._choosing()).choose(request, names)
         models = (chosen, *(name for name in names if name != chosen))
         return Question(
             run=request.run,
@@ -134,14 +169,63 @@ class Generator:
             assignment=_assignment(request) if RECIPES in models else "",
         )
 
+    async def _choosing(self) -> ModelChooser:
+        """Return the chooser, which starts from what earlier runs taught."""
+        if self._chooser is None:
+            known = await self._store.read(partial(proposals.judged, limit=_JUDGED_RECALLED))
+            self._chooser = self._chooser or BanditChooser(
+                ModelOutcome(model=j.model, gain=j.gain, usd=j.usd, run=j.run) for j in known
+            )
+        return self._chooser
+
+    async def _credit(
+        self, run: str, model: str, *, gain: float = 0.0, usd: float = 0.0, answered: bool = True
+    ) -> None:
+        chooser = await self._choosing()
+        chooser.credit(model, run=run, gain=gain, usd=usd, answered=answered)
+
+    async def _remember(
+        self,
+        request: ProposalRequest,
+        expert: Expert,
+        guidance: Guidance,
+        written: WrittenPrompt,
+        proposal: Proposal,
+    ) -> None:
+        row = proposal_row(
+            request,
+            effective_operator(request),
+            expert,
+            guidance,
+            shown=written.shown,
+            model=proposal.usage[-1].model,
+            usd=sum(usage.cost_usd for usage in proposal.usage),
+        )
+        await self._learning.remember(request, row)
+
+    async def _ask_for_guidance(
+        self, request: ProposalRequest, messages: tuple[ChatMessage, ...]
+    ) -> str:
+        """Return a model's reply to an editing prompt, on the account of the request's run."""
+        question = await self._question(request, expert_of(""))
+        models = tuple(name for name in question.models if name != RECIPES)
+        if not models:
+            return ""
+        asked = replace(
+            question, purpose=ExchangePurpose.META_PROMPT, selection=None, models=models
+        )
+        reply = await self._asker.ask(asked, messages)
+        self._owed[request.run].append(reply.usage)
+        return reply.text
+
     def _ask_again(
-        self, reply: ModelReply, language: Language, reason: str
+        self, request: ProposalRequest, reply: ModelReply, reason: str
     ) -> tuple[ChatMessage, ...]:
         # Providers refuse empty messages.
         said = clip(reply.text, _MAX_REPEATED_REPLY_CHARS) or "(an empty reply)"
         return (
             ChatMessage(role="assistant", content=said),
-            self._prompts.retry(language, reason),
+            self._prompts.retry(request.admission.device.language, reason),
         )
 
 
@@ -156,49 +240,3 @@ def _assignment(request: ProposalRequest) -> str:
             seed=request.seed,
         )
     )
-
-
-def _extract(reply: ModelReply, language: Language) -> tuple[KernelSource | None, str]:
-    """Return (source, "") or (None, why there is none)."""
-    if reply.finish is FinishReason.REFUSED:
-        return None, reply.text
-    is_cut = reply.finish is FinishReason.LENGTH
-    cut = "the reply was cut off at its output limit; " if is_cut else ""
-    try:
-        parts = split(reply.text)
-    except ExtractionError as error:
-        return None, cut + error.message
-    if parts.language != language.value:
-        return None, f"the device code is {parts.language}, asked for was {language.value}"
-    source = KernelSource(language=language, device_code=parts.device_code, plan=parts.plan_text)
-    return source, ""
-
-
-def _proposal(
-    request: ProposalRequest,
-    source: KernelSource,
-    messages: tuple[ChatMessage, ...],
-    usage: tuple[TokenUsage, ...],
-) -> Proposal:
-    operator = effective_operator(request)
-    parents = _parents(request, operator)
-    candidate = Candidate(
-        source=source,
-        parents=tuple(p.candidate.digest for p in parents),
-        operator=operator,
-        generation=1 + max(p.candidate.generation for p in parents) if parents else 0,
-        prompt_digest=prompt_digest(messages),
-        model=usage[-1].model,
-    )
-    text = render(source.language.value, source.device_code, source.plan)
-    return Proposal(text=text, candidate=candidate, usage=usage)
-
-
-def _parents(request: ProposalRequest, operator: Operator) -> tuple[Elite, ...]:
-    """Return the elites that a child of `operator` is made from."""
-    selection = request.selection
-    if selection.parent is None:
-        return ()
-    if operator is Operator.COMBINE:
-        return (selection.parent, selection.inspirations[0])
-    return (selection.parent,)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernel_foundry.errors import ServiceUnavailableError
-from kernel_foundry.paths import exchanges_dir, generator_store_url, store_url
+from kernel_foundry.paths import exchanges_dir, generator_store_url, prompts_dir, store_url
 from kernel_foundry.ports import Archive, Evaluator, Generator
 from kernel_foundry.search_comparison import SearchComparison
 
@@ -194,12 +194,14 @@ def _local_generator() -> Generator:
     from generator_svc.exchange_log import ExchangeLog
     from generator_svc.generator import Generator as LocalGenerator
     from generator_svc.llm.litellm_models import LiteLlmModels
+    from generator_svc.prompting.writer import PromptWriter
     from generator_svc.store.store import GeneratorStore
 
     return LocalGenerator(
         models=LiteLlmModels(),
         store=GeneratorStore(generator_store_url()),
         exchanges=ExchangeLog(exchanges_dir()),
+        prompts=PromptWriter(prompts_dir()),
     )
 
 

@@ -28,6 +28,12 @@ def exchanges_dir() -> Path:
     return data_dir() / "exchanges"
 
 
+def prompts_dir() -> Path | None:
+    """Return the folder of a user's own prompt templates ($KERNEL_FOUNDRY_PROMPTS), if any."""
+    chosen = os.environ.get("KERNEL_FOUNDRY_PROMPTS")
+    return Path(chosen) if chosen else None
+
+
 def sweeps_dir(run: str) -> Path:
     """Return the folder of the landscapes of a run's sweeps, whatever the run's name."""
     name = quote(run, safe="")

@@ -7,7 +7,7 @@ import pytest
 
 from generator_svc.budget import Budget, Spending, expected_spending
 from generator_svc.llm.interface import ModelFacts
-from generator_svc.prompt_writer import PromptWriter
+from generator_svc.prompting.writer import PromptWriter
 from kernel_foundry.domain.exchange import ChatMessage
 from kernel_foundry.domain.request import BudgetCaps, ProposalRequest
 from kernel_foundry.errors import LlmConfigurationError, LlmQuotaError
@@ -59,7 +59,7 @@ async def test_the_retry_counts_what_the_first_call_cost(
 ) -> None:
     """A cap with room for one call only: the reply is reported, the retry is not made."""
     generator, models = make_generator(["nothing"])
-    messages = PromptWriter().write(request_)
+    messages = PromptWriter().write(request_).messages
     one_call = expected_spending((("m", _UNPRICED),), messages, 1000, BudgetCaps())
     proposal = await generator.propose(
         replace(request_, caps=BudgetCaps(tokens=one_call.tokens + 100))

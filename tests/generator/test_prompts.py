@@ -6,40 +6,35 @@ from typing import Any
 import pytest
 
 from archive_svc.islands import ISLANDS
-from generator_svc.llm.interface import prompt_digest
-from generator_svc.prompt_views import MAX_REFERENCE_CHARS, clip
-from generator_svc.prompt_writer import PromptSection, PromptWriter, effective_operator
-from generator_svc.roles import EMPHASIS
+from generator_svc.experts import EXPERTS, expert_of
+from generator_svc.meta_prompts.sections import Sections, seed_sections
+from generator_svc.prompting.text import clip
+from generator_svc.prompting.writer import PromptWriter, effective_operator
 from kernel_foundry.domain.archive import Selection
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.device import UnitLimits
+from kernel_foundry.domain.exchange import prompt_digest
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.request import ProposalRequest
-from kernel_foundry.plan import (
-    DeviceLimits,
-    Launch,
-    NameTable,
-    ScalarName,
-    TensorName,
-    bind,
-    default_configuration,
-    kernels,
-    parse,
-    short_reference,
-    split,
-)
+from kernel_foundry.plan import short_reference
 
 
 def _user(request: ProposalRequest, **selection: Any) -> str:
     if selection:
         request = replace(request, selection=Selection(**selection))
-    return PromptWriter().write(request)[1].content
+    return PromptWriter().write(request).messages[1].content
 
 
 def _system(request: ProposalRequest, **selection: Any) -> str:
     request = replace(request, selection=Selection(**selection))
-    return PromptWriter().write(request)[0].content
+    written = PromptWriter().write(request, expert=expert_of(request.selection.island))
+    return written.messages[0].content
+
+
+def _emphases(system: str) -> list[str]:
+    """Return the roles whose own first sentence stands in a system prompt."""
+    return [role for role, expert in EXPERTS.items() if f"expert in {expert.title}" in system]
 
 
 def _selections(samples: Any) -> list[dict[str, Any]]:
@@ -110,7 +105,7 @@ def test_a_failed_parent_gets_repair_and_no_demands(
     assert "COMPILE_ERROR" in text
     assert "unknown type" in text
     assert "(line 7)" in text
-    assert "faster" not in text.split("# Your move")[1]
+    assert "faster" not in text.split("# Your move")[1].split("# What makes")[0]
     assert "stage the tile" not in text
     assert "// other" not in text
 
@@ -140,23 +135,13 @@ def test_a_combination_shows_both_candidates(request_: ProposalRequest, samples:
     assert "## Inspiration 2" not in text
 
 
-def test_long_sources_and_logs_are_clipped_with_a_note(
-    request_: ProposalRequest, samples: Any
-) -> None:
-    """A prompt stays bounded however long its parts are."""
-    parent = samples.failed_elite("f", log="x" * 200_000)
-    task = replace(request_.task, reference="y" * 10 * MAX_REFERENCE_CHARS)
-    text = _user(replace(request_, task=task), operator=Operator.REPAIR, parent=parent)
-    assert text.count("characters left out") == 2
-    assert len(text) < 60_000
-
-
 def test_a_clipped_text_keeps_head_and_tail() -> None:
-    """What is cut is the middle, and the note counts it."""
-    text = clip("a" * 50 + "b" * 100 + "c" * 50, 60)
+    """What is cut is the middle; the note counts it and is counted itself."""
+    text = clip("a" * 50 + "b" * 1000 + "c" * 50, 120)
     assert text.startswith("a" * 40 + "\n")
     assert text.endswith("\n" + "c" * 20)
-    assert "140 characters left out" in text
+    assert "1040 characters left out" in text
+    assert len(text) <= 120
 
 
 def test_many_workloads_are_bounded(request_: ProposalRequest, samples: Any) -> None:
@@ -166,60 +151,58 @@ def test_many_workloads_are_bounded(request_: ProposalRequest, samples: Any) -> 
     assert 1 < text.count("Workload w") < 10
 
 
-def test_sections_and_experience_have_their_place(request_: ProposalRequest) -> None:
-    """Evolved guidance goes to the system prompt, lessons to the user's."""
-    writer = PromptWriter(sections=(PromptSection(title="Pitfalls", text="Mind the tail."),))
-    system, user = writer.write(request_, experience=("fuse the two passes: 1.4x",))
-    assert "Mind the tail." in system.content
-    assert "fuse the two passes: 1.4x" in user.content
+def test_further_workloads_show_where_they_differ(request_: ProposalRequest, samples: Any) -> None:
+    """What is the same for all is told once."""
+    many = tuple(samples.workload(f"w{i}", (i + 1, 64)) for i in range(3))
+    text = _user(replace(request_, admission=replace(request_.admission, workloads=many)))
+    assert text.count("temperature  float 0.5") == 1
+    assert [text.count(f"float32 ({i + 1}, 64)  input") for i in range(3)] == [1, 1, 1]
+
+
+_SECTIONS = Sections(
+    philosophy="Be of good cheer.",
+    strategies="Use wide loads.",
+    pitfalls="Mind the tail.",
+    analysis="Read the verdict.",
+)
+
+
+def test_each_section_has_its_place(request_: ProposalRequest) -> None:
+    """Philosophy with the system, pitfalls before the rules, analysis before the reply."""
+    system, user = PromptWriter().write(request_, sections=_SECTIONS).messages
+    assert "Be of good cheer." in system.content
+    places = [
+        user.content.index(text)
+        for text in ("Use wide loads.", "Mind the tail.", "# Rules", "Read the verdict.", "# Reply")
+    ]
+    assert places == sorted(places)
+
+
+def test_strategies_are_for_what_is_correct(request_: ProposalRequest, samples: Any) -> None:
+    for elite, is_told in ((samples.passed_elite("a"), True), (samples.failed_elite("f"), False)):
+        selection = Selection(operator=Operator.MUTATE, parent=elite)
+        request = replace(request_, selection=selection)
+        text = PromptWriter().write(request, sections=_SECTIONS).messages[1].content
+        assert ("Use wide loads." in text) == is_told
+        assert "Mind the tail." in text
+
+
+@pytest.mark.parametrize("language", list(Language))
+def test_without_sections_the_hand_written_ones_are_told(
+    request_: ProposalRequest, language: Language
+) -> None:
+    device = replace(request_.admission.device, language=language)
+    request = replace(request_, admission=replace(request_.admission, device=device))
+    system, user = PromptWriter().write(request).messages
+    seeds = seed_sections(language)
+    assert seeds.philosophy in system.content
+    assert all(s in user.content for s in (seeds.strategies, seeds.pitfalls, seeds.analysis))
 
 
 def test_the_same_request_has_the_same_prompt(request_: ProposalRequest) -> None:
     """Digests identify prompts, so writing is deterministic."""
     first, second = PromptWriter().write(request_), PromptWriter().write(request_)
-    assert prompt_digest(first) == prompt_digest(second)
-
-
-@pytest.mark.parametrize("language", list(Language))
-def test_the_worked_example_is_a_valid_candidate(
-    request_: ProposalRequest, language: Language
-) -> None:
-    """It parses and binds, so that what models imitate is right."""
-    device = replace(request_.admission.device, language=language)
-    request = replace(request_, admission=replace(request_.admission, device=device))
-    text = _user(request)
-    start = text.index(f"```{language.value}\n")
-    example = split(text[start : text.index("# Your move")])
-    assert example.language == language.value
-    plan = parse(example.plan_text)
-    configuration = default_configuration(plan)
-    shape = (100, 300)
-    names = NameTable(
-        tensors=(
-            TensorName(name="x", dtype="float32", shape=shape, role="input", path=""),
-            TensorName(name="bias", dtype="float32", shape=(300,), role="parameter", path="bias"),
-            TensorName(name="out", dtype="float32", shape=shape, role="output", path=""),
-        ),
-        scalars=(ScalarName(name="negative_slope", value=0.01),),
-    )
-    limits = DeviceLimits(
-        compute_units=2,
-        sub_group_size=16,
-        shared_bytes=1 << 16,
-        max_block=1024,
-        memory_bytes=1 << 30,
-    )
-    sequence = bind(
-        plan,
-        kernels(example.device_code, language.value, configuration),
-        names=names,
-        configuration=configuration,
-        device=limits,
-        language=language.value,
-    )
-    # A block of the CUDA example covers four times as many columns: it loads packs of four.
-    grid = {Language.SYCL: (3, 25, 1), Language.CUDA: (1, 25, 1)}[language]
-    assert [step.grid for step in sequence.steps if isinstance(step, Launch)] == [grid]
+    assert prompt_digest(first.messages) == prompt_digest(second.messages)
 
 
 def test_library_calls_are_offered_only_where_the_task_allows_them(
@@ -251,17 +234,17 @@ def test_limits_of_a_compute_unit_are_told_where_they_are_known(request_: Propos
 
 
 @pytest.mark.parametrize("island", [island.name for island in ISLANDS.islands])
-def test_each_island_has_its_emphasis(request_: ProposalRequest, samples: Any, island: str) -> None:
-    """The role's one sentence stands in the system prompt, and no other role's does."""
+def test_each_island_has_its_expert(request_: ProposalRequest, samples: Any, island: str) -> None:
+    """The role's own text stands in the system prompt, and no other role's does."""
     for selection in _selections(samples)[:5]:
-        system = _system(request_, **selection, island=island)
-        assert [name for name, text in EMPHASIS.items() if text in system] == [island]
+        assert _emphases(_system(request_, **selection, island=island)) == [island]
 
 
-def test_an_unknown_island_has_no_emphasis(request_: ProposalRequest) -> None:
-    assert _system(request_, operator=Operator.SEED, island="") == _system(
-        request_, operator=Operator.SEED, island="elsewhere"
-    )
+def test_an_unknown_island_has_the_general_expert(request_: ProposalRequest) -> None:
+    system = _system(request_, operator=Operator.SEED, island="elsewhere")
+    assert system == _system(request_, operator=Operator.SEED, island="")
+    assert _emphases(system) == []
+    assert "You know the whole of a kernel" in system
 
 
 def test_a_failed_parent_gets_no_emphasis(request_: ProposalRequest, samples: Any) -> None:
@@ -269,7 +252,8 @@ def test_a_failed_parent_gets_no_emphasis(request_: ProposalRequest, samples: An
     system = _system(
         request_, operator=Operator.REPAIR, parent=samples.failed_elite("f"), island="memory"
     )
-    assert not any(text in system for text in EMPHASIS.values())
+    assert _emphases(system) == []
+    assert "You know the whole of a kernel" not in system
 
 
 @pytest.mark.parametrize("operator", [Operator.MUTATE, Operator.COMBINE, Operator.TEMPLATISE])
@@ -285,11 +269,11 @@ def test_what_failed_is_repaired_whatever_is_asked(
         hint="stage the tile",
         island="memory",
     )
-    move = text.split("# Your move")[1]
+    move = text.split("# Your move")[1].split("# What makes")[0]
     assert move.startswith(": repair")
     assert "stage the tile" not in move
     assert "Aim at" not in move
-    assert "TUNE" not in move
+    assert "TUNE parameter" not in move
 
 
 def test_making_tunable_asks_for_a_space_with_conditions(

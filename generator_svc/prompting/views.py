@@ -1,30 +1,34 @@
-"""What prompt templates print: facts of a request as short texts, each of bounded length.
+"""What prompt templates print of task, device and candidates, as short texts.
 
 Held-out workloads never reach a text made here. Knows nothing of templates or models.
 """
 
 import ast
+import math
 from dataclasses import dataclass
+from typing import Final
 
-from kernel_foundry.domain.admission import Admission, WorkloadAdmission
+from generator_svc.prompting.findings import FindingView, finding_views
+from generator_svc.prompting.secrets import Secrets
+from generator_svc.prompting.text import bytes_text, clip, fenced, time_text
+from kernel_foundry.domain.admission import Admission, TensorRole, WorkloadAdmission
 from kernel_foundry.domain.archive import Elite, Selection
+from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.device import DeviceSpec
-from kernel_foundry.domain.evaluation import Evaluation, WorkloadResult
-from kernel_foundry.domain.finding import Finding
+from kernel_foundry.domain.evaluation import Correctness, Evaluation, WorkloadResult
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import DIMENSIONS, Measures
 from kernel_foundry.domain.task import Precision, Task, Tolerance
-from kernel_foundry.plan import NameTable, ScalarName, TensorName, render
+from kernel_foundry.plan import NameTable, ScalarName, TensorName
 
-MAX_REFERENCE_CHARS = 24_000
-MAX_CANDIDATE_CHARS = 24_000
-MAX_INSPIRATION_CHARS = 8_000
-MAX_LOG_CHARS = 3_000
-MAX_FINDING_CHARS = 1_200
-MAX_INSTRUCTIONS_CHARS = 8_000
-MAX_WORKLOADS = 4
-MAX_FINDINGS = 12
-MAX_INSPIRATIONS = 3
+MAX_LOG_CHARS: Final = 3_000
+MAX_WORKLOADS: Final = 4
+MAX_INSPIRATIONS: Final = 3
+_MAX_PLAN_SHARE: Final = 0.4
+"""Of the room for a candidate, what its plan may take."""
+_MAX_HINT_CHARS: Final = 1_000
+_MAX_LINE_CHARS: Final = 300
+_MAX_LINES: Final = 20
 
 _LEVELS = {
     "memory": (
@@ -62,6 +66,7 @@ class WorkloadView:
 
     name: str
     names: str
+    """The name table; of the second and later ones only the lines that differ from the first."""
     flops_text: str
     sol_text: str
     baselines_text: str
@@ -71,23 +76,13 @@ class WorkloadView:
 class CandidateView:
     """A known candidate with what the hardware said."""
 
+    source: KernelSource
     text: str
+    """Its two blocks, shortened when they are long; empty when there was no room for them."""
     verdict: str
     lines: tuple[str, ...]
-    findings: tuple[str, ...]
+    findings: tuple[FindingView, ...]
     log: str
-
-
-def clip(text: str, max_chars: int) -> str:
-    """Return `text`, its middle replaced by a note when it is longer than `max_chars`.
-
-    Head and tail stay, since the first error and the final summary of a log both matter.
-    """
-    if len(text) <= max_chars:
-        return text
-    head = text[: max_chars * 2 // 3]
-    tail = text[len(text) - (max_chars - len(head)) :]
-    return f"{head}\n[... {len(text) - max_chars} characters left out ...]\n{tail}"
 
 
 def tolerance_text(tolerance: Tolerance) -> str:
@@ -108,8 +103,15 @@ def precision_text(task: Task, language: Language) -> str:
 
 def workload_views(admission: Admission) -> tuple[WorkloadView, ...]:
     """Return the first few workloads that are not held out."""
-    shown = [w for w in admission.workloads if not w.held_out]
-    return tuple(_workload_view(w) for w in shown[:MAX_WORKLOADS])
+    shown = [w for w in admission.workloads if not w.held_out][:MAX_WORKLOADS]
+    views: list[WorkloadView] = []
+    for workload in shown:
+        names = _name_table(workload).render()
+        if views:
+            known = set(views[0].names.splitlines())
+            names = "\n".join(line for line in names.splitlines() if line not in known)
+        views.append(_workload_view(workload, names))
+    return tuple(views)
 
 
 def device_lines(device: DeviceSpec) -> tuple[str, ...]:
@@ -118,13 +120,13 @@ def device_lines(device: DeviceSpec) -> tuple[str, ...]:
         f"{device.name} ({device.vendor}, {device.architecture})",
         f"{device.compute_units} compute units, preferred sub-group size "
         f"{device.sub_group_size}, work-groups of up to {device.max_block}",
-        f"{_bytes(device.shared_bytes)} local memory a work-group, last-level cache "
-        f"{_bytes(device.cache_bytes)}, memory {_bytes(device.memory_bytes)}",
+        f"{bytes_text(device.shared_bytes)} local memory a work-group, last-level cache "
+        f"{bytes_text(device.cache_bytes)}, memory {bytes_text(device.memory_bytes)}",
     ]
     if device.unit_limits is not None:
         limits = device.unit_limits
         lines.append(
-            f"a compute unit holds {limits.registers} registers, {_bytes(limits.shared_bytes)} "
+            f"a compute unit holds {limits.registers} registers, {bytes_text(limits.shared_bytes)} "
             f"local memory, {limits.work_items} work-items, {limits.groups} work-groups"
         )
     if device.peaks is not None:
@@ -135,23 +137,32 @@ def device_lines(device: DeviceSpec) -> tuple[str, ...]:
             f"{peaks.flops_per_second / 1e9:.0f} GFLOP/s float32, "
             f"{peaks.launch_ns / 1e3:.1f} us for an empty launch"
         )
-    return tuple(lines)
+    return tuple(clip(line, _MAX_LINE_CHARS) for line in lines)
 
 
-def candidate_view(elite: Elite, task: Task, *, max_chars: int) -> CandidateView:
-    """Return `elite` as prompts show it."""
-    source, evaluation = elite.candidate.source, elite.evaluation
-    hidden = tuple(w.name for w in task.workloads if w.held_out)
-    findings = evaluation.findings[:MAX_FINDINGS]
-    text = render(source.language.value, source.device_code, source.plan)
+def candidate_view(
+    elite: Elite, admission: Admission, secrets: Secrets, *, max_chars: int
+) -> CandidateView:
+    """Return `elite` as prompts show it, its code within `max_chars`."""
+    evaluation = elite.evaluation
     log = evaluation.compile.log if evaluation.compile and not evaluation.passed else ""
     return CandidateView(
-        text=clip(text.strip(), max_chars),
+        source=elite.candidate.source,
+        text=source_text(elite.candidate.source, max_chars),
         verdict=_verdict(evaluation),
-        lines=_result_lines(evaluation),
-        findings=tuple(_finding_text(f, hidden) for f in findings),
-        log=clip(log, MAX_LOG_CHARS),
+        lines=_result_lines(evaluation, admission),
+        findings=finding_views(evaluation, secrets),
+        log=clip(secrets.without_sizes(log.strip()), MAX_LOG_CHARS),
     )
+
+
+def source_text(source: KernelSource, max_chars: int) -> str:
+    """Return both blocks of `source`; of what is too long the middle of each is left out."""
+    code, plan = source.device_code.strip("\n"), source.plan.strip("\n")
+    if len(code) + len(plan) > max_chars:
+        plan = clip(plan, max(max_chars - len(code), int(max_chars * _MAX_PLAN_SHARE)))
+        code = clip(code, max_chars - len(plan))
+    return f"{fenced(code, source.language.value)}\n\n{fenced(plan, 'python')}"
 
 
 def direction_lines(selection: Selection) -> tuple[str, ...]:
@@ -161,17 +172,18 @@ def direction_lines(selection: Selection) -> tuple[str, ...]:
         parent = selection.parent.measures if selection.parent is not None else None
         lines += _target_lines(selection.target, parent)
     if selection.hint:
-        lines.append(selection.hint)
+        lines.append(clip(selection.hint, _MAX_HINT_CHARS))
     return tuple(lines)
 
 
-def _workload_view(workload: WorkloadAdmission) -> WorkloadView:
-    baselines = [f"{b.name} {_time(b.timing.median_ns)}" for b in workload.baselines]
+def _workload_view(workload: WorkloadAdmission, names: str) -> WorkloadView:
+    baselines = [f"{b.name} {time_text(b.timing.median_ns)}" for b in workload.baselines]
     return WorkloadView(
         name=workload.workload,
-        names=_name_table(workload).render(),
-        flops_text=f"{workload.flops / 1e6:.1f} MFLOP, {_bytes(workload.minimal_bytes)} at least",
-        sol_text=_time(workload.sol_ns),
+        names=names,
+        flops_text=f"{workload.flops / 1e6:.1f} MFLOP, {bytes_text(workload.minimal_bytes)} at"
+        " least",
+        sol_text=time_text(workload.sol_ns),
         baselines_text="".join(f"; {text}" for text in baselines),
     )
 
@@ -205,21 +217,20 @@ def _measures_text(measures: Measures | None) -> str:
     return f" (levels 0-3: {levels})"
 
 
-def _result_lines(evaluation: Evaluation) -> tuple[str, ...]:
+def _result_lines(evaluation: Evaluation, admission: Admission) -> tuple[str, ...]:
     lines = [f"configuration: {s.name} = {s.value}" for s in evaluation.configuration]
     for result in evaluation.workloads:
-        if not result.held_out:
-            lines += _workload_lines(result)
-    return tuple(lines)
+        lines += _hidden_lines(result) if result.held_out else _workload_lines(result, admission)
+    return tuple(clip(line, _MAX_LINE_CHARS) for line in lines[:_MAX_LINES])
 
 
-def _workload_lines(result: WorkloadResult) -> list[str]:
+def _workload_lines(result: WorkloadResult, admission: Admission) -> list[str]:
     lines = []
     if result.timing is not None:
         share = result.roofline_share
-        baselines = ", ".join(f"{b.name} {_time(b.timing.median_ns)}" for b in result.baselines)
+        baselines = ", ".join(f"{b.name} {time_text(b.timing.median_ns)}" for b in result.baselines)
         lines.append(
-            f"{result.workload}: {_time(result.timing.median_ns)}"
+            f"{result.workload}: {time_text(result.timing.median_ns)}"
             + (f"; baselines: {baselines}" if baselines else "")
             + (f"; {share:.0%} of the speed of light" if share is not None else "")
         )
@@ -227,21 +238,50 @@ def _workload_lines(result: WorkloadResult) -> list[str]:
     if correctness is not None and correctness.mismatch_count:
         lines.append(
             f"{result.workload}: {correctness.mismatch_count} of {correctness.element_count} "
-            f"elements wrong, max abs error {correctness.max_abs_error:.3g}, first at flat "
-            f"index {correctness.first_mismatch}"
+            f"elements wrong, max abs error {correctness.max_abs_error:.3g}"
+            + _first_wrong(correctness, _output_shape(admission, result.workload))
         )
+    elif correctness is not None and result.timing is None:
+        lines.append(f"{result.workload}: all elements right")
     return lines
 
 
-def _finding_text(finding: Finding, hidden: tuple[str, ...]) -> str:
-    where = f" (line {finding.line})" if finding.line is not None else ""
-    numbers = ", ".join(f"{e.name} = {e.value:.6g}" for e in finding.evidence)
-    text = f"{finding.severity.value}: {finding.kind.value}{where}: {finding.message}"
-    text += f" [{numbers}]" if numbers else ""
-    text += f" Hint: {finding.hint}" if finding.hint else ""
-    for name in hidden:
-        text = text.replace(name, "(a workload that is not shown)")
-    return clip(text, MAX_FINDING_CHARS)
+def _hidden_lines(result: WorkloadResult) -> list[str]:
+    """Return that a workload is wrong that is not shown, and nothing of its sizes."""
+    correctness = result.correctness
+    if correctness is None or not correctness.mismatch_count:
+        return []
+    share = correctness.mismatch_count / max(1, correctness.element_count)
+    return [
+        f"with sizes that you are not shown {share:.1%} of the elements are wrong: look for what"
+        " holds for the sizes above only (borders, divisibility, fixed strides and counts)"
+    ]
+
+
+def _first_wrong(correctness: Correctness, shape: tuple[int, ...]) -> str:
+    """Return where the first wrong element lies, by coordinates where there is one output."""
+    flat = correctness.first_mismatch
+    if flat is None:
+        return ""
+    if not shape or flat >= math.prod(shape):
+        return f", first at flat index {flat}"
+    place, rest = [], flat
+    for size in reversed(shape):
+        rest, at = divmod(rest, size)
+        place.append(at)
+    return f", first at flat index {flat}: {tuple(reversed(place))} of {shape}"
+
+
+def _output_shape(admission: Admission, workload: str) -> tuple[int, ...]:
+    """Return the shape of the only output; () when there are several or none is known."""
+    outputs = [
+        tensor.shape
+        for known in admission.workloads
+        if known.workload == workload
+        for tensor in known.tensors
+        if tensor.role is TensorRole.OUTPUT
+    ]
+    return outputs[0] if len(outputs) == 1 else ()
 
 
 def _target_lines(target: Measures, parent: Measures | None) -> list[str]:
@@ -251,13 +291,3 @@ def _target_lines(target: Measures, parent: Measures | None) -> list[str]:
         if parent is None or getattr(parent, name) != level:
             lines.append(f"Aim at {name} level {level}: {_LEVELS[name][level]}.")
     return lines
-
-
-def _time(time_ns: float) -> str:
-    return f"{time_ns / 1e6:.3f} ms"
-
-
-def _bytes(count: int) -> str:
-    if count >= 1 << 30:
-        return f"{count / (1 << 30):.1f} GiB"
-    return f"{count / (1 << 20):.1f} MiB" if count >= 1 << 20 else f"{count / (1 << 10):.1f} KiB"

@@ -1,0 +1,111 @@
+"""Findings as prompts print them: grouped by kind, with the lines of source that they point at.
+
+Knows nothing of templates; what to do about a kind stands in `prompts/repair/`.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from generator_svc.prompting.secrets import Secrets, failed_hidden
+from generator_svc.prompting.text import clip
+from kernel_foundry.domain.candidate import KernelSource
+from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+
+MAX_FINDINGS: Final = 12
+MAX_FINDING_CHARS: Final = 1_200
+MAX_FINDINGS_CHARS: Final = 6_000
+"""Of all errors together."""
+MAX_EXCERPTS: Final = 6
+"""Pieces of source beside findings; the first errors matter, the rest often follows from them."""
+_LINES_AROUND: Final = 3
+_MAX_LINE_CHARS: Final = 200
+_ORDER: Final = (Severity.ERROR, Severity.WARNING, Severity.INFO)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingView:
+    """One finding."""
+
+    severity: str
+    text: str
+    excerpt: str = ""
+    """Numbered lines of the source, the one meant marked; empty when it points at none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """All findings of one kind that a failure is put down to."""
+
+    kind: str
+    """`FindingKind` as text; the template of this name says what it comes from."""
+    findings: tuple[FindingView, ...]
+
+
+def finding_views(evaluation: Evaluation, secrets: Secrets) -> tuple[FindingView, ...]:
+    """Return the findings, errors first."""
+    return tuple(_view(finding) for finding in _told(evaluation, secrets))
+
+
+def diagnoses(
+    source: KernelSource, evaluation: Evaluation, secrets: Secrets
+) -> tuple[Diagnosis, ...]:
+    """Return what a failure is put down to: its errors by kind, the first one first.
+
+    A failure without errors is put down to its outcome alone.
+    """
+    found = [f for f in _told(evaluation, secrets) if f.severity is Severity.ERROR]
+    if not found:
+        return (Diagnosis(kind=evaluation.outcome.value, findings=()),)
+    room = min(MAX_FINDING_CHARS, MAX_FINDINGS_CHARS // len(found))
+    groups: dict[FindingKind, list[FindingView]] = {}
+    excerpts: set[str] = set()
+    for finding in found:
+        excerpt = _excerpt(source, finding) if len(excerpts) < MAX_EXCERPTS else ""
+        # Two errors of one line share the excerpt.
+        view = _view(finding, room, excerpt="" if excerpt in excerpts else excerpt)
+        excerpts |= {excerpt} - {""}
+        groups.setdefault(finding.kind, []).append(view)
+    return tuple(
+        Diagnosis(kind=kind.value, findings=tuple(views)) for kind, views in groups.items()
+    )
+
+
+def side_findings(evaluation: Evaluation, secrets: Secrets) -> tuple[FindingView, ...]:
+    """Return what was found beside the errors of a failure."""
+    return tuple(_view(f) for f in _told(evaluation, secrets) if f.severity is not Severity.ERROR)
+
+
+def _told(evaluation: Evaluation, secrets: Secrets) -> list[Finding]:
+    ranked = sorted(evaluation.findings, key=lambda f: _ORDER.index(f.severity))
+    is_of_hidden = failed_hidden(evaluation)
+    return [secrets.finding(f, is_of_hidden=is_of_hidden) for f in ranked[:MAX_FINDINGS]]
+
+
+def _view(
+    finding: Finding, max_chars: int = MAX_FINDING_CHARS, *, excerpt: str = ""
+) -> FindingView:
+    # An excerpt shows the line that a compiler's message quotes.
+    message = finding.message.partition("\n")[0] if excerpt else finding.message
+    where = f" (line {finding.line})" if finding.line is not None else ""
+    numbers = ", ".join(f"{e.name} = {e.value:.6g}" for e in finding.evidence)
+    text = f"{finding.kind.value}{where}: {message}"
+    text += f" [{numbers}]" if numbers else ""
+    text += f" Hint: {finding.hint}" if finding.hint else ""
+    return FindingView(severity=finding.severity.value, text=clip(text, max_chars), excerpt=excerpt)
+
+
+def _excerpt(source: KernelSource, finding: Finding) -> str:
+    """Return the lines around the one that `finding` means; empty when there is none."""
+    text = source.plan if finding.kind is FindingKind.PLAN else source.device_code
+    lines = text.splitlines()
+    if finding.line is None or not 1 <= finding.line <= len(lines):
+        return ""
+    first = max(1, finding.line - _LINES_AROUND)
+    last = min(len(lines), finding.line + _LINES_AROUND)
+    width = len(str(last))
+    return "\n".join(
+        f"{'>' if number == finding.line else ' '} {number:{width}} | "
+        f"{lines[number - 1][:_MAX_LINE_CHARS]}".rstrip()
+        for number in range(first, last + 1)
+    )

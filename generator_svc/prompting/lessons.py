@@ -1,0 +1,77 @@
+"""Lessons as prompts print them: symptom, what to do, what it was worth, code.
+
+Knows nothing of how they were found.
+"""
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+from generator_svc.prompting.secrets import Secrets
+from generator_svc.prompting.text import clip
+from kernel_foundry.domain.lesson import MAX_EXCERPT_CHARS, Lesson
+from kernel_foundry.domain.measures import DIMENSIONS
+
+_MAX_SYMPTOM_CHARS: Final = 500
+_MAX_MOVE_CHARS: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LessonView:
+    """One lesson."""
+
+    lesson: Lesson
+    """What is shown, so that what is left out can be told."""
+    symptom: str
+    move: str
+    effect: str
+    """What was measured; empty when nothing was."""
+    excerpt: str
+    beside: str
+    """Kind of finding that it is printed beside; empty: among the others."""
+
+
+def lesson_views(
+    lessons: tuple[Lesson, ...], secrets: Secrets, *, kinds: Collection[str] = ()
+) -> tuple[LessonView, ...]:
+    """Return `lessons` in order.
+
+    Args:
+        lessons: The most useful first.
+        secrets: What no lesson may tell either.
+        kinds: Kinds of finding that have a place of their own in the prompt.
+    """
+    return tuple(
+        LessonView(
+            lesson=lesson,
+            symptom=clip(secrets.without_names(lesson.symptom.strip()), _MAX_SYMPTOM_CHARS),
+            move=clip(secrets.without_names(lesson.move.strip()), _MAX_MOVE_CHARS),
+            effect=_effect(lesson),
+            excerpt=clip(secrets.without_names(lesson.excerpt.strip("\n")), MAX_EXCERPT_CHARS),
+            beside=next((kind.value for kind in lesson.findings if kind.value in kinds), ""),
+        )
+        for lesson in lessons
+    )
+
+
+def _effect(lesson: Lesson) -> str:
+    """Return what was measured with it, and how levels moved."""
+    passed = lesson.use_count - lesson.failure_count
+    parts = []
+    if passed > 0:
+        parts.append(f"{math.exp(lesson.effect):.2f}x the parent's speed in {_uses(passed)}")
+    if lesson.failure_count:
+        parts.append(f"{lesson.failure_count} of {_uses(lesson.use_count)} did not pass")
+    if lesson.before is not None and lesson.after is not None and passed > 0:
+        before, after = lesson.before, lesson.after
+        parts += [
+            f"{name} level {getattr(before, name)} to {getattr(after, name)}"
+            for name in DIMENSIONS
+            if getattr(before, name) != getattr(after, name)
+        ]
+    return "; ".join(parts)
+
+
+def _uses(count: int) -> str:
+    return "one use" if count == 1 else f"{count} uses"

@@ -1,0 +1,197 @@
+"""Parts: everything that a prompt's templates print, as values.
+
+Made once from a request; `budget` then takes away what there is no room for. Knows nothing
+of templates and models.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from generator_svc.experts import Expert
+from generator_svc.meta_prompts.sections import MAX_SECTION_CHARS, SECTION_NAMES, Sections
+from generator_svc.prompting import views
+from generator_svc.prompting.findings import Diagnosis, FindingView, diagnoses, side_findings
+from generator_svc.prompting.lessons import LessonView, lesson_views
+from generator_svc.prompting.secrets import Secrets, secrets_of
+from generator_svc.prompting.text import clip
+from kernel_foundry.domain.archive import Elite
+from kernel_foundry.domain.candidate import Operator
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.lesson import Lesson
+from kernel_foundry.domain.request import ProposalRequest
+from kernel_foundry.plan import short_reference
+
+_LANGUAGE_NAMES: Final = {Language.SYCL: "SYCL", Language.CUDA: "CUDA C++"}
+
+_CANDIDATE_SHARE: Final = 3
+"""The code of a parent takes at most a third of a prompt: a longer one loses its middle."""
+
+_INSPIRATION_SHARE: Final = 9
+
+_MAX_LIBRARY_OPS: Final = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskView:
+    """Name of the task and what is right."""
+
+    name: str
+    precision_text: str
+    tolerance_text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptParts:
+    """What templates may print; each field is a variable of that name."""
+
+    operator: Operator
+    language: str
+    """"sycl" or "cuda"."""
+    language_name: str
+    expert: Expert
+    has_emphasis: bool
+    """Whether the expert's view is asked for: not where a candidate is only mended or made
+    tunable."""
+    task: TaskView
+    instructions: str
+    reference: str
+    workloads: tuple[views.WorkloadView, ...]
+    device_lines: tuple[str, ...]
+    plan_reference: str
+    library_ops: tuple[str, ...]
+    worked_example: str
+    parent: views.CandidateView | None
+    """None for a seed."""
+    outcome: str
+    """How a failed parent failed, such as "wrong_result"; else empty."""
+    diagnoses: tuple[Diagnosis, ...]
+    """What a failed parent is put down to."""
+    side_findings: tuple[FindingView, ...]
+    """Of a failed parent: what is no error."""
+    partner: views.CandidateView | None
+    """Of a combination."""
+    inspirations: tuple[views.CandidateView, ...]
+    direction_lines: tuple[str, ...]
+    lessons: tuple[LessonView, ...]
+    sections: Sections
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guidance:
+    """What goes into a prompt besides the request itself."""
+
+    expert: Expert
+    lessons: tuple[Lesson, ...]
+    sections: Sections
+    worked_example: str
+
+
+def parts_of(
+    request: ProposalRequest, operator: Operator, guidance: Guidance, *, max_chars: int
+) -> PromptParts:
+    """Return everything that a prompt for `request` could print.
+
+    Args:
+        request: What is to be proposed.
+        operator: What is really asked for (`effective_operator`).
+        guidance: What the generator knows beside the request.
+        max_chars: Of the whole prompt; candidates get shares of it.
+    """
+    task, admission = request.task, request.admission
+    language = admission.device.language
+    secrets = secrets_of(task, admission)
+    failure = _failure(request, operator, secrets)
+    kinds = tuple(diagnosis.kind for diagnosis in failure.diagnoses)
+    is_free = operator not in (Operator.REPAIR, Operator.TEMPLATISE)
+    known = _known_candidates(request, operator, secrets, max_chars)
+    return PromptParts(
+        operator=operator,
+        language=language.value,
+        language_name=_LANGUAGE_NAMES[language],
+        expert=guidance.expert,
+        has_emphasis=is_free,
+        task=TaskView(
+            name=task.name,
+            precision_text=views.precision_text(task, language),
+            tolerance_text=views.tolerance_text(admission.tolerance),
+        ),
+        instructions=task.instructions.strip(),
+        reference=task.reference.strip(),
+        workloads=views.workload_views(admission),
+        device_lines=views.device_lines(admission.device),
+        plan_reference=short_reference(language.value).strip(),
+        library_ops=tuple(f"ops.{name}" for name in task.library_ops[:_MAX_LIBRARY_OPS]),
+        worked_example=guidance.worked_example,
+        parent=known.parent,
+        outcome=failure.outcome,
+        diagnoses=failure.diagnoses,
+        side_findings=failure.side_findings,
+        partner=known.partner,
+        inspirations=known.inspirations if is_free else (),
+        direction_lines=views.direction_lines(request.selection) if is_free else (),
+        # Lessons are moves: what keeps the algorithm has no use for them.
+        lessons=lesson_views(guidance.lessons, secrets, kinds=kinds)
+        if operator is not Operator.TEMPLATISE
+        else (),
+        sections=_clipped(guidance.sections),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Failure:
+    """What a failed parent is put down to; empty for any other."""
+
+    outcome: str = ""
+    diagnoses: tuple[Diagnosis, ...] = ()
+    side_findings: tuple[FindingView, ...] = ()
+
+
+def _failure(request: ProposalRequest, operator: Operator, secrets: Secrets) -> _Failure:
+    parent = request.selection.parent
+    if parent is None or operator is not Operator.REPAIR:
+        return _Failure()
+    return _Failure(
+        outcome=parent.evaluation.outcome.value,
+        diagnoses=diagnoses(parent.candidate.source, parent.evaluation, secrets),
+        side_findings=side_findings(parent.evaluation, secrets),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _KnownCandidates:
+    """Candidates that a prompt shows."""
+
+    parent: views.CandidateView | None
+    partner: views.CandidateView | None
+    inspirations: tuple[views.CandidateView, ...]
+
+
+def _known_candidates(
+    request: ProposalRequest, operator: Operator, secrets: Secrets, max_chars: int
+) -> _KnownCandidates:
+    """Return parent, partner of a combination, and correct candidates to learn from."""
+    selection = request.selection
+
+    def view(elite: Elite, share: int) -> views.CandidateView:
+        room = max_chars // share
+        return views.candidate_view(elite, request.admission, secrets, max_chars=room)
+
+    partner, others = None, selection.inspirations
+    if operator is Operator.COMBINE:
+        partner, others = view(others[0], _CANDIDATE_SHARE), others[1:]
+    return _KnownCandidates(
+        parent=view(selection.parent, _CANDIDATE_SHARE) if selection.parent else None,
+        partner=partner,
+        inspirations=tuple(
+            view(elite, _INSPIRATION_SHARE)
+            for elite in others[: views.MAX_INSPIRATIONS]
+            if elite.evaluation.passed
+        ),
+    )
+
+
+def _clipped(sections: Sections) -> Sections:
+    """Return sections of bounded length, whoever wrote them."""
+    return Sections(
+        **{name: clip(getattr(sections, name), MAX_SECTION_CHARS) for name in SECTION_NAMES}
+    )

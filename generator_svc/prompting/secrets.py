@@ -1,0 +1,105 @@
+"""Secrets: what of a task its writers must not see, and texts without it.
+
+Held-out workloads judge whether a candidate is right on sizes that nobody tuned for. Their names,
+and sizes that only they have, are taken out of every text that could tell them.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from kernel_foundry.domain.admission import Admission, WorkloadAdmission
+from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.finding import Evidence, Finding
+from kernel_foundry.domain.task import Task
+
+HIDDEN_NAME: Final = "(a workload that is not shown)"
+_HIDDEN_NUMBER: Final = "…"
+_NUMBER: Final = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+_LEAST_SECRET_SIZE: Final = 10
+"""Smaller numbers stand in every text for something else."""
+_TELLING_NOTHING: Final = ("share", "factor", "over", "seconds")
+"""Words in names of numbers that are ratios or limits of ours: no size follows from them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secrets:
+    """Names and sizes of the workloads that are held out."""
+
+    names: tuple[str, ...]
+    sizes: frozenset[int]
+    """Those that no workload has that is shown."""
+
+    def without_names(self, text: str) -> str:
+        """Return `text` with a note in place of each hidden workload's name."""
+        for name in self.names:
+            text = text.replace(name, HIDDEN_NAME)
+        return text
+
+    def without_sizes(self, text: str) -> str:
+        """Return `text` without names, and without numbers that only hidden workloads have."""
+
+        def shown(found: re.Match[str]) -> str:
+            number = found.group()
+            hidden = number.isdecimal() and int(number) in self.sizes
+            return _HIDDEN_NUMBER if hidden else number
+
+        return _NUMBER.sub(shown, self.without_names(text))
+
+    def finding(self, finding: Finding, *, is_of_hidden: bool) -> Finding:
+        """Return what may be told of `finding`.
+
+        Args:
+            finding: As the evaluator made it.
+            is_of_hidden: Whether a hidden workload brought it about: then no number of it is
+                told from which a size could follow.
+        """
+        names_hidden = any(name in finding.message for name in self.names)
+        message, evidence = self.without_names(finding.message), finding.evidence
+        if is_of_hidden or names_hidden:
+            message = _NUMBER.sub(_HIDDEN_NUMBER, message)
+            evidence = tuple(e for e in evidence if _tells_nothing(e))
+        return Finding(
+            kind=finding.kind,
+            severity=finding.severity,
+            message=message,
+            line=finding.line,
+            evidence=evidence,
+            hint=self.without_names(finding.hint),
+        )
+
+
+def secrets_of(task: Task, admission: Admission) -> Secrets:
+    """Return what must not be told of `task`."""
+    hidden = [w for w in admission.workloads if w.held_out]
+    shown = [w for w in admission.workloads if not w.held_out]
+    names = {w.name for w in task.workloads if w.held_out} | {w.workload for w in hidden}
+    sizes = _sizes(hidden) | {s.value for w in task.workloads if w.held_out for s in w.sizes}
+    sizes -= _sizes(shown)
+    return Secrets(
+        # The longest first: one name may be part of another.
+        names=tuple(sorted(names, key=lambda name: (-len(name), name))),
+        sizes=frozenset(size for size in sizes if size >= _LEAST_SECRET_SIZE),
+    )
+
+
+def failed_hidden(evaluation: Evaluation) -> bool:
+    """Return whether a hidden workload showed the results to be wrong.
+
+    Workloads are judged one by one and the first wrong one ends it, so findings about values
+    are then all of the hidden one.
+    """
+    return not evaluation.passed and any(
+        w.held_out
+        and w.correctness is not None
+        and (w.correctness.mismatch_count > 0 or not w.correctness.bitwise_reproducible)
+        for w in evaluation.workloads
+    )
+
+
+def _sizes(workloads: list[WorkloadAdmission]) -> set[int]:
+    return {size for w in workloads for tensor in w.tensors for size in tensor.shape}
+
+
+def _tells_nothing(evidence: Evidence) -> bool:
+    return any(word in evidence.name for word in _TELLING_NOTHING)

@@ -1,0 +1,117 @@
+"""Templates of prompts: those of this package, and a user's own in place of single ones.
+
+Knows nothing of what they print.
+"""
+
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import jinja2
+
+from generator_svc.prompting.text import fenced
+from kernel_foundry.errors import LlmConfigurationError
+
+_TEMPLATE_SUFFIX: Final = ".j2"
+_FOREIGN_ERRORS: Final = (
+    jinja2.TemplateError,
+    TypeError,
+    ValueError,
+    ArithmeticError,
+    LookupError,
+    AttributeError,
+)
+"""What a template that a user wrote may raise."""
+
+
+class PromptTemplates:
+    """Renders templates by name.
+
+    Args:
+        folder: Holds a user's own files, named and placed as those of `generator_svc/prompts`;
+            each is taken in place of the package's. A file whose name starts with "_" may also
+            be a new one, to be included. None: the package's alone.
+
+    Raises:
+        LlmConfigurationError: `folder` is none, or one of its files is no template of ours or
+            not even Jinja2.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        own = jinja2.PackageLoader("generator_svc", "prompts")
+        self._folder = folder
+        self._loader: jinja2.BaseLoader = own
+        if folder is not None:
+            if not folder.is_dir():
+                raise LlmConfigurationError(
+                    f"{folder}, which should hold your own prompt templates, is no folder",
+                    folder=str(folder),
+                )
+            self._loader = jinja2.ChoiceLoader([jinja2.FileSystemLoader(folder), own])
+        self._environment = jinja2.Environment(
+            loader=self._loader,
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,  # of an included file, or its last line joins the next
+            autoescape=False,
+        )
+        self._environment.filters["fenced"] = fenced
+        self.names: Final = tuple(own.list_templates())
+        if folder is not None:
+            self._check(folder)
+
+    def render(self, name: str, values: Mapping[str, object]) -> str:
+        """Return the text of the template `name`.
+
+        Raises:
+            LlmConfigurationError: it does not render; the message names file and line.
+        """
+        try:
+            return self._environment.get_template(name).render(values).strip() + "\n"
+        except _FOREIGN_ERRORS as error:
+            raise _broken(name, error) from error
+
+    def text(self, name: str) -> str:
+        """Return a file of the templates' folders as it is, such as an example."""
+        return self._loader.get_source(self._environment, name)[0].strip()
+
+    def _check(self, folder: Path) -> None:
+        """Refuse files that would never be used, and templates that cannot be read."""
+        for path in sorted(folder.rglob("*")):
+            name = path.relative_to(folder).as_posix()
+            is_new = name not in self.names
+            if not path.is_file() or (is_new and path.suffix != _TEMPLATE_SUFFIX):
+                continue
+            if is_new and not path.name.startswith("_"):
+                raise LlmConfigurationError(
+                    f"{path} stands for no template of ours; known are {', '.join(self.names)}. "
+                    "A new one that others include has a name that starts with _",
+                    template=name,
+                )
+            if path.suffix == _TEMPLATE_SUFFIX:
+                try:
+                    self._environment.get_template(name)
+                except jinja2.TemplateError as error:
+                    raise _broken(name, error) from error
+
+
+def _broken(name: str, error: Exception) -> LlmConfigurationError:
+    """Return our error for a template that fails, naming the innermost file and line."""
+    place = name
+    if isinstance(error, jinja2.TemplateSyntaxError):
+        place = f"{error.filename or error.name or name}, line {error.lineno}"
+    else:
+        frames = [
+            frame
+            for frame in traceback.extract_tb(error.__traceback__)
+            if frame.filename.endswith(_TEMPLATE_SUFFIX)
+        ]
+        if frames:
+            place = f"{frames[-1].filename}, line {frames[-1].lineno}"
+    return LlmConfigurationError(
+        f"the prompt template {name} does not render: {error} ({place})",
+        template=name,
+        place=place,
+    )

@@ -1,0 +1,45 @@
+"""Texts of bounded length and code in fences that nothing inside can close.
+
+Knows nothing of what the texts are about.
+"""
+
+import re
+from typing import Final
+
+_FENCE: Final = re.compile(r"`{3,}")
+_NOTE_CHARS: Final = 60
+"""Longest note in place of what was left out."""
+
+
+def clip(text: str, max_chars: int) -> str:
+    """Return `text`, its middle replaced by a note when it is longer than `max_chars`.
+
+    Head and tail stay, since the first error and the final summary of a log both matter. The
+    note is counted, so that the result is never longer than `max_chars` or the note alone.
+    """
+    if len(text) <= max_chars:
+        return text
+    kept = max(0, max_chars - _NOTE_CHARS)
+    head = kept * 2 // 3
+    left_out = len(text) - kept
+    note = f"\n[... {left_out} characters left out ...]\n"
+    return text[:head] + note + text[len(text) - (kept - head) :]
+
+
+def fenced(text: str, word: str = "") -> str:
+    """Return `text` in a fenced block that no fence inside it closes."""
+    longest = max((len(run) for run in _FENCE.findall(text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{word}\n{text}\n{fence}"
+
+
+def time_text(time_ns: float) -> str:
+    """Return a time in milliseconds."""
+    return f"{time_ns / 1e6:.3f} ms"
+
+
+def bytes_text(count: int) -> str:
+    """Return an amount of memory in the largest unit that gives a number of at least 1."""
+    if count >= 1 << 30:
+        return f"{count / (1 << 30):.1f} GiB"
+    return f"{count / (1 << 20):.1f} MiB" if count >= 1 << 20 else f"{count / (1 << 10):.1f} KiB"

@@ -1,0 +1,138 @@
+"""Prompts: a proposal request becomes a system and a user message, by Jinja2 templates.
+
+Knows nothing of models. Who finds lessons and chooses sections is not decided here; what there
+is no room for is left out in the order of `budget`.
+"""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from generator_svc.experts import EXPERTS, GENERAL, Expert
+from generator_svc.meta_prompts.sections import Sections, seed_sections
+from generator_svc.prompting.budget import DEFAULT_MAX_CHARS, LEAST_MAX_CHARS, fit
+from generator_svc.prompting.parts import Guidance, PromptParts, parts_of
+from generator_svc.prompting.templates import PromptTemplates
+from kernel_foundry.domain.archive import Elite
+from kernel_foundry.domain.candidate import Operator
+from kernel_foundry.domain.exchange import ChatMessage
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.lesson import Lesson
+from kernel_foundry.domain.request import ProposalRequest
+from kernel_foundry.errors import LlmConfigurationError
+from kernel_foundry.plan import parse
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenPrompt:
+    """A prompt, and what became of what was to go into it."""
+
+    messages: tuple[ChatMessage, ...]
+    """System, then user."""
+    shown: tuple[Lesson, ...]
+    """The lessons that stand in it."""
+    cut: tuple[str, ...]
+    """What there was no room for, such as "worked example"; empty when all fitted."""
+
+
+class PromptWriter:
+    """Writes prompts from templates.
+
+    Args:
+        folder: A user's own templates, see `PromptTemplates`; None: the package's alone.
+
+    Raises:
+        LlmConfigurationError: a template of `folder` cannot be read.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._templates = PromptTemplates(folder)
+
+    def write(
+        self,
+        request: ProposalRequest,
+        *,
+        expert: Expert = EXPERTS[GENERAL],
+        lessons: tuple[Lesson, ...] = (),
+        sections: Sections | None = None,
+        max_chars: int = DEFAULT_MAX_CHARS,
+    ) -> WrittenPrompt:
+        """Return the prompt for `request`.
+
+        Args:
+            request: What is to be proposed.
+            expert: Who is to propose it.
+            lessons: What experience says, the most useful first.
+            sections: Guidance; None: the hand-written one.
+            max_chars: Most characters of both messages; a lower one than `LEAST_MAX_CHARS` is
+                taken as that, since no useful prompt is shorter.
+
+        Raises:
+            LlmConfigurationError: a user's template does not render, or makes the prompt too
+                long whatever is left out.
+        """
+        room = max(max_chars, LEAST_MAX_CHARS)
+        operator = effective_operator(request)
+        language = request.admission.device.language
+        guidance = Guidance(
+            expert=expert,
+            lessons=lessons,
+            sections=sections or seed_sections(language),
+            worked_example=self._templates.text(f"examples/{language.value}.md"),
+        )
+        parts = parts_of(request, operator, guidance, max_chars=room)
+        fitted = fit(parts, lambda some: _length(self._messages(some)), room)
+        messages = self._messages(fitted.parts)
+        if _length(messages) > room:
+            raise LlmConfigurationError(
+                f"the prompt has {_length(messages)} characters where {room} are allowed, after "
+                f"everything was left out that may be: shorten the templates of {self._folder}",
+                chars=str(_length(messages)),
+                allowed=str(room),
+            )
+        return WrittenPrompt(
+            messages=messages,
+            shown=tuple(view.lesson for view in fitted.parts.lessons),
+            cut=fitted.cut,
+        )
+
+    def retry(self, language: Language, reason: str) -> ChatMessage:
+        """Return the message that asks again after a reply without a whole candidate."""
+        values = {"language": language.value, "reason": reason.rstrip(".")}
+        return ChatMessage(role="user", content=self._templates.render("retry.md.j2", values))
+
+    def _messages(self, parts: PromptParts) -> tuple[ChatMessage, ...]:
+        values = {field.name: getattr(parts, field.name) for field in fields(parts)}
+        user = f"{parts.operator.value}.md.j2"
+        return (
+            ChatMessage(role="system", content=self._templates.render("system.md.j2", values)),
+            ChatMessage(role="user", content=self._templates.render(user, values)),
+        )
+
+
+def _length(messages: tuple[ChatMessage, ...]) -> int:
+    return sum(len(message.content) for message in messages)
+
+
+def effective_operator(request: ProposalRequest) -> Operator:
+    """Return what to do: a failed parent is repaired, whatever the selection asks for.
+
+    What has parameters already is not made tunable again, but changed.
+    """
+    selection = request.selection
+    if selection.parent is None:
+        return Operator.SEED
+    if not selection.parent.evaluation.passed:
+        return Operator.REPAIR
+    if selection.operator is Operator.COMBINE and not selection.inspirations:
+        return Operator.MUTATE
+    if selection.operator in (Operator.SEED, Operator.REPAIR):
+        return Operator.MUTATE
+    if selection.operator is Operator.TEMPLATISE and _has_parameters(selection.parent):
+        return Operator.MUTATE
+    return selection.operator
+
+
+def _has_parameters(elite: Elite) -> bool:
+    """Return whether a correct candidate's plan has parameters to tune."""
+    return bool(parse(elite.candidate.source.plan).tune)
