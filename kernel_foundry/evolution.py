@@ -17,6 +17,7 @@ from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import AddStatus, Elite, Run, RunState, Selection
 from kernel_foundry.domain.candidate import Candidate, KernelSource
 from kernel_foundry.domain.evaluation import Evaluation, Setting
+from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import (
     BudgetCaps,
     EvaluationLimits,
@@ -223,13 +224,7 @@ class Evolution:
             self._spent.cost_usd += usage.cost_usd
             self._untold_usd += usage.cost_usd
             self._spent.tokens += usage.input_tokens + usage.output_tokens
-        # A reply without a candidate is told too: its raw text stands in for the source.
-        candidate = proposal.candidate or Candidate(
-            source=KernelSource(language=spec.language, device_code=proposal.text, plan=""),
-            operator=selection.operator,
-            parents=(selection.parent.candidate.digest,) if selection.parent else (),
-            model=proposal.usage[-1].model if proposal.usage else "",
-        )
+        candidate = candidate_of(proposal, selection, spec.language)
         return Assignment(proposal=proposal, candidate=candidate, selection=selection.sequence)
 
     def _request(self, admission: Admission, selection: Selection) -> ProposalRequest:
@@ -432,6 +427,19 @@ class Evolution:
 
     def _elapsed_s(self) -> float:
         return time.monotonic() - self._started_s
+
+
+def candidate_of(proposal: Proposal, selection: Selection, language: Language) -> Candidate:
+    """Return what is told for a proposal.
+
+    A reply without a candidate is told too: its raw text stands in for the source.
+    """
+    return proposal.candidate or Candidate(
+        source=KernelSource(language=language, device_code=proposal.text, plan=""),
+        operator=selection.operator,
+        parents=(selection.parent.candidate.digest,) if selection.parent else (),
+        model=proposal.usage[-1].model if proposal.usage else "",
+    )
 
 
 def _first(failures: ExceptionGroup[Exception]) -> Exception:
