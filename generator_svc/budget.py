@@ -1,13 +1,18 @@
-"""Hard caps on money and tokens, held against calls that are still in flight.
+"""Hard caps on money, tokens and requests a minute, held against calls still in flight.
 
-Knows nothing of models: it gets an upper estimate of a call before the call is made.
+Knows nothing of models: it gets an upper estimate of a call before the call is made. What a
+provider bills for an answer that never came whole is not known to anybody here: its prompt is
+counted, what the model may have written is not.
 """
 
+import asyncio
 import math
-from collections import defaultdict
-from collections.abc import Iterator
+import time
+from collections import defaultdict, deque
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
 from generator_svc.llm.interface import ModelFacts
 from kernel_foundry.domain.exchange import ChatMessage
@@ -33,15 +38,20 @@ class Spending:
         return Spending(cost_usd=self.cost_usd + other.cost_usd, tokens=self.tokens + other.tokens)
 
 
+NOTHING: Final = Spending(cost_usd=0.0, tokens=0)
+
+
 class Budget:
     """Refuses calls that could exceed a run's caps.
 
     What a run has spent comes with every request; what its calls in flight may yet cost is
-    kept here, so that several at once cannot exceed a cap together.
+    kept here, so that several at once cannot exceed a cap together. What ended in between is
+    kept, too: the caller's sum may have been taken before.
     """
 
     def __init__(self) -> None:
         self._reserved: dict[str, dict[object, Spending]] = defaultdict(dict)
+        self._known: dict[str, Spending] = defaultdict(lambda: NOTHING)
 
     def allows(self, run: str, caps: BudgetCaps, spent: Spending, expected: Spending) -> bool:
         """Tell whether `reserve` would succeed now."""
@@ -50,8 +60,8 @@ class Budget:
     @contextmanager
     def reserve(
         self, run: str, caps: BudgetCaps, spent: Spending, expected: Spending
-    ) -> Iterator[None]:
-        """Hold `expected` for the time of one call.
+    ) -> Iterator["Reservation"]:
+        """Hold `expected` for the time of one call, which settles what it really took.
 
         Raises:
             LlmQuotaError: a cap is reached, or spent, reserved and expected together exceed it.
@@ -62,21 +72,110 @@ class Budget:
         key = object()
         self._reserved[run][key] = expected
         try:
-            yield
+            yield Reservation(self, run)
         finally:
             del self._reserved[run][key]
             if not self._reserved[run]:
                 del self._reserved[run]
 
+    def lost(self, run: str, spending: Spending) -> None:
+        """Count what was sent in vain: an attempt without an answer, which may be billed."""
+        self._known[run] += spending
+
     def _refusal(
         self, run: str, caps: BudgetCaps, spent: Spending, expected: Spending
     ) -> LlmQuotaError | None:
+        spent = self._known[run] = _larger(self._known[run], spent)
         total = sum(self._reserved.get(run, {}).values(), spent) + expected
         if _is_over(caps.cost_usd, spent.cost_usd, total.cost_usd):
             return _over("USD", caps.cost_usd, spent.cost_usd, total.cost_usd)
         if _is_over(caps.tokens, spent.tokens, total.tokens):
             return _over("token", caps.tokens, spent.tokens, total.tokens)
         return None
+
+
+class Reservation:
+    """What one call may cost, held until it is settled or has failed."""
+
+    def __init__(self, budget: Budget, run: str) -> None:
+        self._budget = budget
+        self._run = run
+
+    def settle(self, actual: Spending) -> None:
+        """Count what the call took; it counts from now on, whatever callers know."""
+        self._budget._known[self._run] += actual
+
+
+_WINDOW_SECONDS: Final = 60.0
+
+
+@dataclass(slots=True)
+class _Window:
+    """The requests of one run in the last minute."""
+
+    sent_s: deque[float] = field(default_factory=deque)
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Who waits holds it, so that requests leave in the order in which they came."""
+
+
+class RequestRate:
+    """Holds requests back so that no minute has more of a run's than its cap allows.
+
+    What is held is the moment a request leaves; on their way two may come closer.
+
+    Args:
+        clock: Seconds; rises.
+        sleep: Waits that many seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._clock = clock
+        self._sleep = sleep
+        self._windows: dict[str, _Window] = {}
+
+    async def wait(self, run: str, most_per_minute: int | None) -> None:
+        """Return when a request of `run` may leave; None: at once.
+
+        Raises:
+            LlmQuotaError: the cap is zero, so none may ever leave.
+        """
+        if most_per_minute is None:
+            return
+        if most_per_minute < 1:
+            raise LlmQuotaError(
+                f"the run's cap is {most_per_minute} requests a minute: raise the cap to go on",
+                cap=str(most_per_minute),
+                unit="requests a minute",
+            )
+        self._forget_idle()
+        window = self._windows.setdefault(run, _Window())
+        async with window.turn:
+            while (pause_s := self._pause_s(window.sent_s, most_per_minute)) > 0.0:
+                await self._sleep(pause_s)
+            window.sent_s.append(self._clock())
+
+    def _pause_s(self, sent_s: deque[float], most: int) -> float:
+        """Return how long until fewer than `most` requests are in the window."""
+        now_s = self._clock()
+        while sent_s and now_s - sent_s[0] >= _WINDOW_SECONDS:
+            sent_s.popleft()
+        if len(sent_s) < most:
+            return 0.0
+        return sent_s[len(sent_s) - most] + _WINDOW_SECONDS - now_s
+
+    def _forget_idle(self) -> None:
+        """Drop the windows of runs that have sent nothing for a minute and wait for nothing."""
+        limit_s = self._clock() - _WINDOW_SECONDS
+        self._windows = {
+            run: window
+            for run, window in self._windows.items()
+            if window.turn.locked() or (window.sent_s and window.sent_s[-1] > limit_s)
+        }
 
 
 def expected_spending(
@@ -115,6 +214,12 @@ def _cost_usd(name: str, facts: ModelFacts, input_tokens: int, output_tokens: in
             model=name,
         )
     return input_tokens * facts.input_usd_per_token + output_tokens * facts.output_usd_per_token
+
+
+def _larger(one: Spending, other: Spending) -> Spending:
+    return Spending(
+        cost_usd=max(one.cost_usd, other.cost_usd), tokens=max(one.tokens, other.tokens)
+    )
 
 
 def _is_over(cap: float | None, spent: float, total: float) -> bool:

@@ -1,20 +1,75 @@
-"""Which model is asked: for now each with the same chance.
+"""Which model is asked: a bandit on gain per dollar, over the models that the user allows.
 
-The seam for learned weights: whatever learns them implements `ModelChooser`.
+Thompson sampling. How often a model gains is a Poisson rate with a Gamma posterior, in units of
+the typical gain, so that rare large gains and frequent small ones are compared fairly; whether it
+answers at all is a Beta posterior. Both lose their past slowly, so that a model that stopped to
+pay, or never answered, is tried again now and then. A model without a past starts as the average
+one. Knows nothing of what a gain is made of.
+Source: Agrawal and Goyal 2012 (Thompson sampling); Raj and Kalyani 2017 (discounted)
 """
 
 import random
-from typing import Protocol
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Protocol
 
+from kernel_foundry.domain.learning import MODEL_WEIGHTS
 from kernel_foundry.domain.request import ProposalRequest
+
+EVALUATION_USD: Final = 0.001
+"""What judging a proposal costs anyhow: a second of a rented GPU. Keeps free models finite."""
+
+_DECAY: Final = 0.99
+"""Weight of an outcome against the next one: about the last 100 count."""
+
+_OTHER_RUN: Final = 0.3
+"""Weight of another run's outcome: its task was another, its models the same."""
+
+_KEPT: Final = 500
+"""Outcomes that are looked at; older ones weigh nothing."""
+
+_PRIOR_PULLS: Final = (2.0, 25.0)
+"""Least and most outcomes that the average model's past counts for in each model's posterior."""
 
 
 class ModelChooser(Protocol):
-    """Chooses a model for a proposal."""
+    """Chooses a model for a proposal, and learns from what came of it."""
 
     def choose(self, request: ProposalRequest, models: tuple[str, ...]) -> str:
-        """Return one of `models`; the same request gets the same answer."""
+        """Return one of `models`, by its bare name; the same state gets the same answer."""
         ...
+
+    def credit(
+        self, model: str, *, run: str, gain: float, usd: float, answered: bool = True
+    ) -> None:
+        """Learn what asking `model` once brought.
+
+        Args:
+            model: The one asked.
+            run: Of the proposal.
+            gain: Fitness gained over the parent, 0 when worse or failed; of a seed its fitness.
+            usd: What the proposal cost.
+            answered: False when the model gave no reply at all.
+        """
+        ...
+
+
+def models_for(entries: tuple[str, ...], role: str) -> tuple[str, ...]:
+    """Return the models that serve an expert: its own ("memory=openai/gpt-5"), then everybody's.
+
+    Entries of other experts are left out, unless there is nothing else.
+    """
+    parts = [_parts(entry) for entry in entries]
+    own = [model for owner, model in parts if owner and owner == role]
+    plain = [model for owner, model in parts if not owner]
+    return tuple(dict.fromkeys([*own, *plain] or [model for _, model in parts]))
+
+
+def _parts(entry: str) -> tuple[str, str]:
+    """Return (role or "", model) of an entry; a "=" behind a provider is the model's own."""
+    role, sign, model = entry.partition("=")
+    return (role, model) if sign and "/" not in role else ("", entry)
 
 
 class UniformChooser:
@@ -22,5 +77,124 @@ class UniformChooser:
 
     def choose(self, request: ProposalRequest, models: tuple[str, ...]) -> str:
         """See `ModelChooser.choose`."""
-        key = f"{request.run}/{request.seed}/{request.selection.sequence}"
-        return random.Random(key).choice(models)
+        return _rng(request).choice(_eligible(models, request.selection.island))
+
+    def credit(
+        self, model: str, *, run: str, gain: float, usd: float, answered: bool = True
+    ) -> None:
+        """Learn nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelOutcome:
+    """What one proposal of a model brought; see `ModelChooser.credit`."""
+
+    model: str
+    gain: float
+    usd: float
+    run: str = ""
+    answered: bool = True
+
+
+class BanditChooser:
+    """Chooses the models that gain most per dollar most often.
+
+    Args:
+        history: Outcomes of earlier proposals, the oldest first.
+    """
+
+    def __init__(self, history: Iterable[ModelOutcome] = ()) -> None:
+        self._outcomes: deque[ModelOutcome] = deque(history, maxlen=_KEPT)
+
+    def choose(self, request: ProposalRequest, models: tuple[str, ...]) -> str:
+        """See `ModelChooser.choose`."""
+        eligible = _eligible(models, request.selection.island)
+        rng = _rng(request)
+        if len(eligible) == 1:
+            return eligible[0]
+        if MODEL_WEIGHTS in request.without:
+            return rng.choice(eligible)
+        records = self._records(request.run)
+        average = sum(records.values(), _Record())
+        # One draw a model, in the order of names: the order of the user's list changes nothing.
+        draws = {
+            model: _draw(records.get(model, _Record()), average, rng) for model in sorted(eligible)
+        }
+        return max(draws, key=lambda model: draws[model])
+
+    def credit(
+        self, model: str, *, run: str, gain: float, usd: float, answered: bool = True
+    ) -> None:
+        """See `ModelChooser.credit`."""
+        self._outcomes.append(
+            ModelOutcome(model=model, gain=max(gain, 0.0), usd=usd, run=run, answered=answered)
+        )
+
+    def _records(self, run: str) -> dict[str, "_Record"]:
+        """Return the weighted sums of each model."""
+        records: dict[str, _Record] = {}
+        weight = 1.0
+        for outcome in reversed(self._outcomes):
+            record = records.setdefault(outcome.model, _Record())
+            record.add(outcome, weight * (1.0 if outcome.run == run else _OTHER_RUN))
+            weight *= _DECAY
+        return records
+
+
+@dataclass(slots=True)
+class _Record:
+    """Weighted sums over outcomes."""
+
+    answers: float = 0.0
+    silences: float = 0.0
+    gain: float = 0.0
+    wins: float = 0.0
+    """Outcomes with a gain."""
+    usd: float = 0.0
+
+    def add(self, outcome: ModelOutcome, weight: float) -> None:
+        """Count an outcome."""
+        self.answers += weight * outcome.answered
+        self.silences += weight * (not outcome.answered)
+        self.gain += weight * outcome.gain
+        self.wins += weight * (outcome.gain > 0.0)
+        self.usd += weight * (outcome.usd + EVALUATION_USD * outcome.answered)
+
+    def __add__(self, other: "_Record") -> "_Record":
+        """Return the sums of both."""
+        return _Record(
+            answers=self.answers + other.answers,
+            silences=self.silences + other.silences,
+            gain=self.gain + other.gain,
+            wins=self.wins + other.wins,
+            usd=self.usd + other.usd,
+        )
+
+
+def _draw(record: _Record, average: _Record, rng: random.Random) -> float:
+    """Return a gain per dollar drawn from what is believed of a model.
+
+    The unit of gain is the same for all models, so it is left out of the comparison.
+    """
+    unit = average.gain / average.wins if average.wins else 1.0
+    # The average model's rate, and never none: what has not gained yet may.
+    rate = (average.gain / unit + 1.0) / (average.answers + 2.0)
+    least, most = _PRIOR_PULLS
+    prior_pulls = min(max(1.0 / rate, least), most)
+    shape = rate * prior_pulls + record.gain / unit
+    gain_rate = rng.gammavariate(shape, 1.0 / (prior_pulls + record.answers))
+    usual_usd = (average.usd + EVALUATION_USD) / (average.answers + 1.0)
+    usd = (record.usd + usual_usd) / (record.answers + 1.0)
+    # Most models answer most of the time.
+    answers = rng.betavariate(4.0 + record.answers, 1.0 + record.silences)
+    return answers * gain_rate / usd
+
+
+def _eligible(models: tuple[str, ...], role: str) -> tuple[str, ...]:
+    """Return the models to choose among: an expert's own ones have priority."""
+    own = tuple(dict.fromkeys(m for owner, m in map(_parts, models) if owner and owner == role))
+    return own or models_for(models, role)
+
+
+def _rng(request: ProposalRequest) -> random.Random:
+    return random.Random(f"{request.run}/{request.seed}/{request.selection.sequence}")

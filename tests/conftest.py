@@ -14,6 +14,8 @@ import pytest
 
 from tests.archive.postgres import PostgresServer, absence
 
+pytest_plugins = ["tests.llm_server.fixtures"]
+
 _PROBE = """
 import sys
 import kernel_foundry_native as native

@@ -3,7 +3,7 @@
 Knows nothing of LiteLLM: a fake or a replay of stored exchanges is one more implementation.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,6 +13,14 @@ from kernel_foundry.domain.request import TokenUsage
 
 def _count_nothing(_model: str, _is_retry: bool) -> None:
     """Count nothing."""
+
+
+def _lose_nothing(_model: str) -> None:
+    """Remember nothing."""
+
+
+async def _wait_for_nothing() -> None:
+    """Let every request go at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +34,13 @@ class ModelRequest:
     assignment: str = ""
     """What is asked for, as JSON of `Assignment`; only structured models (recipes) see it."""
     on_request: Callable[[str, bool], None] = _count_nothing
-    """Told the model, and whether it is a retry, before each HTTP request."""
+    """Told the model, and whether it is a retry, before each HTTP request. A retry is every
+    request of this call after its first, also one that goes to a fallback."""
+    before_request: Callable[[], Awaitable[None]] = _wait_for_nothing
+    """Awaited before each HTTP request; it may wait, or raise and so end the call."""
+    on_lost: Callable[[str], None] = _lose_nothing
+    """Told the model of each request whose answer never came whole: whether and how much the
+    provider billed for it is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

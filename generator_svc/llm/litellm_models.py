@@ -6,14 +6,15 @@ Loading takes seconds, so it happens in a thread; the event loop keeps serving.
 import asyncio
 import importlib
 import os
+import random
+from collections.abc import Awaitable, Callable
+from functools import partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from generator_svc.llm.catalogue import RECIPES, default_models
 from generator_svc.llm.interface import ModelFacts, ModelReply, ModelRequest
-
-if TYPE_CHECKING:
-    from generator_svc.llm.sdk import CallPolicy
+from generator_svc.llm.retrying import Persistence, RetryPolicy
 
 _ENVIRONMENT: Final = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it downloads its cost table at import
@@ -26,20 +27,21 @@ class LiteLlmModels:
 
     Args:
         timeout_seconds: Of one attempt; long, since reasoning models think for minutes.
-        retry_count: Further attempts after a provider's failure.
-        first_back_off_seconds: Shortest pause before a retry.
+        retrying: How often and after which pauses a model is asked again.
+        rng: Of the pauses' jitter.
+        sleep: Waits that many seconds.
     """
 
     def __init__(
         self,
         *,
         timeout_seconds: float = 600.0,
-        retry_count: int = 3,
-        first_back_off_seconds: int = 1,
+        retrying: RetryPolicy = RetryPolicy(),  # noqa: B008  frozen, a plain value
+        rng: random.Random | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._timeout_seconds = timeout_seconds
-        self._retry_count = retry_count
-        self._first_back_off_seconds = first_back_off_seconds
+        self._persistence = Persistence(retrying, rng=rng, sleep=sleep)
         self._loading = asyncio.Lock()
         self._loaded: ModuleType | None = None
 
@@ -60,7 +62,8 @@ class LiteLlmModels:
     async def complete(self, request: ModelRequest) -> ModelReply:
         """See `LanguageModels.complete`."""
         sdk = await self._sdk()
-        return cast("ModelReply", await sdk.complete(request, self._policy(sdk)))
+        attempt = partial(sdk.attempt, request=request, timeout_seconds=self._timeout_seconds)
+        return await self._persistence.ask(request, attempt)
 
     async def list_models(self) -> tuple[str, ...]:
         """See `LanguageModels.list_models`; needs no LiteLLM."""
@@ -70,16 +73,6 @@ class LiteLlmModels:
         """See `LanguageModels.close`; loads nothing."""
         if self._loaded is not None:
             await self._loaded.close()
-
-    def _policy(self, sdk: ModuleType) -> "CallPolicy":
-        return cast(
-            "CallPolicy",
-            sdk.CallPolicy(
-                timeout_seconds=self._timeout_seconds,
-                retry_count=self._retry_count,
-                first_back_off_seconds=self._first_back_off_seconds,
-            ),
-        )
 
     async def _sdk(self) -> ModuleType:
         async with self._loading:

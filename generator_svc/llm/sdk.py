@@ -1,13 +1,14 @@
-"""LiteLLM, set up: the custom provider registered, routers made, one completion called.
+"""LiteLLM, set up: the custom provider registered, routers made, one request sent.
 
 Imports LiteLLM, so it is itself imported only on first use (by `litellm_models`), after the
 environment that keeps LiteLLM off the network at import is set. Knows nothing of prompts.
 """
 
+import asyncio
 import functools
 import time
-from dataclasses import dataclass
-from typing import Any
+import warnings
+from typing import Any, Final
 
 import litellm
 from litellm.llms.custom_httpx.async_client_cleanup import close_litellm_async_clients
@@ -15,28 +16,24 @@ from litellm.router import Router
 
 from generator_svc.llm.assignment import METADATA_KEY
 from generator_svc.llm.catalogue import RECIPES
-from generator_svc.llm.error_map import PROVIDER_ERRORS, translate
+from generator_svc.llm.error_map import PROVIDER_ERRORS, failed_attempt, late, malformed
 from generator_svc.llm.interface import ModelFacts, ModelReply, ModelRequest
+from generator_svc.llm.keys import keep_keys_out_of_logs, without_keys, without_secrets
 from generator_svc.llm.recipes_provider import PROVIDER, RecipesProvider
+from generator_svc.llm.retrying import FailedAttempt
 from kernel_foundry.domain.exchange import FinishReason
 from kernel_foundry.domain.request import TokenUsage
-from kernel_foundry.errors import LlmConfigurationError, LlmUnavailableError
+from kernel_foundry.errors import LlmConfigurationError
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallPolicy:
-    """How long and how often a provider is asked."""
-
-    timeout_seconds: float
-    """Of one attempt."""
-    retry_count: int
-    """Further attempts after rate limits, time-outs and provider failures."""
-    first_back_off_seconds: int
-    """Shortest pause before a retry; grows exponentially, a provider's Retry-After wins."""
+_SLACK_SECONDS: Final = 1.0
+"""How much later than LiteLLM's own limit ours ends an attempt: its message says more."""
 
 
 def set_up() -> None:
     """Silence LiteLLM and register our provider; doing it twice changes nothing."""
+    keep_keys_out_of_logs()
+    # A reply of another shape is an error of its own; the warning would print the reply.
+    warnings.filterwarnings("ignore", "Pydantic serializer warnings", UserWarning)
     litellm.telemetry = False
     litellm.suppress_debug_info = True
     litellm.drop_params = True
@@ -95,48 +92,54 @@ def facts(model: str) -> ModelFacts:
 
 
 @functools.cache
-def router(models: tuple[str, ...], policy: CallPolicy) -> Router:
-    """Return the router that asks `models` in order.
+def router(model: str, timeout_seconds: float) -> Router:
+    """Return the router that asks `model`, once for each call.
 
-    No cool-downs: a deployment that failed is asked again by the next proposal, which has its
-    own back-off; a router without any deployment left would only blur the reason.
+    Retries and fallbacks are `Persistence`'s, which announces every request. No cool-downs: a
+    model that failed is asked again by the next proposal, which has its own back-off.
     """
-    deployments = [
-        {
-            "model_name": model,
-            "litellm_params": {"model": f"{PROVIDER}/all" if model == RECIPES else model},
-            "model_info": {"id": model},
-        }
-        for model in models
-    ]
     return Router(
-        model_list=deployments,
-        fallbacks=[{models[0]: list(models[1:])}] if len(models) > 1 else [],
-        num_retries=policy.retry_count,
-        retry_after=policy.first_back_off_seconds,
-        timeout=policy.timeout_seconds,
+        model_list=[
+            {
+                "model_name": model,
+                "litellm_params": {"model": f"{PROVIDER}/all" if model == RECIPES else model},
+                "model_info": {"id": model},
+            }
+        ],
+        num_retries=0,
+        timeout=timeout_seconds,
         disable_cooldowns=True,
     )
 
 
-async def complete(request: ModelRequest, policy: CallPolicy) -> ModelReply:
-    """Answer `request`; errors are ours."""
-    model = request.models[0]
+async def attempt(model: str, request: ModelRequest, timeout_seconds: float) -> ModelReply:
+    """Ask `model` once, in one HTTP request.
+
+    Raises:
+        FailedAttempt: no usable answer came.
+    """
     messages: list[Any] = [{"role": m.role, "content": m.content} for m in request.messages]
     started_s = time.monotonic()
+    failure: FailedAttempt
     try:
-        response = await router(request.models, policy).acompletion(
-            model=model,
-            messages=messages,
-            max_tokens=request.max_output_tokens,
-            metadata={METADATA_KEY: request.assignment} if request.assignment else {},
-        )
+        # LiteLLM's own limit is for each piece of the answer.
+        async with asyncio.timeout(timeout_seconds + _SLACK_SECONDS):
+            response = await router(model, timeout_seconds).acompletion(
+                model=model,
+                messages=messages,
+                max_tokens=request.max_output_tokens,
+                metadata={METADATA_KEY: request.assignment} if model == RECIPES else {},
+            )
+        return _read(response, model, (time.monotonic() - started_s) * 1e3)
     except litellm.exceptions.ContentPolicyViolationError as refused:
         latency_ms = (time.monotonic() - started_s) * 1e3
-        return _refused_by_filter(str(refused), model, latency_ms)
+        return _refused_by_filter(without_keys(str(refused)), model, latency_ms)
+    except TimeoutError:
+        failure = late(model, timeout_seconds)
     except PROVIDER_ERRORS as error:
-        raise translate(error, model) from error
-    return _read(response, model, (time.monotonic() - started_s) * 1e3)
+        failure = failed_attempt(error, model)
+    # Raised out here: the provider's own exception may hold a key, and would be its context.
+    raise failure
 
 
 async def close() -> None:
@@ -145,10 +148,10 @@ async def close() -> None:
     await close_litellm_async_clients()
 
 
-def _read(response: Any, asked: str, latency_ms: float) -> ModelReply:
-    """Return the reply in `response`, which came from a fallback when its id says so."""
+def _read(response: Any, model: str, latency_ms: float) -> ModelReply:
+    """Return the reply in `response`; cut and empty ones are replies, too."""
     if not response.choices:
-        raise LlmUnavailableError(f"model {asked!r} answered without a choice", model=asked)
+        raise malformed(model, "without a choice")
     choice = response.choices[0]
     text, refusal = choice.message.content or "", _refusal(choice.message)
     finish = FinishReason.LENGTH if choice.finish_reason == "length" else FinishReason.STOP
@@ -158,12 +161,12 @@ def _read(response: Any, asked: str, latency_ms: float) -> ModelReply:
     usage = getattr(response, "usage", None)
     hidden = response._hidden_params
     return ModelReply(
-        text=text,
+        text=without_secrets(text),
         finish=finish,
         usage=TokenUsage(
-            model=hidden.get("model_id") or asked,
-            input_tokens=usage.prompt_tokens if usage else 0,
-            output_tokens=usage.completion_tokens if usage else 0,
+            model=model,
+            input_tokens=(usage and usage.prompt_tokens) or 0,
+            output_tokens=(usage and usage.completion_tokens) or 0,
             cost_usd=float(hidden.get("response_cost") or 0.0),
             latency_ms=latency_ms,
         ),

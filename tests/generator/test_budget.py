@@ -1,11 +1,12 @@
 """Hard caps: a call that could exceed a cap is not made."""
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from generator_svc.budget import Budget, Spending, expected_spending
+from generator_svc.budget import Budget, RequestRate, Spending, expected_spending
 from generator_svc.llm.interface import ModelFacts
 from generator_svc.prompting.writer import PromptWriter
 from kernel_foundry.domain.exchange import ChatMessage
@@ -130,3 +131,108 @@ def test_a_usd_cap_needs_a_price() -> None:
     with pytest.raises(LlmConfigurationError, match="mystery"):
         expected_spending(models, message, 100, BudgetCaps(cost_usd=1.0))
     assert expected_spending(models, message, 100, BudgetCaps(tokens=9)).tokens > 100
+
+
+def test_what_ended_since_the_sum_was_taken_counts() -> None:
+    """A caller may have read what is spent before another call ended."""
+    budget, caps = Budget(), BudgetCaps(tokens=100)
+    expected = Spending(cost_usd=0.0, tokens=60)
+    with budget.reserve("r", caps, _NOTHING, expected) as held:
+        held.settle(Spending(cost_usd=0.0, tokens=50))
+    assert not budget.allows("r", caps, _NOTHING, expected)
+    assert budget.allows("s", caps, _NOTHING, expected)
+
+
+def test_what_is_settled_counts_once() -> None:
+    """Also when the caller's sum has it, too."""
+    budget, caps = Budget(), BudgetCaps(tokens=100)
+    with budget.reserve("r", caps, _NOTHING, _NOTHING) as held:
+        held.settle(Spending(cost_usd=0.0, tokens=50))
+    spent = Spending(cost_usd=0.0, tokens=50)
+    assert budget.allows("r", caps, spent, Spending(cost_usd=0.0, tokens=50))
+
+
+def test_a_lost_attempt_counts() -> None:
+    """Its prompt was sent, whatever became of the answer."""
+    budget, caps = Budget(), BudgetCaps(cost_usd=1.0)
+    call = Spending(cost_usd=0.4, tokens=1)
+    with budget.reserve("r", caps, _NOTHING, call):
+        budget.lost("r", Spending(cost_usd=0.3, tokens=1))
+        assert not budget.allows("r", caps, _NOTHING, call)
+    assert budget.allows("r", caps, _NOTHING, call)
+
+
+class Time:
+    """A clock that only sleeping moves."""
+
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+
+    def clock(self) -> float:
+        """Return the time."""
+        return self.now_s
+
+    async def sleep(self, seconds: float) -> None:
+        """Let the time pass, and others run."""
+        assert seconds > 0.0
+        await asyncio.sleep(0)
+        self.now_s += seconds
+
+
+async def _sent(rate: RequestRate, time: Time, run: str, most: int | None) -> float:
+    await rate.wait(run, most)
+    return time.now_s
+
+
+async def test_no_minute_has_more_requests_than_its_cap() -> None:
+    """Whichever 60 seconds are looked at, and however many wait at once."""
+    time = Time()
+    rate = RequestRate(clock=time.clock, sleep=time.sleep)
+    sent_s = await asyncio.gather(*(_sent(rate, time, "r", 5) for _ in range(23)))
+    assert sent_s == sorted(sent_s)
+    for earlier_s, later_s in zip(sent_s, sent_s[5:], strict=False):
+        assert later_s - earlier_s >= 60.0
+    assert sent_s[-1] - sent_s[0] == pytest.approx(240.0)
+
+
+async def test_requests_spread_over_the_minute_wait_for_the_oldest_only() -> None:
+    """The window slides."""
+    time = Time()
+    rate = RequestRate(clock=time.clock, sleep=time.sleep)
+    for _ in range(3):
+        await rate.wait("r", 3)
+        await time.sleep(10.0)
+    assert await _sent(rate, time, "r", 3) == pytest.approx(1060.0)
+    assert await _sent(rate, time, "r", 3) == pytest.approx(1070.0)
+
+
+async def test_runs_do_not_share_a_minute() -> None:
+    """What one run sends delays no other; a run without a cap is not delayed at all."""
+    time = Time()
+    rate = RequestRate(clock=time.clock, sleep=time.sleep)
+    for run, most in (("r", 1), ("s", 1), ("t", None), ("t", None)):
+        assert await _sent(rate, time, run, most) == 1000.0
+
+
+async def test_who_stops_waiting_takes_no_place() -> None:
+    """A cancelled proposal holds nobody up."""
+    time, never = Time(), asyncio.Event()
+
+    async def sleep(_: float) -> None:
+        await never.wait()
+
+    rate = RequestRate(clock=time.clock, sleep=sleep)
+    await rate.wait("r", 1)
+    waiting = asyncio.create_task(rate.wait("r", 1))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    time.now_s += 60.0
+    await rate.wait("r", 1)
+
+
+async def test_a_rate_of_zero_is_refused() -> None:
+    """Waiting would never end."""
+    with pytest.raises(LlmQuotaError, match="requests a minute"):
+        await RequestRate().wait("r", 0)

@@ -1,13 +1,11 @@
 """Providers over real HTTP: LiteLLM against an OpenAI-compatible server on this machine.
 
-Real sockets and real JSON: what LiteLLM meets here is what it meets at a provider.
+What a call counts is compared with what the server received.
 """
 
-import json
-import threading
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+import random
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from generator_svc.exchange_log import ExchangeLog
 from generator_svc.generator import Generator
 from generator_svc.llm.interface import ModelRequest
 from generator_svc.llm.litellm_models import LiteLlmModels
+from generator_svc.llm.retrying import RetryPolicy
 from generator_svc.store.store import GeneratorStore
 from kernel_foundry.domain.exchange import ChatMessage, FinishReason
 from kernel_foundry.domain.request import BudgetCaps, ProposalRequest
@@ -26,114 +25,66 @@ from kernel_foundry.errors import (
     LlmQuotaError,
     LlmUnavailableError,
 )
+from tests.llm_server import (
+    FAULTS,
+    Answer,
+    LlmServer,
+    cut_body,
+    dropped,
+    empty,
+    error,
+    filtered,
+    garbage,
+    good,
+    hang,
+    quota,
+    rate_limited,
+    refusal,
+    truncated,
+    wrong_json,
+)
 
 _MODEL = "openai/gpt-5"
 _OTHER = "openai/gpt-5-mini"
+_DOWN = error(500, "server_error")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """One HTTP answer."""
+class Counter:
+    """What a call announces of its requests."""
 
-    status: int = 200
-    body: bytes = b""
-    content_type: str = "application/json"
-    hangs: bool = False
-    """True: nothing is answered until the server stops."""
+    def __init__(self) -> None:
+        self.requests: list[tuple[str, bool]] = []
+        self.lost: list[str] = []
 
-
-def completion(text: str | None, finish_reason: str = "stop", refusal: str | None = None) -> Answer:
-    """Return a chat completion that used 1000 + 200 tokens."""
-    body = {
-        "id": "chatcmpl-1",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "gpt-5",
-        "choices": [
-            {
-                "index": 0,
-                "finish_reason": finish_reason,
-                "message": {"role": "assistant", "content": text, "refusal": refusal},
-            }
-        ],
-        "usage": {"prompt_tokens": 1000, "completion_tokens": 200, "total_tokens": 1200},
-    }
-    return Answer(body=json.dumps(body).encode())
-
-
-def failure(status: int, code: str) -> Answer:
-    """Return an error as OpenAI words it."""
-    kind = "invalid_request_error" if status == 400 else code
-    body = {"error": {"message": f"prepared {code}", "type": kind, "code": code}}
-    return Answer(status=status, body=json.dumps(body).encode())
-
-
-@dataclass
-class OpenAiServer:
-    """Plays prepared answers; the last one repeats. Use as a context manager."""
-
-    script: list[Answer] = field(default_factory=list)
-    requests: list[dict[str, Any]] = field(default_factory=list)
-    """Bodies as received."""
-
-    def __enter__(self) -> "OpenAiServer":
-        """Listen on a free port of the loopback."""
-        self._stopping = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Let hanging answers go and stop listening."""
-        self._stopping.set()
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-    @property
-    def base_url(self) -> str:
-        """What `OPENAI_API_BASE` is set to."""
-        return f"http://127.0.0.1:{self._server.server_port}/v1"
-
-    def _next(self, request: dict[str, Any]) -> Answer:
-        self.requests.append(request)
-        return self.script.pop(0) if len(self.script) > 1 else self.script[0]
-
-    def _handler(owner) -> type[BaseHTTPRequestHandler]:  # noqa: N805  two selfs below
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                length = int(self.headers["Content-Length"])
-                answer = owner._next(json.loads(self.rfile.read(length)))
-                if answer.hangs:
-                    owner._stopping.wait()
-                    return
-                self.send_response(answer.status)
-                self.send_header("Content-Type", answer.content_type)
-                self.send_header("Content-Length", str(len(answer.body)))
-                self.end_headers()
-                self.wfile.write(answer.body)
-
-            def log_message(self, *_: object) -> None:
-                """Keep the test output clean."""
-
-        return Handler
+    def ask(self, *names: str) -> ModelRequest:
+        """Return a request that is counted here."""
+        return ModelRequest(
+            models=names,
+            messages=(ChatMessage(role="user", content="hello"),),
+            max_output_tokens=500,
+            assignment='{"secret":"of recipes"}',
+            on_request=lambda model, is_retry: self.requests.append((model, is_retry)),
+            on_lost=self.lost.append,
+        )
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAiServer]:
-    """Return a server that LiteLLM takes for OpenAI."""
-    with OpenAiServer() as server:
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-        monkeypatch.setenv("OPENAI_API_BASE", server.base_url)
-        yield server
+def counter() -> Counter:
+    """Return a counter of requests."""
+    return Counter()
+
+
+def _models(retry_count: int, timeout_seconds: float = 0.4) -> LiteLlmModels:
+    policy = RetryPolicy(
+        retry_count=retry_count, first_back_off_seconds=0.02, longest_retry_after_seconds=1.0
+    )
+    return LiteLlmModels(timeout_seconds=timeout_seconds, retrying=policy, rng=random.Random(1))
 
 
 @pytest.fixture
 async def models() -> AsyncIterator[LiteLlmModels]:
-    """Return models that give up soon."""
-    models = LiteLlmModels(timeout_seconds=1.0, retry_count=1, first_back_off_seconds=0)
+    """Return models that ask again once."""
+    models = _models(retry_count=1)
     yield models
     await models.close()
 
@@ -141,7 +92,7 @@ async def models() -> AsyncIterator[LiteLlmModels]:
 @pytest.fixture
 async def impatient() -> AsyncIterator[LiteLlmModels]:
     """Return models that never ask twice."""
-    models = LiteLlmModels(timeout_seconds=0.5, retry_count=0, first_back_off_seconds=0)
+    models = _models(retry_count=0)
     yield models
     await models.close()
 
@@ -156,21 +107,12 @@ def generator(models: LiteLlmModels, tmp_path: Path) -> Generator:
     )
 
 
-def _ask(*names: str) -> ModelRequest:
-    return ModelRequest(
-        models=names,
-        messages=(ChatMessage(role="user", content="hello"),),
-        max_output_tokens=500,
-        assignment='{"secret":"of recipes"}',
-    )
-
-
 async def test_a_reply_comes_with_text_usage_and_cost(
-    server: OpenAiServer, models: LiteLlmModels
+    llm_server: LlmServer, models: LiteLlmModels, counter: Counter
 ) -> None:
     """Tokens are the provider's, the cost is LiteLLM's table, the latency is ours."""
-    server.script = [completion("hi there")]
-    reply = await models.complete(_ask(_MODEL))
+    llm_server.play(good("hi there"))
+    reply = await models.complete(counter.ask(_MODEL))
     assert (reply.text, reply.finish) == ("hi there", FinishReason.STOP)
     assert (reply.usage.model, reply.usage.input_tokens, reply.usage.output_tokens) == (
         _MODEL,
@@ -179,113 +121,245 @@ async def test_a_reply_comes_with_text_usage_and_cost(
     )
     assert reply.usage.cost_usd == pytest.approx(1000 * 1.25e-6 + 200 * 1e-5)
     assert reply.usage.latency_ms > 0
+    assert counter.requests == [(_MODEL, False)]
+
+
+@pytest.mark.parametrize("variable", ["OPENAI_BASE_URL", "OPENAI_API_BASE"])
+async def test_a_server_of_ones_own_serves_any_name(
+    llm_server: LlmServer,
+    models: LiteLlmModels,
+    counter: Counter,
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str,
+) -> None:
+    """Whatever stands behind "openai/" goes there, with a key of any text."""
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    monkeypatch.setenv(variable, llm_server.base_url)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    llm_server.play(good("hi"))
+    name = "openai/some/model-of:my.own"
+    await models.check((name,))
+    reply = await models.complete(counter.ask(name))
+    assert (reply.text, reply.usage.model, reply.usage.cost_usd) == ("hi", name, 0.0)
+    (sent,) = llm_server.requests
+    assert (sent.model, sent.key) == ("some/model-of:my.own", "none")
 
 
 async def test_the_assignment_never_leaves_the_process(
-    server: OpenAiServer, models: LiteLlmModels
+    llm_server: LlmServer, models: LiteLlmModels, counter: Counter
 ) -> None:
     """Only messages and limits are sent to a provider."""
-    server.script = [completion("hi")]
-    await models.complete(_ask(_MODEL))
-    (sent,) = server.requests
-    assert sent["messages"] == [{"role": "user", "content": "hello"}]
-    assert "of recipes" not in json.dumps(sent)
-    assert 500 in sent.values()
+    llm_server.play(good("hi"))
+    await models.complete(counter.ask(_MODEL))
+    (sent,) = llm_server.requests
+    assert sent.body["messages"] == [{"role": "user", "content": "hello"}]
+    assert "of recipes" not in str(sent)
+    assert 500 in sent.body.values()
 
 
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (failure(429, "insufficient_quota"), LlmQuotaError),
-        (failure(500, "server_error"), LlmUnavailableError),
-        (failure(503, "overloaded"), LlmUnavailableError),
-        (failure(401, "invalid_api_key"), LlmConfigurationError),
-        (failure(402, "payment_required"), LlmQuotaError),
-        (failure(403, "permission_denied"), LlmConfigurationError),
-        (failure(404, "model_not_found"), LlmConfigurationError),
-        (failure(400, "invalid_request_error"), LlmConfigurationError),
-        (failure(400, "context_length_exceeded"), LlmConfigurationError),
-        (Answer(hangs=True), LlmUnavailableError),
-        (Answer(body=b"<html>gateway</html>", content_type="text/html"), LlmUnavailableError),
-        (Answer(body=b"{not json"), LlmUnavailableError),
-        (Answer(body=b"{}"), LlmUnavailableError),
-        (Answer(body=b'{"choices": []}'), LlmUnavailableError),
+        (error(401, "invalid_api_key"), LlmConfigurationError),
+        (quota(), LlmQuotaError),
+        (error(402, "payment_required"), LlmQuotaError),
+        (error(403, "permission_denied"), LlmConfigurationError),
+        (error(404, "model_not_found"), LlmConfigurationError),
+        (error(400, "invalid_request_error"), LlmConfigurationError),
+        (error(400, "context_length_exceeded"), LlmConfigurationError),
+        (rate_limited(30.0), LlmUnavailableError),
     ],
-    ids=[
-        "quota",
-        "server-error",
-        "overloaded",
-        "bad-key",
-        "unpaid",
-        "forbidden",
-        "unknown-model",
-        "bad-request",
-        "too-long",
-        "no-answer",
-        "html",
-        "half-json",
-        "empty-object",
-        "no-choice",
-    ],
+    ids=lambda value: "" if isinstance(value, type) else str(value.document["error"]["code"]),
 )
-async def test_each_failure_has_its_error(
-    server: OpenAiServer,
-    impatient: LiteLlmModels,
+async def test_what_asking_again_does_not_cure_is_asked_once(
+    llm_server: LlmServer,
+    models: LiteLlmModels,
+    counter: Counter,
     answer: Answer,
     expected: type[KernelFoundryError],
 ) -> None:
-    """Status and class decide, never a message."""
-    server.script = [answer]
+    """Status, class and code decide, never a message; so does a Retry-After that is too long."""
+    llm_server.play(answer)
     with pytest.raises(expected) as caught:
-        await impatient.complete(_ask(_MODEL))
+        await models.complete(counter.ask(_MODEL))
     assert caught.value.metadata["model"] == _MODEL
+    assert len(counter.requests) == len(llm_server.requests) == 1
+    assert counter.lost == []
 
 
-async def test_a_passing_failure_is_retried(server: OpenAiServer, models: LiteLlmModels) -> None:
-    """One 500 costs a retry, not the proposal."""
-    server.script = [failure(500, "server_error"), completion("hi")]
-    assert (await models.complete(_ask(_MODEL))).text == "hi"
-    assert len(server.requests) == 2
+_TROUBLE: dict[str, tuple[Answer, bool]] = {
+    "rate limit": (rate_limited(0.01), False),
+    "request time-out": (error(408, "timeout"), False),
+    "server error": (_DOWN, False),
+    "bad gateway": (error(502, "bad_gateway"), False),
+    "overloaded": (error(503, "overloaded"), False),
+    "html with 503": (Answer(status=503, body=b"<html>", content_type="text/html"), False),
+    "no answer": (hang(), True),
+    "cut body": (cut_body(), True),
+    "dropped": (dropped(), True),
+    "html": (garbage(), True),
+    "half JSON": (garbage(b"{not json", "application/json"), True),
+    "empty body": (garbage(b"", "application/json"), True),
+    "null": (garbage(b"null", "application/json"), True),
+    "empty object": (wrong_json({}), True),
+    "no choice": (wrong_json({"choices": []}), True),
+    "choices is an object": (wrong_json({"choices": {}}), True),
+    "choice without message": (wrong_json({"choices": [{"index": 0}]}), True),
+    "text is a number": (wrong_json({"choices": [{"message": {"content": 42}}]}), True),
+    "error with status 200": (wrong_json({"error": {"message": "later"}}), True),
+}
+"""Answers after which asking again helps, and whether they may have been billed."""
+
+
+@pytest.mark.parametrize(("answer", "may_be_billed"), _TROUBLE.values(), ids=_TROUBLE)
+async def test_passing_trouble_is_asked_again(
+    llm_server: LlmServer,
+    models: LiteLlmModels,
+    counter: Counter,
+    answer: Answer,
+    may_be_billed: bool,
+) -> None:
+    """One retry costs a request, not the proposal; each request is counted when it is sent."""
+    llm_server.play(answer, good("hi"))
+    assert (await models.complete(counter.ask(_MODEL))).text == "hi"
+    assert counter.requests == [(_MODEL, False), (_MODEL, True)]
+    assert len(llm_server.requests) == 2
+    assert counter.lost == [_MODEL] * may_be_billed
+
+
+@pytest.mark.parametrize(("answer", "may_be_billed"), _TROUBLE.values(), ids=_TROUBLE)
+async def test_trouble_that_stays_is_unavailability(
+    llm_server: LlmServer,
+    impatient: LiteLlmModels,
+    counter: Counter,
+    answer: Answer,
+    may_be_billed: bool,
+) -> None:
+    """Whatever kind of trouble it was."""
+    llm_server.play(answer)
+    with pytest.raises(LlmUnavailableError) as caught:
+        await impatient.complete(counter.ask(_MODEL))
+    assert caught.value.metadata["model"] == _MODEL
+    assert counter.requests == [(_MODEL, False)]
+    assert counter.lost == [_MODEL] * may_be_billed
+
+
+async def test_nobody_listens(
+    models: LiteLlmModels, counter: Counter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request that never left is counted, but nobody bills it."""
+    with LlmServer() as gone:
+        address = gone.base_url
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    monkeypatch.setenv("OPENAI_BASE_URL", address)
+    with pytest.raises(LlmUnavailableError):
+        await models.complete(counter.ask(_MODEL))
+    assert (len(counter.requests), counter.lost) == (2, [])
+
+
+async def test_an_answer_that_trickles_is_late(llm_server: LlmServer, counter: Counter) -> None:
+    """The limit is for the whole answer, not for each piece of it."""
+    llm_server.play(replace(good("x" * 50), trickle_seconds=0.05))
+    models = _models(retry_count=0, timeout_seconds=0.2)
+    with pytest.raises(LlmUnavailableError, match="did not answer in"):
+        await models.complete(counter.ask(_MODEL))
+    await models.close()
+    assert counter.lost == [_MODEL]
 
 
 async def test_a_model_that_stays_down_is_replaced(
-    server: OpenAiServer, models: LiteLlmModels
+    llm_server: LlmServer, models: LiteLlmModels, counter: Counter
 ) -> None:
-    """The next model answers, and the usage names it."""
-    down = failure(500, "server_error")
-    server.script = [down, down, completion("hi")]
-    reply = await models.complete(_ask(_MODEL, _OTHER))
+    """The next model answers, the usage names it, and each model has its requests counted."""
+    llm_server.play(_DOWN, _DOWN, good("hi"))
+    reply = await models.complete(counter.ask(_MODEL, _OTHER))
     assert reply.usage.model == _OTHER
-    assert [request["model"] for request in server.requests] == ["gpt-5", "gpt-5", "gpt-5-mini"]
+    assert [r.model for r in llm_server.requests] == ["gpt-5", "gpt-5", "gpt-5-mini"]
+    assert counter.requests == [(_MODEL, False), (_MODEL, True), (_OTHER, True)]
+
+
+async def test_a_refused_model_is_replaced_at_once(
+    llm_server: LlmServer, models: LiteLlmModels, counter: Counter
+) -> None:
+    """A used-up quota or a bad key of one provider is no reason to stop asking others."""
+    llm_server.play(quota(), error(401, "invalid_api_key"), good("hi"))
+    reply = await models.complete(counter.ask(_MODEL, _OTHER, "openai/third"))
+    assert (reply.text, len(llm_server.requests)) == ("hi", 3)
+
+
+async def test_the_failure_that_passes_is_told(
+    llm_server: LlmServer, impatient: LiteLlmModels, counter: Counter
+) -> None:
+    """A run may go on later when one of its models was only busy."""
+    llm_server.play(quota(), rate_limited())
+    with pytest.raises(LlmUnavailableError):
+        await impatient.complete(counter.ask(_MODEL, _OTHER))
 
 
 async def test_a_model_that_failed_is_asked_again(
-    server: OpenAiServer, impatient: LiteLlmModels
+    llm_server: LlmServer, impatient: LiteLlmModels, counter: Counter
 ) -> None:
     """A failure does not shut a model out for the proposals after it."""
-    server.script = [failure(429, "rate_limit_exceeded"), completion("hi")]
-    with pytest.raises(LlmQuotaError):
-        await impatient.complete(_ask(_MODEL))
-    assert (await impatient.complete(_ask(_MODEL))).text == "hi"
+    llm_server.play(rate_limited(), good("hi"))
+    with pytest.raises(LlmUnavailableError):
+        await impatient.complete(counter.ask(_MODEL))
+    assert (await impatient.complete(counter.ask(_MODEL))).text == "hi"
 
 
 @pytest.mark.parametrize(
     ("answer", "finish"),
     [
-        (completion("half a", finish_reason="length"), FinishReason.LENGTH),
-        (completion(None, refusal="I will not"), FinishReason.REFUSED),
-        (completion(None, finish_reason="content_filter"), FinishReason.REFUSED),
-        (failure(400, "content_policy_violation"), FinishReason.REFUSED),
-        (completion(None), FinishReason.STOP),
+        (truncated(), FinishReason.LENGTH),
+        (refusal(), FinishReason.REFUSED),
+        (filtered(), FinishReason.REFUSED),
+        (error(400, "content_policy_violation"), FinishReason.REFUSED),
+        (empty(), FinishReason.STOP),
+        (empty(is_null=True), FinishReason.STOP),
+        (wrong_json({"choices": [{"message": {}}]}), FinishReason.STOP),
     ],
-    ids=["cut", "refusal", "filtered", "policy", "empty"],
+    ids=["cut", "refusal", "filtered", "policy", "empty", "null", "no-content"],
 )
 async def test_why_a_reply_ended_is_known(
-    server: OpenAiServer, models: LiteLlmModels, answer: Answer, finish: FinishReason
+    llm_server: LlmServer,
+    models: LiteLlmModels,
+    counter: Counter,
+    answer: Answer,
+    finish: FinishReason,
 ) -> None:
-    """Cut, declined and empty replies are data."""
-    server.script = [answer]
-    assert (await models.complete(_ask(_MODEL))).finish is finish
+    """Cut, declined and empty replies are data, and are not asked again."""
+    llm_server.play(answer)
+    assert (await models.complete(counter.ask(_MODEL))).finish is finish
+    assert len(llm_server.requests) == 1
+
+
+async def test_every_request_waits_for_its_turn(
+    llm_server: LlmServer, models: LiteLlmModels, counter: Counter
+) -> None:
+    """Retries, too; the wait comes before the request is counted."""
+    waits: list[int] = []
+
+    async def wait() -> None:
+        waits.append(len(counter.requests))
+
+    llm_server.play(_DOWN, good("hi"))
+    await models.complete(replace(counter.ask(_MODEL), before_request=wait))
+    assert waits == [0, 1]
+
+
+def test_every_fault_of_the_server_is_tried_here() -> None:
+    """A new fault is to be met above, as trouble or as data."""
+    answers = [answer for answer, _ in _TROUBLE.values()]
+    data = {"slow", "truncated", "null_content", "empty", "refusal"}
+    kinds = {
+        name
+        for name, make in FAULTS.items()
+        if any((a.status, a.hangs, a.is_dropped, a.sent_share) == _shape(make()) for a in answers)
+    }
+    assert kinds | data == set(FAULTS)
+
+
+def _shape(answer: Answer) -> tuple[int, bool, bool, float]:
+    return answer.status, answer.hangs, answer.is_dropped, answer.sent_share
 
 
 async def test_a_missing_key_is_named(
@@ -305,45 +379,44 @@ async def test_an_unknown_provider_is_named(models: LiteLlmModels) -> None:
 
 
 async def test_a_proposal_by_http(
-    server: OpenAiServer, generator: Generator, request_: ProposalRequest, samples: Any
+    llm_server: LlmServer, generator: Generator, request_: ProposalRequest, samples: Any
 ) -> None:
     """A garbage reply, asked again, becomes a candidate; both calls are paid."""
-    server.script = [completion("nonsense"), completion(samples.REPLY)]
+    llm_server.play(good("nonsense"), good(samples.REPLY))
     proposal = await generator.propose(replace(request_, models=(_MODEL,)))
     assert proposal.candidate is not None
     assert proposal.candidate.model == _MODEL
     assert sum(u.cost_usd for u in proposal.usage) == pytest.approx(2 * 0.00325)
-    assert "no whole candidate" in server.requests[1]["messages"][-1]["content"]
+    assert len(llm_server.requests) == 2
 
 
 async def test_caps_hold_before_anything_is_sent(
-    server: OpenAiServer, generator: Generator, request_: ProposalRequest
+    llm_server: LlmServer, generator: Generator, request_: ProposalRequest
 ) -> None:
     """The price comes from the cost table, so a cap below one call's worst case sends nothing."""
-    server.script = [completion("unused")]
     capped = replace(request_, models=(_MODEL,), caps=BudgetCaps(cost_usd=0.05))
     with pytest.raises(LlmQuotaError):
         await generator.propose(capped)
-    assert server.requests == []
+    assert llm_server.requests == []
 
 
 async def test_a_small_budget_buys_a_shorter_reply(
-    server: OpenAiServer, generator: Generator, request_: ProposalRequest, samples: Any
+    llm_server: LlmServer, generator: Generator, request_: ProposalRequest, samples: Any
 ) -> None:
     """The output limit shrinks to what the cap allows, before the budget refuses."""
-    server.script = [completion(samples.REPLY)]
+    llm_server.play(good(samples.REPLY))
     for cap_usd in (5.0, 0.2):
         capped = replace(request_, models=(_MODEL,), caps=BudgetCaps(cost_usd=cap_usd))
         assert (await generator.propose(capped)).candidate is not None
-    roomy, tight = [request["max_completion_tokens"] for request in server.requests]
+    roomy, tight = [r.body["max_completion_tokens"] for r in llm_server.requests]
     assert (roomy, tight) == (32_768, 16_384)
 
 
 async def test_a_model_without_a_price_needs_a_token_cap(
-    server: OpenAiServer, generator: Generator, request_: ProposalRequest, samples: Any
+    llm_server: LlmServer, generator: Generator, request_: ProposalRequest, samples: Any
 ) -> None:
     """A model of one's own runs under a token cap and is refused under a USD cap."""
-    server.script = [completion(samples.REPLY)]
+    llm_server.play(good(samples.REPLY))
     own = replace(request_, models=("openai/my-own-model",))
     with pytest.raises(LlmConfigurationError, match="price"):
         await generator.propose(replace(own, caps=BudgetCaps(cost_usd=5.0)))

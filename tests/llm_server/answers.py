@@ -24,6 +24,8 @@ class Answer:
     """Before anything is sent."""
     sent_share: float = 1.0
     """Of the body; the connection ends after it, although the whole length was announced."""
+    trickle_seconds: float = 0.0
+    """Between one byte of the body and the next."""
     hangs: bool = False
     """Nothing is answered until the server closes."""
     is_dropped: bool = False

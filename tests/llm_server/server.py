@@ -188,8 +188,16 @@ class LlmServer:
                 for name, value in answer.headers:
                     self.send_header(name, value)
                 self.end_headers()
-                self.wfile.write(body[: int(len(body) * answer.sent_share)])
+                self._write(body[: int(len(body) * answer.sent_share)], answer.trickle_seconds)
                 self.close_connection = self.close_connection or answer.sent_share < 1.0
+
+            def _write(self, body: bytes, trickle_seconds: float) -> None:
+                if not trickle_seconds:
+                    self.wfile.write(body)
+                    return
+                for value in body:
+                    self.wfile.write(bytes([value]))
+                    owner._stopping.wait(trickle_seconds)
 
             def log_message(self, *_: object) -> None:
                 """Keep the test output clean."""

@@ -1,0 +1,81 @@
+"""Keeps keys out of every text that outlives a call: messages, logs, stored replies.
+
+Keys come from the environment only. Providers echo them ("Incorrect API key provided: …"), in
+full or with stars in the middle, so what a provider says is cleaned before it is kept.
+"""
+
+import logging
+import os
+import re
+from collections.abc import Mapping
+from typing import Final
+
+_SECRET_VARIABLE: Final = re.compile(
+    r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?|PRIVATE)(_ID)?$", re.IGNORECASE
+)
+"""Names of variables that hold something secret."""
+
+_LEAST_CHARS: Final = 8
+"""A shorter value, or one of letters alone, is no key: "none" or "anything" for a server of
+one's own is a word, which would be cut out of every text."""
+
+_KEY_SHAPES: Final = re.compile(
+    r"\b(?:sk|pk|rk|gsk|xai|hf|r8)[-_][\w*.\-]{6,}"  # most providers' prefix, stars included
+    r"|\bAIza[\w*\-]{10,}"  # Google's, which stand in URLs, too
+    r"|(?<=[Bb]earer )[\w*.\-+/=]{6,}"
+    r"|(?<=[?&]key=)[^&\s'\"]+"
+)
+"""What looks like a key of somebody, whether it is in the environment or not."""
+
+REDACTED: Final = "[key]"
+
+_LOGGERS: Final = (
+    "LiteLLM",
+    "LiteLLM Router",
+    "LiteLLM Proxy",
+    "asyncio",
+    "httpx",
+    "openai._base_client",
+)
+"""Loggers that may be handed a provider's words or a request's headers."""
+
+
+def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return every value of `environ` that is to be kept secret, the longest first."""
+    values = {
+        value
+        for name, value in environ.items()
+        if _SECRET_VARIABLE.search(name) and len(value) >= _LEAST_CHARS and not value.isalpha()
+    }
+    return tuple(sorted(values, key=len, reverse=True))
+
+
+def without_secrets(text: str, environ: Mapping[str, str] | None = None) -> str:
+    """Return `text` without the keys of the environment; all else stays, code too."""
+    for value in secret_values(os.environ if environ is None else environ):
+        text = text.replace(value, REDACTED)
+    return text
+
+
+def without_keys(text: str, environ: Mapping[str, str] | None = None) -> str:
+    """Return a provider's words without the environment's keys and all that looks like one."""
+    return _KEY_SHAPES.sub(REDACTED, without_secrets(text, environ))
+
+
+class _WithoutKeys(logging.Filter):
+    """Cleans records in place, tracebacks too, and lets all pass."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = without_keys(record.getMessage()), ()
+        if record.exc_info:
+            record.exc_text = without_keys(logging.Formatter().formatException(record.exc_info))
+            record.exc_info = None
+        return True
+
+
+def keep_keys_out_of_logs() -> None:
+    """Clean what the libraries under us log; doing it twice changes nothing."""
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        if not any(isinstance(f, _WithoutKeys) for f in logger.filters):
+            logger.addFilter(_WithoutKeys())
