@@ -38,13 +38,13 @@ LEAST_CREDITS: Final = 4
 MOST_CREDITS: Final = 16
 """With so many, the trial ends either way."""
 
-PROMOTE_ABOVE: Final = 0.9
+PROMOTE_ABOVE: Final = 0.95
 """How probable it must be that a prompt is better than its parent to be accepted early."""
 
 DROP_BELOW: Final = 0.4
 """How improbable it must be to be dropped early: a new try is cheap, a bad prompt is not."""
 
-KEEP_ABOVE: Final = 0.75
+KEEP_ABOVE: Final = 0.85
 """How probable it must be at the end of the trial."""
 
 MOST_FAILURES: Final = 6
