@@ -11,13 +11,16 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-_FENCE: Final = re.compile(r"^ {0,3}(?P<marks>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
-_CPP_WORDS: Final = frozenset({"cpp", "c++", "cxx", "cc", "c"})
-_DEVICE_WORDS: Final = {"cuda": "cuda", "cu": "cuda", "sycl": "sycl"}
-_PLAN_WORDS: Final = frozenset({"python", "py", "python3"})
-_WRAPPER_WORDS: Final = frozenset({"", "markdown", "md", "text"})
-_KERNEL_MARK: Final = re.compile(r'\bextern\s*"C"')
-_LAUNCH_MARK: Final = re.compile(r"^def[ \t]+launch\b", re.M)
+CPP_WORDS: Final = frozenset({"cpp", "c++", "cxx", "cc", "c"})
+DEVICE_WORDS: Final = {"cuda": "cuda", "cu": "cuda", "sycl": "sycl"}
+PLAN_WORDS: Final = frozenset({"python", "py", "python3"})
+WRAPPER_WORDS: Final = frozenset({"", "markdown", "md", "text"})
+KERNEL_MARK: Final = re.compile(r'\bextern\s*+"C"')
+LAUNCH_MARK: Final = re.compile(r"^def[ \t]+launch\b", re.M)
+
+# Possessive: a megabyte of tildes or blanks must not be tried at every length.
+_FENCE: Final = re.compile(r"^ {0,3}(?P<marks>`{3,}+|~{3,}+)(?P<info>[^`\n]*+)$")
+_MAX_LISTED_LINES: Final = 6
 
 
 class ExtractionReason(enum.StrEnum):
@@ -72,9 +75,9 @@ class _Block:
     @property
     def language(self) -> str | None:
         """Device language, or None when this is no device code."""
-        if self.word in _DEVICE_WORDS:
-            return _DEVICE_WORDS[self.word]
-        if self.word in _CPP_WORDS:
+        if self.word in DEVICE_WORDS:
+            return DEVICE_WORDS[self.word]
+        if self.word in CPP_WORDS:
             if "__global__" in self.text:
                 return "cuda"
             if "nd_range_kernel" in self.text or "sycl" in self.text:
@@ -83,7 +86,7 @@ class _Block:
 
     @property
     def is_plan(self) -> bool:
-        return self.word in _PLAN_WORDS
+        return self.word in PLAN_WORDS
 
 
 def split(text: str) -> CandidateText:
@@ -103,8 +106,8 @@ def split(text: str) -> CandidateText:
             f"the `{cut_off.word}` block that starts at line {cut_off.line} is never closed: the "
             "reply was cut off",
         )
-    device = _preferred([b for b in blocks if b.language], _KERNEL_MARK)
-    plans = _preferred([b for b in blocks if b.is_plan], _LAUNCH_MARK)
+    device = _preferred([b for b in blocks if b.language], KERNEL_MARK)
+    plans = _preferred([b for b in blocks if b.is_plan], LAUNCH_MARK)
     if not device:
         raise ExtractionError(
             ExtractionReason.MISSING_DEVICE_CODE,
@@ -158,7 +161,8 @@ def _last_pair(blocks: list[_Block]) -> tuple[_Block, _Block]:
 
 def _refuse_leftover(blocks: list[_Block]) -> None:
     if blocks:
-        lines = ", ".join(str(block.line) for block in blocks)
+        lines = ", ".join(str(block.line) for block in blocks[:_MAX_LISTED_LINES])
+        lines += ", …" if len(blocks) > _MAX_LISTED_LINES else ""
         raise ExtractionError(
             ExtractionReason.CONFLICTING_BLOCKS,
             f"it is not clear which blocks belong together (line {lines} has no partner): write "
@@ -185,7 +189,7 @@ def _blocks(text: str, first_line: int, *, look_inside: bool) -> list[_Block]:
             is_closed=end < len(lines),
         )
         # A whole answer inside one outer fence: look inside, one level deep.
-        is_wrapper = look_inside and block.word in _WRAPPER_WORDS
+        is_wrapper = look_inside and block.word in WRAPPER_WORDS
         inner = _blocks(content, block.line, look_inside=False) if is_wrapper else []
         found.extend(inner or [block])
         index = end + 1
