@@ -45,14 +45,19 @@ def lesson_views(
     return tuple(
         LessonView(
             lesson=lesson,
-            symptom=clip(secrets.without_names(lesson.symptom.strip()), _MAX_SYMPTOM_CHARS),
-            move=clip(secrets.without_names(lesson.move.strip()), _MAX_MOVE_CHARS),
+            symptom=_line(secrets.without_names(lesson.symptom), _MAX_SYMPTOM_CHARS),
+            move=_line(secrets.without_names(lesson.move), _MAX_MOVE_CHARS),
             effect=_effect(lesson),
             excerpt=clip(secrets.without_names(lesson.excerpt.strip("\n")), MAX_EXCERPT_CHARS),
             beside=next((kind.value for kind in lesson.findings if kind.value in kinds), ""),
         )
         for lesson in lessons
     )
+
+
+def _line(text: str, max_chars: int) -> str:
+    """Return `text` as one line, so that nothing in it looks like a part of the prompt."""
+    return clip(" ".join(text.split()), max_chars).replace("\n", " ")
 
 
 def _effect(lesson: Lesson) -> str:
@@ -62,7 +67,7 @@ def _effect(lesson: Lesson) -> str:
     if passed > 0:
         parts.append(f"{math.exp(lesson.effect):.2f}x the parent's speed in {_uses(passed)}")
     if lesson.failure_count:
-        parts.append(f"{lesson.failure_count} of {_uses(lesson.use_count)} did not pass")
+        parts.append(f"{lesson.failure_count} of {lesson.use_count} did not pass")
     if lesson.before is not None and lesson.after is not None and passed > 0:
         before, after = lesson.before, lesson.after
         parts += [

@@ -7,19 +7,17 @@ is no room for is left out in the order of `budget`.
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from generator_svc.effective_operator import effective_operator
 from generator_svc.experts import EXPERTS, GENERAL, Expert
 from generator_svc.meta_prompts.sections import Sections, seed_sections
 from generator_svc.prompting.budget import DEFAULT_MAX_CHARS, LEAST_MAX_CHARS, fit
 from generator_svc.prompting.parts import Guidance, PromptParts, parts_of
 from generator_svc.prompting.templates import PromptTemplates
-from kernel_foundry.domain.archive import Elite
-from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.exchange import ChatMessage
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.lesson import Lesson
 from kernel_foundry.domain.request import ProposalRequest
 from kernel_foundry.errors import LlmConfigurationError
-from kernel_foundry.plan import parse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +70,7 @@ class PromptWriter:
                 long whatever is left out.
         """
         room = max(max_chars, LEAST_MAX_CHARS)
-        operator = effective_operator(request)
+        operator = effective_operator(request.selection)
         language = request.admission.device.language
         guidance = Guidance(
             expert=expert,
@@ -112,27 +110,3 @@ class PromptWriter:
 
 def _length(messages: tuple[ChatMessage, ...]) -> int:
     return sum(len(message.content) for message in messages)
-
-
-def effective_operator(request: ProposalRequest) -> Operator:
-    """Return what to do: a failed parent is repaired, whatever the selection asks for.
-
-    What has parameters already is not made tunable again, but changed.
-    """
-    selection = request.selection
-    if selection.parent is None:
-        return Operator.SEED
-    if not selection.parent.evaluation.passed:
-        return Operator.REPAIR
-    if selection.operator is Operator.COMBINE and not selection.inspirations:
-        return Operator.MUTATE
-    if selection.operator in (Operator.SEED, Operator.REPAIR):
-        return Operator.MUTATE
-    if selection.operator is Operator.TEMPLATISE and _has_parameters(selection.parent):
-        return Operator.MUTATE
-    return selection.operator
-
-
-def _has_parameters(elite: Elite) -> bool:
-    """Return whether a correct candidate's plan has parameters to tune."""
-    return bool(parse(elite.candidate.source.plan).tune)

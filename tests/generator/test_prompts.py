@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from archive_svc.islands import ISLANDS
+from generator_svc.effective_operator import effective_operator
 from generator_svc.experts import EXPERTS, expert_of
 from generator_svc.meta_prompts.sections import Sections, seed_sections
 from generator_svc.prompting.text import clip
-from generator_svc.prompting.writer import PromptWriter, effective_operator
+from generator_svc.prompting.writer import PromptWriter
 from kernel_foundry.domain.archive import Selection
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.device import UnitLimits
@@ -304,4 +305,4 @@ def test_what_is_tunable_is_changed_instead(request_: ProposalRequest, samples: 
     tunable = replace(parent, candidate=replace(parent.candidate, source=source))
     for elite, operator in ((parent, Operator.TEMPLATISE), (tunable, Operator.MUTATE)):
         selection = Selection(operator=Operator.TEMPLATISE, parent=elite)
-        assert effective_operator(replace(request_, selection=selection)) is operator
+        assert effective_operator(selection) is operator

@@ -1,0 +1,135 @@
+"""Every worked example that a prompt shows is judged for real: what models imitate is right."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.settings import EvaluatorSettings
+from generator_svc.prompting.writer import PromptWriter
+from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest, ProposalRequest
+from kernel_foundry.domain.task import Size, Task, Workload
+
+LIMITS = EvaluationLimits(build_seconds=20.0, run_seconds=5.0, timing_seconds=0.2)
+
+REFERENCE = """
+import torch
+from torch import nn
+
+ROWS = 96
+COLS = 320
+
+class Model(nn.Module):
+    def __init__(self, cols, negative_slope):
+        super().__init__()
+        self.bias = nn.Parameter(torch.randn(cols))
+        self.negative_slope = negative_slope
+
+    def forward(self, x):
+        return nn.functional.leaky_relu(x + self.bias, self.negative_slope)
+
+def get_inputs():
+    return [torch.randn(ROWS, COLS)]
+
+def get_init_inputs():
+    return [COLS, 0.01]
+"""
+"""The task that the examples say they solve; COLS is odd in the held-out workload, so that the
+CUDA example's packs get narrower."""
+
+TASK = Task(
+    name="bias_leaky_relu",
+    reference=REFERENCE,
+    workloads=(
+        Workload(name="default"),
+        Workload(
+            name="odd",
+            sizes=(Size(name="ROWS", value=5), Size(name="COLS", value=301)),
+            held_out=True,
+        ),
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def evaluator(request: pytest.FixtureRequest, cache: Path) -> Iterator[Evaluator]:
+    """An evaluator of the device kinds that the test names."""
+    settings = EvaluatorSettings(
+        device_kinds=request.param, cache_dir=cache, spare_processes_of_gpu=1
+    )
+    opened = Evaluator(settings)
+    yield opened
+    asyncio.run(opened.close())
+
+
+def shown_example(request: ProposalRequest, language: Language) -> str:
+    """Return the example as a prompt in `language` shows it."""
+    device = replace(request.admission.device, language=language)
+    request = replace(request, admission=replace(request.admission, device=device))
+    text = PromptWriter().write(request).messages[1].content
+    return text.partition("## An example\n")[2].partition("# Your move")[0]
+
+
+@pytest.mark.sycl
+@pytest.mark.parametrize("evaluator", [("sycl",)], indirect=True)
+def test_the_sycl_example_passes(evaluator: Evaluator, request_: ProposalRequest) -> None:
+    verdict = asyncio.run(
+        evaluator.evaluate(
+            EvaluationRequest(
+                task=TASK,
+                device="sycl",
+                text=shown_example(request_, Language.SYCL),
+                limits=LIMITS,
+            )
+        )
+    )
+    assert verdict.passed, [finding.message for finding in verdict.findings]
+    assert verdict.speedup is not None
+
+
+@pytest.mark.parametrize("evaluator", [()], indirect=True)
+def test_the_cuda_example_builds_without_a_gpu(
+    evaluator: Evaluator, request_: ProposalRequest
+) -> None:
+    verdict = asyncio.run(
+        evaluator.evaluate(
+            EvaluationRequest(
+                task=TASK,
+                device="",
+                text=shown_example(request_, Language.CUDA),
+                limits=LIMITS,
+                build_only=True,
+                architecture="sm_90",
+            )
+        )
+    )
+    assert verdict.outcome is EvaluationOutcome.BUILT, verdict.findings
+    assert verdict.compile is not None
+    assert {kernel.spill_bytes for kernel in verdict.compile.kernels} == {0}
+
+
+@pytest.mark.gpu
+@pytest.mark.timeout(240)  # torch.compile takes its time
+@pytest.mark.parametrize("evaluator", [("cuda",)], indirect=True)
+def test_the_cuda_example_passes(evaluator: Evaluator, request_: ProposalRequest) -> None:
+    verdict = asyncio.run(
+        evaluator.evaluate(
+            EvaluationRequest(
+                task=TASK,
+                device="cuda",
+                text=shown_example(request_, Language.CUDA),
+                limits=replace(LIMITS, timing_seconds=1.0),
+            )
+        )
+    )
+    assert verdict.passed, [finding.message for finding in verdict.findings]
