@@ -31,10 +31,10 @@ _SHORT_ENDINGS: Final = ("ed", "es", "ly", "er", "or", "s", "e")
 _LEAST_STEM: Final = 3
 _STOP_WORDS: Final = frozenset(
     _WORD.findall(
-        "a an and are as at be but by can each for from has have here how if in into is it its more "
-        "most no not of off on once one only or other over same so still such than that the their "
-        "them then there they this those to too two up use very was what when where which while who "
-        "why will with without would"
+        "a an and are as at be but by can each for from has have here how if in into is it its "
+        "more most no not of off on once one only or other over same so still such than that "
+        "the their them then there they this those to too two up use very was what when where "
+        "which while who why will with without would"
     )
 )
 

@@ -130,8 +130,5 @@ class VectorIndex:
         ):
             return None
         index = cls(dimension)
-        read = index._faiss.deserialize_index(np.frombuffer(content, dtype=np.uint8))
-        if read.d != dimension:
-            return None
-        index._index = index._faiss.downcast_index(read)
-        return index, state
+        index._index = index._faiss.deserialize_index(np.frombuffer(content, dtype=np.uint8))
+        return (index, state) if index._index.d == dimension else None

@@ -4,7 +4,6 @@ Every function is part of the caller's transaction. Knows nothing of how lessons
 """
 
 import json
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,14 +16,13 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.lesson import Lesson, LessonOrigin
 from kernel_foundry.domain.measures import Measures
 
-_META_ID: Final = 1
 _ID_LENGTH: Final = 300
 _AT_ONCE: Final = 500
 """Values of one statement: SQLite has a limit."""
 
 _STATE: Final = sa.select(
     LESSON_META.c.store, LESSON_META.c.version, LESSON_META.c.last_removal, LESSON_META.c.seeds
-).where(LESSON_META.c.id == _META_ID)
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,25 +39,28 @@ class LessonsState:
     """Digest of the hand-written lessons as they were taken in."""
 
 
-_NOTHING: Final = LessonsState(store="", version=0, last_removal=0, seeds="")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredLesson:
+    """A lesson and the version at which it changed last."""
+
+    lesson: Lesson
+    revision: int
 
 
 def state(connection: sa.Connection) -> LessonsState:
-    """Return where the lessons stand; without a name before the first change."""
-    row = connection.execute(_STATE).first()
-    return _NOTHING if row is None else LessonsState(**row._mapping)
+    """Return where the lessons stand."""
+    return LessonsState(**connection.execute(_STATE).one()._mapping)
+
+
+def hold(connection: sa.Connection) -> LessonsState:
+    """Return where the lessons stand, and let other writers wait for the transaction's end."""
+    connection.execute(LESSON_META.update().values(version=LESSON_META.c.version))
+    return state(connection)
 
 
 def advance(connection: sa.Connection) -> int:
-    """Raise the version and return it; other writers wait for the end of the transaction."""
-    meta = LESSON_META.c
-    raised = LESSON_META.update().where(meta.id == _META_ID).values(version=meta.version + 1)
-    if not connection.execute(raised).rowcount:
-        connection.execute(
-            LESSON_META.insert().values(
-                id=_META_ID, store=uuid.uuid4().hex, version=1, last_removal=0, seeds=""
-            )
-        )
+    """Raise the version and return it."""
+    connection.execute(LESSON_META.update().values(version=LESSON_META.c.version + 1))
     return state(connection).version
 
 
@@ -69,7 +70,10 @@ def note_seeds(connection: sa.Connection, digest: str) -> None:
 
 
 def count_once(connection: sa.Connection, request_id: str) -> bool:
-    """Return False when `request_id` was counted before; otherwise it is from now on."""
+    """Return False when `request_id` was counted before; otherwise it is from now on.
+
+    To be called behind `hold`: two that count the same at once would collide.
+    """
     is_known = sa.select(LESSON_CREDITS).where(LESSON_CREDITS.c.request_id == request_id)
     if len(request_id) > _ID_LENGTH:
         raise ValueError(f"a request id of {len(request_id)} characters, at most {_ID_LENGTH}")
@@ -79,21 +83,19 @@ def count_once(connection: sa.Connection, request_id: str) -> bool:
     return True
 
 
-def count(connection: sa.Connection) -> int:
-    """Return how many lessons there are."""
-    return int(connection.execute(sa.select(sa.func.count()).select_from(LESSONS)).scalar_one())
-
-
 def page(connection: sa.Connection, after: int, limit: int) -> tuple[Lesson, ...]:
     """Return up to `limit` lessons with an id above `after`, in order."""
     found = sa.select(LESSONS).where(LESSONS.c.id > after).order_by(LESSONS.c.id).limit(limit)
     return tuple(_lesson(row) for row in connection.execute(found))
 
 
-def changed(connection: sa.Connection, since: int) -> tuple[Lesson, ...]:
+def changed(connection: sa.Connection, since: int) -> tuple[StoredLesson, ...]:
     """Return the lessons that changed behind version `since`."""
     found = sa.select(LESSONS).where(LESSONS.c.revision > since).order_by(LESSONS.c.id)
-    return tuple(_lesson(row) for row in connection.execute(found))
+    return tuple(
+        StoredLesson(lesson=_lesson(row), revision=row.revision)
+        for row in connection.execute(found)
+    )
 
 
 def ids(connection: sa.Connection) -> frozenset[int]:
@@ -111,12 +113,6 @@ def of_keys(connection: sa.Connection) -> Mapping[str, Lesson]:
     """Return the hand-written lessons by key."""
     rows = connection.execute(sa.select(LESSONS).where(LESSONS.c.key.is_not(None)))
     return {row.key: _lesson(row) for row in rows}
-
-
-def keys(connection: sa.Connection) -> Mapping[int, str]:
-    """Return the keys of the hand-written lessons by id."""
-    found = sa.select(LESSONS.c.id, LESSONS.c.key).where(LESSONS.c.key.is_not(None))
-    return {row.id: row.key for row in connection.execute(found)}
 
 
 def insert(

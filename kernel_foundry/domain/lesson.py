@@ -3,6 +3,7 @@
 How they are found, credited and merged is the generator's matter (design: experience library).
 """
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -13,6 +14,15 @@ from kernel_foundry.domain.measures import Measures
 
 MAX_EXCERPT_CHARS: Final = 1500
 """Longest piece of code in a lesson."""
+
+_NEEDED: Final = ("symptom", "move", "source")
+_MOST_CHARS: Final = {
+    "symptom": 2000,
+    "move": 4000,
+    "source": 1000,
+    "excerpt": MAX_EXCERPT_CHARS,
+    "device": 80,
+}
 
 
 class LessonOrigin(StrEnum):
@@ -96,3 +106,18 @@ class AddedLesson:
     """As stored."""
     is_new: bool
     """False when it was merged into a near-duplicate."""
+
+
+def lesson_fault(lesson: Lesson) -> str:
+    """Return why a lesson cannot be kept; empty when it can."""
+    for name, most in _MOST_CHARS.items():
+        text = getattr(lesson, name)
+        if not text.strip() and name in _NEEDED:
+            return f"{name} is empty"
+        if len(text) > most:
+            return f"{name} has {len(text)} characters, expected at most {most}"
+    if not 0 <= lesson.failure_count <= lesson.use_count:
+        return f"{lesson.failure_count} of {lesson.use_count} uses failed"
+    if not math.isfinite(lesson.effect):
+        return f"effect is {lesson.effect}"
+    return ""

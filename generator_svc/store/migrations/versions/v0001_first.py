@@ -1,5 +1,7 @@
 """The first schema: a run's exchanges, spending and proposals, and what is learnt from them."""
 
+import uuid
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -112,13 +114,17 @@ def upgrade() -> None:
         sqlite_autoincrement=True,
     )
     op.create_index("ix_lessons_revision", "lessons", ["revision"])
-    op.create_table(
+    lesson_meta = op.create_table(
         "lesson_meta",
         sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("store", sa.String(40), nullable=False),
         sa.Column("version", sa.Integer, nullable=False),
         sa.Column("last_removal", sa.Integer, nullable=False),
         sa.Column("seeds", sa.String(64), nullable=False),
+    )
+    op.bulk_insert(
+        lesson_meta,
+        [{"id": 1, "store": uuid.uuid4().hex, "version": 0, "last_removal": 0, "seeds": ""}],
     )
     op.create_table(
         "lesson_credits",

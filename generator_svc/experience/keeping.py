@@ -1,0 +1,102 @@
+"""The library's writes, each one transaction on the lessons' tables.
+
+Knows nothing of vectors; whoever calls found the near-duplicate, and at which version.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+import sqlalchemy as sa
+
+from generator_svc.experience.merging import credited, merged, worst
+from generator_svc.store import lessons as rows
+from kernel_foundry.domain.lesson import AddedLesson, Lesson, LessonOrigin
+
+_DROPPED_SHARE: Final = 20
+"""Of the learnt lessons allowed one in so many is dropped at once: other processes then have to
+read all lessons again, so that should be seldom."""
+
+
+def keep(
+    connection: sa.Connection,
+    *,
+    lesson: Lesson,
+    duplicate: Lesson | None,
+    version: int,
+    request_id: str,
+    most_learnt: int,
+) -> AddedLesson | None:
+    """Add a lesson or merge it into `duplicate`; None when the lessons changed since `version`.
+
+    The same request_id counts once: a second time the duplicate stays as it is.
+    """
+    if rows.hold(connection).version != version:
+        return None
+    is_first = rows.count_once(connection, request_id)
+    if duplicate is None:
+        revision = rows.advance(connection)
+        lesson_id = rows.insert(connection, lesson, revision=revision)
+        if lesson.origin is LessonOrigin.LEARNT:
+            _drop_worst(connection, most_learnt, but=lesson_id, revision=revision)
+        return AddedLesson(lesson=replace(lesson, id=lesson_id), is_new=True)
+    # One with the very same numbers comes from here: an own export that is read back.
+    is_own = replace(duplicate, id=0) == lesson
+    both = merged(duplicate, lesson) if is_first and not is_own else duplicate
+    if both != duplicate:
+        rows.update(connection, both, revision=rows.advance(connection))
+    return AddedLesson(lesson=both, is_new=False)
+
+
+def credit(
+    connection: sa.Connection,
+    *,
+    lesson_ids: tuple[int, ...],
+    log_speedup: float | None,
+    request_id: str,
+) -> None:
+    """Credit lessons with a proposal that showed them, once for each request_id."""
+    rows.hold(connection)
+    if not rows.count_once(connection, request_id):
+        return
+    found = rows.of_ids(connection, lesson_ids)
+    if found:
+        revision = rows.advance(connection)
+        for lesson in found:
+            rows.update(connection, credited(lesson, log_speedup), revision=revision)
+
+
+def take_seeds(connection: sa.Connection, *, seeds: Mapping[str, Lesson], digest: str) -> None:
+    """Bring the hand-written lessons up to date; their numbers stay.
+
+    One whose text changed keeps its id. One that is no longer among them is withdrawn.
+    """
+    if rows.hold(connection).seeds == digest:
+        return  # another process was faster
+    revision = rows.advance(connection)
+    known = rows.of_keys(connection)
+    for key, seed in seeds.items():
+        if key not in known:
+            rows.insert(connection, seed, revision=revision, key=key)
+            continue
+        old = known[key]
+        renewed = seed if old.use_count == 0 else _with_numbers(seed, old)
+        if replace(renewed, id=old.id) != old:
+            rows.update(connection, replace(renewed, id=old.id), revision=revision)
+    withdrawn = [lesson.id for key, lesson in known.items() if key not in seeds]
+    rows.remove(connection, withdrawn, revision=revision)
+    rows.note_seeds(connection, digest)
+
+
+def _with_numbers(seed: Lesson, old: Lesson) -> Lesson:
+    return replace(
+        seed, effect=old.effect, use_count=old.use_count, failure_count=old.failure_count
+    )
+
+
+def _drop_worst(connection: sa.Connection, most: int, *, but: int, revision: int) -> None:
+    if rows.count_of_origin(connection, LessonOrigin.LEARNT) <= most:
+        return
+    learnt = [x for x in rows.of_origin(connection, LessonOrigin.LEARNT) if x.id != but]
+    unwanted = worst(learnt, max(1, most // _DROPPED_SHARE))
+    rows.remove(connection, unwanted, revision=revision)

@@ -1,0 +1,148 @@
+"""Writes lessons from the records of a transition: what was seen, what was changed, what it did.
+
+Everything in a lesson was measured or stands in the sources. Knows nothing of how it is found.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Final
+
+from generator_svc.experience.concepts import identifiers, known_concepts
+from generator_svc.experience.source_change import SourceChange, change_between
+from generator_svc.experience.transition import (
+    LogSpeedup,
+    ObservedTransition,
+    Verdict,
+    log_speedup,
+    verdict,
+)
+from kernel_foundry.domain.archive import Elite
+from kernel_foundry.domain.candidate import KernelSource
+from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+from kernel_foundry.domain.lesson import MAX_EXCERPT_CHARS, Lesson, LessonOrigin
+from kernel_foundry.domain.measures import DIMENSIONS, Measures
+
+_MOST_FINDINGS: Final = 3
+_MOST_NAMES: Final = 6
+_MAX_MESSAGE_CHARS: Final = 300
+_MAX_HINT_CHARS: Final = 600
+
+
+def write_lesson(transition: ObservedTransition) -> Lesson | None:
+    """Return what a transition teaches; None when it says nothing."""
+    said, parent = verdict(transition), transition.parent
+    if said is Verdict.NOTHING or parent is None:
+        return None
+    child = transition.evaluation
+    change = change_between(parent.candidate.source, transition.child.source)
+    speedup = log_speedup(parent.evaluation, child)
+    seen = _seen(parent.evaluation, child, said)
+    is_repair = said is Verdict.REPAIRED
+    island = transition.request.selection.island
+    return Lesson(
+        symptom=_symptom(transition, parent.evaluation, seen),
+        move=" ".join(_move(transition, parent, said, change, speedup)),
+        language=transition.child.source.language,
+        findings=tuple(dict.fromkeys(finding.kind for finding in seen)),
+        experts=() if is_repair or not island else (island,),
+        device=transition.request.admission.device.architecture,
+        before=None if is_repair else parent.measures,
+        after=None if is_repair else child.measures,
+        # What did not pay is no code to start from.
+        excerpt="" if said is Verdict.REFUTED else change.excerpt(MAX_EXCERPT_CHARS),
+        source=f"run {transition.run}, {transition.child.digest[:12]}",
+        origin=LessonOrigin.LEARNT,
+        effect=speedup.mean if speedup else 0.0,
+        use_count=1,
+    )
+
+
+def _seen(parent: Evaluation, child: Evaluation, said: Verdict) -> tuple[Finding, ...]:
+    """Return what the parent was found to suffer from: first what the child no longer does."""
+    if said is Verdict.REPAIRED:
+        errors = tuple(f for f in parent.findings if f.severity is Severity.ERROR)
+        return (errors or parent.findings)[:_MOST_FINDINGS]
+    left: set[FindingKind] = {finding.kind for finding in child.findings}
+    telling = [f for f in parent.findings if f.severity is not Severity.INFO]
+    ordered = sorted(telling or parent.findings, key=lambda finding: finding.kind in left)
+    return tuple(ordered[:_MOST_FINDINGS])
+
+
+def _symptom(transition: ObservedTransition, parent: Evaluation, seen: tuple[Finding, ...]) -> str:
+    task = transition.request.task.name.replace("_", " ")
+    ended = "passes" if parent.passed else f"ends as {parent.outcome.value.replace('_', ' ')}"
+    messages = "; ".join(
+        f"{finding.kind.value.replace('_', ' ')}: {_clip(finding.message, _MAX_MESSAGE_CHARS)}"
+        for finding in seen
+    )
+    return f"A kernel for {task} {ended}. {messages}".strip()
+
+
+def _move(
+    transition: ObservedTransition,
+    parent: Elite,
+    said: Verdict,
+    change: SourceChange,
+    speedup: LogSpeedup | None,
+) -> Iterator[str]:
+    """Yield the sentences of what was changed and what that did."""
+    hint = transition.request.selection.hint
+    what = _constructs(parent.candidate.source, transition.child.source)
+    lines = f"{change.added} lines new or changed, {change.removed} gone"
+    match said:
+        case Verdict.REPAIRED:
+            yield f"This mended it: {what} ({lines})."
+        case Verdict.FASTER:
+            yield f"This paid: {what} ({lines})."
+        case _:
+            yield f"This did not pay here: {what} ({lines})."
+    if hint and said is not Verdict.REPAIRED:
+        yield f"The direction was: {_clip(hint, _MAX_HINT_CHARS)}"
+    if speedup is not None:
+        yield _measured(speedup)
+    reached = transition.evaluation.measures
+    if said is not Verdict.REPAIRED and reached is not None and reached != parent.measures:
+        yield f"It moved {_levels(parent.measures, reached)}."
+
+
+def _constructs(parent: KernelSource, child: KernelSource) -> str:
+    """Return what the child's code speaks of and the parent's does not, and the reverse."""
+    before, after = identifiers(parent.device_code), identifiers(child.device_code)
+    concepts = known_concepts()
+    old, new = concepts.in_code(before).keys(), concepts.in_code(after).keys()
+    parts = [("takes up", new - old), ("gives up", old - new)]
+    named = [f"it {verb} {_list(names)}" for verb, names in parts if names]
+    fresh = sorted(set(after) - set(before))
+    if fresh:
+        named.append(f"new names are {', '.join(fresh[:_MOST_NAMES])}")
+    if parent.device_code == child.device_code:
+        named.append("only the launch plan differs")
+    elif parent.plan != child.plan:
+        named.append("the launch plan changes too")
+    return "; ".join(named) or "the same constructs in another order"
+
+
+def _measured(speedup: LogSpeedup) -> str:
+    if speedup.mean >= 0.0:
+        side, ends = "fast", (speedup.mean, speedup.lower, speedup.upper)
+    else:
+        side, ends = "slow", (-speedup.mean, -speedup.upper, -speedup.lower)
+    mean, least, most = (math.exp(end) for end in ends)
+    return (
+        f"Measured: {mean:.2f} times as {side} as its parent (between {least:.2f} and {most:.2f})."
+    )
+
+
+def _levels(before: Measures, after: Measures) -> str:
+    moves = zip(DIMENSIONS, before.cell, after.cell, strict=True)
+    return ", ".join(f"{name} from {old} to {new}" for name, old, new in moves if old != new)
+
+
+def _list(names: set[str]) -> str:
+    return ", ".join(sorted(name.replace("_", " ") for name in names))
+
+
+def _clip(text: str, most: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"

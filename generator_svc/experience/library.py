@@ -1,0 +1,172 @@
+"""The experience library: lessons in the database, found by their vectors.
+
+Knows nothing of prompts and of how proposals are made.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from generator_svc.experience import keeping
+from generator_svc.experience.embedding import (
+    Embedder,
+    HashedEmbedder,
+    passage_of_lesson,
+    passage_of_query,
+)
+from generator_svc.experience.lesson_writer import write_lesson
+from generator_svc.experience.mirror import Mirror
+from generator_svc.experience.transition import ObservedTransition
+from generator_svc.store import lessons as rows
+from generator_svc.store.store import GeneratorStore
+from kernel_foundry.domain.digest import content_digest
+from kernel_foundry.domain.lesson import AddedLesson, Lesson, LessonHit, LessonQuery, lesson_fault
+from kernel_foundry.domain.plain import to_json
+from kernel_foundry.errors import InvalidArgumentError, LlmQuotaError, LlmUnavailableError
+
+_LOG: Final = logging.getLogger(__name__)
+
+MOST_LEARNT: Final = 5_000
+"""Learnt lessons beyond which the worst are dropped; others are never dropped."""
+
+_LEAST_RECALLED_SCORE: Final = 0.15
+"""A hit of less has little to do with a proposal: a prompt is better without it."""
+
+
+class ExperienceLibrary:
+    """Implements `kernel_foundry.ports.Experience`, and what the generator needs beside it.
+
+    Args:
+        store: Where lessons are kept.
+        embedder: Makes the vectors; None: the one that needs no model.
+        index_file: Keeps the vectors between starts; None: in memory only.
+        seeds: Hand-written lessons by key; None: the package's.
+        most_learnt: Learnt lessons beyond which the worst are dropped.
+        owns_store: Whether `close` closes the store.
+    """
+
+    def __init__(
+        self,
+        store: GeneratorStore,
+        *,
+        embedder: Embedder | None = None,
+        index_file: Path | None = None,
+        seeds: Mapping[str, Lesson] | None = None,
+        most_learnt: int = MOST_LEARNT,
+        owns_store: bool = False,
+    ) -> None:
+        self._store = store
+        self._embedder = embedder or HashedEmbedder()
+        self._most_learnt = most_learnt
+        self._owns_store = owns_store
+        self._lock = asyncio.Lock()
+        self._mirror = Mirror(store, self._embedder, index_file=index_file, seeds=seeds)
+
+    async def lessons(self, *, after: int = 0, limit: int = 100) -> tuple[Lesson, ...]:
+        """See `Experience.lessons`."""
+        if after < 0 or limit < 1:
+            raise InvalidArgumentError(
+                f"a page of {limit} lessons behind {after}: expected at least 1 behind at least 0",
+                field="limit" if limit < 1 else "after",
+            )
+        async with self._lock:
+            await self._mirror.current()
+        return await self._store.read(partial(rows.page, after=after, limit=limit))
+
+    async def search(self, query: LessonQuery, *, limit: int = 5) -> tuple[LessonHit, ...]:
+        """See `Experience.search`; raises as `Embedder.embed` too."""
+        if limit < 1:
+            raise InvalidArgumentError(f"a limit of {limit}: expected at least 1", field="limit")
+        (vector,) = await self._embedder.embed([passage_of_query(query)])
+        async with self._lock:
+            shelf = await self._mirror.current()
+            return shelf.search(vector, query, limit)
+
+    async def add(self, lesson: Lesson) -> AddedLesson:
+        """See `Experience.add`; raises as `Embedder.embed` too."""
+        fault = lesson_fault(lesson)
+        if fault:
+            raise InvalidArgumentError(f"lesson: {fault}", field="lesson")
+        new = replace(lesson, id=0)
+        return await self._keep(new, request_id=f"add {content_digest(to_json(new))}")
+
+    async def recall(self, query: LessonQuery, *, limit: int = 4) -> tuple[Lesson, ...]:
+        """Return lessons to show in a prompt, the most helpful first; none when none fits.
+
+        A provider of embeddings that does not answer costs a proposal its lessons, not more.
+
+        Raises:
+            LlmConfigurationError: of the embedding model.
+            StoreUnavailableError, CorruptArchiveError: of the store.
+        """
+        try:
+            hits = await self.search(query, limit=limit)
+        except (LlmUnavailableError, LlmQuotaError) as error:
+            _LOG.warning("no lessons for a proposal: %s", error)
+            return ()
+        return tuple(hit.lesson for hit in hits if hit.score >= _LEAST_RECALLED_SCORE)
+
+    async def credit(
+        self, lesson_ids: tuple[int, ...], *, log_speedup: float | None, request_id: str
+    ) -> None:
+        """Credit lessons with what became of a proposal that showed them.
+
+        Args:
+            lesson_ids: Those shown; one that was dropped since is left out.
+            log_speedup: Of the child over its parent; None: it did not pass.
+            request_id: Of the proposal: the same counts once.
+        """
+        if lesson_ids:
+            await self._store.write(
+                partial(
+                    keeping.credit,
+                    lesson_ids=lesson_ids,
+                    log_speedup=log_speedup,
+                    request_id=f"credit {request_id}",
+                )
+            )
+
+    async def learn(self, transition: ObservedTransition) -> AddedLesson | None:
+        """Write a lesson from a transition that says something; None for the others.
+
+        The same child of a run teaches once. A provider of embeddings that does not answer costs
+        the lesson.
+        """
+        lesson = write_lesson(transition)
+        if lesson is None:
+            return None
+        request_id = f"learn {transition.run} {transition.child.digest}"
+        try:
+            return await self._keep(lesson, request_id=request_id)
+        except (LlmUnavailableError, LlmQuotaError) as error:
+            _LOG.warning("a lesson is lost: %s", error)
+            return None
+
+    async def close(self) -> None:
+        """Write the index, and close the store if it is the library's own."""
+        async with self._lock:
+            await self._mirror.close()
+        if self._owns_store:
+            await self._store.close()
+
+    async def _keep(self, lesson: Lesson, *, request_id: str) -> AddedLesson:
+        (vector,) = await self._embedder.embed([passage_of_lesson(lesson)])
+        async with self._lock:
+            while True:
+                shelf = await self._mirror.current()
+                added = await self._store.write(
+                    partial(
+                        keeping.keep,
+                        lesson=lesson,
+                        duplicate=shelf.duplicate_of(lesson, vector),
+                        version=self._mirror.version,
+                        request_id=request_id,
+                        most_learnt=self._most_learnt,
+                    )
+                )
+                if added is not None:
+                    return added

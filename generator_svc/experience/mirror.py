@@ -1,0 +1,168 @@
+"""The lessons in memory, kept in step with the database, which is the truth.
+
+Each look asks for the database's version and takes in what changed since the last one, whoever
+changed it. The index's file saves embedding everything at every start; one that is damaged, of
+another database, or made by another embedder is made anew.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import sqlalchemy as sa
+
+from generator_svc.experience import keeping
+from generator_svc.experience.embedding import Embedder, passage_of_lesson
+from generator_svc.experience.index import IndexState, VectorIndex
+from generator_svc.experience.seeds import seed_lessons, seeds_digest
+from generator_svc.experience.shelf import Shelf
+from generator_svc.store import lessons as rows
+from generator_svc.store.lessons import LessonsState, StoredLesson
+from generator_svc.store.store import GeneratorStore
+from kernel_foundry.domain.lesson import Lesson
+
+_LOG: Final = logging.getLogger(__name__)
+
+_WRITE_AFTER: Final = 64
+"""Changed vectors after which the file is written; until then the next start makes them anew."""
+
+_NOTHING: Final = LessonsState(store="", version=0, last_removal=0, seeds="")
+
+
+class Mirror:
+    """A shelf that shows what the database has. One task at a time may use it.
+
+    Args:
+        store: The database.
+        embedder: Makes the vectors.
+        index_file: Keeps them between starts; None: in memory only.
+        seeds: Hand-written lessons by key; None: the package's.
+    """
+
+    def __init__(
+        self,
+        store: GeneratorStore,
+        embedder: Embedder,
+        *,
+        index_file: Path | None,
+        seeds: Mapping[str, Lesson] | None,
+    ) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._index_file = index_file
+        self._seeds = seeds
+        self._shelf: Shelf | None = None
+        self._shown = _NOTHING
+        self._indexed_version = 0
+        """Lessons that changed at a later version have no vector in the index's file, or an old
+        one."""
+        self._unwritten = 0
+
+    @property
+    def version(self) -> int:
+        """Version of the lessons that the shelf shows."""
+        return self._shown.version
+
+    async def current(self) -> Shelf:
+        """Return the shelf, as the database is now.
+
+        Raises:
+            StoreUnavailableError, CorruptArchiveError: of the store.
+            LlmConfigurationError, LlmQuotaError, LlmUnavailableError: of the embedder.
+        """
+        shelf = self._shelf or await self._open()
+        difference = partial(_difference, shown=self._shown)
+        now, changed, there = await self._store.read(difference)
+        if now.version != self._shown.version:
+            await self._take(shelf, changed, there)
+            self._shown, self._shelf = now, shelf
+            if self._unwritten >= _WRITE_AFTER:
+                await self._write_index(shelf)
+        return shelf
+
+    async def close(self) -> None:
+        """Write the index's file if it is behind."""
+        if self._shelf is not None and self._unwritten:
+            await self._write_index(self._shelf)
+
+    async def _open(self) -> Shelf:
+        """Take the hand-written lessons in, and load what the index's file has."""
+        seeds = self._seeds
+        if seeds is None:
+            seeds = await asyncio.to_thread(seed_lessons)
+        digest = seeds_digest(seeds)
+        state = await self._store.read(rows.state)
+        if state.seeds != digest:
+            await self._store.write(partial(keeping.take_seeds, seeds=seeds, digest=digest))
+        dimension = await self._embedder.dimension()
+        return Shelf(await asyncio.to_thread(self._read_index, dimension, state))
+
+    def _read_index(self, dimension: int, state: LessonsState) -> VectorIndex:
+        """Return the file's index if it shows this database, otherwise an empty one."""
+        self._indexed_version = 0
+        found = VectorIndex.read(self._index_file, dimension) if self._index_file else None
+        if found is not None:
+            index, shown = found
+            is_ours = (shown.store, shown.embedder) == (state.store, self._embedder.name)
+            if is_ours and shown.version <= state.version:
+                self._indexed_version = shown.version
+                return index
+        return VectorIndex(dimension)
+
+    async def _take(
+        self, shelf: Shelf, changed: tuple[StoredLesson, ...], there: frozenset[int] | None
+    ) -> None:
+        """Take in what changed.
+
+        Args:
+            shelf: Of before.
+            changed: Lessons that are new or differ.
+            there: Ids of all lessons; None when none was removed.
+        """
+        indexed = frozenset(shelf.index.ids().tolist())
+        if there is not None:
+            shelf.remove([*(indexed | shelf.ids()) - there])
+        stale = [
+            stored.lesson
+            for stored in changed
+            if stored.lesson.id not in indexed or self._says_else(shelf, stored)
+        ]
+        vectors = await self._embedder.embed([passage_of_lesson(lesson) for lesson in stale])
+        shelf.index.put([lesson.id for lesson in stale], vectors)
+        shelf.put(stored.lesson for stored in changed)
+        self._unwritten += len(stale)
+
+    def _says_else(self, shelf: Shelf, stored: StoredLesson) -> bool:
+        """Return whether a lesson may have another vector than the index has for it."""
+        known = shelf.lesson(stored.lesson.id)
+        if known is None:
+            return stored.revision > self._indexed_version
+        return passage_of_lesson(known) != passage_of_lesson(stored.lesson)
+
+    async def _write_index(self, shelf: Shelf) -> None:
+        if self._index_file is None:
+            return
+        state = IndexState(
+            store=self._shown.store, version=self._shown.version, embedder=self._embedder.name
+        )
+        try:
+            await asyncio.to_thread(shelf.index.write, self._index_file, state)
+        except OSError as error:
+            # Nothing is lost: the database has the lessons, and the next start embeds them.
+            _LOG.warning("cannot write the index %s: %s", self._index_file, error)
+        self._unwritten = 0
+
+
+def _difference(
+    connection: sa.Connection, shown: LessonsState
+) -> tuple[LessonsState, tuple[StoredLesson, ...], frozenset[int] | None]:
+    """Return where the lessons stand, what changed since, and all ids if some are gone."""
+    now = rows.state(connection)
+    if now.version == shown.version:
+        return now, (), None
+    is_first = shown.version == 0
+    there = rows.ids(connection) if is_first or now.last_removal > shown.version else None
+    return now, rows.changed(connection, shown.version), there

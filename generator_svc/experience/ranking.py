@@ -1,0 +1,103 @@
+"""How lessons are ranked: by what they have to do with the query, and by what they were worth.
+
+A lesson that was shown often and whose proposals failed or lost sinks below its like; it is never
+taken out for that. Knows nothing of vectors and databases.
+"""
+
+import math
+from typing import Any, Final, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from generator_svc.experience.columns import LessonColumns, Rows, findings_mask
+from kernel_foundry.domain.lesson import LessonQuery
+from kernel_foundry.domain.measures import Measures
+
+Scores = npt.NDArray[np.float32]
+
+_KIND_MATCH: Final = 0.20
+_SECOND_KIND_SHARE: Final = 0.3
+"""Of the match, what depends on how many of the asked kinds a lesson answers."""
+_MEASURES_MATCH: Final = 0.04
+_FAR_MEASURES: Final = 4
+"""Levels of difference, over all dimensions, from which two cells have nothing in common."""
+_DEVICE_MATCH: Final = 0.03
+
+_EFFECT_WEIGHT: Final = 0.15
+_FAILURE_WEIGHT: Final = 0.60
+_DOUBT: Final = 5.0
+"""Uses after which a lesson's own numbers count as much as those of all lessons together."""
+_USUAL_FAILURES: Final = 0.3
+_COMMON_DOUBT: Final = 20.0
+"""Uses, over all lessons, after which what is usual is known better than guessed: no effect, and
+this share of failures."""
+_EFFECT_UNIT: Final = math.log(2.0)
+"""A mean effect of twice as fast counts in full, and more counts no more."""
+
+
+def scores(columns: LessonColumns, rows: Rows, similarities: Scores, query: LessonQuery) -> Scores:
+    """Return what each lesson of `rows` is ranked by.
+
+    Args:
+        columns: Of all lessons.
+        rows: Where the lessons in question stand.
+        similarities: Their cosines.
+        query: What was asked.
+    """
+    total = (
+        similarities
+        + _KIND_MATCH * _kind_match(columns, rows, query)
+        + _MEASURES_MATCH * _closeness(columns, rows, "before", query.before)
+        + _MEASURES_MATCH * _closeness(columns, rows, "after", query.target)
+        + worth(columns, rows)
+    )
+    if query.device:
+        is_same = columns.column("device", rows) == columns.device(query.device)
+        total = total + _DEVICE_MATCH * is_same
+    return cast("Scores", total.astype(np.float32))
+
+
+def worth(columns: LessonColumns, rows: Rows | slice) -> Scores:
+    """Return what lessons gained and how seldom they failed, against all lessons together.
+
+    A lesson that was never used is worth 0. The fewer its uses, the closer to 0 it stays.
+    """
+    all_uses, all_failures = _numbers(columns, "uses"), _numbers(columns, "failures")
+    all_passes = all_uses - all_failures
+    mean_effect = float((_numbers(columns, "effect") * all_passes).sum()) / (
+        float(all_passes.sum()) + _COMMON_DOUBT
+    )
+    failure_share = (float(all_failures.sum()) + _USUAL_FAILURES * _COMMON_DOUBT) / (
+        float(all_uses.sum()) + _COMMON_DOUBT
+    )
+    uses, failures = _numbers(columns, "uses", rows), _numbers(columns, "failures", rows)
+    passes = uses - failures
+    better = (_numbers(columns, "effect", rows) - mean_effect) / _EFFECT_UNIT
+    effect = np.clip(better, -1.0, 1.0) * passes / (passes + _DOUBT)
+    excess = (failures + failure_share * _DOUBT) / (uses + _DOUBT) - failure_share
+    return cast("Scores", _EFFECT_WEIGHT * effect - _FAILURE_WEIGHT * excess)
+
+
+def _kind_match(columns: LessonColumns, rows: Rows, query: LessonQuery) -> Scores:
+    if not query.findings:
+        return np.zeros(len(rows), dtype=np.float32)
+    findings: Any = columns.column("findings", rows)
+    shared = np.bitwise_count(findings & findings_mask(query.findings)).astype(np.float32)
+    share = shared / len(set(query.findings))
+    match = (shared > 0) * (1.0 - _SECOND_KIND_SHARE + _SECOND_KIND_SHARE * share)
+    return cast("Scores", match)
+
+
+def _closeness(columns: LessonColumns, rows: Rows, name: str, asked: Measures | None) -> Scores:
+    """Return 1 for an equal cell, less for others, 0 where either side has none."""
+    if asked is None:
+        return np.zeros(len(rows), dtype=np.float32)
+    cells: Any = columns.column(name, rows)
+    levels = np.abs(cells.astype(np.int16) - np.array(asked.cell, dtype=np.int16)).sum(axis=1)
+    close = np.clip(1.0 - levels / _FAR_MEASURES, 0.0, None)
+    return cast("Scores", np.where(cells[:, 0] < 0, 0.0, close).astype(np.float32))
+
+
+def _numbers(columns: LessonColumns, name: str, rows: Rows | slice = slice(None)) -> Any:
+    return columns.column(name, rows).astype(np.float64)

@@ -1,0 +1,110 @@
+"""Transitions: from a parent to its judged child, and whether that is worth a lesson.
+
+Gains are told apart from noise by the confidence intervals of the medians. Knows nothing of
+lessons' wording.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from kernel_foundry.domain.archive import Elite
+from kernel_foundry.domain.candidate import Candidate
+from kernel_foundry.domain.evaluation import Evaluation, Timing
+from kernel_foundry.domain.request import ProposalRequest
+
+_LEAST_GAIN: Final = math.log(1.05)
+"""A certain gain of less teaches nothing that carries over to other kernels."""
+
+_LARGE_LOSS: Final = math.log(1.5)
+
+
+class Verdict(StrEnum):
+    """What a transition says."""
+
+    NOTHING = "nothing"
+    REPAIRED = "repaired"
+    """The parent failed, the child passed."""
+    FASTER = "faster"
+    """Clearly beyond the noise."""
+    REFUTED = "refuted"
+    """A lesson was shown or a direction given, it was followed, and cost much."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedTransition:
+    """A proposal with a parent, and what became of it."""
+
+    run: str
+    request: ProposalRequest
+    """What was asked; its selection has the parent."""
+    child: Candidate
+    evaluation: Evaluation
+    """The child's."""
+    shown: tuple[int, ...] = ()
+    """Ids of the lessons in the prompt."""
+
+    @property
+    def parent(self) -> Elite | None:
+        """What the child was made from; None for a seed."""
+        return self.request.selection.parent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogSpeedup:
+    """Natural logarithm of parent's over child's time, mean over the timed workloads."""
+
+    mean: float
+    lower: float
+    upper: float
+    """From the far ends of both medians' 95 % intervals."""
+
+
+def verdict(transition: ObservedTransition) -> Verdict:
+    """Return what a transition says."""
+    parent, child = transition.parent, transition.evaluation
+    if parent is None or not child.passed:
+        return Verdict.NOTHING
+    if not parent.evaluation.passed:
+        return Verdict.REPAIRED
+    change = log_speedup(parent.evaluation, child)
+    if change is None:
+        return Verdict.NOTHING
+    if change.lower > 0.0 and change.mean >= _LEAST_GAIN:
+        return Verdict.FASTER
+    is_large_loss = change.upper < 0.0 and change.mean <= -_LARGE_LOSS
+    return Verdict.REFUTED if is_large_loss and _was_followed(transition) else Verdict.NOTHING
+
+
+def log_speedup(parent: Evaluation, child: Evaluation) -> LogSpeedup | None:
+    """Return the child's speed-up over the parent; None when they cannot be compared."""
+    before, after = _timings(parent), _timings(child)
+    same_kind = parent.device.partition(":")[0] == child.device.partition(":")[0]
+    if not before or before.keys() != after.keys() or not same_kind or parent.task != child.task:
+        return None
+    pairs = [(before[name], after[name]) for name in before]
+    return LogSpeedup(
+        mean=_mean_log([(b.median_ns, a.median_ns) for b, a in pairs]),
+        lower=_mean_log([(b.ci95_ns[0], a.ci95_ns[1]) for b, a in pairs]),
+        upper=_mean_log([(b.ci95_ns[1], a.ci95_ns[0]) for b, a in pairs]),
+    )
+
+
+def _was_followed(transition: ObservedTransition) -> bool:
+    """Return whether advice was given and the child moved: towards the target if there is one."""
+    parent, target = transition.parent, transition.request.selection.target
+    reached = transition.evaluation.measures
+    if parent is None or reached is None:
+        return False
+    if target is not None and target != parent.measures:
+        return math.dist(reached.cell, target.cell) < math.dist(parent.measures.cell, target.cell)
+    return bool(transition.shown) and reached != parent.measures
+
+
+def _timings(evaluation: Evaluation) -> dict[str, Timing]:
+    return {w.workload: w.timing for w in evaluation.workloads if w.timing and not w.held_out}
+
+
+def _mean_log(ratios: list[tuple[float, float]]) -> float:
+    return sum(math.log(over / under) for over, under in ratios) / len(ratios)
