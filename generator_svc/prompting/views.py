@@ -108,10 +108,15 @@ def workload_views(admission: Admission) -> tuple[WorkloadView, ...]:
     for workload in shown:
         names = _name_table(workload).render()
         if views:
-            known = set(views[0].names.splitlines())
-            names = "\n".join(line for line in names.splitlines() if line not in known)
+            names = _lines_not_in(names, views[0].names)
         views.append(_workload_view(workload, names))
     return tuple(views)
+
+
+def _lines_not_in(text: str, known: str) -> str:
+    """Return the lines of `text` that `known` has not, however their columns are laid out."""
+    told = {tuple(line.split()) for line in known.splitlines()}
+    return "\n".join(line for line in text.splitlines() if tuple(line.split()) not in told)
 
 
 def device_lines(device: DeviceSpec) -> tuple[str, ...]:

@@ -154,10 +154,10 @@ def test_many_workloads_are_bounded(request_: ProposalRequest, samples: Any) -> 
 
 def test_further_workloads_show_where_they_differ(request_: ProposalRequest, samples: Any) -> None:
     """What is the same for all is told once."""
-    many = tuple(samples.workload(f"w{i}", (i + 1, 64)) for i in range(3))
+    many = tuple(samples.workload(f"w{rows}", (rows, 64)) for rows in (1, 20, 30000))
     text = _user(replace(request_, admission=replace(request_.admission, workloads=many)))
-    assert text.count("temperature  float 0.5") == 1
-    assert [text.count(f"float32 ({i + 1}, 64)  input") for i in range(3)] == [1, 1, 1]
+    assert text.count("temperature") == 1
+    assert [text.count(f"float32 ({rows}, 64)") for rows in (1, 20, 30000)] == [2, 2, 2]
 
 
 _SECTIONS = Sections(
