@@ -21,7 +21,7 @@ _MARK: Final = re.compile(
     (?:(?!</?{_REASONING}>)</?[a-z][\w:-]*+>[ \t]*+)*+      # <answer>```sycl
     (?P<marks>`{{3,}}+|~{{3,}}+)(?P<info>[^`\n]*+)$
     | ^[ \t]*+(?:
-        (?P<search><{{5,9}}[ \t]*+SEARCH\b[^\n]*+)
+        (?P<search><{{5,9}}[ \t]*+SEARCH\b(?P<label>[^\n]*+))
         | (?P<divider>={{5,9}})[ \t]*+
         | (?P<replace>>{{5,9}}[ \t]*+REPLACE\b[^\n]*+)
     )$
@@ -64,6 +64,8 @@ class WrittenEdit:
 
     search: tuple[str, ...]
     replacement: tuple[str, ...]
+    label: str = ""
+    """What stands behind SEARCH on its line."""
     fault: str = ""
     """What is wrong with its markers; empty when nothing is."""
 
@@ -118,6 +120,7 @@ class _Fence:
 class _OpenEdit:
     search: int
     """Offset of the first line to search for."""
+    label: str
     divider: re.Match[str] | None = None
     fault: str = ""
 
@@ -180,7 +183,7 @@ class _Reader:
     def _begin_edit(self, mark: re.Match[str]) -> None:
         if self.edit is not None:
             self._refuse_edit("has no >>>>>>> REPLACE line")
-        self.edit = _OpenEdit(search=mark.end() + 1)
+        self.edit = _OpenEdit(search=mark.end() + 1, label=mark["label"].strip())
         if self.fences:
             self.fences[-1].has_edits = True
 
@@ -203,13 +206,15 @@ class _Reader:
             WrittenEdit(
                 search=_lines(self.text, self.edit.search, divider.start()),
                 replacement=_lines(self.text, divider.end() + 1, mark.start()),
+                label=self.edit.label,
                 fault=self.edit.fault,
             )
         )
         self.edit = None
 
     def _refuse_edit(self, fault: str) -> None:
-        self.edits.append(WrittenEdit(search=(), replacement=(), fault=fault))
+        label = self.edit.label if self.edit is not None else ""
+        self.edits.append(WrittenEdit(search=(), replacement=(), label=label, fault=fault))
         self.edit = None
 
     def _fence(self, mark: re.Match[str]) -> None:
