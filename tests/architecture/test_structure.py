@@ -10,7 +10,8 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("kernel_foundry", "generator_svc", "evaluator_svc", "archive_svc")
 
 MAY_IMPORT_GENERATED = re.compile(
-    r"kernel_foundry/(wire|rpc)/|kernel_foundry/.*_pb2|(evaluator|archive|generator)_svc/service\.py"
+    r"kernel_foundry/(wire|rpc)/|kernel_foundry/.*_pb2|"
+    r"(evaluator|archive|generator)_svc/(experience_)?service\.py"
 )
 
 
