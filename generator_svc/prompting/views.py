@@ -79,6 +79,8 @@ class CandidateView:
     source: KernelSource
     text: str
     """Its two blocks, shortened when they are long; empty when there was no room for them."""
+    is_whole: bool
+    """Whether nothing of them is left out."""
     verdict: str
     lines: tuple[str, ...]
     findings: tuple[FindingView, ...]
@@ -149,11 +151,12 @@ def candidate_view(
     elite: Elite, admission: Admission, secrets: Secrets, *, max_chars: int
 ) -> CandidateView:
     """Return `elite` as prompts show it, its code within `max_chars`."""
-    evaluation = elite.evaluation
+    evaluation, source = elite.evaluation, elite.candidate.source
     log = evaluation.compile.log if evaluation.compile and not evaluation.passed else ""
     return CandidateView(
-        source=elite.candidate.source,
-        text=source_text(elite.candidate.source, max_chars),
+        source=source,
+        text=source_text(source, max_chars),
+        is_whole=len(source.device_code) + len(source.plan) <= max_chars,
         verdict=_verdict(evaluation),
         lines=_result_lines(evaluation, admission),
         findings=finding_views(evaluation, secrets),
@@ -163,10 +166,11 @@ def candidate_view(
 
 def source_text(source: KernelSource, max_chars: int) -> str:
     """Return both blocks of `source`; of what is too long the middle of each is left out."""
-    code, plan = source.device_code.strip("\n"), source.plan.strip("\n")
+    code, plan = source.device_code, source.plan
     if len(code) + len(plan) > max_chars:
         plan = clip(plan, max(max_chars - len(code), int(max_chars * _MAX_PLAN_SHARE)))
         code = clip(code, max_chars - len(plan))
+    code, plan = code.strip("\n"), plan.strip("\n")
     return f"{fenced(code, source.language.value)}\n\n{fenced(plan, 'python')}"
 
 

@@ -218,6 +218,20 @@ def test_a_parents_code_stays_whole(request_: ProposalRequest, samples: Any, cha
     request = replace(request, selection=Selection(operator=Operator.MUTATE, parent=parent))
     text = WRITER.write(request, max_chars=0).messages[1].content
     assert parent.candidate.source.device_code in text
+    assert "too long to be shown whole" not in text
+
+
+@pytest.mark.parametrize("operator", [Operator.MUTATE, Operator.REPAIR])
+def test_a_parent_that_is_not_shown_whole_is_to_be_edited(
+    request_: ProposalRequest, samples: Any, operator: Operator
+) -> None:
+    """A whole new candidate would lack what was not shown."""
+    findings = _errors(1, 10, [FindingKind.COMPILE_ERROR]) if operator is Operator.REPAIR else ()
+    parent = _elite(samples, _source(DEFAULT_MAX_CHARS), findings, "")
+    selection = Selection(operator=operator, parent=parent)
+    text = WRITER.write(replace(request_, selection=selection)).messages[1].content
+    assert "characters left out" in text
+    assert "It is too long to be shown whole. Reply with edits" in text
 
 
 def test_an_ordinary_prompt_is_left_alone(request_: ProposalRequest, samples: Any) -> None:
