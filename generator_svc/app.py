@@ -2,12 +2,9 @@
 
 from pathlib import Path
 
-from generator_svc.exchange_log import ExchangeLog
-from generator_svc.generator import Generator
-from generator_svc.llm.litellm_models import LiteLlmModels
-from generator_svc.prompting.writer import PromptWriter
+from generator_svc.assembly import assemble
+from generator_svc.experience_service import experience_service
 from generator_svc.service import generator_service
-from generator_svc.store.store import GeneratorStore
 from kernel_foundry.rpc import server
 
 
@@ -32,10 +29,6 @@ async def serve(
         LlmConfigurationError: a template of `prompts` cannot be read.
         ServiceUnavailableError: the address cannot be bound.
     """
-    generator = Generator(
-        models=LiteLlmModels(),
-        store=GeneratorStore(store_url),
-        exchanges=ExchangeLog(exchanges),
-        prompts=PromptWriter(prompts),
-    )
-    await server.serve([generator_service(generator)], listen, grace_s=grace_s)
+    parts = assemble(store_url=store_url, exchanges=exchanges, prompts=prompts)
+    services = [generator_service(parts.generator), experience_service(parts.experience)]
+    await server.serve(services, listen, grace_s=grace_s)

@@ -3,16 +3,16 @@
 Knows nothing of what is asked for and of what a reply is worth.
 """
 
+import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from generator_svc.books import Books, RequestCounter
-from generator_svc.budget import Budget, Spending, expected_spending
-from generator_svc.llm.interface import LanguageModels, ModelReply, ModelRequest
+from generator_svc.budget import Budget, RequestRate, Spending, expected_spending
+from generator_svc.llm.interface import LanguageModels, ModelFacts, ModelReply, ModelRequest
 from kernel_foundry.domain.exchange import ChatMessage, Exchange, ExchangePurpose
 from kernel_foundry.domain.request import BudgetCaps
-from kernel_foundry.errors import KernelFoundryError
 
 DEFAULT_MAX_OUTPUT_TOKENS = 32_768
 """Room for a reasoning model to think and then write two blocks."""
@@ -61,6 +61,7 @@ class Asker:
         self._max_output_tokens = max_output_tokens
         self._clock = clock
         self._budget = Budget()
+        self._rate = RequestRate()
 
     async def ask(
         self, question: Question, messages: tuple[ChatMessage, ...], *, attempt: int = 0
@@ -76,36 +77,55 @@ class Asker:
         limit, expected = await self._affordable(question, messages, spent)
         counter = RequestCounter()
         try:
-            with self._budget.reserve(question.run, question.caps, spent, expected):
-                reply = await self._models.complete(
-                    ModelRequest(
-                        models=question.models,
-                        messages=messages,
-                        max_output_tokens=limit,
-                        assignment=question.assignment,
-                        on_request=counter,
-                    )
-                )
-                await self._books.enter(
-                    Exchange(
-                        run=question.run,
-                        purpose=question.purpose,
-                        selection=question.selection,
-                        attempt=attempt,
-                        asked=question.models[0],
-                        seed=question.seed,
-                        messages=messages,
-                        reply=reply.text,
-                        finish=reply.finish,
-                        usage=reply.usage,
-                        recorded_unix_s=self._clock(),
-                    ),
-                    counter,
-                )
-        except KernelFoundryError:
-            await self._books.enter_failure(question.run, counter)
+            with self._budget.reserve(question.run, question.caps, spent, expected) as held:
+                reply = await self._complete(question, messages, limit, counter)
+                usage = reply.usage
+                tokens = usage.input_tokens + usage.output_tokens
+                held.settle(Spending(cost_usd=usage.cost_usd, tokens=tokens))
+        except BaseException:  # a cancelled call has sent its requests, too
+            await asyncio.shield(self._books.enter_failure(question.run, counter))
             raise
+        exchange = Exchange(
+            run=question.run,
+            purpose=question.purpose,
+            selection=question.selection,
+            attempt=attempt,
+            asked=question.models[0],
+            seed=question.seed,
+            messages=messages,
+            reply=reply.text,
+            finish=reply.finish,
+            usage=reply.usage,
+            recorded_unix_s=self._clock(),
+        )
+        # Paid for: it must be in the books though nobody waits any more.
+        await asyncio.shield(self._books.enter(exchange, counter))
         return reply
+
+    async def _complete(
+        self,
+        question: Question,
+        messages: tuple[ChatMessage, ...],
+        limit: int,
+        counter: RequestCounter,
+    ) -> ModelReply:
+        facts = await self._facts(question.models)
+        prompt = expected_spending(facts, messages, 0, question.caps)
+        most = question.caps.requests_per_minute
+        return await self._models.complete(
+            ModelRequest(
+                models=question.models,
+                messages=messages,
+                max_output_tokens=limit,
+                assignment=question.assignment,
+                on_request=counter,
+                before_request=lambda: self._rate.wait(question.run, most),
+                on_lost=lambda _model: self._budget.lost(question.run, prompt),
+            )
+        )
+
+    async def _facts(self, models: tuple[str, ...]) -> tuple[tuple[str, ModelFacts], ...]:
+        return tuple([(name, await self._models.facts(name)) for name in models])
 
     async def _affordable(
         self, question: Question, messages: tuple[ChatMessage, ...], spent: Spending
@@ -115,7 +135,7 @@ class Asker:
         The limit is halved while the caps do not allow it, so that the last of a budget still
         buys replies; below the least useful limit the budget refuses.
         """
-        facts = tuple([(name, await self._models.facts(name)) for name in question.models])
+        facts = await self._facts(question.models)
         own = [f.max_output_tokens for _, f in facts if f.max_output_tokens is not None]
         limit = min([self._max_output_tokens, *own])
         while True:

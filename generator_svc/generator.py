@@ -13,6 +13,7 @@ from functools import partial
 from generator_svc.asking import DEFAULT_MAX_OUTPUT_TOKENS, Asker, Question
 from generator_svc.books import Books
 from generator_svc.budget import Spending
+from generator_svc.effective_operator import effective_operator
 from generator_svc.exchange_log import ExchangeLog
 from generator_svc.experience.library import ExperienceLibrary
 from generator_svc.experts import Expert, expert_of
@@ -23,7 +24,7 @@ from generator_svc.llm.interface import LanguageModels, ModelReply
 from generator_svc.meta_prompts.population import MetaPrompts
 from generator_svc.model_choice import BanditChooser, ModelChooser, ModelOutcome, models_for
 from generator_svc.prompting.text import clip
-from generator_svc.prompting.writer import PromptWriter, WrittenPrompt, effective_operator
+from generator_svc.prompting.writer import PromptWriter, WrittenPrompt
 from generator_svc.replies.reading import proposal_of, source_of
 from generator_svc.store import proposals
 from generator_svc.store.store import GeneratorStore
@@ -131,6 +132,7 @@ class Generator:
         self, request: ProposalRequest, question: Question, written: WrittenPrompt
     ) -> Proposal:
         """Ask, and once more after a reply without a whole candidate."""
+        selection, language = request.selection, request.admission.device.language
         messages = written.messages
         usage: tuple[TokenUsage, ...] = ()
         text, failure = "", ""
@@ -144,9 +146,9 @@ class Generator:
                 failure = f"{failure}; not asked again: {error.message}"
                 break
             usage, text = (*usage, reply.usage), reply.text
-            source, failure = source_of(request, reply.text, reply.finish)
+            source, failure = source_of(selection, language, reply.text, reply.finish)
             if source is not None:
-                return proposal_of(request, source, messages, usage)
+                return proposal_of(selection, source, messages, usage)
             if reply.finish is FinishReason.REFUSED:
                 break
             messages = (*messages, *self._ask_again(request, reply, failure))
@@ -194,7 +196,7 @@ class Generator:
     ) -> None:
         row = proposal_row(
             request,
-            effective_operator(request),
+            effective_operator(request.selection),
             expert,
             guidance,
             shown=written.shown,
@@ -231,7 +233,7 @@ class Generator:
 
 def _assignment(request: ProposalRequest) -> str:
     """Return the request for structured models, which must see the operator that is recorded."""
-    selection = replace(request.selection, operator=effective_operator(request))
+    selection = replace(request.selection, operator=effective_operator(request.selection))
     return to_json(
         Assignment(
             admission=request.admission,

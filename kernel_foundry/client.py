@@ -25,7 +25,7 @@ from kernel_foundry.errors import EliteNotFoundError, RunNotFoundError
 from kernel_foundry.evolution import Evolution
 from kernel_foundry.kept_sweeps import keeping_sweeps
 from kernel_foundry.local import Directory, Services, Targets
-from kernel_foundry.ports import Archive, Evaluator, Generator
+from kernel_foundry.ports import Archive, Evaluator, Experience, Generator
 from kernel_foundry.progress import Ended, Event, Listener
 from kernel_foundry.task_file import read_task
 
@@ -258,6 +258,10 @@ class Foundry:
         """Return the answer of one call on the generator, such as `lambda g: g.account(name)`."""
         return self._run(self._with_generator(question))
 
+    def ask_experience(self, question: Callable[[Experience], Coroutine[Any, Any, T]]) -> T:
+        """Return the answer of one call on the experience library."""
+        return self._run(self._with_experience(question))
+
     def best(self, run: str = "") -> Elite:
         """Return the winner of a run ("" for the newest).
 
@@ -314,6 +318,9 @@ class Foundry:
 
     async def _with_generator(self, call: Callable[[Generator], Coroutine[Any, Any, T]]) -> T:
         return await call(await self._directory.generator())
+
+    async def _with_experience(self, call: Callable[[Experience], Coroutine[Any, Any, T]]) -> T:
+        return await call(await self._directory.experience())
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return self._runner.run(work)

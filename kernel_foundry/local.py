@@ -9,18 +9,22 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kernel_foundry.domain.exchange import Exchange
+from kernel_foundry.domain.language import Language
 from kernel_foundry.errors import ServiceUnavailableError
 from kernel_foundry.paths import exchanges_dir, generator_store_url, prompts_dir, store_url
-from kernel_foundry.ports import Archive, Evaluator, Generator
+from kernel_foundry.ports import Archive, Evaluator, Experience, Generator
 from kernel_foundry.search_comparison import SearchComparison
 
 if TYPE_CHECKING:
+    from archive_svc.rerun import Rerun
     from archive_svc.run_file import CopiedRun
+    from generator_svc.replaying_generator import ReplayingGenerator
 
 LOCAL = "local"
 """Target of a service that runs in this process."""
@@ -65,7 +69,7 @@ class Directory:
         self._stack = contextlib.AsyncExitStack()
         self._evaluator: Evaluator | None = None
         self._archive: Archive | None = None
-        self._generator: Generator | None = None
+        self._generating: tuple[Generator, Experience] | None = None
 
     async def close(self) -> None:
         """Close what was opened and end what was spawned."""
@@ -114,16 +118,26 @@ class Directory:
 
     async def generator(self) -> Generator:
         """Return the generator."""
-        if self._generator is None:
+        return (await self._generator_side())[0]
+
+    async def experience(self) -> Experience:
+        """Return the library of lessons, which lives with the generator."""
+        return (await self._generator_side())[1]
+
+    async def _generator_side(self) -> tuple[Generator, Experience]:
+        if self._generating is None:
             target = self._targets.generator
             if target == LOCAL:
-                self._generator = _local_generator()
+                self._generating = _local_generator()
             else:
+                from kernel_foundry.rpc.experience import RemoteExperience
                 from kernel_foundry.rpc.generator import RemoteGenerator
 
-                self._generator = RemoteGenerator(await self._address("generator", target))
-            self._stack.push_async_callback(self._generator.close)
-        return self._generator
+                address = await self._address("generator", target)
+                self._generating = RemoteGenerator(address), RemoteExperience(address)
+            for side in self._generating:
+                self._stack.push_async_callback(side.close)
+        return self._generating
 
     async def _address(self, service: str, target: str) -> str:
         if target != SPAWN:
@@ -190,19 +204,31 @@ def import_run(store: str, path: Path, *, name: str = "") -> "CopiedRun":
     return take_in(store or store_url(), path, name=name)
 
 
-def _local_generator() -> Generator:
-    from generator_svc.exchange_log import ExchangeLog
-    from generator_svc.generator import Generator as LocalGenerator
-    from generator_svc.llm.litellm_models import LiteLlmModels
-    from generator_svc.prompting.writer import PromptWriter
-    from generator_svc.store.store import GeneratorStore
+def rerun_into(store: str, run: str, into: str) -> "Rerun":
+    """Return a run ("" for the newest) of one store, to be made again in another; close it.
 
-    return LocalGenerator(
-        models=LiteLlmModels(),
-        store=GeneratorStore(generator_store_url()),
-        exchanges=ExchangeLog(exchanges_dir()),
-        prompts=PromptWriter(prompts_dir()),
+    Raises:
+        As `archive_svc.rerun.Rerun`.
+    """
+    from archive_svc.rerun import Rerun
+
+    return Rerun(store, run, into)
+
+
+def recorded_replies(language: Language, exchanges: Iterable[Exchange]) -> "ReplayingGenerator":
+    """Return what makes proposals of a run's recorded exchanges again."""
+    from generator_svc.replaying_generator import ReplayingGenerator
+
+    return ReplayingGenerator(language, exchanges)
+
+
+def _local_generator() -> tuple[Generator, Experience]:
+    from generator_svc.assembly import assemble
+
+    parts = assemble(
+        store_url=generator_store_url(), exchanges=exchanges_dir(), prompts=prompts_dir()
     )
+    return parts.generator, parts.experience
 
 
 def _local_evaluator(allow_unsandboxed: bool) -> Evaluator:

@@ -2,16 +2,20 @@
 
 from pathlib import Path
 
-from generator_svc.exchange_log import ExchangeLog
+from generator_svc.assembly import Assembled, assemble
 from generator_svc.generator import Generator
 from generator_svc.llm.interface import LanguageModels
-from generator_svc.store.store import GeneratorStore
+
+
+def assembled_in(folder: Path, models: LanguageModels) -> Assembled:
+    """Return a generator and its library, which keep everything in `folder`."""
+    return assemble(
+        store_url=f"sqlite:///{folder / 'generator.db'}",
+        exchanges=folder / "exchanges",
+        models=models,
+    )
 
 
 def generator_in(folder: Path, models: LanguageModels) -> Generator:
     """Return a generator that keeps everything in `folder`."""
-    return Generator(
-        models=models,
-        store=GeneratorStore(f"sqlite:///{folder / 'generator.db'}"),
-        exchanges=ExchangeLog(folder / "exchanges"),
-    )
+    return assembled_in(folder, models).generator

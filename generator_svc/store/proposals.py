@@ -38,6 +38,7 @@ class ProposalRow:
     parent: str
     """Digest of the first parent; empty for a seed."""
     parent_fitness: float | None
+    parent_speedup: float | None
     parent_findings: tuple[FindingKind, ...]
     """Kinds that a repair was asked to mend; empty for other operators."""
     outcome: str | None = None
@@ -48,6 +49,7 @@ class ProposalRow:
 class JudgedProposal:
     """What the choice of models learns from."""
 
+    run: str
     model: str
     gain: float
     usd: float
@@ -69,6 +71,7 @@ def add(connection: sa.Connection, row: ProposalRow) -> None:
         "sections": row.sections,
         "parent": row.parent,
         "parent_fitness": row.parent_fitness,
+        "parent_speedup": row.parent_speedup,
         "parent_findings": json.dumps(row.parent_findings),
     }
     connection.execute(PROPOSALS.insert(), values)
@@ -88,35 +91,40 @@ def judge(
     *,
     outcome: str,
     gain: float,
+    is_lesson: bool,
     judged_unix_s: float,
 ) -> bool:
-    """Note what became of a proposal; return False when that was noted before."""
+    """Note what became of a proposal; return False when that was noted before.
+
+    Args:
+        connection: Of the transaction.
+        run: Name of the run.
+        selection: Number of the selection that the proposal answers.
+        outcome: Value of the verdict's outcome.
+        gain: Fitness won over the parent.
+        is_lesson: Whether it taught a lesson.
+        judged_unix_s: When.
+    """
     noted = connection.execute(
         PROPOSALS.update()
         .where(_ONE, PROPOSALS.c.outcome.is_(None))
-        .values(outcome=outcome, gain=gain, judged_unix_s=judged_unix_s),
+        .values(outcome=outcome, gain=gain, learnt=is_lesson, judged_unix_s=judged_unix_s),
         {"of_run": run, "of_selection": selection},
     )
     return bool(noted.rowcount)
 
 
-def note_learnt(connection: sa.Connection, run: str, selection: int) -> None:
-    """Note that a proposal taught a lesson."""
-    connection.execute(
-        PROPOSALS.update().where(_ONE).values(learnt=1),
-        {"of_run": run, "of_selection": selection},
-    )
-
-
 def judged(connection: sa.Connection, limit: int) -> tuple[JudgedProposal, ...]:
     """Return the proposals judged last over all runs, up to `limit`, oldest first."""
     rows = connection.execute(
-        sa.select(PROPOSALS.c.model, PROPOSALS.c.gain, PROPOSALS.c.usd)
+        sa.select(PROPOSALS.c.run, PROPOSALS.c.model, PROPOSALS.c.gain, PROPOSALS.c.usd)
         .where(PROPOSALS.c.judged_unix_s.is_not(None))
         .order_by(PROPOSALS.c.judged_unix_s.desc())
         .limit(limit)
     ).all()
-    return tuple(JudgedProposal(model=r.model, gain=r.gain, usd=r.usd) for r in reversed(rows))
+    return tuple(
+        JudgedProposal(run=r.run, model=r.model, gain=r.gain, usd=r.usd) for r in reversed(rows)
+    )
 
 
 def repairs(connection: sa.Connection, run: str) -> tuple[RepairCount, ...]:
@@ -162,6 +170,7 @@ def _row(row: Any) -> ProposalRow:
         sections=row.sections,
         parent=row.parent,
         parent_fitness=row.parent_fitness,
+        parent_speedup=row.parent_speedup,
         parent_findings=tuple(FindingKind(kind) for kind in json.loads(row.parent_findings)),
         outcome=row.outcome,
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from generator_svc.exchange_log import ExchangeLog
+from generator_svc.experience.library import ExperienceLibrary
 from generator_svc.generator import Generator
 from generator_svc.llm.interface import ModelFacts, ModelReply, ModelRequest
 from generator_svc.store.store import GeneratorStore
@@ -269,7 +270,13 @@ def make_generator(exchanges: ExchangeLog, tmp_path: Path) -> MakeGenerator:
     ) -> tuple[Generator, ScriptedModels]:
         models = ScriptedModels(script=list(script))
         store = GeneratorStore(f"sqlite:///{tmp_path / 'generator.db'}")
-        generator = Generator(models=models, store=store, exchanges=exchanges, clock=lambda: 5.0)
+        generator = Generator(
+            models=models,
+            store=store,
+            exchanges=exchanges,
+            library=ExperienceLibrary(store),
+            clock=lambda: 5.0,
+        )
         return generator, models
 
     return make

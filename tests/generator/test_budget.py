@@ -10,6 +10,7 @@ from generator_svc.budget import Budget, RequestRate, Spending, expected_spendin
 from generator_svc.llm.interface import ModelFacts
 from generator_svc.prompting.writer import PromptWriter
 from kernel_foundry.domain.exchange import ChatMessage
+from kernel_foundry.domain.learning import EXPERIENCE
 from kernel_foundry.domain.request import BudgetCaps, ProposalRequest
 from kernel_foundry.errors import LlmConfigurationError, LlmQuotaError
 
@@ -63,7 +64,7 @@ async def test_the_retry_counts_what_the_first_call_cost(
     messages = PromptWriter().write(request_).messages
     one_call = expected_spending((("m", _UNPRICED),), messages, 1000, BudgetCaps())
     proposal = await generator.propose(
-        replace(request_, caps=BudgetCaps(tokens=one_call.tokens + 100))
+        replace(request_, caps=BudgetCaps(tokens=one_call.tokens + 100), without=(EXPERIENCE,))
     )
     assert (proposal.candidate, len(models.asked), len(proposal.usage)) == (None, 1, 1)
     assert "token cap" in proposal.failure

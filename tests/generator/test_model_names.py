@@ -9,15 +9,13 @@ from generator_svc.llm.litellm_models import LiteLlmModels
 _LOADS_NOTHING = """
 import asyncio, sys
 from pathlib import Path
-from generator_svc.exchange_log import ExchangeLog
-from generator_svc.generator import Generator
+from generator_svc.assembly import assemble
 from generator_svc.llm.litellm_models import LiteLlmModels
-from generator_svc.store.store import GeneratorStore
 
 async def main():
     models = LiteLlmModels()
-    store = GeneratorStore("sqlite:///nowhere.db")
-    generator = Generator(models=models, store=store, exchanges=ExchangeLog(Path("nowhere")))
+    parts = assemble(store_url="sqlite:///nowhere.db", exchanges=Path("nowhere"), models=models)
+    generator = parts.generator
     await models.check(("recipes",))
     await generator.list_models()
     await generator.close()
@@ -34,7 +32,6 @@ def refuse(event, arguments):
 
 sys.addaudithook(refuse)
 from generator_svc.llm.litellm_models import LiteLlmModels
-from generator_svc.store.store import GeneratorStore
 
 async def main():
     facts = await LiteLlmModels().facts("openai/gpt-5")

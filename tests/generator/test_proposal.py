@@ -66,13 +66,16 @@ async def test_a_failed_parent_is_recorded_as_repair(
     assert (candidate.operator, candidate.generation) == (Operator.REPAIR, 5)
 
 
+_KERNEL = 'extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>)) void k() {}'
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("I cannot say.", "no block of device code"),
         ("", "no block of device code"),
-        ("```sycl\nint x;\n```\n", "no launch plan"),
-        ("```sycl\nint x;\n", "never closed"),
+        (f"```sycl\n{_KERNEL}\n```\n", "no launch plan"),
+        (f"```sycl\n{_KERNEL}\n", "never closed"),
     ],
 )
 async def test_a_useless_reply_is_asked_again_with_the_reason(
@@ -115,7 +118,8 @@ async def test_the_wrong_language_is_no_candidate(
     request_: ProposalRequest, samples: Any, make_generator: Any
 ) -> None:
     """A CUDA answer to a SYCL request is refused with that reason."""
-    cuda = samples.REPLY.replace("```sycl", "```cuda")
+    kernel = 'extern "C" __global__ void copy_all(const float* x, float* out, int count) {}'
+    cuda = samples.REPLY.replace("```sycl", "```cuda").replace(samples.DEVICE_CODE, kernel)
     generator, _ = make_generator([cuda, cuda])
     assert "asked for was sycl" in (await generator.propose(request_)).failure
 

@@ -6,16 +6,15 @@ from typing import Any
 
 import pytest
 
-from generator_svc.exchange_log import ExchangeLog
 from generator_svc.generator import Generator
 from generator_svc.llm.litellm_models import LiteLlmModels
-from generator_svc.store.store import GeneratorStore
 from kernel_foundry.domain.admission import GraphNode
 from kernel_foundry.domain.archive import Selection
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import BudgetCaps, ProposalRequest
 from kernel_foundry.errors import KernelFoundryError, StatusCode
+from tests.generators import generator_in
 
 _PROVIDER_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "DEEPSEEK_API_KEY")
 
@@ -39,11 +38,7 @@ def generator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator:
     """Return a generator on a machine without keys."""
     for key in (*_PROVIDER_KEYS, "MISTRAL_API_KEY", "KERNEL_FOUNDRY_MODEL"):
         monkeypatch.delenv(key, raising=False)
-    return Generator(
-        models=LiteLlmModels(),
-        store=GeneratorStore(f"sqlite:///{tmp_path / 'generator.db'}"),
-        exchanges=ExchangeLog(tmp_path / "exchanges"),
-    )
+    return generator_in(tmp_path, LiteLlmModels())
 
 
 @pytest.fixture

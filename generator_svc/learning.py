@@ -1,0 +1,245 @@
+"""What a generator learns from verdicts: lessons, guidance in prompts, which model pays.
+
+Each part has its own package; here stands who is asked before a proposal and told after its
+verdict. Nothing of it may hold up a proposal: guidance evolves in the background.
+"""
+
+import asyncio
+import math
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from generator_svc.experience.library import ExperienceLibrary
+from generator_svc.experience.transition import ObservedTransition
+from generator_svc.experts import Expert, lesson_query
+from generator_svc.meta_prompts.population import MetaPrompts
+from generator_svc.meta_prompts.records import PromptRecord, prompt_record
+from generator_svc.meta_prompts.sections import Sections
+from generator_svc.store import proposals
+from generator_svc.store.proposals import ProposalRow
+from generator_svc.store.store import GeneratorStore
+from kernel_foundry.domain.candidate import Operator
+from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.exchange import ChatMessage
+from kernel_foundry.domain.finding import FindingKind, Severity
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.learning import EXPERIENCE, META_PROMPTS
+from kernel_foundry.domain.lesson import Lesson
+from kernel_foundry.domain.request import ProposalOutcome, ProposalRequest
+
+LESSONS_SHOWN: Final = 4
+"""Lessons in a prompt, at most."""
+
+_REQUESTS_KEPT: Final = 512
+"""Requests remembered until their verdict comes; older ones teach no lesson any more."""
+
+_RECORDS_KEPT: Final = 200
+"""Verdicts of each language that an editor of guidance may be shown."""
+
+AskForText = Callable[[ProposalRequest, tuple[ChatMessage, ...]], Awaitable[str]]
+"""Asks a model for better guidance, on the account of a request's run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guidance:
+    """What a prompt is given beside the request."""
+
+    lessons: tuple[Lesson, ...] = ()
+    sections: Sections | None = None
+    """None: those of the package."""
+    sections_id: int | None = None
+
+
+NO_GUIDANCE: Final = Guidance()
+
+
+class Learning:
+    """The parts that learn, on one store.
+
+    Args:
+        store: Where proposals and what was learnt are kept.
+        library: Lessons.
+        meta_prompts: Guidance that evolves.
+        ask: Asks for better guidance.
+        clock: Seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        store: GeneratorStore,
+        library: ExperienceLibrary,
+        meta_prompts: MetaPrompts,
+        ask: AskForText,
+        clock: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._library = library
+        self._meta_prompts = meta_prompts
+        self._ask = ask
+        self._clock = clock
+        self._requests: OrderedDict[tuple[str, int], ProposalRequest] = OrderedDict()
+        self._records: dict[Language, deque[PromptRecord]] = {}
+        self._background: set[asyncio.Task[object]] = set()
+
+    async def guidance(self, request: ProposalRequest, expert: Expert) -> Guidance:
+        """Return lessons and sections for a prompt, as far as they are switched on."""
+        lessons: tuple[Lesson, ...] = ()
+        if EXPERIENCE not in request.without:
+            query = lesson_query(request, expert)
+            lessons = await self._library.recall(query, limit=LESSONS_SHOWN)
+        if META_PROMPTS in request.without:
+            return Guidance(lessons=lessons)
+        chosen = await self._meta_prompts.choose(
+            run=request.run,
+            language=request.admission.device.language,
+            sequence=request.selection.sequence,
+            seed=request.seed,
+        )
+        return Guidance(lessons=lessons, sections=chosen.sections, sections_id=chosen.id)
+
+    async def remember(self, request: ProposalRequest, row: ProposalRow) -> None:
+        """Remember how a proposal was made until its verdict comes."""
+        self._requests[request.run, request.selection.sequence] = request
+        while len(self._requests) > _REQUESTS_KEPT:
+            self._requests.popitem(last=False)
+        await self._store.write(partial(proposals.add, row=row))
+
+    async def learn(self, outcome: ProposalOutcome) -> ProposalRow | None:
+        """Learn from a verdict; return the proposal, or None if it taught nothing (again)."""
+        key = (outcome.run, outcome.selection)
+        row = await self._store.read(
+            partial(proposals.find, run=outcome.run, selection=outcome.selection)
+        )
+        if row is None or row.outcome is not None:
+            return None
+        request = self._requests.pop(key, None)
+        is_lesson = await self._learn_lessons(outcome, row, request)
+        await self._learn_guidance(outcome, row, request)
+        is_first = await self._store.write(
+            partial(
+                proposals.judge,
+                run=outcome.run,
+                selection=outcome.selection,
+                outcome=outcome.evaluation.outcome.value,
+                gain=gain_of(row, outcome.evaluation),
+                is_lesson=is_lesson,
+                judged_unix_s=self._clock(),
+            )
+        )
+        return row if is_first else None
+
+    async def close(self) -> None:
+        """Stop what goes on in the background; nothing of it is half done."""
+        for task in self._background:
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
+
+    async def _learn_lessons(
+        self, outcome: ProposalOutcome, row: ProposalRow, request: ProposalRequest | None
+    ) -> bool:
+        """Credit the lessons that were shown, and write a new one; return whether there is one."""
+        evaluation = outcome.evaluation
+        if row.lessons:
+            await self._library.credit(
+                row.lessons,
+                log_speedup=_log_speedup(row, evaluation),
+                request_id=_request_id(outcome),
+            )
+        if request is None or request.selection.parent is None or EXPERIENCE in request.without:
+            return False
+        added = await self._library.learn(
+            ObservedTransition(
+                run=outcome.run,
+                request=request,
+                child=outcome.candidate,
+                evaluation=evaluation,
+                shown=row.lessons,
+            )
+        )
+        return added is not None
+
+    async def _learn_guidance(
+        self, outcome: ProposalOutcome, row: ProposalRow, request: ProposalRequest | None
+    ) -> None:
+        """Credit the sections that were shown; let them evolve when enough is known."""
+        if row.sections is None:
+            return
+        await self._meta_prompts.credit(
+            row.sections,
+            run=row.run,
+            operator=row.operator,
+            gain=gain_of(row, outcome.evaluation),
+            outcome=outcome.evaluation.outcome,
+            request_id=_request_id(outcome),
+        )
+        if request is None:
+            return
+        records = self._records.setdefault(row.language, deque(maxlen=_RECORDS_KEPT))
+        records.append(prompt_record(row.sections, request, outcome))
+        if await self._meta_prompts.is_due(row.language):
+            evolving = self._meta_prompts.evolve(
+                row.run, row.language, partial(self._ask, request), tuple(records)
+            )
+            task = asyncio.create_task(evolving)
+            self._background.add(task)
+            task.add_done_callback(self._background.discard)
+
+
+def proposal_row(
+    request: ProposalRequest,
+    operator: Operator,
+    expert: Expert,
+    guidance: Guidance,
+    *,
+    shown: tuple[Lesson, ...],
+    model: str,
+    usd: float,
+) -> ProposalRow:
+    """Return how a proposal was made, as the store keeps it."""
+    parent = request.selection.parent
+    return ProposalRow(
+        run=request.run,
+        selection=request.selection.sequence,
+        language=request.admission.device.language,
+        operator=operator,
+        expert=expert.role,
+        model=model,
+        usd=usd,
+        lessons=tuple(lesson.id for lesson in shown),
+        sections=guidance.sections_id,
+        parent=parent.candidate.digest if parent else "",
+        parent_fitness=parent.fitness if parent else None,
+        parent_speedup=parent.evaluation.speedup if parent else None,
+        parent_findings=_mended(parent.evaluation)
+        if parent is not None and operator is Operator.REPAIR
+        else (),
+    )
+
+
+def gain_of(row: ProposalRow, evaluation: Evaluation) -> float:
+    """Return the fitness won over the parent, of a seed its fitness; 0 when worse or failed."""
+    if not evaluation.passed:
+        return 0.0
+    return max(0.0, evaluation.fitness - (row.parent_fitness or 0.0))
+
+
+def _mended(evaluation: Evaluation) -> tuple[FindingKind, ...]:
+    """Return the kinds of error that a repair is asked to mend."""
+    kinds = (f.kind for f in evaluation.findings if f.severity is Severity.ERROR)
+    return tuple(dict.fromkeys(kinds))
+
+
+def _log_speedup(row: ProposalRow, evaluation: Evaluation) -> float | None:
+    """Return ln(child over parent); 0 for a pass that has no parent's time, None for no pass."""
+    if not evaluation.passed:
+        return None
+    if not evaluation.speedup or not row.parent_speedup:
+        return 0.0
+    return math.log(evaluation.speedup / row.parent_speedup)
+
+
+def _request_id(outcome: ProposalOutcome) -> str:
+    return f"{outcome.run}/{outcome.selection}"
