@@ -32,19 +32,19 @@ EXPLORATION: Final = 0.25
 TRIAL_PERIOD: Final = 4
 """Of so many proposals in a row, one goes to what is on trial."""
 
-LEAST_CREDITS: Final = 4
+LEAST_CREDITS: Final = 8
 """Before so many, nobody judges a prompt on trial."""
 
-MOST_CREDITS: Final = 16
+MOST_CREDITS: Final = 20
 """With so many, the trial ends either way."""
 
 PROMOTE_ABOVE: Final = 0.95
 """How probable it must be that a prompt is better than its parent to be accepted early."""
 
-DROP_BELOW: Final = 0.4
+DROP_BELOW: Final = 0.35
 """How improbable it must be to be dropped early: a new try is cheap, a bad prompt is not."""
 
-KEEP_ABOVE: Final = 0.85
+KEEP_ABOVE: Final = 0.8
 """How probable it must be at the end of the trial."""
 
 MOST_FAILURES: Final = 6
@@ -53,7 +53,10 @@ MOST_FAILURES: Final = 6
 _LEAST_DEVIATION: Final = 0.02
 """Of a gain: below it, the measurement's own noise says more than any prompt."""
 
-_MAX_SWEEPS: Final = 100
+_MAX_SWEEPS: Final = 50
+
+_SETTLED: Final = 1e-4
+"""Fitness by which effects may still move when they count as solved: far below what is judged."""
 
 
 class PromptState(StrEnum):
@@ -163,20 +166,20 @@ def choose(
     return max(established, key=lambda m: _upper_bound(estimates, m.id, total)).id
 
 
-def judge(members: Sequence[Member], estimates: Estimates) -> dict[int, PromptState]:
-    """Return the new state of every prompt whose trial has ended."""
-    verdicts = {}
-    for member in members:
-        count = estimates.of(member.id).count
-        if member.state is not PromptState.TRIAL or count < LEAST_CREDITS:
-            continue
-        chance = estimates.better_than_parent(member)
-        is_last = count >= MOST_CREDITS
-        if chance >= (KEEP_ABOVE if is_last else PROMOTE_ABOVE):
-            verdicts[member.id] = PromptState.ACCEPTED
-        elif is_last or chance <= DROP_BELOW:
-            verdicts[member.id] = PromptState.DROPPED
-    return verdicts
+def judge(members: Sequence[Member], estimates: Estimates, *, credited: int) -> PromptState | None:
+    """Return what becomes of the prompt that was credited last; None: it stays what it is.
+
+    Only that one: what has got no new credit since it was judged is not judged again.
+    """
+    member = next(m for m in members if m.id == credited)
+    count = estimates.of(credited).count
+    if member.state is not PromptState.TRIAL or count < LEAST_CREDITS:
+        return None
+    chance = estimates.better_than_parent(member)
+    is_last = count >= MOST_CREDITS
+    if chance >= (KEEP_ABOVE if is_last else PROMOTE_ABOVE):
+        return PromptState.ACCEPTED
+    return PromptState.DROPPED if is_last or chance <= DROP_BELOW else None
 
 
 def edit_pause(shortest: int, edits: Sequence[PromptState | None]) -> int:
@@ -247,7 +250,7 @@ def _means(
             mean = (surplus + SHRINKAGE * drawn_to) / (count + SHRINKAGE)
             moved = max(moved, abs(mean - means[member.id]))
             means[member.id] = mean
-        if moved < 1e-6:
+        if moved < _SETTLED:
             break
     return means
 

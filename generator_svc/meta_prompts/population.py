@@ -51,7 +51,9 @@ class EditResult(StrEnum):
     REFUSED = "refused"
     """Its edits did not apply, or made what cannot be shown."""
     DUPLICATE = "duplicate"
-    """The very text had been tried before."""
+    """The very text is there, or had its whole trial before."""
+    RESUMED = "resumed"
+    """The very text was dropped early, and gets the rest of its trial."""
     NO_ROOM = "no_room"
     UNANSWERED = "unanswered"
     """No model answered."""
@@ -168,8 +170,9 @@ class MetaPrompts:
             )
             if rows.add_credit(connection, row, credit):
                 members, estimates = _known(connection, row.language)
-                for section, state in policy.judge(members, estimates).items():
-                    rows.set_state(connection, section, state)
+                state = policy.judge(members, estimates, credited=row.id)
+                if state is not None:
+                    rows.set_state(connection, row.id, state)
 
         await self._store.write(work)
 
@@ -259,7 +262,8 @@ class MetaPrompts:
         """Put edited guidance on trial; the accepted one that is worth least makes room."""
         if answer.sections is None:
             return None, EditResult.REFUSED if answer.is_answered else EditResult.UNANSWERED
-        if rows.with_digest(connection, parent.language, answer.sections.digest) is not None:
+        known = rows.with_digest(connection, parent.language, answer.sections.digest)
+        if known is not None and not _may_resume(connection, known):
             return None, EditResult.DUPLICATE
         members, estimates = _known(connection, parent.language)
         if sum(m.state is not PromptState.DROPPED for m in members) >= self._limits.members:
@@ -267,6 +271,9 @@ class MetaPrompts:
             if spare is None:
                 return None, EditResult.NO_ROOM
             rows.set_state(connection, spare, PromptState.DROPPED)
+        if known is not None:
+            rows.set_state(connection, known, PromptState.TRIAL)
+            return known, EditResult.RESUMED
         child = rows.add(
             connection,
             parent.language,
@@ -304,6 +311,16 @@ def _known(connection: sa.Connection, language: Language) -> tuple[tuple[Member,
     """Return a language's population and what each of it is worth."""
     members = rows.members(connection, language)
     return members, policy.estimate(members, rows.tallies(connection, language))
+
+
+def _may_resume(connection: sa.Connection, section: int) -> bool:
+    """Return whether guidance that somebody proposes again was dropped before its trial's end.
+
+    Few credits mislead; that an editor comes to the same again speaks for it.
+    """
+    row = rows.find(connection, section)
+    assert row is not None  # its id was found in this transaction
+    return row.state is PromptState.DROPPED and row.uses < policy.MOST_CREDITS
 
 
 def _to_edit(

@@ -17,7 +17,7 @@ from generator_svc.meta_prompts.sections import SECTION_NAMES, Sections
 from generator_svc.store.schema import SECTION_CREDITS, SECTION_EDITS, SECTIONS
 from kernel_foundry.domain.language import Language
 
-REMEMBERED_CREDITS: Final = 2_000
+REMEMBERED_CREDITS: Final = 1_000
 """The newest credits of a language decide; what is older tells of models and tasks of old."""
 
 REMEMBERED_EDITS: Final = 100

@@ -56,12 +56,13 @@ class World:
         pays = self._random.random() < self.chances[chosen]
         gain = self._random.random() * most / (1 + sequence / 50) if pays else 0.0
         self._sums[chosen, f"{run}/{move}/{sequence // 32}"].append(gain)
-        self._judge_and_edit()
+        self._judge_and_edit(chosen)
 
-    def _judge_and_edit(self) -> None:
+    def _judge_and_edit(self, credited: int) -> None:
         estimates = policy.estimate(self.members, self.tallies())
-        ended = policy.judge(self.members, estimates)
-        self.members = [replace(m, state=ended.get(m.id, m.state)) for m in self.members]
+        state = policy.judge(self.members, estimates, credited=credited)
+        if state is not None:
+            self.members[credited - 1] = replace(self.members[credited - 1], state=state)
         self._waited += 1
         edits = [m.state for m in reversed(self.members[1:])][: policy.MOST_FAILURES]
         trials = edits.count(PromptState.TRIAL)
@@ -163,14 +164,15 @@ def test_at_most_one_proposal_in_four_goes_to_a_trial() -> None:
 def test_gains_of_different_strata_are_not_compared() -> None:
     """Trial 2 had the easy run to itself: that says nothing for it."""
     members = [SEED, Member(id=2, parent=1, state=PromptState.TRIAL)]
-    easy, hard = [0.5, 0.6, 0.4, 0.5, 0.5, 0.6], [0.0, 0.1, 0.0, 0.1, 0.0, 0.0]
+    easy, hard = [0.5, 0.6, 0.4, 0.5] * 2, [0.0, 0.1, 0.0, 0.1] * 2
     apart = policy.estimate(members, [tally(2, "easy", *easy), tally(1, "hard", *hard)])
     assert apart.of(2).mean == pytest.approx(0.0, abs=1e-3)
     assert apart.of(2).comparable == 0.0
-    assert policy.judge(members, apart) == {}
+    assert policy.judge(members, apart, credited=2) is None
     both = policy.estimate(members, [tally(2, "hard", *easy), tally(1, "hard", *hard)])
     assert both.of(2).mean > 0.1
-    assert policy.judge(members, both) == {2: PromptState.ACCEPTED}
+    assert policy.judge(members, both, credited=2) is PromptState.ACCEPTED
+    assert policy.judge(members, both, credited=1) is None
 
 
 def test_few_credits_are_drawn_towards_the_parent() -> None:
@@ -193,9 +195,9 @@ def test_an_undecided_trial_ends() -> None:
     members = [SEED, Member(id=2, parent=1, state=PromptState.TRIAL)]
     gains = [0.0, 0.2] * (policy.MOST_CREDITS // 2)
     fewer = policy.estimate(members, [tally(1, "a", *gains), tally(2, "a", *gains[:-1])])
-    assert policy.judge(members, fewer) == {}
+    assert policy.judge(members, fewer, credited=2) is None
     enough = policy.estimate(members, [tally(1, "a", *gains), tally(2, "a", *gains)])
-    assert policy.judge(members, enough) == {2: PromptState.DROPPED}
+    assert policy.judge(members, enough, credited=2) is PromptState.DROPPED
 
 
 def test_edits_that_came_to_nothing_make_the_pause_longer() -> None:

@@ -222,6 +222,27 @@ async def test_the_same_text_is_not_tried_twice(prompts: MetaPrompts) -> None:
     assert [e.result for e in await prompts.list_edits(SYCL)] == ["duplicate", "added"]
 
 
+async def test_what_was_dropped_early_gets_the_rest_of_its_trial_when_proposed_again(
+    prompts: MetaPrompts,
+) -> None:
+    seed = await choose(prompts)
+    child = await prompts.evolve("r", SYCL, Editor(GOOD_EDIT), FAILURES)
+    assert child is not None
+    for number in range(policy.LEAST_CREDITS):
+        await credit(prompts, seed, number, gain=0.3, outcome=EvaluationOutcome.PASSED)
+        await credit(prompts, child, 100 + number)
+    states = {row.id: row.state for row in await prompts.list_prompts(SYCL)}
+    assert states[child] is PromptState.DROPPED
+    assert await prompts.evolve("r", SYCL, Editor(GOOD_EDIT), FAILURES) == child
+    states = {row.id: row.state for row in await prompts.list_prompts(SYCL)}
+    assert states[child] is PromptState.TRIAL
+    for number in range(policy.MOST_CREDITS):
+        await credit(prompts, child, 200 + number)
+    assert await prompts.evolve("r", SYCL, Editor(GOOD_EDIT), FAILURES) is None
+    results = [edit.result for edit in await prompts.list_edits(SYCL)]
+    assert results == ["duplicate", "resumed", "added"]
+
+
 async def test_a_model_that_does_not_answer_is_data(prompts: MetaPrompts) -> None:
     await choose(prompts)
 
