@@ -147,12 +147,14 @@ class _Reading:
                 "close every block"
             )
         source = apply_edits(self.parent, self.parts.edits)
-        if self._devices:
-            code = _written(self._devices[-1], self.parent.device_code, source.device_code)
-            source = replace(source, device_code=code)
         if self._plans:
             plan = _written(self._plans[-1], self.parent.plan, source.plan)
             source = replace(source, plan=plan)
+        if self._devices:
+            device = self._devices[-1]
+            code = _written(device, self.parent.device_code, source.device_code)
+            if code == device.text:
+                return self._source(device, source.plan, (self.parent.device_code,))
         return source
 
     def _with_one_block(self, parent: KernelSource) -> KernelSource:
