@@ -57,8 +57,12 @@ class Embedder(Protocol):
         """Return the length of a vector."""
         ...
 
-    async def embed(self, passages: Sequence[Passage]) -> Vectors:
+    async def embed(self, passages: Sequence[Passage], *, is_kept: bool = True) -> Vectors:
         """Return a vector for each passage; one that says nothing may be all zero.
+
+        Args:
+            passages: Any number.
+            is_kept: Whether the same passages are likely to come again; queries are not.
 
         Raises:
             LlmConfigurationError, LlmQuotaError, LlmUnavailableError: of a model's provider.
@@ -91,20 +95,15 @@ class HashedEmbedder:
     """Vectors from counted words, concepts and pieces of code; the same on every machine.
 
     Args:
-        concepts: What links prose to code.
-        word_weights: How telling each stem is; 1 for one that is not there.
+        concepts: What links prose to code; None: the package's.
     """
 
-    def __init__(
-        self, *, concepts: Concepts | None = None, word_weights: Mapping[str, float] | None = None
-    ) -> None:
+    def __init__(self, concepts: Concepts | None = None) -> None:
         self._concepts = concepts or known_concepts()
-        self._word_weights = word_weights or {}
         names = (*self._concepts.names, *(f"finding {kind.value}" for kind in FindingKind))
         self._position = {name: position for position, name in enumerate(names)}
         self._dimension = _WORD_DIMENSIONS + len(names) + _CODE_DIMENSIONS
-        digest = zlib.crc32(repr(sorted(self._word_weights.items())).encode())
-        self._name = f"hashed-{_VERSION}-{self._concepts.digest[:8]}-{digest:08x}"
+        self._name = f"hashed-{_VERSION}-{self._concepts.digest[:8]}"
 
     @property
     def name(self) -> str:
@@ -115,8 +114,8 @@ class HashedEmbedder:
         """See `Embedder.dimension`."""
         return self._dimension
 
-    async def embed(self, passages: Sequence[Passage]) -> Vectors:
-        """See `Embedder.embed`; never raises."""
+    async def embed(self, passages: Sequence[Passage], *, is_kept: bool = True) -> Vectors:
+        """See `Embedder.embed`; never raises, and keeps nothing."""
         if len(passages) > _IN_THREAD_ABOVE:
             return await asyncio.to_thread(self.embed_now, passages)
         return self.embed_now(passages)
@@ -134,21 +133,12 @@ class HashedEmbedder:
         return unit(
             np.concatenate(
                 [
-                    _WORD_WEIGHT * unit(self._words(stems)),
+                    _WORD_WEIGHT * unit(_hashed(_terms(stems), _WORD_DIMENSIONS)),
                     _CONCEPT_WEIGHT * unit(self._concept_counts(stems, names, passage.findings)),
                     _CODE_WEIGHT * unit(_hashed(_pieces(names), _CODE_DIMENSIONS)),
                 ]
             )
         )
-
-    def _words(self, stems: Sequence[str]) -> Vectors:
-        weight = self._word_weights.get
-        terms = {term: weight(term, 1.0) * _damped(count) for term, count in Counter(stems).items()}
-        for pair in set(pairwise(stems)):
-            terms[" ".join(pair)] = _PAIR_WEIGHT * math.sqrt(
-                weight(pair[0], 1.0) * weight(pair[1], 1.0)
-            )
-        return _hashed(terms, _WORD_DIMENSIONS)
 
     def _concept_counts(
         self, stems: Sequence[str], names: Iterable[str], findings: Iterable[FindingKind]
@@ -173,6 +163,13 @@ def unit(vector: Vectors) -> Vectors:
 
 def _damped(count: int) -> float:
     return 1.0 + math.log(count)
+
+
+def _terms(stems: Sequence[str]) -> dict[str, float]:
+    """Return words and pairs of words; numbers say little."""
+    telling = [stem for stem in stems if not stem.isdigit()]
+    terms = {term: _damped(count) for term, count in Counter(telling).items()}
+    return terms | {f"{one} {other}": _PAIR_WEIGHT for one, other in pairwise(stems)}
 
 
 def _pieces(names: Sequence[str]) -> dict[str, float]:

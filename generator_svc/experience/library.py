@@ -81,7 +81,7 @@ class ExperienceLibrary:
         """See `Experience.search`; raises as `Embedder.embed` too."""
         if limit < 1:
             raise InvalidArgumentError(f"a limit of {limit}: expected at least 1", field="limit")
-        (vector,) = await self._embedder.embed([passage_of_query(query)])
+        (vector,) = await self._embedder.embed([passage_of_query(query)], is_kept=False)
         async with self._lock:
             shelf = await self._mirror.current()
             return shelf.search(vector, query, limit)

@@ -19,6 +19,8 @@ Scores = npt.NDArray[np.float32]
 _KIND_MATCH: Final = 0.20
 _SECOND_KIND_SHARE: Final = 0.3
 """Of the match, what depends on how many of the asked kinds a lesson answers."""
+_LANGUAGE_MATCH: Final = 0.04
+"""Of a lesson for the language alone, against one for all: it names the constructs to use."""
 _MEASURES_MATCH: Final = 0.04
 _FAR_MEASURES: Final = 4
 """Levels of difference, over all dimensions, from which two cells have nothing in common."""
@@ -48,6 +50,7 @@ def scores(columns: LessonColumns, rows: Rows, similarities: Scores, query: Less
     total = (
         similarities
         + _KIND_MATCH * _kind_match(columns, rows, query)
+        + _LANGUAGE_MATCH * (columns.column("language", rows) != 0)
         + _MEASURES_MATCH * _closeness(columns, rows, "before", query.before)
         + _MEASURES_MATCH * _closeness(columns, rows, "after", query.target)
         + worth(columns, rows)

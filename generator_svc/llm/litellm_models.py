@@ -77,11 +77,12 @@ class LiteLlmModels:
     async def _sdk(self) -> ModuleType:
         async with self._loading:
             if self._loaded is None:
-                self._loaded = await asyncio.to_thread(_load)
+                self._loaded = await asyncio.to_thread(load_sdk)
         return self._loaded
 
 
-def _load() -> ModuleType:
+def load_sdk() -> ModuleType:
+    """Return `generator_svc.llm.sdk`, set up; takes seconds the first time."""
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     sdk = importlib.import_module("generator_svc.llm.sdk")

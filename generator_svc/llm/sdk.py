@@ -142,6 +142,28 @@ async def attempt(model: str, request: ModelRequest, timeout_seconds: float) -> 
     raise failure
 
 
+async def embed(model: str, texts: list[str], timeout_seconds: float) -> list[Any]:
+    """Return what `model` gives as vectors of `texts`, in order, in one HTTP request.
+
+    Raises:
+        FailedAttempt: no answer came.
+    """
+    failure: FailedAttempt
+    try:
+        async with asyncio.timeout(timeout_seconds + _SLACK_SECONDS):
+            response = await litellm.aembedding(
+                model=model, input=texts, timeout=timeout_seconds, max_retries=0
+            )
+        return [item["embedding"] for item in response.data]
+    except TimeoutError:
+        failure = late(model, timeout_seconds)
+    except PROVIDER_ERRORS as error:
+        failure = failed_attempt(error, model)
+    except (KeyError, TypeError):
+        failure = malformed(model, "without vectors")
+    raise failure  # out here, as in `attempt`
+
+
 async def close() -> None:
     """Close LiteLLM's connections, which are shared by all routers, and forget the routers."""
     router.cache_clear()

@@ -168,6 +168,7 @@ def vectors(
 
 def keep_vectors(connection: sa.Connection, embedder: str, new: Mapping[str, bytes]) -> None:
     """Keep vectors by digest of their passage; another process may have been faster."""
+    hold(connection)
     known = vectors(connection, embedder, tuple(new))
     rows = [
         {"embedder": embedder, "passage": passage, "vector": vector}

@@ -1,0 +1,115 @@
+"""Embeddings by any model that LiteLLM reaches; those of lessons are kept in the store.
+
+LiteLLM is loaded by the first passage that is not kept. Knows nothing of lessons.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from generator_svc.experience.embedding import Passage, Vectors, unit
+from generator_svc.llm.litellm_models import load_sdk
+from generator_svc.llm.retrying import FailedAttempt
+from generator_svc.store import lessons as rows
+from generator_svc.store.store import GeneratorStore
+from kernel_foundry.domain.digest import content_digest
+from kernel_foundry.errors import KernelFoundryError, LlmUnavailableError
+
+_VERSION: Final = 1
+"""Changes with `_text`."""
+_AT_ONCE: Final = 64
+"""Passages of one request."""
+_MAX_TEXT_CHARS: Final = 6_000
+_MAX_CODE_CHARS: Final = 6_000
+"""Together well below the 8,192 tokens that embedding models commonly take."""
+_PROBE: Final = Passage(text="dimension", code="", findings=())
+
+
+class LiteLlmEmbedder:
+    """Vectors of one embedding model.
+
+    Args:
+        model: LiteLLM name, such as "openai/text-embedding-3-small".
+        store: Keeps what was paid for.
+        timeout_seconds: Of one request.
+    """
+
+    def __init__(self, model: str, store: GeneratorStore, *, timeout_seconds: float = 15.0) -> None:
+        self._model = model
+        self._store = store
+        self._timeout_seconds = timeout_seconds
+        self._dimension = 0
+
+    @property
+    def name(self) -> str:
+        """See `Embedder.name`."""
+        return f"{self._model} {_VERSION}"
+
+    async def dimension(self) -> int:
+        """See `Embedder.dimension`; what the model gives."""
+        if not self._dimension:
+            self._dimension = (await self.embed([_PROBE])).shape[1]
+        return self._dimension
+
+    async def embed(self, passages: Sequence[Passage], *, is_kept: bool = True) -> Vectors:
+        """See `Embedder.embed`."""
+        texts = [_text(passage) for passage in passages]
+        if not texts:
+            return np.zeros((0, self._dimension), dtype=np.float32)
+        text_by_digest = {content_digest(text): text for text in texts}
+        vectors = await self._kept(tuple(text_by_digest)) if is_kept else {}
+        new = [digest for digest in text_by_digest if digest not in vectors]
+        for start in range(0, len(new), _AT_ONCE):
+            some = new[start : start + _AT_ONCE]
+            asked = await self._ask([text_by_digest[digest] for digest in some])
+            answered = dict(zip(some, asked, strict=True))
+            vectors |= answered
+            if is_kept:
+                await self._keep(answered)
+        return np.stack([vectors[content_digest(text)] for text in texts])
+
+    async def _kept(self, digests: Sequence[str]) -> dict[str, Vectors]:
+        work = partial(rows.vectors, embedder=self.name, passages=digests)
+        kept = await self._store.read(work)
+        return {digest: np.frombuffer(data, dtype="<f4") for digest, data in kept.items()}
+
+    async def _keep(self, vectors: dict[str, Vectors]) -> None:
+        new = {digest: vector.astype("<f4").tobytes() for digest, vector in vectors.items()}
+        await self._store.write(partial(rows.keep_vectors, embedder=self.name, new=new))
+
+    async def _ask(self, texts: list[str]) -> list[Vectors]:
+        """Return the model's vectors, brought to length 1."""
+        sdk = await asyncio.to_thread(load_sdk)
+        sdk.check(self._model)
+        failure: KernelFoundryError
+        try:
+            answer = await sdk.embed(self._model, texts, self._timeout_seconds)
+            return self._vectors(answer, len(texts))
+        except FailedAttempt as failed:
+            failure = failed.error
+        # Raised out here: the provider's own exception may hold a key, and would be its context.
+        raise failure
+
+    def _vectors(self, answer: Any, count: int) -> list[Vectors]:
+        try:
+            vectors = np.array(answer, dtype=np.float32)
+        except (TypeError, ValueError):
+            vectors = np.zeros(0, dtype=np.float32)
+        is_whole = vectors.ndim == 2 and len(vectors) == count and vectors.shape[1] > 0
+        has_known_length = is_whole and self._dimension in (0, vectors.shape[1])
+        if not has_known_length or not np.isfinite(vectors).all():
+            raise LlmUnavailableError(
+                f"model {self._model!r} answered what is no embedding of {count} texts",
+                model=self._model,
+            )
+        return [unit(vector) for vector in vectors]
+
+
+def _text(passage: Passage) -> str:
+    """Return a passage as one text: what it is about comes first."""
+    kinds = ", ".join(kind.value.replace("_", " ") for kind in passage.findings)
+    parts = (kinds, passage.text[:_MAX_TEXT_CHARS], passage.code[:_MAX_CODE_CHARS])
+    return "\n\n".join(part for part in parts if part) or "nothing"
