@@ -102,6 +102,8 @@ def parts_of(
     secrets = secrets_of(task, admission)
     failure = _failure(request, operator, secrets)
     kinds = tuple(diagnosis.kind for diagnosis in failure.diagnoses)
+    # Lessons are moves: what keeps the algorithm has no use for them.
+    lessons = guidance.lessons if operator is not Operator.TEMPLATISE else ()
     is_free = operator not in (Operator.REPAIR, Operator.TEMPLATISE)
     known = _known_candidates(request, operator, secrets, max_chars)
     return PromptParts(
@@ -110,11 +112,7 @@ def parts_of(
         language_name=_LANGUAGE_NAMES[language],
         expert=guidance.expert,
         has_emphasis=is_free,
-        task=TaskView(
-            name=task.name,
-            precision_text=views.precision_text(task, language),
-            tolerance_text=views.tolerance_text(admission.tolerance),
-        ),
+        task=_task_view(request),
         instructions=task.instructions.strip(),
         reference=task.reference.strip(),
         workloads=views.workload_views(admission),
@@ -129,11 +127,17 @@ def parts_of(
         partner=known.partner,
         inspirations=known.inspirations if is_free else (),
         direction_lines=views.direction_lines(request.selection) if is_free else (),
-        # Lessons are moves: what keeps the algorithm has no use for them.
-        lessons=lesson_views(guidance.lessons, secrets, kinds=kinds)
-        if operator is not Operator.TEMPLATISE
-        else (),
+        lessons=lesson_views(lessons, secrets, kinds=kinds),
         sections=_clipped(guidance.sections),
+    )
+
+
+def _task_view(request: ProposalRequest) -> TaskView:
+    task, admission = request.task, request.admission
+    return TaskView(
+        name=task.name,
+        precision_text=views.precision_text(task, admission.device.language),
+        tolerance_text=views.tolerance_text(admission.tolerance),
     )
 
 

@@ -15,7 +15,8 @@ from kernel_foundry.domain.task import Task
 
 HIDDEN_NAME: Final = "(a workload that is not shown)"
 _HIDDEN_NUMBER: Final = "…"
-_NUMBER: Final = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+_NUMBER: Final = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+"""A number that is no part of a name such as `out0` or `float32`."""
 _LEAST_SECRET_SIZE: Final = 10
 """Smaller numbers stand in every text for something else."""
 _TELLING_NOTHING: Final = ("share", "factor", "over", "seconds")

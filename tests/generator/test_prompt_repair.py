@@ -245,7 +245,7 @@ def test_what_only_a_hidden_workload_shows_tells_nothing_of_its_sizes(
     """The pattern stays, the numbers go: neither name, nor shape, nor place is told."""
     finding = error(
         FindingKind.BORDER_MISMATCH,
-        "out is wrong only in the last 9 of 1001 positions along axis 1",
+        "out0 is wrong only in the last 9 of 1001 positions along axis 1",
         evidence=(
             Evidence(name="axis_size", value=1001.0),
             Evidence(name="unwritten_share", value=0.25),
@@ -257,7 +257,7 @@ def test_what_only_a_hidden_workload_shows_tells_nothing_of_its_sizes(
     text = repair_prompt(request_, parent)
     assert "default: all elements right" in text
     assert "sizes that you are not shown 10.0% of the elements are wrong" in text
-    assert "wrong only in the last … of … positions" in text
+    assert "out0 is wrong only in the last … of … positions" in text
     assert "unwritten_share = 0.25" in text
     for secret in ("1001", samples.HELD_OUT, "992", "3003", "axis_size"):
         assert secret not in text
