@@ -77,7 +77,7 @@ class Asker:
         limit, expected = await self._affordable(question, messages, spent)
         counter = RequestCounter()
         try:
-            with self._budget.reserve(question.run, question.caps, spent, expected) as held:
+            async with self._budget.hold(question.run, question.caps, spent, expected) as held:
                 reply = await self._complete(question, messages, limit, counter)
                 usage = reply.usage
                 tokens = usage.input_tokens + usage.output_tokens

@@ -9,8 +9,8 @@ import asyncio
 import math
 import time
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -52,23 +52,26 @@ class Budget:
     def __init__(self) -> None:
         self._reserved: dict[str, dict[object, Spending]] = defaultdict(dict)
         self._known: dict[str, Spending] = defaultdict(lambda: NOTHING)
+        self._freed = asyncio.Event()
+        """Set when a call ends; then another takes its place."""
 
     def allows(self, run: str, caps: BudgetCaps, spent: Spending, expected: Spending) -> bool:
-        """Tell whether `reserve` would succeed now."""
+        """Tell whether `hold` would succeed, sooner or later."""
         return self._refusal(run, caps, spent, expected) is None
 
-    @contextmanager
-    def reserve(
+    @asynccontextmanager
+    async def hold(
         self, run: str, caps: BudgetCaps, spent: Spending, expected: Spending
-    ) -> Iterator["Reservation"]:
+    ) -> AsyncIterator["Reservation"]:
         """Hold `expected` for the time of one call, which settles what it really took.
 
+        Waits while only calls in flight leave no room: most take far less than they may.
+
         Raises:
-            LlmQuotaError: a cap is reached, or spent, reserved and expected together exceed it.
+            LlmQuotaError: a cap is reached, or spent and expected together exceed it.
         """
-        refusal = self._refusal(run, caps, spent, expected)
-        if refusal is not None:
-            raise refusal
+        while not self._has_room(run, caps, spent, expected):
+            await self._freed.wait()
         key = object()
         self._reserved[run][key] = expected
         try:
@@ -77,16 +80,29 @@ class Budget:
             del self._reserved[run][key]
             if not self._reserved[run]:
                 del self._reserved[run]
+            self._freed.set()
+            self._freed = asyncio.Event()
 
     def lost(self, run: str, spending: Spending) -> None:
         """Count what was sent in vain: an attempt without an answer, which may be billed."""
         self._known[run] += spending
 
+    def _has_room(self, run: str, caps: BudgetCaps, spent: Spending, expected: Spending) -> bool:
+        """Tell whether the call fits beside those in flight; raise if it never will."""
+        refusal = self._refusal(run, caps, spent, expected)
+        if refusal is not None:
+            raise refusal
+        reserved = self._reserved.get(run, {}).values()
+        total = sum(reserved, self._known[run]) + expected
+        return not (
+            _is_over(caps.cost_usd, 0.0, total.cost_usd) or _is_over(caps.tokens, 0, total.tokens)
+        )
+
     def _refusal(
         self, run: str, caps: BudgetCaps, spent: Spending, expected: Spending
     ) -> LlmQuotaError | None:
         spent = self._known[run] = _larger(self._known[run], spent)
-        total = sum(self._reserved.get(run, {}).values(), spent) + expected
+        total = spent + expected
         if _is_over(caps.cost_usd, spent.cost_usd, total.cost_usd):
             return _over("USD", caps.cost_usd, spent.cost_usd, total.cost_usd)
         if _is_over(caps.tokens, spent.tokens, total.tokens):
@@ -229,8 +245,8 @@ def _is_over(cap: float | None, spent: float, total: float) -> bool:
 
 def _over(what: str, cap: float | None, spent: float, total: float) -> LlmQuotaError:
     return LlmQuotaError(
-        f"the run's {what} cap of {cap} is reached: {spent:g} spent, and with what is in flight "
-        f"the next call could make it {total:g}; raise the cap to go on",
+        f"the run's {what} cap of {cap} is reached: {spent:g} spent, and the next call could "
+        f"make it {total:g}; raise the cap to go on",
         cap=str(cap),
         unit=what,
         spent=f"{spent:g}",

@@ -70,48 +70,78 @@ async def test_the_retry_counts_what_the_first_call_cost(
     assert "token cap" in proposal.failure
 
 
-def test_calls_in_flight_count() -> None:
-    """Two calls that fit one by one do not fit together; a finished one frees its part."""
-    budget, caps = Budget(), BudgetCaps(tokens=100)
+async def _call(budget: Budget, caps: BudgetCaps, taken: int, log: list[str]) -> None:
     expected = Spending(cost_usd=0.0, tokens=60)
-    with (
-        budget.reserve("r", caps, _NOTHING, expected),
-        pytest.raises(LlmQuotaError),
-        budget.reserve("r", caps, _NOTHING, expected),
-    ):
-        pass
-    with budget.reserve("r", caps, _NOTHING, expected):
+    async with budget.hold("r", caps, _NOTHING, expected) as held:
+        log.append("sent")
+        await asyncio.sleep(0)
+        held.settle(Spending(cost_usd=0.0, tokens=taken))
+        log.append("settled")
+
+
+async def test_a_call_waits_for_the_room_that_others_may_yet_leave() -> None:
+    """Two calls that fit one by one do not fit together; what the first leaves is the second's."""
+    log: list[str] = []
+    budget, caps = Budget(), BudgetCaps(tokens=100)
+    await asyncio.gather(*(_call(budget, caps, 20, log) for _ in range(3)))
+    assert log == ["sent", "settled"] * 3
+
+
+async def test_a_call_is_refused_when_others_left_no_room() -> None:
+    """It waited in vain."""
+    log: list[str] = []
+    budget, caps = Budget(), BudgetCaps(tokens=100)
+    calls = [_call(budget, caps, 50, log) for _ in range(2)]
+    ended = await asyncio.gather(*calls, return_exceptions=True)
+    assert [type(e) for e in ended] == [type(None), LlmQuotaError]
+    assert log == ["sent", "settled"]
+
+
+async def test_a_call_that_failed_leaves_its_room() -> None:
+    """And who was cancelled while waiting held none."""
+    budget, caps = Budget(), BudgetCaps(tokens=100)
+    call = Spending(cost_usd=0.0, tokens=100)
+
+    async def fail() -> None:
+        async with budget.hold("r", caps, _NOTHING, call):
+            await asyncio.sleep(0)
+            raise LookupError
+
+    failing, waiting = (asyncio.create_task(work) for work in (fail(), _call(budget, caps, 0, [])))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    ended = await asyncio.gather(failing, waiting, return_exceptions=True)
+    assert [type(e) for e in ended] == [LookupError, asyncio.CancelledError]
+    async with budget.hold("r", caps, _NOTHING, call):
         pass
 
 
-def test_runs_do_not_share_a_budget() -> None:
+async def test_runs_do_not_share_a_budget() -> None:
     """What one run has in flight is nothing to another."""
     budget, caps = Budget(), BudgetCaps(tokens=100)
     expected = Spending(cost_usd=0.0, tokens=60)
-    with (
-        budget.reserve("r", caps, _NOTHING, expected),
-        budget.reserve("s", caps, _NOTHING, expected),
+    async with (
+        budget.hold("r", caps, _NOTHING, expected),
+        budget.hold("s", caps, _NOTHING, expected),
     ):
         pass
 
 
-def test_a_reached_cap_refuses_even_what_is_free() -> None:
+async def test_a_reached_cap_refuses_even_what_is_free() -> None:
     """A run that is over stays over, whichever model is asked."""
     spent = Spending(cost_usd=1.0, tokens=0)
-    with (
-        pytest.raises(LlmQuotaError),
-        Budget().reserve("r", BudgetCaps(cost_usd=1.0), spent, _NOTHING),
-    ):
-        pass
+    with pytest.raises(LlmQuotaError):
+        async with Budget().hold("r", BudgetCaps(cost_usd=1.0), spent, _NOTHING):
+            pass
 
 
-def test_a_cap_of_zero_allows_what_is_free() -> None:
+async def test_a_cap_of_zero_allows_what_is_free() -> None:
     """Spending nothing is within a cap of nothing."""
     message = (ChatMessage(role="user", content="x" * 300),)
     caps = BudgetCaps(cost_usd=0.0, tokens=0)
     expected = expected_spending((("recipes", _FREE),), message, 1000, caps)
     assert expected == _NOTHING
-    with Budget().reserve("r", caps, _NOTHING, expected):
+    async with Budget().hold("r", caps, _NOTHING, expected):
         pass
 
 
@@ -134,33 +164,34 @@ def test_a_usd_cap_needs_a_price() -> None:
     assert expected_spending(models, message, 100, BudgetCaps(tokens=9)).tokens > 100
 
 
-def test_what_ended_since_the_sum_was_taken_counts() -> None:
+async def test_what_ended_since_the_sum_was_taken_counts() -> None:
     """A caller may have read what is spent before another call ended."""
     budget, caps = Budget(), BudgetCaps(tokens=100)
     expected = Spending(cost_usd=0.0, tokens=60)
-    with budget.reserve("r", caps, _NOTHING, expected) as held:
+    async with budget.hold("r", caps, _NOTHING, expected) as held:
         held.settle(Spending(cost_usd=0.0, tokens=50))
     assert not budget.allows("r", caps, _NOTHING, expected)
     assert budget.allows("s", caps, _NOTHING, expected)
 
 
-def test_what_is_settled_counts_once() -> None:
+async def test_what_is_settled_counts_once() -> None:
     """Also when the caller's sum has it, too."""
     budget, caps = Budget(), BudgetCaps(tokens=100)
-    with budget.reserve("r", caps, _NOTHING, _NOTHING) as held:
+    async with budget.hold("r", caps, _NOTHING, _NOTHING) as held:
         held.settle(Spending(cost_usd=0.0, tokens=50))
     spent = Spending(cost_usd=0.0, tokens=50)
     assert budget.allows("r", caps, spent, Spending(cost_usd=0.0, tokens=50))
 
 
-def test_a_lost_attempt_counts() -> None:
+async def test_a_lost_attempt_counts() -> None:
     """Its prompt was sent, whatever became of the answer."""
     budget, caps = Budget(), BudgetCaps(cost_usd=1.0)
     call = Spending(cost_usd=0.4, tokens=1)
-    with budget.reserve("r", caps, _NOTHING, call):
+    async with budget.hold("r", caps, _NOTHING, call):
         budget.lost("r", Spending(cost_usd=0.3, tokens=1))
-        assert not budget.allows("r", caps, _NOTHING, call)
     assert budget.allows("r", caps, _NOTHING, call)
+    budget.lost("r", Spending(cost_usd=0.31, tokens=1))
+    assert not budget.allows("r", caps, _NOTHING, call)
 
 
 class Time:

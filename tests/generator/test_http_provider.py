@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 
-from generator_svc.exchange_log import ExchangeLog
+from generator_svc.assembly import assemble
 from generator_svc.generator import Generator
 from generator_svc.llm.interface import ModelRequest
 from generator_svc.llm.litellm_models import LiteLlmModels
 from generator_svc.llm.retrying import RetryPolicy
-from generator_svc.store.store import GeneratorStore
 from kernel_foundry.domain.exchange import ChatMessage, FinishReason
 from kernel_foundry.domain.request import BudgetCaps, ProposalRequest
 from kernel_foundry.errors import (
@@ -98,13 +97,15 @@ async def impatient() -> AsyncIterator[LiteLlmModels]:
 
 
 @pytest.fixture
-def generator(models: LiteLlmModels, tmp_path: Path) -> Generator:
+async def generator(models: LiteLlmModels, tmp_path: Path) -> AsyncIterator[Generator]:
     """Return a generator on those models."""
-    return Generator(
+    generator = assemble(
+        store_url=f"sqlite:///{tmp_path / 'generator.db'}",
+        exchanges=tmp_path / "exchanges",
         models=models,
-        store=GeneratorStore(f"sqlite:///{tmp_path / 'generator.db'}"),
-        exchanges=ExchangeLog(tmp_path / "exchanges"),
-    )
+    ).generator
+    yield generator
+    await generator.close()
 
 
 async def test_a_reply_comes_with_text_usage_and_cost(
