@@ -50,8 +50,11 @@ KEEP_ABOVE: Final = 0.8
 MOST_FAILURES: Final = 6
 """Edits in a row that came to nothing, beyond which the pause does not grow any more."""
 
-_LEAST_DEVIATION: Final = 0.02
-"""Of a gain: below it, the measurement's own noise says more than any prompt."""
+_USUAL_DEVIATION: Final = 0.15
+"""Of a gain, in fitness: between a change's and a repair's. Believed as if `_USUAL_CREDITS` credits
+had shown it, lest the first lucky gain among failures look like a sure thing."""
+
+_USUAL_CREDITS: Final = 8.0
 
 _MAX_SWEEPS: Final = 50
 
@@ -133,7 +136,7 @@ def estimate(members: Sequence[Member], tallies: Sequence[Tally]) -> Estimates:
     for tally in tallies:
         strata[tally.stratum].append(tally)
         own[tally.prompt].append(tally)
-    means = _means(members, strata, own)
+    means, levels = _solve(members, strata, own)
     sizes = {name: sum(t.count for t in group) for name, group in strata.items()}
     effects = {
         member.id: Effect(
@@ -143,7 +146,7 @@ def estimate(members: Sequence[Member], tallies: Sequence[Tally]) -> Estimates:
         )
         for member in members
     }
-    return Estimates(effects=effects, deviation=_deviation(tallies))
+    return Estimates(effects=effects, deviation=_deviation(tallies, means, levels))
 
 
 def choose(
@@ -227,20 +230,16 @@ def to_edit(
     return max(known, key=lambda p: (records[p], -p)) if known else None
 
 
-def _means(
+def _solve(
     members: Sequence[Member],
     strata: Mapping[str, Sequence[Tally]],
     own: Mapping[int, Sequence[Tally]],
-) -> dict[int, float]:
-    """Solve for the effects by turns: levels from effects, effects from levels."""
+) -> tuple[dict[int, float], dict[str, float]]:
+    """Return effects and levels, each found from the other by turns."""
     means = {member.id: 0.0 for member in members}
+    levels = _levels(strata, means)
     movable = [m for m in members if m.state is not PromptState.SEED]
     for _ in range(_MAX_SWEEPS):
-        levels = {
-            name: sum(t.gain_sum - t.count * means.get(t.prompt, 0.0) for t in group)
-            / sum(t.count for t in group)
-            for name, group in strata.items()
-        }
         moved = 0.0
         for member in movable:
             tallies = own.get(member.id, ())
@@ -250,18 +249,38 @@ def _means(
             mean = (surplus + SHRINKAGE * drawn_to) / (count + SHRINKAGE)
             moved = max(moved, abs(mean - means[member.id]))
             means[member.id] = mean
+        levels = _levels(strata, means)
         if moved < _SETTLED:
             break
-    return means
+    return means, levels
 
 
-def _deviation(tallies: Sequence[Tally]) -> float:
-    """Return the pooled standard deviation of a gain among those of its prompt and stratum."""
-    freedom = sum(t.count - 1 for t in tallies)
-    if freedom <= 0:
-        return _LEAST_DEVIATION
-    squares = sum(t.gain_square_sum - t.gain_sum**2 / t.count for t in tallies)
-    return max(_LEAST_DEVIATION, math.sqrt(max(squares, 0.0) / freedom))
+def _levels(strata: Mapping[str, Sequence[Tally]], means: Mapping[int, float]) -> dict[str, float]:
+    """Return what the seed would gain in each stratum: never less than nothing.
+
+    Without that bound, one that gained nothing where a good one gained nothing either would be
+    thought to have done well in bad times.
+    """
+    return {
+        name: max(0.0, sum(t.gain_sum - t.count * means.get(t.prompt, 0.0) for t in group))
+        / sum(t.count for t in group)
+        for name, group in strata.items()
+    }
+
+
+def _deviation(
+    tallies: Sequence[Tally], means: Mapping[int, float], levels: Mapping[str, float]
+) -> float:
+    """Return the standard deviation of what effects and levels leave unexplained."""
+    count = sum(t.count for t in tallies)
+    squares = 0.0
+    for tally in tallies:
+        expected = levels[tally.stratum] + means.get(tally.prompt, 0.0)
+        squares += tally.gain_square_sum - 2.0 * expected * tally.gain_sum
+        squares += tally.count * expected**2
+    freedom = max(0.0, count - len(levels) - len({t.prompt for t in tallies}))
+    believed = _USUAL_CREDITS * _USUAL_DEVIATION**2
+    return math.sqrt((max(squares, 0.0) + believed) / (freedom + _USUAL_CREDITS))
 
 
 def _upper_bound(estimates: Estimates, prompt: int, total: int) -> float:
