@@ -168,6 +168,8 @@ async def close() -> None:
     """Close LiteLLM's connections, which are shared by all routers, and forget the routers."""
     router.cache_clear()
     await close_litellm_async_clients()
+    # It keeps the closed ones otherwise, and gives them to the next router of this process.
+    litellm.in_memory_llm_clients_cache.flush_cache()
 
 
 def _read(response: Any, model: str, latency_ms: float) -> ModelReply:
