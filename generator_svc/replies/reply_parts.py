@@ -166,14 +166,13 @@ class _Reader:
         )
 
     def _reasoning_tag(self, mark: re.Match[str]) -> None:
-        line_start = self.text.rfind("\n", 0, mark.start()) + 1
-        has_text_before = bool(self.text[line_start : mark.start()].strip())
+        before = self.text[self.text.rfind("\n", 0, mark.start()) + 1 : mark.start()].strip()
+        is_outside = not self.fences and self.edit is None
         if not mark["slash"]:
-            if not (self.fences or self.edit or has_text_before):
-                self.is_reasoning = True
+            self.is_reasoning |= is_outside and not before
         elif self.is_reasoning:
             self.is_reasoning = False
-        elif not has_text_before:
+        elif not before or (is_outside and self.text.startswith("\n", mark.end())):
             # Some servers cut off the opening tag: all that came before was reasoning.
             self.blocks.clear()
             self.edits.clear()

@@ -60,6 +60,7 @@ WRAPPED = {
     "reasoning with an open fence": f"<think>\n```sycl\nint i = 0;\n</think>\n{WHOLE}",
     "reasoning on one line": f"<thinking>short</thinking>{WHOLE}",
     "reasoning whose begin is missing": f"Try this\n{device_block(FASTER)}</think>\n\n{WHOLE}",
+    "the same, at the end of a line": f"{plan_block(FASTER)}So be it.</think>\n{WHOLE}",
     "the same, cut inside a block": f"Try this\n```sycl\nint i = 0;\n</think>\n\n{WHOLE}",
     "reasoning in capitals": f"<REASONING>\n```sycl\n</Reasoning>\n{WHOLE}",
     "a tag that is only named": f"I tried `<think>` before.\n{WHOLE}",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -80,6 +82,24 @@ def test_unusable_reply_is_refused_with_a_reason(text, reason) -> None:
         split(text)
     assert caught.value.reason == reason
     assert str(caught.value) == caught.value.message
+
+
+@pytest.mark.parametrize(
+    "text", ["~" * 1_000_000 + "`", "``` " + " " * 1_000_000 + "`", "```cuda\n" * 125_000]
+)
+def test_a_megabyte_is_refused_at_once(text) -> None:
+    """Time grows with the text, not with its square, and the message stays short."""
+    started = time.process_time()
+    with pytest.raises(ExtractionError) as caught:
+        split(text)
+    assert time.process_time() - started < 2.0
+    assert len(caught.value.message) < 300
+
+
+def test_a_message_names_the_first_of_many_lines() -> None:
+    many = f"```cuda\n{KERNEL}\n```\n" * 100
+    with pytest.raises(ExtractionError, match=r"line 2, 5, 8, 11, 14, 17, … has no partner"):
+        split(f"{many}```python\n{PLAN}\n```")
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
