@@ -35,6 +35,8 @@ def keep(
         return None
     is_first = rows.count_once(connection, request_id)
     if duplicate is None:
+        if lesson.origin is LessonOrigin.SEED:  # of another version of the package, by an import
+            lesson = replace(lesson, origin=LessonOrigin.USER)
         revision = rows.advance(connection)
         lesson_id = rows.insert(connection, lesson, revision=revision)
         if lesson.origin is LessonOrigin.LEARNT:

@@ -25,7 +25,8 @@ _COMMANDS = {
     "sweep": "Try every configuration of a candidate.",
     "devices": "Show devices, what is missing and why.",
     "serve": "Run services for other machines and tools.",
-    "runs": "List, show, watch, report and copy runs.",
+    "runs": "List, show, watch, report, copy and replay runs.",
+    "experience": "List, find, add and copy what earlier candidates taught.",
     "bench": "Measure the system itself.",
 }
 """Command to its short help; the module of the same name is imported when it runs."""

@@ -1,0 +1,185 @@
+"""`kfoundry experience`: list and search what earlier candidates taught.
+
+The commands that add lessons and copy them stand in `experience_transfer`.
+"""
+
+import json
+import math
+from functools import partial
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from kernel_foundry.cli.experience_transfer import (
+    add,
+    all_lessons,
+    export_command,
+    import_command,
+)
+from kernel_foundry.cli.options import generator_option, json_option
+from kernel_foundry.client import Foundry, connect
+from kernel_foundry.domain.finding import FindingKind
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.lesson import Lesson, LessonHit, LessonQuery
+from kernel_foundry.domain.plain import to_plain
+from kernel_foundry.local import Targets
+from kernel_foundry.ports import Experience
+
+_LANGUAGES = [language.value for language in Language]
+_KINDS = [kind.value for kind in FindingKind]
+
+
+@click.group()
+def command() -> None:
+    """List, find, add and copy what earlier candidates taught.
+
+    A lesson says what one sees (its symptom), what to do (its move), and what that did to the
+    kernels it was shown for: the mean speed-up over their parents, how many were judged, and how
+    many of them failed. Lessons are found by likeness and ranked by worth. Runs write new ones;
+    some come with the package.
+    """
+
+
+command.add_command(add)
+command.add_command(export_command)
+command.add_command(import_command)
+
+
+@command.command("list")
+@click.option("--language", type=click.Choice(_LANGUAGES), help="Only those good for a language.")
+@click.option(
+    "--finding", type=click.Choice(_KINDS), metavar="KIND", help="Only those for a finding."
+)
+@json_option
+@generator_option
+def list_command(
+    language: str | None, finding: str | None, as_json: bool, generator_target: str
+) -> int:
+    """List all lessons, the oldest first.
+
+    \b
+    kfoundry experience list --language sycl
+    kfoundry experience list --finding bank_conflict --json
+    """  # noqa: D301  a backspace keeps click from joining the lines
+    with connect(Targets(generator=generator_target)) as foundry:
+        lessons = [x for x in all_lessons(foundry) if _suits(x, language, finding)]
+    if as_json:
+        click.echo(json.dumps([to_plain(lesson) for lesson in lessons]))
+        return 0
+    table = Table("id", "for", "effect", "uses", "failed")
+    for heading in ("findings", "symptom"):
+        table.add_column(heading, no_wrap=True, ratio=1 if heading == "findings" else 3)
+    for lesson in lessons:
+        numbers = (_effect(lesson), str(lesson.use_count), str(lesson.failure_count))
+        kinds = ", ".join(lesson.findings)
+        table.add_row(str(lesson.id), _language(lesson), *numbers, kinds, escape(lesson.symptom))
+    Console().print(table if lessons else "no such lesson")
+    return 0
+
+
+@command.command()
+@click.argument("text", default="")
+@click.option(
+    "--code",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Kernel to find lessons for: device code, or a candidate as Markdown.",
+)
+@click.option(
+    "--finding",
+    "findings",
+    type=click.Choice(_KINDS),
+    metavar="KIND",
+    multiple=True,
+    help="What it was found to suffer from, such as memory_bound; may be given again.",
+)
+@click.option(
+    "--language", type=click.Choice(_LANGUAGES), help="Of the kernel.  [default: search for each]"
+)
+@click.option("--expert", default="", help="Role that asks, such as memory.  [default: any]")
+@click.option("--limit", type=click.IntRange(1, 100), default=5, show_default=True)
+@json_option
+@generator_option
+def search(
+    text: str,
+    code: Path | None,
+    findings: tuple[str, ...],
+    language: str | None,
+    expert: str,
+    limit: int,
+    as_json: bool,
+    generator_target: str,
+) -> int:
+    """Find lessons as a prompt does: for what is said, a kernel's code, and its findings.
+
+    `like` is the cosine between query and lesson, `score` what hits are ranked by: likeness, the
+    match of findings and language, and what the lesson was worth.
+
+    \b
+    kfoundry experience search "softmax overflows to infinity"
+    kfoundry experience search --code slow.cu --finding strided_access --language cuda
+    """  # noqa: D301  a backspace keeps click from joining the lines
+    if not (text or code or findings):
+        raise click.UsageError("say what to search for: TEXT, --code or --finding")
+    queries = [
+        LessonQuery(
+            language=Language(name),
+            findings=tuple(FindingKind(kind) for kind in findings),
+            text=text,
+            code=code.read_text(errors="replace") if code else "",
+            expert=expert,
+        )
+        for name in ([language] if language else _LANGUAGES)
+    ]
+    with connect(Targets(generator=generator_target)) as foundry:
+        hits = _best(foundry, queries, limit)
+    if as_json:
+        click.echo(json.dumps([to_plain(hit) for hit in hits]))
+        return 0
+    console = Console()
+    for hit in hits:
+        _show(console, hit)
+    if not hits:
+        console.print("no lesson fits")
+    return 0
+
+
+def _best(foundry: Foundry, queries: list[LessonQuery], limit: int) -> list[LessonHit]:
+    """Return the best hits of any of the queries, each lesson once."""
+    by_lesson: dict[int, LessonHit] = {}
+    for query in queries:
+        for hit in foundry.ask_experience(partial(_hits, query=query, limit=limit)):
+            known = by_lesson.get(hit.lesson.id)
+            if known is None or known.score < hit.score:
+                by_lesson[hit.lesson.id] = hit
+    return sorted(by_lesson.values(), key=lambda hit: -hit.score)[:limit]
+
+
+async def _hits(experience: Experience, query: LessonQuery, limit: int) -> tuple[LessonHit, ...]:
+    return await experience.search(query, limit=limit)
+
+
+def _suits(lesson: Lesson, language: str | None, finding: str | None) -> bool:
+    speaks = language is None or lesson.language in (None, Language(language))
+    return speaks and (finding is None or FindingKind(finding) in lesson.findings)
+
+
+def _show(console: Console, hit: LessonHit) -> None:
+    lesson = hit.lesson
+    console.print(
+        f"[bold]{lesson.id}[/]  score {hit.score:.2f}, like {hit.similarity:.2f}, "
+        f"{_language(lesson)}, {', '.join(lesson.findings) or 'no finding'}, effect "
+        f"{_effect(lesson)}, {lesson.use_count} uses, {lesson.failure_count} failed"
+    )
+    console.print(f"{escape(lesson.symptom)}\n[green]{escape(lesson.move)}[/]\n")
+
+
+def _language(lesson: Lesson) -> str:
+    return lesson.language.value if lesson.language else "both"
+
+
+def _effect(lesson: Lesson) -> str:
+    """Return the mean speed-up of those that passed."""
+    return f"{math.exp(lesson.effect):.2f}x" if lesson.use_count > lesson.failure_count else "-"

@@ -1,0 +1,162 @@
+"""`kfoundry experience add`, `export` and `import`: lessons from people and from file to file."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from kernel_foundry.cli.options import generator_option, json_option
+from kernel_foundry.client import Foundry, connect
+from kernel_foundry.domain.finding import FindingKind
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.lesson import AddedLesson, Lesson, LessonOrigin
+from kernel_foundry.lesson_file import lesson_from_fields, read_lines, read_yaml, write_lines
+from kernel_foundry.local import Targets
+
+_PAGE = 500
+
+
+@click.command()
+@click.option(
+    "--file",
+    "path",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="YAML with one lesson or a list of them, in place of the options below.",
+)
+@click.option("--symptom", help="What one sees, in one or two sentences.")
+@click.option("--move", help="What to do and why it helps.")
+@click.option(
+    "--language",
+    type=click.Choice([language.value for language in Language]),
+    help="Of the kernels it is for.  [default: both]",
+)
+@click.option(
+    "--finding",
+    "findings",
+    type=click.Choice([kind.value for kind in FindingKind]),
+    metavar="KIND",
+    multiple=True,
+    help="What it answers, such as bank_conflict; may be given again.",
+)
+@click.option(
+    "--expert", "experts", multiple=True, help="Role it is for; may be given again.  [default: all]"
+)
+@click.option("--source", help="Where it is from: a URL, a document, a name.")
+@click.option(
+    "--excerpt",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="File with a few lines of code that show it.",
+)
+@json_option
+@generator_option
+def add(
+    path: Path | None,
+    symptom: str | None,
+    move: str | None,
+    language: str | None,
+    findings: tuple[str, ...],
+    experts: tuple[str, ...],
+    source: str | None,
+    excerpt: Path | None,
+    as_json: bool,
+    generator_target: str,
+) -> int:
+    """Add a lesson of your own; one that says what another says is merged into that one.
+
+    In a YAML file a lesson has the same fields; `before` and `after` are the levels of memory,
+    algorithm and synchronization, such as [0, 1, 0].
+
+    \b
+    kfoundry experience add --symptom "Half of the lanes idle on rows of 16 elements." \\
+        --move "Let a sub-group take two rows." --language sycl --finding occupancy \\
+        --source "our profiler"
+    kfoundry experience add --file lessons.yaml
+    """  # noqa: D301  a backspace keeps click from joining the lines
+    if path is not None:
+        lessons = read_yaml(path)
+    else:
+        missing = [
+            name
+            for name, value in (("--symptom", symptom), ("--move", move), ("--source", source))
+            if not value
+        ]
+        if missing:
+            raise click.UsageError(f"{', '.join(missing)} or --file is needed")
+        fields = {
+            "symptom": symptom,
+            "move": move,
+            "language": language,
+            "findings": list(findings),
+            "experts": list(experts),
+            "source": source,
+            "excerpt": excerpt.read_text(errors="replace") if excerpt else "",
+        }
+        lessons = (lesson_from_fields(fields, origin=LessonOrigin.USER, where="the lesson"),)
+    with connect(Targets(generator=generator_target)) as foundry:
+        added = [_add(foundry, lesson) for lesson in lessons]
+    if as_json:
+        click.echo(json.dumps([{"id": one.lesson.id, "new": one.is_new} for one in added]))
+    else:
+        for one in added:
+            click.echo(f"lesson {one.lesson.id} {'added' if one.is_new else 'was there already'}")
+    return 0
+
+
+@click.command("export")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@json_option
+@generator_option
+def export_command(file: Path, as_json: bool, generator_target: str) -> int:
+    """Write all lessons with their statistics to FILE, as JSON Lines.
+
+    \b
+    kfoundry experience export lessons.jsonl
+    kfoundry experience export --generator gpuhost:50053 theirs.jsonl
+    """  # noqa: D301  a backspace keeps click from joining the lines
+    with connect(Targets(generator=generator_target)) as foundry:
+        count = write_lines(file, all_lessons(foundry))
+    message = {"lessons": count, "file": str(file)}
+    click.echo(json.dumps(message) if as_json else f"{count} lessons in {file}")
+    return 0
+
+
+@click.command("import")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@json_option
+@generator_option
+def import_command(file: Path, as_json: bool, generator_target: str) -> int:
+    """Take lessons from FILE, which `experience export` wrote, into the library.
+
+    What says the same as a lesson that is there is merged into it: statistics are pooled, the
+    better wording stays. The same line of the same file counts once, however often it is read. A
+    file with a damaged line is refused as a whole.
+
+    \b
+    kfoundry experience import theirs.jsonl
+    """  # noqa: D301  a backspace keeps click from joining the lines
+    lessons = tuple(read_lines(file))
+    with connect(Targets(generator=generator_target)) as foundry:
+        added = [_add(foundry, lesson) for lesson in lessons]
+    new = sum(one.is_new for one in added)
+    if as_json:
+        click.echo(json.dumps({"new": new, "merged": len(added) - new, "file": str(file)}))
+    else:
+        click.echo(f"{new} new lessons, {len(added) - new} merged into others")
+    return 0
+
+
+def all_lessons(foundry: Foundry) -> Iterator[Lesson]:
+    """Yield every lesson, by id."""
+    after = 0
+    while page := _page(foundry, after):
+        yield from page
+        after = page[-1].id
+
+
+def _page(foundry: Foundry, after: int) -> tuple[Lesson, ...]:
+    return foundry.ask_experience(lambda e: e.lessons(after=after, limit=_PAGE))
+
+
+def _add(foundry: Foundry, lesson: Lesson) -> AddedLesson:
+    return foundry.ask_experience(lambda experience: experience.add(lesson))
