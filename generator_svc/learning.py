@@ -178,7 +178,8 @@ class Learning:
         if request is None:
             return
         records = self._records.setdefault(row.language, deque(maxlen=_RECORDS_KEPT))
-        records.append(prompt_record(row.sections, request, outcome))
+        gain = gain_of(row, outcome.evaluation)
+        records.append(prompt_record(row.sections, request, outcome, gain=gain))
         if await self._meta_prompts.is_due(row.language):
             evolving = self._meta_prompts.evolve(
                 row.run, row.language, partial(self._ask, request), tuple(records)

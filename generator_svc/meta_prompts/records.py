@@ -22,28 +22,20 @@ class PromptRecord:
     operator: Operator
     outcome: EvaluationOutcome
     gain: float
-    """See `gain_of`."""
+    """As credited: fitness won over the parent, 0 when worse or failed."""
     findings: tuple[Finding, ...]
     source: KernelSource
     secrets: Secrets
     """What guidance must not tell."""
 
 
-def gain_of(request: ProposalRequest, fitness: float) -> float:
-    """Return what a proposal of that fitness won over its parent; of a seed, its fitness.
-
-    0 when it is worse than its parent: see `policy`.
-    """
-    parent = request.selection.parent
-    return max(0.0, fitness - (parent.fitness if parent is not None else 0.0))
-
-
-def prompt_record(prompt: int, request: ProposalRequest, outcome: ProposalOutcome) -> PromptRecord:
+def prompt_record(
+    prompt: int, request: ProposalRequest, outcome: ProposalOutcome, *, gain: float
+) -> PromptRecord:
     """Return the record of a proposal that was evaluated."""
     secrets = secrets_of(request.task, request.admission)
     evaluation = outcome.evaluation
     is_of_hidden = failed_hidden(evaluation)
-    gain = gain_of(request, evaluation.fitness) if evaluation.passed else 0.0
     return PromptRecord(
         prompt=prompt,
         operator=outcome.candidate.operator,

@@ -11,16 +11,14 @@ from typing import Final
 
 from generator_svc.meta_prompts.sections import MAX_SECTION_CHARS, SECTION_NAMES, Sections
 from generator_svc.prompting.secrets import Secrets
+from generator_svc.prompting.text import clip
+from generator_svc.replies.reply_parts import UnusableReplyError, WrittenEdit, read_parts
 
 MAX_EDITS: Final = 8
 """More than so many are a new text, whose worth could be put down to nothing."""
 
-_EDIT: Final = re.compile(
-    r"^<{7} SEARCH(?P<section>[^\n]*)\n(?P<search>.*?)^={7}[ \t]*\n"
-    r"(?P<text>.*?)^>{7} REPLACE[ \t]*$",
-    re.MULTILINE | re.DOTALL,
-)
-_MARKER: Final = re.compile(r"^(<{7} SEARCH|={7}[ \t]*$|>{7} REPLACE)", re.MULTILINE)
+MAX_DIAGNOSIS_CHARS: Final = 1_000
+
 _FENCE: Final = re.compile(r"```|~~~")
 _NUMBER: Final = re.compile(r"\d+")
 _HEADING: Final = re.compile(r"^\s{0,3}#{1,6}\s", re.MULTILINE)
@@ -52,72 +50,84 @@ def edited(sections: Sections, reply: str, secrets: Sequence[Secrets]) -> Edited
         reply: A diagnosis and edits.
         secrets: What no guidance may tell.
     """
-    edits = _find(reply)
-    if isinstance(edits, str):
-        return EditedSections(sections=None, failure=edits)
-    result = sections
-    for edit in edits:
-        text = _apply(getattr(result, edit.section), edit)
-        if text is None:
-            count = getattr(result, edit.section).count(edit.search)
-            failure = f"this text is in section {edit.section} {count} times, not once: "
-            return EditedSections(sections=None, failure=failure + _shown(edit.search))
-        result = replace(result, **{edit.section: text})
-    failure = _refusal(sections, result, secrets)
-    if failure:
-        return EditedSections(sections=None, failure=failure)
-    return EditedSections(sections=result, diagnosis=reply[: reply.index("<<<<<<<")].strip())
-
-
-def _find(reply: str) -> tuple[_Edit, ...] | str:
-    """Return the edits of a reply, or what is wrong with them."""
     reply = reply.replace("\r\n", "\n")
-    found = list(_EDIT.finditer(reply))
+    result = sections
+    try:
+        for edit in _find(reply):
+            result = _apply(result, edit)
+        _require_showable(sections, result, secrets)
+    except UnusableReplyError as error:
+        return EditedSections(sections=None, failure=error.message)
+    return EditedSections(sections=result, diagnosis=_diagnosis(reply))
+
+
+def _diagnosis(reply: str) -> str:
+    """Return what stands before the first edit, without reasoning in tags."""
+    said = reply.rpartition("</think>")[2].partition("<<<<<")[0]
+    return clip(said.strip().removesuffix("```").strip(), MAX_DIAGNOSIS_CHARS)
+
+
+def _find(reply: str) -> tuple[_Edit, ...]:
+    """Return the edits of a reply; those in its reasoning are not meant."""
+    found = read_parts(reply).edits
     if not found:
-        return "there is no edit (<<<<<<< SEARCH section, =======, >>>>>>> REPLACE)"
-    if len(_MARKER.findall(reply)) != 3 * len(found):
-        return "the edits' marker lines do not match: each edit has three, in order"
+        raise UnusableReplyError(
+            "there is no edit (<<<<<<< SEARCH section, =======, >>>>>>> REPLACE)"
+        )
     if len(found) > MAX_EDITS:
-        return f"there are {len(found)} edits, at most {MAX_EDITS} are taken"
-    edits = []
-    for match in found:
-        section = match["section"].strip(" \t[]`*:").lower()
-        if section not in SECTION_NAMES:
-            names = ", ".join(SECTION_NAMES)
-            return f"behind SEARCH stands {section!r}, expected one of {names}"
-        edits.append(_Edit(section=section, search=match["search"].strip("\n"), text=match["text"]))
-    return tuple(edits)
+        raise UnusableReplyError(f"there are {len(found)} edits, at most {MAX_EDITS} are taken")
+    return tuple([_edit(written, number) for number, written in enumerate(found, start=1)])
 
 
-def _apply(text: str, edit: _Edit) -> str | None:
-    """Return `text` with `edit`; None when its place is not found, or found twice."""
-    new = edit.text.strip("\n")
+def _edit(written: WrittenEdit, number: int) -> _Edit:
+    if written.fault:
+        raise UnusableReplyError(f"edit {number} {written.fault}")
+    section = written.label.strip(" \t[]`*:").lower()
+    if section not in SECTION_NAMES:
+        names = ", ".join(SECTION_NAMES)
+        raise UnusableReplyError(f"behind SEARCH stands {section!r}, expected one of {names}")
+    search, text = ("\n".join(lines).strip("\n") for lines in (written.search, written.replacement))
+    return _Edit(section=section, search=search, text=text)
+
+
+def _apply(sections: Sections, edit: _Edit) -> Sections:
+    """Return `sections` with `edit`; blank lines are dropped."""
+    old = getattr(sections, edit.section)
     if not edit.search:
-        return f"{text}\n{new}".strip()
-    if text.count(edit.search) != 1:
-        return None
-    lines = text.replace(edit.search, new).splitlines()
-    return "\n".join(line.rstrip() for line in lines if line.strip())
+        text = f"{old}\n{edit.text}"
+    elif (count := old.count(edit.search)) != 1:
+        raise UnusableReplyError(
+            f"this text is in section {edit.section} {count} times, not once: {_shown(edit.search)}"
+        )
+    else:
+        text = old.replace(edit.search, edit.text)
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    return replace(sections, **{edit.section: "\n".join(lines)})
 
 
-def _refusal(old: Sections, new: Sections, secrets: Sequence[Secrets]) -> str:
-    """Return why `new` cannot be shown to writers; empty when it can."""
+def _require_showable(old: Sections, new: Sections, secrets: Sequence[Secrets]) -> None:
+    """Refuse what cannot be shown to writers."""
     if new == old:
-        return "the edits change nothing"
+        raise UnusableReplyError("the edits change nothing")
     for name in SECTION_NAMES:
         text = getattr(new, name)
-        if not text:
-            return f"section {name} would be empty"
-        if len(text) > MAX_SECTION_CHARS:
-            return f"section {name} would have {len(text)} characters, over {MAX_SECTION_CHARS}"
-        if _FENCE.search(text):
-            return f"section {name} would have a code fence"
-        if _HEADING.search(text):
-            return f"section {name} would have a heading"
         added = set(text.splitlines()) - set(getattr(old, name).splitlines())
-        if any(_tells(line, hidden) for line in added for hidden in secrets):
-            return f"section {name} would name a workload or a size of one task"
-    return ""
+        fault = _fault(text)
+        if not fault and any(_tells(line, hidden) for line in added for hidden in secrets):
+            fault = "would name a workload or a size of one task"
+        if fault:
+            raise UnusableReplyError(f"section {name} {fault}")
+
+
+def _fault(text: str) -> str:
+    """Return what is wrong with a section, whatever it was before; empty when nothing is."""
+    if not text:
+        return "would be empty"
+    if len(text) > MAX_SECTION_CHARS:
+        return f"would have {len(text)} characters, over {MAX_SECTION_CHARS}"
+    if _FENCE.search(text):
+        return "would have a code fence"
+    return "would have a heading" if _HEADING.search(text) else ""
 
 
 def _tells(line: str, hidden: Secrets) -> bool:

@@ -1,5 +1,7 @@
 """Replies of an editor of guidance: what applies, and what is refused with a reason."""
 
+from dataclasses import replace
+
 import pytest
 
 from generator_svc.meta_prompts.section_edits import MAX_EDITS, edited
@@ -45,6 +47,14 @@ def test_edits_replace_add_and_delete_lines() -> None:
         pitfalls="- Mask loads and stores of the tail.\n- Guard the border.",
         analysis="- Read the findings.\n- Look at flat indices.",
     )
+
+
+def test_edits_in_reasoning_are_not_meant() -> None:
+    draft = edit("pitfalls", "- Mask the tail.", "- A draft.")
+    reply = f"<think>\n{draft}</think>\nNow.\n" + edit("analysis", "", "- Meant.")
+    result = edited(SECTIONS, reply, ())
+    assert result.sections == replace(SECTIONS, analysis="- Read the findings.\n- Meant.")
+    assert result.diagnosis == "Now."
 
 
 def test_one_edit_that_does_not_apply_refuses_all() -> None:
