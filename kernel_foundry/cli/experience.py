@@ -7,6 +7,7 @@ import json
 import math
 from functools import partial
 from pathlib import Path
+from textwrap import shorten
 
 import click
 from rich.console import Console
@@ -29,6 +30,8 @@ from kernel_foundry.local import Targets
 from kernel_foundry.ports import Experience
 
 _LANGUAGES = [language.value for language in Language]
+_WIDTH_OF_FINDINGS = 24
+_LISTED_CHARS = 120
 _KINDS = [kind.value for kind in FindingKind]
 
 
@@ -70,12 +73,13 @@ def list_command(
         click.echo(json.dumps([to_plain(lesson) for lesson in lessons]))
         return 0
     table = Table("id", "for", "effect", "uses", "failed")
-    for heading in ("findings", "symptom"):
-        table.add_column(heading, no_wrap=True, ratio=1 if heading == "findings" else 3)
+    table.add_column("findings", no_wrap=True, max_width=_WIDTH_OF_FINDINGS)
+    table.add_column("symptom")
     for lesson in lessons:
         numbers = (_effect(lesson), str(lesson.use_count), str(lesson.failure_count))
         kinds = ", ".join(lesson.findings)
-        table.add_row(str(lesson.id), _language(lesson), *numbers, kinds, escape(lesson.symptom))
+        symptom = escape(shorten(lesson.symptom, _LISTED_CHARS, placeholder="…"))
+        table.add_row(str(lesson.id), _language(lesson), *numbers, kinds, symptom)
     Console().print(table if lessons else "no such lesson")
     return 0
 
