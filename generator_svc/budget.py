@@ -122,7 +122,8 @@ class Reservation:
         self._budget._known[self._run] += actual
 
 
-_WINDOW_SECONDS: Final = 60.0
+_WINDOW_SECONDS: Final = 61.0
+"""A second more than a minute: on their way requests may come closer than they left."""
 
 
 @dataclass(slots=True)
@@ -136,8 +137,6 @@ class _Window:
 
 class RequestRate:
     """Holds requests back so that no minute has more of a run's than its cap allows.
-
-    What is held is the moment a request leaves; on their way two may come closer.
 
     Args:
         clock: Seconds; rises.

@@ -347,6 +347,18 @@ async def test_every_request_waits_for_its_turn(
     assert waits == [0, 1]
 
 
+async def test_models_can_be_closed_and_others_opened(
+    llm_server: LlmServer, counter: Counter
+) -> None:
+    """Connections end with their models; the next ones make their own."""
+    llm_server.play(good("hi"))
+    for _ in range(2):
+        models = _models(retry_count=0)
+        assert (await models.complete(counter.ask(_MODEL))).text == "hi"
+        await models.close()
+    assert len(llm_server.requests) == 2
+
+
 def test_every_fault_of_the_server_is_tried_here() -> None:
     """A new fault is to be met above, as trouble or as data."""
     answers = [answer for answer, _ in _TROUBLE.values()]

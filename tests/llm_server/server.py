@@ -5,6 +5,7 @@ A behaviour decides each answer; it is called in the connection's thread.
 
 import contextlib
 import json
+import math
 import socket
 import socketserver
 import threading
@@ -169,10 +170,7 @@ class LlmServer:
                 try:
                     answer = owner._answer(self.path, headers, raw)
                     asked = str(json.loads(raw or b"{}").get("model", ""))
-                    if answer.hangs:
-                        owner._stopping.wait()
-                    elif answer.delay_seconds:
-                        owner._stopping.wait(answer.delay_seconds)
+                    self._wait(math.inf if answer.hangs else answer.delay_seconds)
                 finally:
                     owner._end()
                 self._send(answer, asked)
@@ -190,6 +188,21 @@ class LlmServer:
                 self.end_headers()
                 self._write(body[: int(len(body) * answer.sent_share)], answer.trickle_seconds)
                 self.close_connection = self.close_connection or answer.sent_share < 1.0
+
+            def _wait(self, seconds: float) -> None:
+                """Wait so long, or until nobody waits for the answer any more."""
+                end_s = time.monotonic() + seconds
+                while (left_s := end_s - time.monotonic()) > 0 and not self._is_abandoned():
+                    if owner._stopping.wait(min(left_s, _POLL_SECONDS)):
+                        return
+
+            def _is_abandoned(self) -> bool:
+                try:
+                    return not self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+                except BlockingIOError:
+                    return False
+                except OSError:
+                    return True
 
             def _write(self, body: bytes, trickle_seconds: float) -> None:
                 if not trickle_seconds:

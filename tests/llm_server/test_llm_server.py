@@ -86,6 +86,15 @@ def test_what_never_comes_whole(
     assert len(server.requests) == 1
 
 
+def test_who_stopped_waiting_is_in_flight_no_more(server: LlmServer, client: httpx.Client) -> None:
+    server.play(hang(), good("hi"))
+    with pytest.raises(httpx.ReadTimeout):
+        _ask(client)
+    time.sleep(0.1)
+    _ask(client)
+    assert server.most_in_flight == 1
+
+
 def test_every_fault_can_be_made() -> None:
     assert {"slow", "rate_limited", "hang", "cut_body", "garbage", "wrong_json"} <= FAULTS.keys()
     assert all(FAULTS[name]() == FAULTS[name]() for name in FAULTS)
