@@ -22,6 +22,19 @@ def store_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+def generator_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --generator: where the generator is."""
+    return click.option(
+        "--generator",
+        "generator_target",
+        default=LOCAL,
+        show_default=True,
+        envvar="KERNEL_FOUNDRY_GENERATOR",
+        metavar="TARGET",
+        help=f"Where the generator is: {_WHERE}",
+    )(command)
+
+
 def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say where the services are, and the archive's store."""
     for option in (
@@ -32,15 +45,7 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Run candidates even where no sandbox can lock them in.",
         ),
         store_option,
-        click.option(
-            "--generator",
-            "generator_target",
-            default=LOCAL,
-            show_default=True,
-            envvar="KERNEL_FOUNDRY_GENERATOR",
-            metavar="TARGET",
-            help="Where the generator is; see --evaluator.",
-        ),
+        generator_option,
         click.option(
             "--archive",
             "archive_target",
@@ -57,7 +62,7 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
             show_default=True,
             envvar="KERNEL_FOUNDRY_EVALUATOR",
             metavar="TARGET",
-            help=_WHERE,
+            help=f"Where the evaluator is: {_WHERE}",
         ),
     ):
         command = option(command)
@@ -99,6 +104,11 @@ def open_foundry(
             allow_unsandboxed=allow_unsandboxed,
         )
     )
+
+
+def open_local_archive(*, store: str, generator_target: str) -> Foundry:
+    """Return a `Foundry` whose archive is in this process, on a store that is reachable here."""
+    return connect(Targets(generator=generator_target, store=store))
 
 
 def device_of(device: str, evaluator_target: str) -> tuple[str, str]:

@@ -1,6 +1,7 @@
-"""`kfoundry runs`: list, show, best and report of what the store remembers.
+"""`kfoundry runs`: list, show, best and report of what the stores remember.
 
-The commands that watch a run and that copy it stand in `runs_watch` and `runs_transfer`.
+The commands that watch, copy and replay a run, and show its exchanges, stand in modules of their
+own.
 """
 
 import json
@@ -14,7 +15,10 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Column, Table
 
+from kernel_foundry.cli.account import show_account
 from kernel_foundry.cli.options import json_option, open_foundry, target_options
+from kernel_foundry.cli.runs_exchanges import exchanges_command
+from kernel_foundry.cli.runs_replay import replay_command
 from kernel_foundry.cli.runs_transfer import export_command, import_command
 from kernel_foundry.cli.runs_watch import watch
 from kernel_foundry.cli.summary import show_archive_map, show_islands, show_stats, show_sweeps
@@ -24,17 +28,20 @@ from kernel_foundry.kept_sweeps import kept_sweeps
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.plan.tuned import with_default
 from kernel_foundry.report.write import write_report
+from kernel_foundry.run_account import account_object, ask_account
 from kernel_foundry.view import evaluation_object, speedup_text
 
 
 @click.group()
 def command() -> None:
-    """List, show, watch, report and copy runs. RUN defaults to the newest."""
+    """List, show, watch, report, copy and replay runs. RUN defaults to the newest."""
 
 
 command.add_command(watch)
 command.add_command(export_command)
 command.add_command(import_command)
+command.add_command(replay_command)
+command.add_command(exchanges_command)
 
 
 @command.command("list")
@@ -75,12 +82,14 @@ def show(run: str, as_json: bool, **targets: Any) -> int:
 
     Coverage is the share of the 64 cells that have an elite, the QD score the sum of the elites'
     fitness (at most 64). Each island searches with an emphasis of its own and has its own elites;
-    one that stagnates is given the best of another. The map shows each cell's best.
+    one that stagnates is given the best of another. The map shows each cell's best. What models
+    took, and how repairs ended by kind of finding, comes from the generator, where it is there.
     """
     with open_foundry(**targets) as foundry:
         found = foundry.ask_archive(lambda a: a.get_run(run))
         stats = foundry.ask_archive(lambda a: a.stats(found.spec.name))
         elites = foundry.ask_archive(lambda a: a.elites(found.spec.name))
+        asked = ask_account(foundry, found.spec.name)
     if as_json:
         elite_objects = [
             {
@@ -99,8 +108,11 @@ def show(run: str, as_json: bool, **targets: Any) -> int:
                 "stats": to_plain(stats),
                 "elites": elite_objects,
                 "sweeps": sweeps,
+                **account_object(asked.account),
             }
         )
+        if asked.failure:
+            click.echo(f"spend and repairs are not known here: {asked.failure}", err=True)
         return 0
     console = Console()
     console.print(
@@ -111,6 +123,7 @@ def show(run: str, as_json: bool, **targets: Any) -> int:
     show_stats(console, stats)
     show_islands(console, stats)
     show_archive_map(console, elites)
+    show_account(console, asked)
     show_sweeps(console, found.spec.name)
     return 0
 

@@ -7,12 +7,14 @@ from rich.columns import Columns
 from rich.console import Console
 from rich.table import Table
 
+from kernel_foundry.cli.account import show_account
 from kernel_foundry.client import Foundry
 from kernel_foundry.domain.archive import ArchiveStats, Elite
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.measures import LEVELS
 from kernel_foundry.kept_sweeps import kept_sweeps
 from kernel_foundry.progress import Ended
+from kernel_foundry.run_account import ask_account
 from kernel_foundry.view import duration, speedup_text, timing_text
 
 
@@ -28,6 +30,7 @@ def show_summary(foundry: Foundry, ended: Ended, report: Path) -> None:
         _show_winner(console, ended.winner.evaluation)
     show_stats(console, foundry.ask_archive(lambda a: a.stats(name)))
     show_archive_map(console, elites)
+    show_account(console, ask_account(foundry, name))
     if ended.winner is not None:
         _show_method(console, ended.winner.evaluation)
     show_sweeps(console, name)

@@ -9,6 +9,7 @@ from kernel_foundry.domain.measures import LEVELS
 from kernel_foundry.paths import reports_dir
 from kernel_foundry.report.chart import speedup_chart
 from kernel_foundry.report.environment import report_environment
+from kernel_foundry.run_account import ask_account
 
 
 def write_report(foundry: Foundry, run: str, path: Path | None = None) -> Path:
@@ -31,6 +32,7 @@ def write_report(foundry: Foundry, run: str, path: Path | None = None) -> Path:
             winner=elites[0] if elites else None,
             told=told,
             chart=speedup_chart(told),
+            account=ask_account(foundry, run).account,
             created=time.strftime("%Y-%m-%d %H:%M", time.localtime(found.created_unix_s)),
         )
     )

@@ -1,0 +1,53 @@
+"""A run's books in the terminal: what each model took, and what came of repairs and lessons."""
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from kernel_foundry.domain.account import ModelSpend, RepairCount
+from kernel_foundry.run_account import AskedAccount
+
+
+def show_account(console: Console, asked: AskedAccount) -> None:
+    """Print what there is to show of a run's account."""
+    account = asked.account
+    if account is None:
+        line = f"what models took is not known here: {asked.failure}"
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        return
+    if account.spend:
+        console.print(_spend_table(account.spend))
+    if account.repairs:
+        console.print(_repair_table(account.repairs))
+    if account.lessons_shown or account.lessons_learnt:
+        console.print(f"lessons: {account.lessons_shown} shown, {account.lessons_learnt} learnt")
+
+
+def _spend_table(spend: tuple[ModelSpend, ...]) -> Table:
+    table = Table("model", box=SIMPLE)
+    for heading in ("requests", "retries", "prompt tokens", "completion tokens", "USD"):
+        table.add_column(heading, justify="right")
+    for model in spend:
+        table.add_row(
+            model.model,
+            str(model.requests),
+            str(model.retries),
+            str(model.prompt_tokens),
+            str(model.completion_tokens),
+            f"{model.usd:.4f}",
+        )
+    return table
+
+
+def _repair_table(repairs: tuple[RepairCount, ...]) -> Table:
+    table = Table("repairs of", box=SIMPLE)
+    for heading in ("attempts", "successes", "share"):
+        table.add_column(heading, justify="right")
+    for repair in repairs:
+        table.add_row(
+            repair.kind.value.replace("_", " "),
+            str(repair.attempts),
+            str(repair.successes),
+            f"{repair.successes / repair.attempts:.0%}" if repair.attempts else "–",
+        )
+    return table

@@ -1,0 +1,101 @@
+"""`kfoundry runs exchanges`: what models were asked for a run, and what they replied."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from kernel_foundry.cli.options import json_option, open_foundry, target_options
+from kernel_foundry.client import Foundry
+from kernel_foundry.domain.exchange import Exchange
+from kernel_foundry.domain.plain import to_plain
+
+_RULE = "─" * 80
+
+
+@click.command("exchanges")
+@click.argument("run", default="")
+@click.option(
+    "--selection",
+    type=click.IntRange(min=0),
+    help="Show the whole prompts and replies of this selection's proposal.",
+)
+@json_option
+@target_options
+def exchanges_command(run: str, selection: int | None, as_json: bool, **targets: Any) -> int:
+    """List what models were asked for a run; with --selection show prompts and replies.
+
+    Every exchange is kept exactly as it was sent and answered. Its selection is the number of
+    the archive's assignment that it answers; `runs watch --json` has it, too.
+
+    \b
+    kfoundry runs exchanges                          of the newest run
+    kfoundry runs exchanges softmax-1 --selection 12
+    """  # noqa: D301  a backspace keeps click from joining the lines
+    with open_foundry(**targets) as foundry:
+        name = foundry.ask_archive(lambda a: a.get_run(run)).spec.name
+        found = [e for e in _exchanges(foundry, name) if selection in (None, e.selection)]
+    if as_json:
+        whole = selection is not None
+        click.echo(json.dumps([to_plain(e) if whole else _row_object(e) for e in found]))
+    elif selection is not None:
+        for exchange in found:
+            _show(exchange)
+    else:
+        Console().print(_table(found) if found else f"no exchanges of {name} are known here")
+    return 0
+
+
+def _exchanges(foundry: Foundry, run: str) -> Iterator[Exchange]:
+    after = 0
+    while page := foundry.ask_generator(lambda g, n=after: g.exchanges(run, after=n)):  # type: ignore[misc]
+        yield from page
+        after = page[-1].sequence
+
+
+def _row_object(exchange: Exchange) -> dict[str, Any]:
+    return {
+        "sequence": exchange.sequence,
+        "purpose": exchange.purpose.value,
+        "selection": exchange.selection,
+        "attempt": exchange.attempt,
+        "asked": exchange.asked,
+        "model": exchange.usage.model,
+        "prompt_tokens": exchange.usage.input_tokens,
+        "completion_tokens": exchange.usage.output_tokens,
+        "usd": exchange.usage.cost_usd,
+        "latency_ms": exchange.usage.latency_ms,
+        "finish": exchange.finish.value,
+        "recorded_unix_s": exchange.recorded_unix_s,
+    }
+
+
+def _table(exchanges: list[Exchange]) -> Table:
+    table = Table()
+    for heading in ("#", "selection", "purpose", "model", "tokens in", "out", "USD", "finish"):
+        is_number = heading in ("#", "selection", "tokens in", "out", "USD")
+        table.add_column(heading, justify="right" if is_number else "left")
+    for exchange in exchanges:
+        again = " again" if exchange.attempt else ""
+        table.add_row(
+            str(exchange.sequence),
+            "" if exchange.selection is None else str(exchange.selection),
+            exchange.purpose.value.replace("_", " ") + again,
+            exchange.usage.model,
+            str(exchange.usage.input_tokens),
+            str(exchange.usage.output_tokens),
+            f"{exchange.usage.cost_usd:.4f}",
+            exchange.finish.value,
+        )
+    return table
+
+
+def _show(exchange: Exchange) -> None:
+    """Print an exchange word for word: what stands in it is no markup."""
+    texts = [(f"{m.role} to {exchange.asked}", m.content) for m in exchange.messages]
+    texts.append((f"reply of {exchange.usage.model}, {exchange.finish.value}", exchange.reply))
+    for heading, text in texts:
+        click.echo(f"{_RULE}\n{exchange.sequence} {heading}\n{_RULE}\n{text}")

@@ -1,0 +1,82 @@
+"""`kfoundry runs replay`: a run made again without any model, and whether it came out equal."""
+
+import json
+
+import click
+
+from kernel_foundry.cli.options import (
+    generator_option,
+    json_option,
+    open_local_archive,
+    store_option,
+)
+from kernel_foundry.domain.plain import to_plain
+from kernel_foundry.run_replay.replay import ReplayOutcome, replay
+
+EXIT_DIFFERENT = 1
+
+_SHOWN_CHARS = 400
+"""Of each side of a difference; candidates are long."""
+
+
+@click.command("replay")
+@click.argument("run", default="")
+@click.option(
+    "--into",
+    default="",
+    metavar="URL",
+    help="Store that gets the run made again.  [default: one that is removed at the end]",
+)
+@store_option
+@generator_option
+@json_option
+def replay_command(run: str, into: str, store: str, generator_target: str, as_json: bool) -> int:
+    """Make a run again without any model and any device; it must come out equal.
+
+    The archive selects, drops and takes in what is told in the recorded order, the recorded
+    replies of the models become candidates again, and the verdicts are those that were measured.
+    Then both runs are compared: their export files byte for byte, their elites, statistics,
+    gradient field and spend. The first difference is shown, with exit code 1. The store must be
+    reachable from here, and the generator be the one that has the run's exchanges.
+
+    \b
+    kfoundry runs replay                             the newest run
+    kfoundry runs replay softmax-1 --into sqlite:///again.db
+    """  # noqa: D301  a backspace keeps click from joining the lines
+    with open_local_archive(store=store, generator_target=generator_target) as foundry:
+        outcome = foundry.ask_generator(lambda g: replay(store, run, g, into=into))
+    if as_json:
+        click.echo(json.dumps(to_plain(outcome) | {"is_equal": outcome.difference is None}))
+    else:
+        _show(outcome)
+    return 0 if outcome.difference is None else EXIT_DIFFERENT
+
+
+def _show(outcome: ReplayOutcome) -> None:
+    difference, replayed = outcome.difference, outcome.replayed
+    if difference is not None or replayed is None:
+        assert difference is not None  # the one without the other does not occur
+        click.echo(f"{outcome.run} came out differently at {difference.where}: {difference.what}")
+        click.echo(f"  recorded: {_clip(difference.recorded)}")
+        click.echo(f"  replayed: {_clip(difference.replayed)}")
+        return
+    counts = [
+        (replayed.remade, "candidates made from recorded replies"),
+        (replayed.told_again, "verdicts on candidates told before"),
+        (replayed.by_hand, "candidates told by hand"),
+        (replayed.unselected, "candidates whose selections were lost in a restart"),
+        (replayed.restarts, "restarts"),
+    ]
+    click.echo(
+        f"{outcome.run} came out equal: {replayed.told} evaluations, {replayed.selections} "
+        f"selections of which {replayed.dropped} dropped"
+    )
+    for count, what in counts:
+        if count:
+            click.echo(f"  {count} {what}")
+    click.echo(f"  {outcome.elite_count} elites, statistics, gradient field and spend are equal")
+    click.echo(f"  both export files have SHA-256 {outcome.export_sha256}")
+
+
+def _clip(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"
