@@ -6,6 +6,7 @@ apart with `kernel_foundry.plan.split`, which knows none of this tolerance.
 """
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -106,7 +107,7 @@ class _Reading:
         return _unquoted(kept, self.parent.plan if self.parent else None)
 
     def whole(self) -> KernelSource | None:
-        """Return the last pair of blocks; None without one, or when it only quotes the parent.
+        """Return the last pair of blocks; None without one, or when it only explains edits.
 
         Raises:
             UnusableReplyError: When the blocks do not belong together.
@@ -115,7 +116,18 @@ class _Reading:
         if not devices or not plans:
             return None
         source = self._source(devices[-1], plans[-1].text, _texts(devices))
-        return None if self.parts.edits and source == self.parent else source
+        return None if self._explains_edits(source) else source
+
+    def _explains_edits(self, source: KernelSource) -> bool:
+        """Return whether blocks only show what is edited, or what the edits make of it."""
+        if not self.parts.edits or self.parent is None:
+            return False
+        shown = [self.parent]
+        with suppress(UnusableReplyError):
+            shown.append(apply_edits(self.parent, self.parts.edits))
+        return any(source.device_code in some.device_code for some in shown) and any(
+            source.plan in some.plan for some in shown
+        )
 
     def child(self, *, is_cut: bool) -> KernelSource:
         """Return the parent with the reply's edits, or with the one block that was written.

@@ -11,14 +11,17 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+# First words behind a fence, lower case, by what the block then is.
 CPP_WORDS: Final = frozenset({"cpp", "c++", "cxx", "cc", "c"})
 DEVICE_WORDS: Final = {"cuda": "cuda", "cu": "cuda", "sycl": "sycl"}
 PLAN_WORDS: Final = frozenset({"python", "py", "python3"})
 WRAPPER_WORDS: Final = frozenset({"", "markdown", "md", "text"})
+
+# What a block holds that is all of it, not a snippet.
 KERNEL_MARK: Final = re.compile(r'\bextern\s*+"C"')
 LAUNCH_MARK: Final = re.compile(r"^def[ \t]+launch\b", re.M)
 
-# Possessive: a megabyte of tildes or blanks must not be tried at every length.
+# Possessive quantifiers: a megabyte of tildes or blanks must not be tried at every length.
 _FENCE: Final = re.compile(r"^ {0,3}(?P<marks>`{3,}+|~{3,}+)(?P<info>[^`\n]*+)$")
 _MAX_LISTED_LINES: Final = 6
 

@@ -25,7 +25,9 @@ SWAP = edit(SLOW_LINE, FAST_LINE)
 WIDER = edit("    count = x.numel()", "    count = 2 * x.numel()")
 
 
-def _extract(text: str, parent: KernelSource | None = PARENT, *, is_cut: bool = False):
+def _extract(
+    text: str, parent: KernelSource | None = PARENT, *, is_cut: bool = False
+) -> ExtractedReply:
     return extract(text, language=Language.SYCL, parent=parent, is_cut=is_cut)
 
 
@@ -55,6 +57,8 @@ WRITTEN = {
     "after reasoning": f"<think>\n{WIDER}</think>\n{SWAP}",
     "with the result shown": f"{SWAP}\nNow it reads:\n{device_block(FASTER)}",
     "with the parent shown": f"The candidate was:\n{device_block()}{plan_block()}\n{SWAP}",
+    "with a part of the result shown": f"{SWAP}\n{device_block(FASTER[:-2])}{plan_block()}",
+    "with a part of the parent shown": f"{device_block(DEVICE_CODE[:-2])}{plan_block()}{SWAP}",
     "with a snippet": f"```sycl\nby * x[i]\n```\n{SWAP}",
 }
 
@@ -170,6 +174,16 @@ def test_a_whole_candidate_wins_over_edits() -> None:
     other = DEVICE_CODE.replace("by *", "by +")
     found = _extract(SWAP + device_block(other) + plan_block())
     assert found == ExtractedReply(source=replace(PARENT, device_code=other), form=ReplyForm.WHOLE)
+
+
+def test_a_whole_candidate_wins_with_a_part_that_stays() -> None:
+    """And over edits that do not apply."""
+    whole = device_block(DEVICE_CODE.replace("by *", "by +")) + plan_block()
+    for edits in (SWAP, edit("nowhere", "else")):
+        found = _extract(edits + whole)
+        assert found.form is ReplyForm.WHOLE
+        assert found.source is not None
+        assert "by +" in found.source.device_code
 
 
 def test_edits_of_one_part_go_with_the_other_written_out() -> None:

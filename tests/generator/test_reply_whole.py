@@ -22,7 +22,9 @@ from tests.generator.reply_samples import (
 WHOLE = device_block() + plan_block()
 
 
-def _extract(text: str, parent: KernelSource | None = None, *, is_cut: bool = False):
+def _extract(
+    text: str, parent: KernelSource | None = None, *, is_cut: bool = False
+) -> ExtractedReply:
     return extract(text, language=Language.SYCL, parent=parent, is_cut=is_cut)
 
 
