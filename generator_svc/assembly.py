@@ -44,7 +44,7 @@ def assemble(
         LlmConfigurationError: a template of `prompts` cannot be read.
     """
     store = GeneratorStore(store_url)
-    library = open_library(store)
+    library = open_library(store, seeds=seeds)
     generator = Generator(
         models=models or LiteLlmModels(),
         store=store,

@@ -12,6 +12,7 @@ from generator_svc.experience.library import ExperienceLibrary
 from generator_svc.experience.litellm_embedding import LiteLlmEmbedder
 from generator_svc.store.store import GeneratorStore
 from kernel_foundry.domain.digest import content_digest
+from kernel_foundry.domain.lesson import Lesson
 from kernel_foundry.paths import data_dir
 
 EMBEDDING_VARIABLE: Final = "KERNEL_FOUNDRY_EMBEDDING"
@@ -19,17 +20,22 @@ EMBEDDING_VARIABLE: Final = "KERNEL_FOUNDRY_EMBEDDING"
 
 
 def open_library(
-    store: GeneratorStore, environ: Mapping[str, str] | None = None
+    store: GeneratorStore,
+    environ: Mapping[str, str] | None = None,
+    *,
+    seeds: Mapping[str, Lesson] | None = None,
 ) -> ExperienceLibrary:
     """Return the library on a store that its caller closes, after the library.
 
     Args:
         store: Where lessons are kept.
         environ: None: the process's environment.
+        seeds: Hand-written lessons by key; None: the package's.
     """
     model = (os.environ if environ is None else environ).get(EMBEDDING_VARIABLE, "")
     embedder: Embedder = LiteLlmEmbedder(model, store) if model else HashedEmbedder()
-    return ExperienceLibrary(store, embedder=embedder, index_file=index_file(store, embedder))
+    file = index_file(store, embedder)
+    return ExperienceLibrary(store, embedder=embedder, index_file=file, seeds=seeds)
 
 
 def index_file(store: GeneratorStore, embedder: Embedder) -> Path:
