@@ -5,8 +5,9 @@ Knows nothing of what is asked for and of what a reply is worth.
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from typing import Any
 
 from generator_svc.books import Books, RequestCounter
 from generator_svc.budget import Budget, RequestRate, Spending, expected_spending
@@ -83,7 +84,7 @@ class Asker:
                 tokens = usage.input_tokens + usage.output_tokens
                 held.settle(Spending(cost_usd=usage.cost_usd, tokens=tokens))
         except BaseException:  # a cancelled call has sent its requests, too
-            await asyncio.shield(self._books.enter_failure(question.run, counter))
+            await _to_the_end(self._books.enter_failure(question.run, counter))
             raise
         exchange = Exchange(
             run=question.run,
@@ -99,7 +100,7 @@ class Asker:
             recorded_unix_s=self._clock(),
         )
         # Paid for: it must be in the books though nobody waits any more.
-        await asyncio.shield(self._books.enter(exchange, counter))
+        await _to_the_end(self._books.enter(exchange, counter))
         return reply
 
     async def _complete(
@@ -144,6 +145,16 @@ class Asker:
             if fits or limit // 2 < _LEAST_OUTPUT_TOKENS:
                 return limit, expected
             limit //= 2
+
+
+async def _to_the_end(entry: Coroutine[Any, Any, None]) -> None:
+    """Await an entry in the books; a caller that is cancelled meanwhile waits for it, too."""
+    entering = asyncio.ensure_future(entry)
+    try:
+        await asyncio.shield(entering)
+    except asyncio.CancelledError:
+        await entering
+        raise
 
 
 def _larger(one: Spending, other: Spending) -> Spending:

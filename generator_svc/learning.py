@@ -5,6 +5,7 @@ verdict. Nothing of it may hold up a proposal: guidance evolves in the backgroun
 """
 
 import asyncio
+import logging
 import math
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable
@@ -29,6 +30,8 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.learning import EXPERIENCE, META_PROMPTS
 from kernel_foundry.domain.lesson import Lesson
 from kernel_foundry.domain.request import ProposalOutcome, ProposalRequest
+
+_LOG: Final = logging.getLogger(__name__)
 
 LESSONS_SHOWN: Final = 4
 """Lessons in a prompt, at most."""
@@ -186,7 +189,13 @@ class Learning:
             )
             task = asyncio.create_task(evolving)
             self._background.add(task)
-            task.add_done_callback(self._background.discard)
+            task.add_done_callback(self._background_ended)
+
+    def _background_ended(self, task: asyncio.Task[object]) -> None:
+        """Forget a task; what it failed by costs new guidance, not the run."""
+        self._background.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            _LOG.error("guidance did not evolve", exc_info=task.exception())
 
 
 def proposal_row(
