@@ -63,6 +63,8 @@ class Rerun:
         self._opened = self._open()
         self._opened_at: int | None = None
         self._last_selection = -1
+        self._has_selected = False
+        """Whether a selection was made since the run was opened."""
         self._request_id = ""
 
     @property
@@ -94,14 +96,14 @@ class Rerun:
             if entry.opened_at != told.sequence - 1:
                 raise self._impossible(told, _SEVERAL)
             self._opened = self._open()
+            self._has_selected = False
         selections, dropped = [], []
-        for number, event in enumerate(entry.events):
+        for event in entry.events:
             if event.is_drop:
                 self._opened.drop(event.selection)
                 dropped.append(event.selection)
             else:
-                is_first = is_reopened and not number
-                self._check_number(told, event.selection, is_first=is_first)
+                self._check_number(told, event.selection)
                 selections.append(self._opened.select_as(event.selection))
         was_open = self._opened_at is not None
         self._opened_at = entry.opened_at
@@ -147,13 +149,13 @@ class Rerun:
             raise self._impossible(told, "more was selected before it than a journal holds")
         return entry
 
-    def _check_number(self, told: ToldEvaluation, selection: int, *, is_first: bool) -> None:
+    def _check_number(self, told: ToldEvaluation, selection: int) -> None:
         """Refuse a selection that another process made: one alone leaves no numbers out."""
         last = self._last_selection
-        is_next = selection > last if is_first or last < 0 else selection == last + 1
+        is_next = selection == last + 1 if self._has_selected else selection > last
         if not is_next or selection >= self.head.selected_count:
             raise self._impossible(told, _SEVERAL)
-        self._last_selection = selection
+        self._last_selection, self._has_selected = selection, True
 
     def _impossible(self, told: ToldEvaluation, why: str) -> InvalidArgumentError:
         return InvalidArgumentError(

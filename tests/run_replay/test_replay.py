@@ -1,0 +1,200 @@
+"""A recorded run made again without a model comes out equal; what was changed is found."""
+
+from pathlib import Path
+
+import pytest
+
+from archive_svc.archive import Archive
+from archive_svc.run_file import export_run
+from kernel_foundry.domain.candidate import Operator
+from kernel_foundry.errors import (
+    AlreadyExistsError,
+    CorruptArchiveError,
+    InvalidArgumentError,
+    RunNotFoundError,
+)
+from kernel_foundry.run_replay.replay import ReplayOutcome, replay
+from tests.generators import generator_in
+from tests.run_replay.by_hand import (
+    Scripted,
+    change,
+    evaluate,
+    forge,
+    hand_written,
+    propose,
+    tell,
+    told,
+)
+from tests.run_replay.recorded import SPEC, Recorded
+
+
+async def replayed(recorded: Recorded, *, run: str = "recorded", into: str = "") -> ReplayOutcome:
+    generator = recorded.generator()
+    try:
+        return await replay(recorded.store, run, generator, into=into)
+    finally:
+        await generator.close()
+
+
+async def test_a_run_comes_out_equal_to_the_bit(recorded: Recorded, tmp_path: Path) -> None:
+    again = f"sqlite:///{tmp_path / 'again.db'}"
+    outcome = await replayed(recorded, into=again)
+    assert outcome.difference is None
+    assert outcome.replayed is not None
+    export_run(recorded.store, "recorded", tmp_path / "one.gz")
+    export_run(again, "recorded", tmp_path / "other.gz")
+    assert (tmp_path / "one.gz").read_bytes() == (tmp_path / "other.gz").read_bytes()
+
+
+async def test_the_recorded_run_has_all_that_makes_runs_hard(recorded_once: Recorded) -> None:
+    history = await told(recorded_once)
+    outcome = await replayed(recorded_once)
+    counts = outcome.replayed
+    assert counts is not None
+    assert counts.told == len(history) >= 100
+    assert (counts.restarts, counts.by_hand, counts.unselected) == (1, 0, 0)
+    assert counts.dropped >= 3  # repeats
+    assert counts.told_again >= 2  # sweeps, and the promotion at the end
+    assert counts.remade == sum(t.selection is not None for t in history)
+    assert {t.candidate.operator for t in history} >= {
+        Operator.SEED,
+        Operator.MUTATE,
+        Operator.COMBINE,
+        Operator.REPAIR,
+    }
+    assert any(not t.candidate.source.plan for t in history)  # replies without a candidate
+    assert {t.candidate.model for t in history} == set(SPEC.models)
+
+
+async def test_the_run_made_again_can_be_kept_once(recorded: Recorded, tmp_path: Path) -> None:
+    again = f"sqlite:///{tmp_path / 'again.db'}"
+    await replayed(recorded, into=again)
+    with pytest.raises(AlreadyExistsError):
+        await replayed(recorded, into=again)
+    with pytest.raises(AlreadyExistsError):
+        await replayed(recorded, into=recorded.store)
+    with pytest.raises(RunNotFoundError):
+        await replayed(recorded, run="never-made")
+
+
+async def test_a_selection_lost_with_its_archive_is_told_to_the_next(tmp_path: Path) -> None:
+    """As when an archive service is started anew under a search that goes on."""
+    recorded = Recorded(folder=tmp_path)
+    generator = generator_in(tmp_path, Scripted())
+    archive = Archive(recorded.store)
+    await archive.create_run(SPEC)
+    first, lost = [await propose(archive, generator) for _ in range(2)]
+    await tell(archive, first)
+    await archive.close()
+    archive = Archive(recorded.store)
+    await tell(archive, lost)
+    await tell(archive, await propose(archive, generator))
+    await archive.close()
+    await generator.close()
+    outcome = await replayed(recorded)
+    assert outcome.difference is None
+    assert outcome.replayed is not None
+    counts = outcome.replayed
+    assert (counts.remade, counts.unselected, counts.restarts) == (2, 1, 1)
+
+
+async def test_what_is_told_by_hand_is_told_again(tmp_path: Path) -> None:
+    recorded = Recorded(folder=tmp_path)
+    archive = Archive(recorded.store)
+    await archive.create_run(SPEC)
+    by_hand = hand_written("by hand")
+    evaluation = await evaluate(by_hand)
+    for number in range(2):
+        await archive.tell("recorded", by_hand, evaluation, request_id=str(number))
+    await archive.close()
+    outcome = await replayed(recorded)
+    assert outcome.replayed is not None
+    assert (outcome.replayed.by_hand, outcome.replayed.told_again) == (1, 1)
+
+
+@pytest.mark.parametrize("way", ["at once", "in turn", "same opening"])
+async def test_several_archives_at_once_are_refused(tmp_path: Path, way: str) -> None:
+    recorded = Recorded(folder=tmp_path)
+    archives = [Archive(recorded.store) for _ in range(2)]
+    await archives[0].create_run(SPEC)
+    order = {"at once": (0, 0, 1, 0), "in turn": (0, 1, 1, 0), "same opening": (0, 1, 1)}[way]
+    if way == "same opening":
+        for archive in archives:
+            await archive.stats("recorded")
+    for number, position in enumerate(order):
+        archive = archives[position]
+        await archive.select("recorded")
+        by_hand = hand_written(str(number))
+        evaluation = await evaluate(by_hand)
+        await archive.tell("recorded", by_hand, evaluation, request_id=str(number))
+    for archive in archives:
+        await archive.close()
+    with pytest.raises(InvalidArgumentError, match="several archive services"):
+        await replayed(recorded)
+
+
+async def test_a_run_of_an_older_version_is_refused(recorded: Recorded) -> None:
+    change(recorded, "UPDATE told SET journal = '' WHERE sequence = 40")
+    with pytest.raises(InvalidArgumentError, match=r"evaluation 40 on: .* kept no journal"):
+        await replayed(recorded)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "what"),
+    [
+        ("island", "nowhere", "island"),
+        ("fitness", 0.123, "stats"),
+        ("cost_usd", 7.0, "run"),
+        ("selection", 0, "digest"),
+    ],
+)
+async def test_a_changed_row_is_found_and_named(
+    recorded: Recorded, column: str, value: object, what: str
+) -> None:
+    best = max(await told(recorded), key=lambda t: t.evaluation.fitness)
+    change(recorded, f"UPDATE told SET {column} = ? WHERE sequence = ?", value, best.sequence)
+    outcome = await replayed(recorded)
+    assert outcome.difference is not None
+    assert outcome.difference.what == what
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "what"),
+    [
+        ('"operator":"repair"', '"operator":"mutate"', "operator"),
+        ('"generation":2', '"generation":7', "generation"),
+        ('"model":"', '"model":"another-', "model"),
+        ('"prompt_digest":"', '"prompt_digest":"0', "prompt_digest"),
+    ],
+)
+async def test_a_changed_candidate_is_found_and_named(
+    recorded: Recorded, pattern: str, replacement: str, what: str
+) -> None:
+    statement = (
+        "UPDATE told_texts SET candidate = replace(candidate, ?, ?) WHERE sequence = "
+        "(SELECT max(told.sequence) FROM told JOIN told_texts USING (run_id, sequence) "
+        "WHERE candidate LIKE ? AND selection IS NOT NULL)"
+    )
+    change(recorded, statement, pattern, replacement, f"%{pattern}%")
+    outcome = await replayed(recorded)
+    assert outcome.difference is not None
+    assert outcome.difference.what == what
+    assert outcome.difference.where.startswith("evaluation ")
+
+
+async def test_a_changed_exchange_is_found_and_named(recorded: Recorded) -> None:
+    path = next(iter(sorted((recorded.folder / "exchanges").glob("*/*.json"))))
+    path.write_text(path.read_text().replace("relu", "gelu"))
+    with pytest.raises(CorruptArchiveError, match=path.name):
+        await replayed(recorded)
+
+
+async def test_an_exchange_forged_with_its_name_is_found_and_named(recorded: Recorded) -> None:
+    history = [t for t in await told(recorded) if t.selection is not None]
+    selection = history[70].selection
+    assert selection is not None
+    await forge(recorded, selection)
+    outcome = await replayed(recorded)
+    assert outcome.difference is not None
+    expected = f"evaluation {history[70].sequence} (selection {selection})"
+    assert (outcome.difference.where, outcome.difference.what) == (expected, "digest")
