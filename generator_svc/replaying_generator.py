@@ -7,8 +7,7 @@ archives.
 from collections import defaultdict
 from collections.abc import Iterable
 
-from generator_svc.replies.extraction import extract
-from generator_svc.replies.reading import proposal_of, source_of
+from generator_svc.replies.reading import proposal_of, read_source, source_of
 from kernel_foundry.domain.archive import Selection
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.exchange import Exchange, ExchangePurpose
@@ -56,8 +55,6 @@ class ReplayingGenerator:
         return Proposal(text=exchanges[-1].reply, candidate=None, failure=failure, usage=usage)
 
     def _source(self, exchange: Exchange, parent: KernelSource | None) -> KernelSource:
-        extracted = extract(exchange.reply, language=self._language, parent=parent)
+        source, _ = read_source(parent, self._language, exchange.reply, exchange.finish)
         # What holds no candidate is told as it is.
-        return extracted.source or KernelSource(
-            language=self._language, device_code=exchange.reply, plan=""
-        )
+        return source or KernelSource(language=self._language, device_code=exchange.reply, plan="")
