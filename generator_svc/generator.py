@@ -23,6 +23,7 @@ from generator_svc.llm.catalogue import RECIPES
 from generator_svc.llm.interface import LanguageModels, ModelReply
 from generator_svc.meta_prompts.population import MetaPrompts
 from generator_svc.model_choice import BanditChooser, ModelChooser, ModelOutcome, models_for
+from generator_svc.prompting.budget import CHARS_PER_TOKEN, DEFAULT_MAX_CHARS
 from generator_svc.prompting.text import clip
 from generator_svc.prompting.writer import PromptWriter, WrittenPrompt
 from generator_svc.replies.reading import proposal_of, source_of
@@ -90,7 +91,11 @@ class Generator:
         if question.models[0] != RECIPES:  # which reads no prompts
             guidance = await self._learning.guidance(request, expert)
         written = self._prompts.write(
-            request, expert=expert, lessons=guidance.lessons, sections=guidance.sections
+            request,
+            expert=expert,
+            lessons=guidance.lessons,
+            sections=guidance.sections,
+            max_chars=await self._most_chars(question),
         )
         try:
             proposal = await self._converse(request, question, written)
@@ -170,6 +175,12 @@ class Generator:
             spent=Spending(cost_usd=request.spent_usd, tokens=request.spent_tokens),
             assignment=_assignment(request) if RECIPES in models else "",
         )
+
+    async def _most_chars(self, question: Question) -> int:
+        """Return how long a prompt may be that each model of the question can read."""
+        facts = [await self._models.facts(name) for name in question.models]
+        known = [f.max_input_tokens for f in facts if f.max_input_tokens is not None]
+        return min([DEFAULT_MAX_CHARS, *(tokens * CHARS_PER_TOKEN for tokens in known)])
 
     async def _choosing(self) -> ModelChooser:
         """Return the chooser, which starts from what earlier runs taught."""

@@ -62,6 +62,8 @@ class ModelFacts:
     output_usd_per_token: float | None
     max_output_tokens: int | None
     """None: not known."""
+    max_input_tokens: int | None = None
+    """Most tokens of a prompt; None: not known."""
     counts_tokens: bool = True
     """False for a model that is no language model and uses no tokens (recipes)."""
 

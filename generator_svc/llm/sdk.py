@@ -88,6 +88,7 @@ def facts(model: str) -> ModelFacts:
         input_usd_per_token=entry.get("input_cost_per_token"),
         output_usd_per_token=entry.get("output_cost_per_token"),
         max_output_tokens=info.get("max_output_tokens"),
+        max_input_tokens=info.get("max_input_tokens"),
     )
 
 
