@@ -16,6 +16,7 @@ from generator_svc.experience.transition import (
     log_speedup,
     verdict,
 )
+from generator_svc.prompting.secrets import failed_hidden, secrets_of
 from kernel_foundry.domain.archive import Elite
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import Evaluation
@@ -25,8 +26,8 @@ from kernel_foundry.domain.measures import DIMENSIONS, Measures
 
 _MOST_FINDINGS: Final = 3
 _MOST_NAMES: Final = 6
-_MAX_MESSAGE_CHARS: Final = 300
-_MAX_HINT_CHARS: Final = 600
+_MAX_MESSAGE_CHARS: Final = 140
+_MAX_HINT_CHARS: Final = 350
 
 
 def write_lesson(transition: ObservedTransition) -> Lesson | None:
@@ -37,7 +38,7 @@ def write_lesson(transition: ObservedTransition) -> Lesson | None:
     child = transition.evaluation
     change = change_between(parent.candidate.source, transition.child.source)
     speedup = log_speedup(parent.evaluation, child)
-    seen = _seen(parent.evaluation, child, said)
+    seen = _told(transition, _seen(parent.evaluation, child, said))
     is_repair = said is Verdict.REPAIRED
     island = transition.request.selection.island
     return Lesson(
@@ -67,6 +68,14 @@ def _seen(parent: Evaluation, child: Evaluation, said: Verdict) -> tuple[Finding
     telling = [f for f in parent.findings if f.severity is not Severity.INFO]
     ordered = sorted(telling or parent.findings, key=lambda finding: finding.kind in left)
     return tuple(ordered[:_MOST_FINDINGS])
+
+
+def _told(transition: ObservedTransition, seen: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Return findings without what a later prompt for the same task must not tell."""
+    request, parent = transition.request, transition.parent
+    secrets = secrets_of(request.task, request.admission)
+    is_of_hidden = parent is not None and failed_hidden(parent.evaluation)
+    return tuple(secrets.finding(finding, is_of_hidden=is_of_hidden) for finding in seen)
 
 
 def _symptom(transition: ObservedTransition, parent: Evaluation, seen: tuple[Finding, ...]) -> str:

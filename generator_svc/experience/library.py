@@ -169,4 +169,5 @@ class ExperienceLibrary:
                     )
                 )
                 if added is not None:
+                    await self._mirror.current()
                     return added

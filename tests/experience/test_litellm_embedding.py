@@ -1,6 +1,5 @@
 """Embeddings through LiteLLM's HTTP path: asked once, kept, and refused when they are none."""
 
-import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -109,4 +108,8 @@ async def test_another_model_is_another_index(
         hits = await library.search(query, limit=20)
         await library.close()
         assert added.lesson in [hit.lesson for hit in hits]
-    assert len([name for name in os.listdir(tmp_path) if name.endswith(".faiss")]) == 2
+    assert _index_count(tmp_path) == 2
+
+
+def _index_count(folder: Path) -> int:
+    return len(list(folder.glob("*.faiss")))

@@ -1,0 +1,155 @@
+"""Lessons are found: queries written by hand, with the lessons a person would want to be shown."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from generator_svc.experience.concepts import known_concepts, stem, words
+from generator_svc.experience.embedding import HashedEmbedder, Passage, passage_of_query
+from generator_svc.experience.index import VectorIndex
+from generator_svc.experience.shelf import Shelf
+from kernel_foundry.domain.finding import FindingKind
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.lesson import LessonQuery
+from kernel_foundry.domain.measures import Measures
+from tests.experience.conftest import SCALAR, VECTOR, lesson
+from tests.experience.recall import answers
+
+_FOLDER = Path(__file__).parent
+_LEAST_RECALL = 0.8
+
+
+@pytest.mark.parametrize("name", ["development_queries.yaml"])
+async def test_what_a_person_would_want_is_among_the_first_five(tmp_path: Path, name: str) -> None:
+    """Without any model: mean share of the expected lessons over a file's queries."""
+    answered = await answers(_FOLDER / name, tmp_path)
+    missed = {one.text: one.found for one in answered if one.recall < 1.0}
+    recall = sum(one.recall for one in answered) / len(answered)
+    assert recall >= _LEAST_RECALL, missed
+
+
+def _cosine(one: Passage, other: Passage) -> float:
+    first, second = HashedEmbedder().embed_now([one, other])
+    return float(first @ second)
+
+
+def _passage(text: str = "", code: str = "", *findings: FindingKind) -> Passage:
+    return Passage(text=text, code=code, findings=findings)
+
+
+def test_vectors_have_length_one_and_nothing_has_length_zero() -> None:
+    """Cosines are dot products."""
+    some, nothing = HashedEmbedder().embed_now([_passage("bank conflicts"), _passage()])
+    assert np.linalg.norm(some) == pytest.approx(1.0)
+    assert not nothing.any()
+
+
+def test_words_in_other_inflections_are_the_same() -> None:
+    """So are words of one concept, and code that speaks of it."""
+    assert stem("reductions") == stem("reduction")
+    assert words("Vectorised loads, the load") == [stem("vectorised"), "load", "load"]
+    text = _passage("every lane shuffles its partial sum in the warp")
+    shuffle = _passage(code="v += __shfl_xor_sync(0xffffffff, v, 16);")
+    plain = _passage(code="if (i < n) out[i] = x[i] / y[i];")
+    assert _cosine(text, shuffle) > _cosine(text, plain) + 0.1
+
+
+def test_a_finding_is_near_what_speaks_of_it() -> None:
+    """Although it has no word of its own."""
+    conflict = _passage("", "", FindingKind.BANK_CONFLICT)
+    assert _cosine(conflict, _passage("pad the rows to avoid bank conflicts")) > 0.2
+    assert _cosine(conflict, _passage("fuse two launches")) < 0.05
+
+
+def test_code_is_near_code_of_the_same_constructs() -> None:
+    """Names and sizes may differ."""
+    renamed = VECTOR.replace("scale", "triple").replace("2.0f", "3.0f")
+    one, other = _passage("", VECTOR), _passage("", renamed)
+    assert _cosine(one, other) > _cosine(one, _passage("", SCALAR)) + 0.1
+
+
+def test_concepts_are_told_from_both_sides() -> None:
+    """By cues of one or several words, and by identifiers or their beginnings."""
+    concepts = known_concepts()
+    assert "bank_conflict" in concepts.in_words(words("Bank conflicts in the tile"))
+    assert "bank_conflict" not in concepts.in_words(words("conflicts at the river"))
+    assert "sub_group" in concepts.in_code(["__shfl_down_sync"])
+    assert concepts.in_code(["x", "i"]) == {}
+
+
+def test_matches_lift_a_lesson() -> None:
+    """Of equal texts the one with the finding, the measures and the device goes first."""
+    here = Measures(memory=1, algorithm=1, synchronization=1)
+    there = Measures(memory=2, algorithm=1, synchronization=1)
+    plain = lesson(id=1, findings=())
+    fits = [
+        replace(plain, id=2, findings=(FindingKind.BANK_CONFLICT,)),
+        replace(plain, id=3, before=here),
+        replace(plain, id=4, after=there),
+        replace(plain, id=5, device="sm_90"),
+        replace(plain, id=6),
+    ]
+    query = LessonQuery(
+        language=Language.CUDA,
+        findings=(FindingKind.BANK_CONFLICT,),
+        device="sm_90",
+        before=here,
+        target=there,
+    )
+    for better in fits[:-1]:
+        shelf = _shelf([plain, better])
+        # An equal text is shown once only, so the first one alone tells.
+        (first, *_) = shelf.search(_vector(shelf), query, 1)
+        assert first.lesson.id == better.id
+    (first, *_) = _shelf([plain, fits[-1]]).search(_vector(shelf), query, 1)
+    assert first.lesson.id == plain.id, "of equal ones the older"
+
+
+def test_ten_thousand_lessons_are_searched_in_two_milliseconds() -> None:
+    """Median of a hundred; the embedding is not part of it."""
+    random = np.random.default_rng(1)
+    embedder = HashedEmbedder()
+    shelf = Shelf(VectorIndex(len(embedder.embed_now([_passage("a")])[0])))
+    kinds = tuple(FindingKind)
+    shelf.put(
+        lesson(
+            id=number,
+            language=(Language.CUDA, Language.SYCL, None)[number % 3],
+            findings=(kinds[number % len(kinds)],),
+        )
+        for number in range(1, 10_001)
+    )
+    vectors = random.standard_normal((10_000, shelf.index.dimension)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    shelf.index.put(list(range(1, 10_001)), vectors)
+    query = LessonQuery(language=Language.CUDA, findings=kinds[:2], text="x")
+    took_s = []
+    for number in range(100):
+        before_s = time.perf_counter()
+        hits = shelf.search(vectors[number], query, 5)
+        took_s.append(time.perf_counter() - before_s)
+        assert len(hits) == 5
+    assert float(np.median(took_s)) < 2e-3
+
+
+def _shelf(lessons: list) -> Shelf:
+    shelf = Shelf(VectorIndex(4))
+    shelf.put(lessons)
+    vector = np.array([[1.0, 0.0, 0.0, 0.0]], dtype=np.float32)
+    shelf.index.put([one.id for one in lessons], np.repeat(vector, len(lessons), axis=0))
+    return shelf
+
+
+def _vector(shelf: Shelf) -> np.ndarray:
+    return np.eye(shelf.index.dimension, dtype=np.float32)[0]
+
+
+def test_a_query_is_a_passage_of_text_code_and_findings() -> None:
+    """Language, role and device are for the ranking."""
+    query = LessonQuery(
+        language=Language.SYCL, text="a", code="b", findings=(FindingKind.STALL,), expert="memory"
+    )
+    assert passage_of_query(query) == _passage("a", "b", FindingKind.STALL)
