@@ -3,7 +3,7 @@
 The writer avoids a trap nearly always when the prompt's guidance warns of it, and seldom
 otherwise. The verdict on what fell into a trap has a finding from which the trap can be told. The
 editor reads the records that it is shown and answers like a middling one: sometimes with the
-warning that the commonest failure calls for, sometimes with what does not matter, with what does
+warning that the commonest failure calls for (or without a line that does harm), sometimes with what does not matter, with what does
 harm, or with edits that do not apply. Both are one model at one HTTP server.
 """
 
@@ -144,6 +144,8 @@ class GuidedProvider:
             if shown and rng.random() < 0.5:
                 return _edited("pitfalls", rng.choice(shown).warning, "- Be brief.")
             return _edited("pitfalls", "", _HARMFUL)
+        if _HARMFUL in text and rng.random() < 0.5:
+            return _edited("pitfalls", _HARMFUL, "")
         failure = next((t for t in TRAPS if f"# A typical failure: {t.kind}" in text), None)
         if failure is None or failure in shown:
             return _edited("strategies", "", rng.choice(_IDLE))
@@ -175,8 +177,6 @@ def _candidate(text: str, number: int, rng: random.Random) -> str:
 
 
 def _edited(section: str, search: str, text: str) -> str:
-    found = f"{search}\n" if search else ""
-    return (
-        "The failures above go back to what the guidance does not say.\n\n"
-        f"<<<<<<< SEARCH {section}\n{found}=======\n{text}\n>>>>>>> REPLACE\n"
-    )
+    lines = [f"<<<<<<< SEARCH {section}", search, "=======", text, ">>>>>>> REPLACE"]
+    edit = "\n".join(line for line in lines if line)
+    return f"The failures above go back to what the guidance says, or does not.\n\n{edit}\n"

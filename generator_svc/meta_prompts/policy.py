@@ -35,8 +35,8 @@ TRIAL_PERIOD: Final = 4
 LEAST_CREDITS: Final = 8
 """Before so many, nobody judges a prompt on trial."""
 
-MOST_CREDITS: Final = 20
-"""With so many, the trial ends either way."""
+TRIAL_CREDITS: Final = 20
+"""With so many, the trial ends either way; what is proposed again gets as many more."""
 
 PROMOTE_ABOVE: Final = 0.95
 """How probable it must be that a prompt is better than its parent to be accepted early."""
@@ -179,7 +179,7 @@ def judge(members: Sequence[Member], estimates: Estimates, *, credited: int) -> 
     if member.state is not PromptState.TRIAL or count < LEAST_CREDITS:
         return None
     chance = estimates.better_than_parent(member)
-    is_last = count >= MOST_CREDITS
+    is_last = count % TRIAL_CREDITS == 0
     if chance >= (KEEP_ABOVE if is_last else PROMOTE_ABOVE):
         return PromptState.ACCEPTED
     return PromptState.DROPPED if is_last or chance <= DROP_BELOW else None

@@ -51,9 +51,10 @@ class EditResult(StrEnum):
     REFUSED = "refused"
     """Its edits did not apply, or made what cannot be shown."""
     DUPLICATE = "duplicate"
-    """The very text is there, or had its whole trial before."""
+    """The very text is there."""
     RESUMED = "resumed"
-    """The very text was dropped early, and gets the rest of its trial."""
+    """The very text was dropped before. Few credits mislead, and that an editor comes to the same
+    again speaks for it: its trial goes on, with what it was credited with."""
     NO_ROOM = "no_room"
     UNANSWERED = "unanswered"
     """No model answered."""
@@ -262,10 +263,10 @@ class MetaPrompts:
         """Put edited guidance on trial; the accepted one that is worth least makes room."""
         if answer.sections is None:
             return None, EditResult.REFUSED if answer.is_answered else EditResult.UNANSWERED
-        known = rows.with_digest(connection, parent.language, answer.sections.digest)
-        if known is not None and not _may_resume(connection, known):
-            return None, EditResult.DUPLICATE
         members, estimates = _known(connection, parent.language)
+        known = rows.with_digest(connection, parent.language, answer.sections.digest)
+        if any(m.id == known and m.state is not PromptState.DROPPED for m in members):
+            return None, EditResult.DUPLICATE
         if sum(m.state is not PromptState.DROPPED for m in members) >= self._limits.members:
             spare = policy.least_missed(members, estimates)
             if spare is None:
@@ -311,16 +312,6 @@ def _known(connection: sa.Connection, language: Language) -> tuple[tuple[Member,
     """Return a language's population and what each of it is worth."""
     members = rows.members(connection, language)
     return members, policy.estimate(members, rows.tallies(connection, language))
-
-
-def _may_resume(connection: sa.Connection, section: int) -> bool:
-    """Return whether guidance that somebody proposes again was dropped before its trial's end.
-
-    Few credits mislead; that an editor comes to the same again speaks for it.
-    """
-    row = rows.find(connection, section)
-    assert row is not None  # its id was found in this transaction
-    return row.state is PromptState.DROPPED and row.uses < policy.MOST_CREDITS
 
 
 def _to_edit(

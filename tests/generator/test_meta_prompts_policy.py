@@ -117,7 +117,7 @@ def test_worse_prompts_are_dropped_after_bounded_uses_and_cost_a_bounded_share()
     for world in made:
         dropped = [m.id for m in world.members if m.state is PromptState.DROPPED]
         assert dropped
-        assert max(world.uses[p] for p in dropped) <= policy.MOST_CREDITS
+        assert max(world.uses[p] for p in dropped) <= policy.TRIAL_CREDITS
         assert not any(m.state is PromptState.ACCEPTED for m in world.members)
     assert mean([w.uses[SEED.id] / w.uses.total() for w in made]) > 0.75
 
@@ -193,7 +193,7 @@ def test_few_credits_are_drawn_towards_the_parent() -> None:
 
 def test_an_undecided_trial_ends() -> None:
     members = [SEED, Member(id=2, parent=1, state=PromptState.TRIAL)]
-    gains = [0.0, 0.2] * (policy.MOST_CREDITS // 2)
+    gains = [0.0, 0.2] * (policy.TRIAL_CREDITS // 2)
     fewer = policy.estimate(members, [tally(1, "a", *gains), tally(2, "a", *gains[:-1])])
     assert policy.judge(members, fewer, credited=2) is None
     enough = policy.estimate(members, [tally(1, "a", *gains), tally(2, "a", *gains)])

@@ -170,7 +170,7 @@ async def test_a_worse_edit_is_dropped_and_its_reason_told_to_the_next_editor(
         await credit(prompts, pick, number, gain=0.3 * (pick == seed))
     rows = {row.id: row for row in await prompts.list_prompts(SYCL)}
     assert rows[child].state is PromptState.DROPPED
-    assert uses <= policy.MOST_CREDITS
+    assert uses <= policy.TRIAL_CREDITS
     editor = Editor(OTHER_EDIT)
     await prompts.evolve("r", SYCL, editor, FAILURES)
     assert "The tails fail." in editor.asked[0][1].content
@@ -222,7 +222,7 @@ async def test_the_same_text_is_not_tried_twice(prompts: MetaPrompts) -> None:
     assert [e.result for e in await prompts.list_edits(SYCL)] == ["duplicate", "added"]
 
 
-async def test_what_was_dropped_early_gets_the_rest_of_its_trial_when_proposed_again(
+async def test_what_was_dropped_goes_on_with_its_trial_when_it_is_proposed_again(
     prompts: MetaPrompts,
 ) -> None:
     seed = await choose(prompts)
@@ -236,9 +236,11 @@ async def test_what_was_dropped_early_gets_the_rest_of_its_trial_when_proposed_a
     assert await prompts.evolve("r", SYCL, Editor(GOOD_EDIT), FAILURES) == child
     states = {row.id: row.state for row in await prompts.list_prompts(SYCL)}
     assert states[child] is PromptState.TRIAL
-    for number in range(policy.MOST_CREDITS):
-        await credit(prompts, child, 200 + number)
     assert await prompts.evolve("r", SYCL, Editor(GOOD_EDIT), FAILURES) is None
+    await credit(prompts, child, 200)
+    rows = {row.id: row for row in await prompts.list_prompts(SYCL)}
+    assert rows[child].state is PromptState.DROPPED
+    assert rows[child].uses == policy.LEAST_CREDITS + 1
     results = [edit.result for edit in await prompts.list_edits(SYCL)]
     assert results == ["duplicate", "resumed", "added"]
 
