@@ -3,8 +3,9 @@
 The writer avoids a trap nearly always when the prompt's guidance warns of it, and seldom
 otherwise. The verdict on what fell into a trap has a finding from which the trap can be told. The
 editor reads the records that it is shown and answers like a middling one: sometimes with the
-warning that the commonest failure calls for (or without a line that does harm), sometimes with what does not matter, with what does
-harm, or with edits that do not apply. Both are one model at one HTTP server.
+warning that the commonest failure calls for (or without a line that does harm), sometimes with
+what does not matter, with what does harm, or with edits that do not apply. Both are one model at
+one HTTP server.
 """
 
 import random
