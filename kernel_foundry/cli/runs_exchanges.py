@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import click
 from rich.console import Console
@@ -77,7 +77,8 @@ def _table(exchanges: list[Exchange]) -> Table:
     table = Table()
     for heading in ("#", "selection", "purpose", "model", "tokens in", "out", "USD", "finish"):
         is_number = heading in ("#", "selection", "tokens in", "out", "USD")
-        table.add_column(heading, justify="right" if is_number else "left")
+        justify: Literal["left", "right"] = "right" if is_number else "left"
+        table.add_column(heading, justify=justify, no_wrap=heading == "model")
     for exchange in exchanges:
         again = " again" if exchange.attempt else ""
         table.add_row(

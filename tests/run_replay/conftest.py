@@ -1,8 +1,9 @@
 """One recorded run for all tests that only read it."""
 
 import asyncio
+import gc
 import shutil
-from collections.abc import Iterator
+import warnings
 from pathlib import Path
 
 import pytest
@@ -12,14 +13,19 @@ from tests.run_replay.recorded import Model, Recorded, record
 
 
 @pytest.fixture(scope="session")
-def recorded_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
+def recorded_once(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     """A run of over a hundred evaluations with a restart in the middle; nobody changes it."""
     with LlmServer(Model()) as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", "sk-test")
         patch.setenv("OPENAI_BASE_URL", server.base_url)
         patch.delenv("OPENAI_API_BASE", raising=False)
         folder = tmp_path_factory.mktemp("recorded")
-        yield asyncio.run(record(folder, budgets=(50, 120)))
+        with warnings.catch_warnings():
+            # LiteLLM's own, of calls that are cancelled when the run is interrupted.
+            warnings.filterwarnings("ignore", message="coroutine 'OpenAIChatCompletion")
+            recorded = asyncio.run(record(folder, budgets=(50, 120)))
+            gc.collect()
+    return recorded  # nobody is there to be asked any more
 
 
 @pytest.fixture
