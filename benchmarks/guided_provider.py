@@ -147,10 +147,11 @@ class GuidedProvider:
             return _edited("pitfalls", "", _HARMFUL)
         if _HARMFUL in text and rng.random() < 0.5:
             return _edited("pitfalls", _HARMFUL, "")
-        failure = next((t for t in TRAPS if f"# A typical failure: {t.kind}" in text), None)
-        if failure is None or failure in shown:
+        failures = [t for t in TRAPS if f"# A typical failure: {t.kind}\n" in text]
+        unwarned = [t for t in failures if t not in shown]
+        if not unwarned:
             return _edited("strategies", "", rng.choice(_IDLE))
-        return _edited("pitfalls", "", failure.warning)
+        return _edited("pitfalls", "", rng.choice(unwarned).warning)
 
 
 def _candidate(text: str, number: int, rng: random.Random) -> str:

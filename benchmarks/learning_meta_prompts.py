@@ -100,7 +100,7 @@ async def learn(folder: Path, *, rounds: int, seed: int, is_on: bool) -> dict[st
                 round(sum(p.passed for p in row) / sum(p.judged for p in row), 3) for row in results
             ],
             "editor": dict(sorted(provider.edits.items())),
-            **(await _population(url) if is_on else {}),
+            **await _population(url),
         }
 
 
