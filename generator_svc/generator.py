@@ -163,7 +163,8 @@ class Generator:
         """Choose a model, with the request's others to fall back on; all must be usable."""
         names = models_for(request.models, expert.role) or (await self.list_models())[:1]
         await self._models.check(names)
-        chosen = (await self._choosing()).choose(request, names)
+        # The entries as given: among them an expert's own models have priority.
+        chosen = (await self._choosing()).choose(request, request.models or names)
         models = (chosen, *(name for name in names if name != chosen))
         return Question(
             run=request.run,

@@ -1,10 +1,13 @@
-"""Serve by hand: `python -m tests.llm_server --port 8321 --reply candidate.md --faulty 0.3`.
+"""Serve by hand: `python -m tests.llm_server --reply examples/softmax.sycl.md --faulty 0.3`.
 
-Point a client at it by OPENAI_BASE_URL=http://127.0.0.1:8321/v1 and any OPENAI_API_KEY.
+Then, elsewhere:
+OPENAI_BASE_URL=http://127.0.0.1:8321/v1 OPENAI_API_KEY=none kfoundry optimize
+examples/softmax.py --model openai/any
 """
 
 import argparse
 import random
+import re
 import time
 from pathlib import Path
 
@@ -12,12 +15,19 @@ from tests.llm_server import FAULTS, Answer, Behaviour, LlmServer, ReceivedReque
 
 
 def behaviour(replies: list[str], faults: list[str], faulty_share: float, seed: int) -> Behaviour:
-    """Return a behaviour that gives `replies` in turn and a random fault now and then."""
+    """Return a behaviour that gives `replies` in turn and a random fault now and then.
+
+    The first fenced block of each reply gets a comment with the request's number, so that no two
+    candidates are the same.
+    """
 
     def answer(request: ReceivedRequest) -> Answer:
         rng = random.Random(f"{seed}/{request.number}")
         name = rng.choice(faults) if rng.random() < faulty_share else "good"
-        text = replies[(request.number - 1) % len(replies)]
+        reply = replies[(request.number - 1) % len(replies)]
+        text = re.sub(
+            r"^(```\w+\n)", rf"\g<1>// reply {request.number}\n", reply, count=1, flags=re.M
+        )
         key = f"{request.key[:3]}…" if request.key else "no key"
         print(f"{request.number} {request.model} ({len(request.text)} characters, {key}): {name}")
         return FAULTS[name]() if name != "good" else good(text)

@@ -1,0 +1,79 @@
+"""The command on a provider of one's own: a whole run over HTTP, its books, and its keys."""
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import CANDIDATE, TASK, run_kfoundry
+from tests.llm_server import Answer, LlmServer, ReceivedRequest, error, good, refusal, truncated
+
+_KEY = "planted.9f3a-Zq71xW"
+_MODELS = ("openai/own/model:8b", "memory=openai/of-one-expert")
+
+
+def _reply(request: ReceivedRequest) -> Answer:
+    """Mostly a new variant; now and then a failure that tells the key that was sent."""
+    text = CANDIDATE.replace("```sycl\n", f"```sycl\n// variant {request.number}\n")
+    rng = random.Random(request.number)
+    if rng.random() < 0.7:
+        return good(text)
+    return rng.choice(
+        [
+            error(500, "server_error", f"cannot bill {request.key}"),
+            refusal(f"not for {request.key}"),
+            good(f"Your key is {request.key}."),
+            truncated(text[:60]),
+        ]
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a task and no data yet."""
+    (tmp_path / "relu.py").write_text(TASK)
+    return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)  # admits a task and builds candidates in processes of their own
+def test_a_run_on_models_over_http(
+    llm_server: LlmServer, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every request is in the run's books, by model; the key is in no file and no output."""
+    monkeypatch.setenv("OPENAI_API_KEY", _KEY)
+    llm_server.behaviour = _reply
+    models = [argument for model in _MODELS for argument in ("--model", model)]
+    ended = run_kfoundry(
+        folder,
+        "optimize",
+        "relu.py",
+        *models,
+        "--device",
+        "null:0",
+        "--run",
+        "r",
+        "--evaluations",
+        "10",
+        "--json",
+    )
+    assert ended.returncode == 0, ended.stderr
+    shown = run_kfoundry(folder, "runs", "show", "r", "--json")
+    report = run_kfoundry(folder, "runs", "report", "r")
+    assert shown.returncode == report.returncode == 0, shown.stderr + report.stderr
+
+    spend = json.loads(shown.stdout)["spend"]
+    received = Counter(f"openai/{request.model}" for request in llm_server.requests)
+    assert {model: of["requests"] for model, of in spend.items()} == received
+    assert received.keys() == {"openai/own/model:8b", "openai/of-one-expert"}
+    assert sum(of["retries"] for of in spend.values()) > 0
+    assert all(of["prompt_tokens"] > 0 and of["completion_tokens"] > 0 for of in spend.values())
+
+    assert {request.key for request in llm_server.requests} == {_KEY}
+    outputs = [text for done in (ended, shown, report) for text in (done.stdout, done.stderr)]
+    assert not [text for text in outputs if _KEY in text]
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert {"runs.db", "generator.db"} <= {path.name for path in files}
+    assert not [path for path in files if _KEY.encode() in path.read_bytes()]
