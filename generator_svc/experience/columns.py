@@ -23,6 +23,7 @@ _LANGUAGES: Final[dict[Language | None, int]] = {
     **{language: 1 + i for i, language in enumerate(Language)},
 }
 _NO_CELL: Final = -1
+_NO_ROW: Final = -1
 
 _ROW: Final = np.dtype(
     [
@@ -56,18 +57,17 @@ class LessonColumns:
 
     def __init__(self) -> None:
         self._table = np.zeros(64, dtype=_ROW)
-        self._row_by_id: dict[int, int] = {}
+        self._count = 0
+        self._row_by_id = np.full(64, _NO_ROW, dtype=np.int64)
         self._experts = Names()
         self._devices = Names()
 
     def __len__(self) -> int:
-        return len(self._row_by_id)
+        return self._count
 
     def put(self, lesson: Lesson) -> None:
         """Add a lesson, or replace the one of its id."""
-        row = self._row_by_id.setdefault(lesson.id, len(self._row_by_id))
-        if row == len(self._table):
-            self._table = np.concatenate([self._table, np.zeros_like(self._table)])
+        row = self._row(lesson.id)  # may make the table anew
         self._table[row] = (
             lesson.id,
             _LANGUAGES[lesson.language],
@@ -84,16 +84,16 @@ class LessonColumns:
     def remove(self, unwanted: Sequence[int]) -> None:
         """Forget lessons; the last row takes the place of each."""
         for lesson_id in unwanted:
-            row = self._row_by_id.pop(lesson_id)
-            last = len(self._row_by_id)
-            if row != last:
-                self._table[row] = self._table[last]
-                self._row_by_id[int(self._table[row]["id"])] = row
+            row = self._row_by_id[lesson_id]
+            self._row_by_id[lesson_id] = _NO_ROW
+            self._count -= 1
+            if row != self._count:
+                self._table[row] = self._table[self._count]
+                self._row_by_id[self._table[row]["id"]] = row
 
     def rows(self, ids: npt.NDArray[np.int64]) -> Rows:
         """Return where the lessons of `ids` stand."""
-        found = [self._row_by_id[int(lesson_id)] for lesson_id in ids]
-        return np.array(found, dtype=np.int64)
+        return self._row_by_id[ids]
 
     def column(self, name: str, rows: Rows | slice = slice(None)) -> npt.NDArray[np.generic]:
         """Return one column of `rows`, of all lessons by default."""
@@ -112,6 +112,18 @@ class LessonColumns:
     def device(self, name: str) -> int:
         """Return the number that stands for a device in its column."""
         return self._devices.number(name)
+
+    def _row(self, lesson_id: int) -> int:
+        """Return the row of a lesson, a new one when it is new."""
+        while lesson_id >= len(self._row_by_id):
+            more = np.full_like(self._row_by_id, _NO_ROW)
+            self._row_by_id = np.concatenate([self._row_by_id, more])
+        if self._row_by_id[lesson_id] == _NO_ROW:
+            if self._count == len(self._table):
+                self._table = np.concatenate([self._table, np.zeros_like(self._table)])
+            self._row_by_id[lesson_id] = self._count
+            self._count += 1
+        return int(self._row_by_id[lesson_id])
 
     def _expert_bit(self, role: str) -> int:
         # Beyond 63 roles some share a bit: they would see each other's lessons.

@@ -46,8 +46,6 @@ class VectorIndex:
     def __init__(self, dimension: int) -> None:
         import faiss
 
-        # One query at a time: threads would cost more than they bring, and disturb timings.
-        faiss.omp_set_num_threads(1)
         self._faiss: Any = faiss
         self._index: Any = faiss.IndexIDMap2(faiss.IndexFlatIP(dimension))
         self.dimension: Final = dimension
@@ -92,6 +90,9 @@ class VectorIndex:
         if wanted == 0:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
         options = self._faiss.SearchParameters(sel=among) if among is not None else None
+        # For one query threads cost more than they bring. The setting is one of the calling
+        # thread, which may not be the one that made the index.
+        self._faiss.omp_set_num_threads(1)
         cosines, ids = self._index.search(vector[np.newaxis, :], wanted, params=options)
         is_there = ids[0] >= 0
         return ids[0][is_there], cosines[0][is_there]

@@ -1,0 +1,209 @@
+"""The experience library with 10,000 lessons: search, embedding, durable insert, start, recall.
+
+Fills a store with variants of the hand-written lessons, then asks and adds as a generator does. The
+time of a search is measured twice: of what is done in memory, and of the whole call with the look
+at the database and the embedding of the query. Recall is that of the hand-written queries of the
+tests, on the hand-written lessons alone.
+
+Run: python -m benchmarks.experience_search [--lessons 10000] [--rounds 300] [--out FILE]
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.result_file import out_option, write_host_result
+from generator_svc.experience.embedding import HashedEmbedder, passage_of_query
+from generator_svc.experience.library import ExperienceLibrary
+from generator_svc.experience.opening import index_file
+from generator_svc.experience.seeds import seed_lessons
+from generator_svc.store import lessons as rows
+from generator_svc.store.store import GeneratorStore
+from kernel_foundry.domain.finding import FindingKind
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.lesson import Lesson, LessonOrigin, LessonQuery
+from tests.experience.recall import Answered, answers
+
+NAME: Final = "experience_search"
+
+_QUERIES: Final = Path(__file__).parents[1] / "tests" / "experience"
+_RECALL_AT: Final = (1, 3, 5)
+_KERNEL_CHARS: Final = 6_000
+"""Of the code in a query: a whole kernel."""
+
+
+class Variants:
+    """Lessons that differ from each other as learnt ones do.
+
+    Args:
+        seed: Of the random choices.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self._seeds = tuple(seed_lessons().values())
+        self._words = sorted({word for lesson in self._seeds for word in lesson.move.split()})
+
+    def lesson(self) -> Lesson:
+        """Return a new lesson."""
+        one = self._random.choice(self._seeds)
+        return replace(
+            one,
+            symptom=f"{one.symptom} {self._some_words(20)}",
+            move=f"{self._some_words(50)} {one.move}",
+            origin=LessonOrigin.USER,
+            effect=self._random.gauss(0.1, 0.3),
+            use_count=(uses := self._random.randrange(20)),
+            failure_count=self._random.randint(0, uses),
+        )
+
+    def query(self) -> LessonQuery:
+        """Return a query with findings, a text, and the code of a whole kernel."""
+        one = self._random.choice(self._seeds)
+        code = "\n".join(lesson.excerpt for lesson in self._random.sample(self._seeds, 20))
+        return LessonQuery(
+            language=self._random.choice(tuple(Language)),
+            findings=tuple(self._random.sample(tuple(FindingKind), 2)),
+            text=f"{one.symptom} {self._some_words(30)}",
+            code=code[:_KERNEL_CHARS],
+            expert=self._random.choice(("", "memory", "compute")),
+            device="sm_90",
+        )
+
+    def _some_words(self, count: int) -> str:
+        return " ".join(self._random.choices(self._words, k=count))
+
+
+async def measure(folder: Path, count: int, rounds: int) -> dict[str, Any]:
+    """Return what was measured on a new store with `count` lessons."""
+    url = f"sqlite:///{folder / 'generator.db'}"
+    variants = Variants(seed=1)
+    await _fill(url, variants, count)
+    embedder = HashedEmbedder()
+
+    started_s = time.perf_counter()
+    store, library = _open(url)
+    await library.search(variants.query())
+    build_s = time.perf_counter() - started_s
+    await library.close()
+
+    started_s = time.perf_counter()
+    library = ExperienceLibrary(store, index_file=index_file(store, embedder))
+    await library.search(variants.query())
+    start_s = time.perf_counter() - started_s
+
+    queries = [variants.query() for _ in range(rounds)]
+    embedding_ms = [
+        _milliseconds(lambda q=q: embedder.embed_now([passage_of_query(q)])) for q in queries
+    ]
+    shelf = await library._mirror.current()  # the part of a search that is neither
+    vectors = embedder.embed_now([passage_of_query(query) for query in queries])
+    memory_ms = [
+        _milliseconds(lambda v=v, q=q: shelf.search(v, q, 5))
+        for v, q in zip(vectors, queries, strict=True)
+    ]
+    call_ms = [await _awaited_ms(lambda q=q: library.search(q)) for q in queries]
+    new = [variants.lesson() for _ in range(rounds)]
+    insert_ms = [await _awaited_ms(lambda x=x: library.add(x)) for x in new]
+    (first, *_) = await library.lessons(limit=1)
+    credit_ms = [
+        await _awaited_ms(
+            lambda n=n: library.credit((first.id,), log_speedup=0.1, request_id=f"bench/{n}")
+        )
+        for n in range(rounds)
+    ]
+    await library.close()
+    await store.close()
+    return {
+        "lesson_count": len(shelf),
+        "search_in_memory_ms": _summary(memory_ms),
+        "embedding_ms": _summary(embedding_ms),
+        "search_call_ms": _summary(call_ms),
+        "insert_durable_ms": _summary(insert_ms),
+        "credit_durable_ms": _summary(credit_ms),
+        "start_without_index_s": build_s,
+        "start_with_index_s": start_s,
+        "index_mib": index_file(store, embedder).stat().st_size / 2**20,
+    }
+
+
+def _open(url: str) -> tuple[GeneratorStore, ExperienceLibrary]:
+    store = GeneratorStore(url)
+    return store, ExperienceLibrary(store, index_file=index_file(store, HashedEmbedder()))
+
+
+async def _fill(url: str, variants: Variants, count: int) -> None:
+    """Write lessons in one transaction: what is measured comes later."""
+    store, library = _open(url)
+    have = len(await library.lessons(limit=count))
+    new = [variants.lesson() for _ in range(count - have)]
+
+    def write(connection: Any) -> None:
+        revision = rows.advance(connection)
+        for lesson in new:
+            rows.insert(connection, lesson, revision=revision)
+
+    await store.write(write)
+    await store.close()  # and no index: the next start makes it
+
+
+def _milliseconds(work: Callable[[], object]) -> float:
+    before_s = time.perf_counter()
+    work()
+    return (time.perf_counter() - before_s) * 1e3
+
+
+async def _awaited_ms(work: Callable[[], Awaitable[object]]) -> float:
+    before_s = time.perf_counter()
+    await work()
+    return (time.perf_counter() - before_s) * 1e3
+
+
+def _summary(values: Sequence[float]) -> dict[str, float]:
+    hundredths = statistics.quantiles(values, n=100)
+    return {"median": statistics.median(values), "p95": hundredths[94], "max": max(values)}
+
+
+async def recall(name: str, folder: Path) -> dict[str, Any]:
+    """Return the mean share of expected lessons among the first few, over a file's queries."""
+    answered = await answers(_QUERIES / name, folder, limit=max(_RECALL_AT))
+    return {
+        "queries": len(answered),
+        **{
+            f"recall_at_{n}": statistics.mean(_share(one, n) for one in answered)
+            for n in _RECALL_AT
+        },
+    }
+
+
+def _share(one: Answered, count: int) -> float:
+    return replace(one, found=one.found[:count]).recall
+
+
+def main() -> None:
+    """Measure and write the result."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lessons", type=int, default=10_000, help="lessons in the store")
+    parser.add_argument("--rounds", type=int, default=300, help="searches and inserts measured")
+    out_option(parser, NAME)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        measured = asyncio.run(measure(Path(name), options.lessons, options.rounds))
+    for queries in ("held_out", "development"):
+        with tempfile.TemporaryDirectory() as name:
+            found = asyncio.run(recall(f"{queries}_queries.yaml", Path(name)))
+        measured[f"{queries}_queries"] = found
+    write_host_result(options.out, NAME, measured)
+    print(json.dumps(measured, indent=1))
+
+
+if __name__ == "__main__":
+    main()
