@@ -158,7 +158,7 @@ class MetaPrompts:
         """
 
         def work(connection: sa.Connection) -> None:
-            row = rows.find(connection, prompt_id)
+            row = rows.find(connection, prompt_id, is_locked=True)
             if row is None:
                 return  # of another store: what it says of the text is lost, no more
             period = rows.credit_count(connection, row.language, run) // _STRATUM_CREDITS
@@ -283,7 +283,7 @@ class MetaPrompts:
             parent=parent.id,
             now_unix_s=self._clock(),
         )
-        return child, EditResult.ADDED
+        return child, EditResult.DUPLICATE if child is None else EditResult.ADDED
 
     async def _ensure_seed(self, language: Language) -> None:
         """Make the seed what its files say: who edits them starts a new one."""

@@ -119,9 +119,10 @@ def tallies(connection: sa.Connection, language: Language) -> tuple[Tally, ...]:
     )
 
 
-def find(connection: sa.Connection, section: int) -> SectionsRow | None:
-    """Return one row, or None."""
-    row = connection.execute(sa.select(SECTIONS).where(SECTIONS.c.id == section)).first()
+def find(connection: sa.Connection, section: int, *, is_locked: bool = False) -> SectionsRow | None:
+    """Return one row, or None; a locked one changes for nobody else until the transaction ends."""
+    query = sa.select(SECTIONS).where(SECTIONS.c.id == section)
+    row = connection.execute(query.with_for_update() if is_locked else query).first()
     return None if row is None else _row(row)
 
 
@@ -143,8 +144,6 @@ def add(
     now_unix_s: float,
 ) -> int | None:
     """Add a text and return its id; None when the language has tried the very same."""
-    if with_digest(connection, language, sections.digest) is not None:
-        return None
     values: dict[str, Any] = {name: getattr(sections, name) for name in SECTION_NAMES}
     values |= {
         "language": language.value,
@@ -153,7 +152,11 @@ def add(
         "parent": parent,
         "created_unix_s": now_unix_s,
     }
-    key = connection.execute(SECTIONS.insert().values(values)).inserted_primary_key
+    try:
+        with connection.begin_nested():
+            key = connection.execute(SECTIONS.insert().values(values)).inserted_primary_key
+    except sa.exc.IntegrityError:
+        return None
     return int(key[0]) if key is not None else None
 
 

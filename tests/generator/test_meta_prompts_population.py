@@ -118,6 +118,19 @@ async def test_a_request_credits_once(prompts: MetaPrompts) -> None:
     assert row.outcomes == {"passed": 1, "wrong_result": 1}
 
 
+async def test_several_processes_share_a_population(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'generator.db'}"
+    stores = [GeneratorStore(url) for _ in range(3)]
+    sides = [MetaPrompts(store) for store in stores]
+    seeds = await asyncio.gather(*(choose(side) for side in sides))
+    assert len(set(seeds)) == 1
+    await asyncio.gather(*(credit(side, seeds[0], n) for n in range(10) for side in sides))
+    (row,) = await sides[0].list_prompts(SYCL)
+    assert (row.uses, row.outcomes) == (10, {"wrong_result": 10})
+    for store in stores:
+        await store.close()
+
+
 async def test_an_edit_is_due_after_ten_credits_and_not_while_two_are_on_trial(
     prompts: MetaPrompts,
 ) -> None:
