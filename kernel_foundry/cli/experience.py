@@ -30,7 +30,6 @@ from kernel_foundry.local import Targets
 from kernel_foundry.ports import Experience
 
 _LANGUAGES = [language.value for language in Language]
-_WIDTH_OF_FINDINGS = 24
 _LISTED_CHARS = 120
 _KINDS = [kind.value for kind in FindingKind]
 
@@ -72,14 +71,12 @@ def list_command(
     if as_json:
         click.echo(json.dumps([to_plain(lesson) for lesson in lessons]))
         return 0
-    table = Table("id", "for", "effect", "uses", "failed")
-    table.add_column("findings", no_wrap=True, max_width=_WIDTH_OF_FINDINGS)
-    table.add_column("symptom")
+    table = Table("id", "for", "effect", "uses", "failed", "symptom and findings")
     for lesson in lessons:
         numbers = (_effect(lesson), str(lesson.use_count), str(lesson.failure_count))
-        kinds = ", ".join(lesson.findings)
         symptom = escape(shorten(lesson.symptom, _LISTED_CHARS, placeholder="…"))
-        table.add_row(str(lesson.id), _language(lesson), *numbers, kinds, symptom)
+        text = f"{symptom}\n[dim]{', '.join(lesson.findings)}[/]"
+        table.add_row(str(lesson.id), _language(lesson), *numbers, text)
     Console().print(table if lessons else "no such lesson")
     return 0
 

@@ -22,7 +22,7 @@ _FOLDER = Path(__file__).parent
 _LEAST_RECALL = 0.8
 
 
-@pytest.mark.parametrize("name", ["development_queries.yaml"])
+@pytest.mark.parametrize("name", ["development_queries.yaml", "held_out_queries.yaml"])
 async def test_what_a_person_would_want_is_among_the_first_five(tmp_path: Path, name: str) -> None:
     """Without any model: mean share of the expected lessons over a file's queries."""
     answered = await answers(_FOLDER / name, tmp_path)
