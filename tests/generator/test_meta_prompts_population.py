@@ -118,9 +118,8 @@ async def test_a_request_credits_once(prompts: MetaPrompts) -> None:
     assert row.outcomes == {"passed": 1, "wrong_result": 1}
 
 
-async def test_several_processes_share_a_population(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'generator.db'}"
-    stores = [GeneratorStore(url) for _ in range(3)]
+async def test_several_processes_share_a_population(store_url: str) -> None:
+    stores = [GeneratorStore(store_url) for _ in range(3)]
     sides = [MetaPrompts(store) for store in stores]
     seeds = await asyncio.gather(*(choose(side) for side in sides))
     assert len(set(seeds)) == 1
@@ -307,9 +306,8 @@ async def test_the_population_is_bounded(store: GeneratorStore) -> None:
     assert newest.result == "no_room"
 
 
-async def test_a_restart_goes_on_with_the_same_population(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'generator.db'}"
-    first = GeneratorStore(url)
+async def test_a_restart_goes_on_with_the_same_population(store_url: str) -> None:
+    first = GeneratorStore(store_url)
     prompts = MetaPrompts(first)
     seed = await choose(prompts)
     child = await prompts.evolve("r", SYCL, Editor(GOOD_EDIT), FAILURES)
@@ -318,7 +316,7 @@ async def test_a_restart_goes_on_with_the_same_population(tmp_path: Path) -> Non
     before = await prompts.list_prompts(SYCL)
     picks = [await choose(prompts, sequence) for sequence in range(30)]
     await first.close()
-    second = GeneratorStore(url)
+    second = GeneratorStore(store_url)
     again = MetaPrompts(second)
     assert await again.list_prompts(SYCL) == before
     assert {seed, child} == {row.id for row in before}
