@@ -73,7 +73,7 @@ def counter() -> Counter:
     return Counter()
 
 
-def _models(retry_count: int, timeout_seconds: float = 0.4) -> LiteLlmModels:
+def _models(retry_count: int, timeout_seconds: float = 1.0) -> LiteLlmModels:
     policy = RetryPolicy(
         retry_count=retry_count, first_back_off_seconds=0.02, longest_retry_after_seconds=1.0
     )
