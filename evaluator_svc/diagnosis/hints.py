@@ -30,7 +30,11 @@ _HINTS: Final = (
         "this configuration is not meant: exclude it with WHERE",
     ),
     (
-        re.compile(r"cannot call through a function pointer|function pointer"),
+        re.compile(r"SYCL kernel cannot use rtti"),
+        "write device code alone: no queue, handler, buffer or accessor, which are the host's",
+    ),
+    (
+        re.compile(r"function pointer"),
         "call functions by name, or pass a lambda to a template",
     ),
     (
@@ -46,9 +50,9 @@ _HINTS: Final = (
         "array sizes must be compile-time constants: TUNE or CONST in the plan",
     ),
     (
-        re.compile(r"no kernel called|undefined kernel"),
-        'a kernel is an extern "C" void function with '
-        "SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<N>))",
+        re.compile(r"no kernel called|undefined kernel|no kernel to build"),
+        'a kernel is an extern "C" void function, in SYCL with '
+        "SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<N>)), in CUDA __global__",
     ),
     (
         re.compile(r"expected ';'|expected '\)'|expected expression|expected unqualified-id"),
@@ -99,8 +103,8 @@ _HINTS: Final = (
     ),
     (
         re.compile(r"too much shared data"),
-        "make the tiles smaller, or the memory dynamic: extern __shared__ and shared= in the plan, "
-        "where more than 48 KiB are to be had",
+        "make the tiles smaller, or the memory dynamic: extern __shared__ in the kernel, and its "
+        "bytes as the third item of the launch, kernel[grid, block, bytes](...)",
     ),
     (
         re.compile(r"Unresolved extern function"),
