@@ -75,11 +75,11 @@ class Asker:
             StoreUnavailableError: the books cannot be written.
         """
         spent = _larger(question.spent, await self._books.spent(question.run))
-        limit, expected = await self._affordable(question, messages, spent)
+        limits, sizes = await self._sizes(question, messages)
         counter = RequestCounter()
         try:
-            async with self._budget.hold(question.run, question.caps, spent, expected) as held:
-                reply = await self._complete(question, messages, limit, counter)
+            async with self._budget.hold(question.run, question.caps, spent, *sizes) as held:
+                reply = await self._complete(question, messages, limits[held.size], counter)
                 usage = reply.usage
                 tokens = usage.input_tokens + usage.output_tokens
                 held.settle(Spending(cost_usd=usage.cost_usd, tokens=tokens))
@@ -128,23 +128,21 @@ class Asker:
     async def _facts(self, models: tuple[str, ...]) -> tuple[tuple[str, ModelFacts], ...]:
         return tuple([(name, await self._models.facts(name)) for name in models])
 
-    async def _affordable(
-        self, question: Question, messages: tuple[ChatMessage, ...], spent: Spending
-    ) -> tuple[int, Spending]:
-        """Return the output limit to ask with, and what the call then costs at most.
+    async def _sizes(
+        self, question: Question, messages: tuple[ChatMessage, ...]
+    ) -> tuple[tuple[int, ...], tuple[Spending, ...]]:
+        """Return the output limits to ask with, the largest first, and what each costs at most.
 
-        The limit is halved while the caps do not allow it, so that the last of a budget still
-        buys replies; below the least useful limit the budget refuses.
+        Each is half of the one before, down to the least useful one, so that the last of a budget
+        still buys replies.
         """
         facts = await self._facts(question.models)
         own = [f.max_output_tokens for _, f in facts if f.max_output_tokens is not None]
-        limit = min([self._max_output_tokens, *own])
-        while True:
-            expected = expected_spending(facts, messages, limit, question.caps)
-            fits = self._budget.allows(question.run, question.caps, spent, expected)
-            if fits or limit // 2 < _LEAST_OUTPUT_TOKENS:
-                return limit, expected
-            limit //= 2
+        limits = [min([self._max_output_tokens, *own])]
+        while limits[-1] // 2 >= _LEAST_OUTPUT_TOKENS:
+            limits.append(limits[-1] // 2)
+        sizes = [expected_spending(facts, messages, limit, question.caps) for limit in limits]
+        return tuple(limits), tuple(sizes)
 
 
 async def _to_the_end(entry: Coroutine[Any, Any, None]) -> None:

@@ -12,7 +12,7 @@ from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, cast
 
 from generator_svc.llm.interface import ModelFacts
 from kernel_foundry.domain.exchange import ChatMessage
@@ -55,27 +55,30 @@ class Budget:
         self._freed = asyncio.Event()
         """Set when a call ends; then another takes its place."""
 
-    def allows(self, run: str, caps: BudgetCaps, spent: Spending, expected: Spending) -> bool:
-        """Tell whether `hold` would succeed, sooner or later."""
-        return self._refusal(run, caps, spent, expected) is None
-
     @asynccontextmanager
     async def hold(
-        self, run: str, caps: BudgetCaps, spent: Spending, expected: Spending
+        self, run: str, caps: BudgetCaps, spent: Spending, *sizes: Spending
     ) -> AsyncIterator["Reservation"]:
-        """Hold `expected` for the time of one call, which settles what it really took.
+        """Hold what one call may cost for its time; it settles what it really took.
 
         Waits while only calls in flight leave no room: most take far less than they may.
 
+        Args:
+            run: Of the call.
+            caps: Of the run.
+            spent: By the run, as far as the caller knows.
+            sizes: What the call may cost at most, one for each way to make it, the dearest
+                first: the first that what is spent allows is held.
+
         Raises:
-            LlmQuotaError: a cap is reached, or spent and expected together exceed it.
+            LlmQuotaError: a cap is reached, or what is spent allows no size.
         """
-        while not self._has_room(run, caps, spent, expected):
+        while (size := self._fitting(run, caps, spent, sizes)) is None:
             await self._freed.wait()
         key = object()
-        self._reserved[run][key] = expected
+        self._reserved[run][key] = sizes[size]
         try:
-            yield Reservation(self, run)
+            yield Reservation(self, run, size)
         finally:
             del self._reserved[run][key]
             if not self._reserved[run]:
@@ -87,16 +90,19 @@ class Budget:
         """Count what was sent in vain: an attempt without an answer, which may be billed."""
         self._known[run] += spending
 
-    def _has_room(self, run: str, caps: BudgetCaps, spent: Spending, expected: Spending) -> bool:
-        """Tell whether the call fits beside those in flight; raise if it never will."""
-        refusal = self._refusal(run, caps, spent, expected)
-        if refusal is not None:
-            raise refusal
-        reserved = self._reserved.get(run, {}).values()
-        total = sum(reserved, self._known[run]) + expected
-        return not (
+    def _fitting(
+        self, run: str, caps: BudgetCaps, spent: Spending, sizes: tuple[Spending, ...]
+    ) -> int | None:
+        """Return the index of the size to hold; None: not yet; raise if there never will be."""
+        refusals = [self._refusal(run, caps, spent, size) for size in sizes]
+        if None not in refusals:
+            raise cast("LlmQuotaError", refusals[-1])
+        index = refusals.index(None)
+        total = sum(self._reserved.get(run, {}).values(), self._known[run]) + sizes[index]
+        has_room = not (
             _is_over(caps.cost_usd, 0.0, total.cost_usd) or _is_over(caps.tokens, 0, total.tokens)
         )
+        return index if has_room else None
 
     def _refusal(
         self, run: str, caps: BudgetCaps, spent: Spending, expected: Spending
@@ -111,11 +117,18 @@ class Budget:
 
 
 class Reservation:
-    """What one call may cost, held until it is settled or has failed."""
+    """What one call may cost, held until it has ended.
 
-    def __init__(self, budget: Budget, run: str) -> None:
+    Args:
+        budget: Holds it.
+        run: Of the call.
+        size: Which of the sizes asked for is held, from 0.
+    """
+
+    def __init__(self, budget: Budget, run: str, size: int) -> None:
         self._budget = budget
         self._run = run
+        self.size = size
 
     def settle(self, actual: Spending) -> None:
         """Count what the call took; it counts from now on, whatever callers know."""

@@ -70,6 +70,14 @@ async def test_the_retry_counts_what_the_first_call_cost(
     assert "token cap" in proposal.failure
 
 
+async def _refuses(budget: Budget, run: str, caps: BudgetCaps, *calls: Spending) -> bool:
+    try:
+        async with budget.hold(run, caps, _NOTHING, *calls):
+            return False
+    except LlmQuotaError:
+        return True
+
+
 async def _call(budget: Budget, caps: BudgetCaps, taken: int, log: list[str]) -> None:
     expected = Spending(cost_usd=0.0, tokens=60)
     async with budget.hold("r", caps, _NOTHING, expected) as held:
@@ -114,6 +122,22 @@ async def test_a_call_that_failed_leaves_its_room() -> None:
     assert [type(e) for e in ended] == [LookupError, asyncio.CancelledError]
     async with budget.hold("r", caps, _NOTHING, call):
         pass
+
+
+async def test_who_waited_takes_what_is_left() -> None:
+    """The largest size that the others left room for; not a smaller one for being early."""
+    budget, caps, held = Budget(), BudgetCaps(tokens=100), []
+    sizes = [Spending(cost_usd=0.0, tokens=tokens) for tokens in (80, 40, 20)]
+
+    async def call(taken: int) -> None:
+        async with budget.hold("r", caps, _NOTHING, *sizes) as reservation:
+            held.append(reservation.size)
+            await asyncio.sleep(0)
+            reservation.settle(Spending(cost_usd=0.0, tokens=taken))
+
+    await asyncio.gather(call(10), call(35), call(30), call(20))
+    assert held == [0, 0, 1, 2]
+    assert await _refuses(budget, "r", caps, *sizes)
 
 
 async def test_runs_do_not_share_a_budget() -> None:
@@ -170,8 +194,8 @@ async def test_what_ended_since_the_sum_was_taken_counts() -> None:
     expected = Spending(cost_usd=0.0, tokens=60)
     async with budget.hold("r", caps, _NOTHING, expected) as held:
         held.settle(Spending(cost_usd=0.0, tokens=50))
-    assert not budget.allows("r", caps, _NOTHING, expected)
-    assert budget.allows("s", caps, _NOTHING, expected)
+    assert await _refuses(budget, "r", caps, expected)
+    assert not await _refuses(budget, "s", caps, expected)
 
 
 async def test_what_is_settled_counts_once() -> None:
@@ -179,8 +203,9 @@ async def test_what_is_settled_counts_once() -> None:
     budget, caps = Budget(), BudgetCaps(tokens=100)
     async with budget.hold("r", caps, _NOTHING, _NOTHING) as held:
         held.settle(Spending(cost_usd=0.0, tokens=50))
-    spent = Spending(cost_usd=0.0, tokens=50)
-    assert budget.allows("r", caps, spent, Spending(cost_usd=0.0, tokens=50))
+    half = Spending(cost_usd=0.0, tokens=50)
+    async with budget.hold("r", caps, half, half):
+        pass
 
 
 async def test_a_lost_attempt_counts() -> None:
@@ -189,9 +214,9 @@ async def test_a_lost_attempt_counts() -> None:
     call = Spending(cost_usd=0.4, tokens=1)
     async with budget.hold("r", caps, _NOTHING, call):
         budget.lost("r", Spending(cost_usd=0.3, tokens=1))
-    assert budget.allows("r", caps, _NOTHING, call)
+    assert not await _refuses(budget, "r", caps, call)
     budget.lost("r", Spending(cost_usd=0.31, tokens=1))
-    assert not budget.allows("r", caps, _NOTHING, call)
+    assert await _refuses(budget, "r", caps, call)
 
 
 class Time:
