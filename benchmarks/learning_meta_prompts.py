@@ -6,7 +6,7 @@ its writer does when the guidance in its prompt warns of it. No device takes par
 solved in a round when one of its run's few candidates passes. The library of lessons and the
 choice of models are switched off in both arms.
 
-Run: python -m benchmarks.learning_meta_prompts [--rounds 10] [--seeds 4] [--out FILE]
+Run: python -m benchmarks.learning_meta_prompts [--rounds 14] [--seeds 6] [--out FILE]
 """
 
 import argparse
@@ -181,8 +181,8 @@ def summary(arms: dict[str, list[dict[str, Any]]], rounds: int) -> dict[str, Any
 def main() -> None:
     """Measure and write the result."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=14)
+    parser.add_argument("--seeds", type=int, default=6)
     out_option(parser, NAME)
     options = parser.parse_args()
     arms: dict[str, list[dict[str, Any]]] = {"on": [], "off": []}

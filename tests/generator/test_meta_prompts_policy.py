@@ -127,8 +127,8 @@ def test_noise_among_equals_does_not_push_out_the_seed() -> None:
     made = worlds(0.4, lambda chance: chance)
     trials = sum(len(w.members) - 1 for w in made)
     accepted = sum(m.state is PromptState.ACCEPTED for w in made for m in w.members)
-    assert accepted / trials < 0.25
-    assert mean([w.uses[SEED.id] / w.uses.total() for w in made]) > 0.4
+    assert accepted / trials < 0.15
+    assert mean([w.uses[SEED.id] / w.uses.total() for w in made]) > 0.55
 
 
 def test_the_same_state_and_request_get_the_same_prompt() -> None:
