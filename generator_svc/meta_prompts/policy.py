@@ -13,6 +13,8 @@ within a stratum (same run, same kind of move, same period), by the model
 
 where the effect of the seed is 0 and every other one is drawn towards its parent's, and so in the
 end towards the seed's, as if `SHRINKAGE` credits had shown no difference.
+Source: two-way additive model with a ridge; UCB1 of Auer et al. 2002; constants chosen on simulated
+runs (`tests/generator/test_meta_prompts_policy.py`, figures in docs/meta-prompts.md).
 """
 
 import math
