@@ -3,7 +3,7 @@
 Loop, archive, generator and LiteLLM are the real ones; candidates are judged by the fake
 evaluator, and the provider is the test suite's. Four parts: no caps, a token cap, a USD cap, a
 cap on requests a minute. Afterwards the run's books are compared with what the provider saw, and
-what was proposed with what was told.
+what was proposed with what is stored.
 
 Run: python -m benchmarks.fault_drill [--proposals 500] [--out FILE]
 """
@@ -28,9 +28,7 @@ from generator_svc.llm.litellm_models import LiteLlmModels
 from generator_svc.llm.retrying import RetryPolicy
 from kernel_foundry.budget import Budget
 from kernel_foundry.domain.account import RunAccount
-from kernel_foundry.domain.archive import AddResult, RunSpec, Selection
-from kernel_foundry.domain.candidate import Candidate
-from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.archive import RunSpec, Selection, ToldEvaluation
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits, Proposal, ProposalRequest
 from kernel_foundry.errors import LlmQuotaError, LlmUnavailableError
@@ -64,8 +62,6 @@ class Watch:
     unanswered: int = 0
     selected: list[int] = field(default_factory=list)
     dropped: list[int] = field(default_factory=list)
-    told: list[tuple[int, str]] = field(default_factory=list)
-    """Selection and digest of everything told in answer to a selection."""
 
 
 class WatchedGenerator:
@@ -113,7 +109,7 @@ class WatchedGenerator:
 
 
 class WatchedArchive:
-    """An archive whose selections and tells are noted."""
+    """An archive whose selections are noted."""
 
     def __init__(self, inner: Archive, watch: Watch) -> None:
         self._inner = inner
@@ -129,21 +125,6 @@ class WatchedArchive:
         """See `Archive.drop_selection`."""
         self._watch.dropped.append(selection)
         await self._inner.drop_selection(run, selection)
-
-    async def tell(
-        self,
-        run: str,
-        candidate: Candidate,
-        evaluation: Evaluation,
-        *,
-        selection: int | None = None,
-        **rest: Any,
-    ) -> AddResult:
-        """See `Archive.tell`."""
-        result = await self._inner.tell(run, candidate, evaluation, selection=selection, **rest)
-        if selection is not None:
-            self._watch.told.append((selection, candidate.digest))
-        return result
 
     def __getattr__(self, name: str) -> Any:
         """Hand everything else on."""
@@ -175,19 +156,19 @@ async def drill(
         started_s = time.monotonic()
         ended = await _evolve(folder, proposals, budget, watch, seed)
         seconds = time.monotonic() - started_s
-        # Opened anew: what is in the books, not what a process remembers.
-        account = await _account(folder)
+        # Opened anew: what is stored, not what a process remembers.
+        account, stored = await _account(folder), await _stored(folder)
         return {
             "ended_by": "proposals" if watch.proposals == proposals else ended.cause.value,
             "seconds": seconds,
-            **_proposals(watch),
+            **_proposals(watch, stored),
             **_requests(server, provider, account),
             **_caps(server, provider, account, budget),
         }
 
 
 async def _evolve(folder: Path, proposals: int, budget: Budget, watch: Watch, seed: int) -> Ended:
-    archive = Archive(f"sqlite:///{folder / 'runs.db'}")
+    archive = Archive(_runs_url(folder))
     models = LiteLlmModels(
         timeout_seconds=TIMEOUT_SECONDS, retrying=_RETRYING, rng=random.Random(seed)
     )
@@ -223,6 +204,18 @@ async def _evolve(folder: Path, proposals: int, budget: Budget, watch: Watch, se
         await archive.close()
 
 
+async def _stored(folder: Path) -> list[ToldEvaluation]:
+    """Return all that the archive keeps of proposals."""
+    archive, after, found = Archive(_runs_url(folder)), 0, list[ToldEvaluation]()
+    try:
+        while told := await archive.evaluations(RUN, after=after):
+            found += [one for one in told if one.selection is not None]
+            after = told[-1].sequence
+    finally:
+        await archive.close()
+    return found
+
+
 async def _account(folder: Path) -> RunAccount:
     parts = assemble(store_url=_store_url(folder), exchanges=folder / "exchanges")
     try:
@@ -231,24 +224,28 @@ async def _account(folder: Path) -> RunAccount:
         await parts.generator.close()
 
 
+def _runs_url(folder: Path) -> str:
+    return f"sqlite:///{folder / 'runs.db'}"
+
+
 def _store_url(folder: Path) -> str:
     return f"sqlite:///{folder / 'generator.db'}"
 
 
-def _proposals(watch: Watch) -> dict[str, Any]:
-    """Compare what was proposed with what was told or given back."""
-    told = [selection for selection, _ in watch.told]
+def _proposals(watch: Watch, stored: list[ToldEvaluation]) -> dict[str, Any]:
+    """Compare what was proposed with what is stored or was given back."""
+    told = [one.selection for one in stored]
     repeats = len(watch.dropped) - (len(watch.selected) - watch.proposals)
     return {
         "proposals": watch.proposals,
-        "told": len(told),
+        "stored": len(told),
         "given_back_as_repeats": repeats,
         "calls_that_no_model_answered": watch.unanswered,
         "lost": watch.proposals - len(set(told)) - repeats,
         "selections_without_an_end": len(set(watch.selected) - set(told) - set(watch.dropped)),
-        "told_twice": sum(count - 1 for count in Counter(told).values())
-        + sum(count - 1 for count in Counter(digest for _, digest in watch.told).values()),
-        "told_and_given_back": len(set(told) & set(watch.dropped)),
+        "stored_twice": sum(count - 1 for count in Counter(told).values())
+        + sum(count - 1 for count in Counter(one.candidate.digest for one in stored).values()),
+        "stored_and_given_back": len(set(told) & set(watch.dropped)),
     }
 
 

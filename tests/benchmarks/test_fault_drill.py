@@ -14,7 +14,7 @@ def _assert_books_are_right(found: dict[str, Any]) -> None:
     assert found["requests_agree_for_each_model"]
     unknown = found["tokens_billed_for_a_call_cancelled_at_the_end"]
     assert 0 <= unknown <= found["tokens_of_the_largest_request"]
-    assert (found["lost"], found["told_twice"], found["told_and_given_back"]) == (0, 0, 0)
+    assert (found["lost"], found["stored_twice"], found["stored_and_given_back"]) == (0, 0, 0)
     assert found["selections_without_an_end"] == 0
 
 
