@@ -26,6 +26,9 @@ from kernel_foundry.domain.measures import DIMENSIONS, Measures
 
 _MOST_FINDINGS: Final = 3
 _MOST_NAMES: Final = 6
+_LEAST_NAME_CHARS: Final = 4
+_KEY_WORDS: Final = frozenset({"return", "const", "float", "void", "else", "while", "break"})
+"""Of names that a child has and its parent has not, those that tell nothing."""
 _MAX_MESSAGE_CHARS: Final = 140
 _MAX_HINT_CHARS: Final = 350
 
@@ -81,10 +84,7 @@ def _told(transition: ObservedTransition, seen: tuple[Finding, ...]) -> tuple[Fi
 def _symptom(transition: ObservedTransition, parent: Evaluation, seen: tuple[Finding, ...]) -> str:
     task = transition.request.task.name.replace("_", " ")
     ended = "passes" if parent.passed else f"ends as {parent.outcome.value.replace('_', ' ')}"
-    messages = "; ".join(
-        f"{finding.kind.value.replace('_', ' ')}: {_clip(finding.message, _MAX_MESSAGE_CHARS)}"
-        for finding in seen
-    )
+    messages = "; ".join(_clip(finding.message, _MAX_MESSAGE_CHARS) for finding in seen)
     return f"A kernel for {task} {ended}. {messages}".strip()
 
 
@@ -122,7 +122,7 @@ def _constructs(parent: KernelSource, child: KernelSource) -> str:
     old, new = concepts.in_code(before).keys(), concepts.in_code(after).keys()
     parts = [("takes up", new - old), ("gives up", old - new)]
     named = [f"it {verb} {_list(names)}" for verb, names in parts if names]
-    fresh = sorted(set(after) - set(before))
+    fresh = sorted(name for name in set(after) - set(before) if _is_telling(name))
     if fresh:
         named.append(f"new names are {', '.join(fresh[:_MOST_NAMES])}")
     if parent.device_code == child.device_code:
@@ -130,6 +130,10 @@ def _constructs(parent: KernelSource, child: KernelSource) -> str:
     elif parent.plan != child.plan:
         named.append("the launch plan changes too")
     return "; ".join(named) or "the same constructs in another order"
+
+
+def _is_telling(name: str) -> bool:
+    return len(name) >= _LEAST_NAME_CHARS and name not in _KEY_WORDS
 
 
 def _measured(speedup: LogSpeedup) -> str:

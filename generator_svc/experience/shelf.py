@@ -17,10 +17,11 @@ from kernel_foundry.domain.lesson import Lesson, LessonHit, LessonQuery
 
 _CANDIDATES: Final = 512
 """Nearest lessons that are ranked: matches and worth lift none from farther down."""
-_LIKE_ANOTHER: Final = 0.90
+_LIKE_ANOTHER: Final = 0.85
 """Cosine from which two hits say the same: only the better one is given."""
-DUPLICATE: Final = 0.93
-"""Cosine from which a new lesson is an old one in other words."""
+DUPLICATE: Final = 0.90
+"""Cosine from which a new lesson is an old one in other words: what runs write of one move on two
+tasks reaches it, while no two of the package come to 0.7."""
 _LIKELY_DUPLICATES: Final = 16
 
 
