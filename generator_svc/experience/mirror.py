@@ -74,8 +74,10 @@ class Mirror:
             LlmConfigurationError, LlmQuotaError, LlmUnavailableError: of the embedder.
         """
         shelf = self._shelf or await self._open()
-        difference = partial(_difference, shown=self._shown)
-        now, changed, there = await self._store.read(difference)
+        now, changed, there = await self._store.read(partial(_difference, shown=self._shown))
+        if _is_other(now, self._shown):
+            self._shelf, self._shown = None, _NOTHING
+            return await self.current()
         if now.version != self._shown.version:
             await self._take(shelf, changed, there)
             self._shown, self._shelf = now, shelf
@@ -154,6 +156,11 @@ class Mirror:
             # Nothing is lost: the database has the lessons, and the next start embeds them.
             _LOG.warning("cannot write the index %s: %s", self._index_file, error)
         self._unwritten = 0
+
+
+def _is_other(now: LessonsState, shown: LessonsState) -> bool:
+    """Return whether the database was replaced, as by a backup: then nothing shown holds."""
+    return shown != _NOTHING and (now.store != shown.store or now.version < shown.version)
 
 
 def _difference(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sqlalchemy as sa
 
 from generator_svc.experience.embedding import HashedEmbedder, Passage, Vectors
 from generator_svc.experience.index import IndexState, VectorIndex
@@ -161,6 +162,16 @@ class TestLibrary:
         _set_database(filled, backup)
         assert await self._search(filled) == (3, 3)
 
+    async def test_a_store_that_is_set_back_meanwhile_is_followed(self, filled: Path) -> None:
+        """A library that is open forgets what the backup does not have."""
+        library, _ = self.open(filled)
+        assert len(await library.search(QUERY, limit=9)) == 3
+        extra = await library.add(lesson(symptom="About tiles.", move="Mind the tiles, tiles."))
+        store = library._store  # a database replaced under an open connection is another matter
+        await store.write(lambda c: _set_back(c, extra.lesson.id))
+        assert len(await library.search(QUERY, limit=9)) == 3
+        await library.close()
+
     async def test_another_embedder_makes_it_anew(self, filled: Path) -> None:
         """Vectors of two embedders are never compared."""
         assert await self._search(filled, "another") == (3, 3)
@@ -195,3 +206,8 @@ def _set_database(folder: Path, files: dict[str, bytes]) -> None:
         file.unlink()
     for name, content in files.items():
         (folder / name).write_bytes(content)
+
+
+def _set_back(connection: sa.Connection, lesson_id: int) -> None:
+    connection.execute(sa.text("DELETE FROM lessons WHERE id = :id"), {"id": lesson_id})
+    connection.execute(sa.text("UPDATE lesson_meta SET version = version - 1"))

@@ -148,6 +148,15 @@ async def test_the_same_import_counts_once(sqlite_url: str) -> None:
     await library.close()
 
 
+async def test_a_packages_lesson_from_elsewhere_becomes_the_users(sqlite_url: str) -> None:
+    """Only the files of this package say what its own lessons are."""
+    library = _library(sqlite_url)
+    added = await library.add(replace(BANKS, origin=LessonOrigin.SEED))
+    assert (added.is_new, added.lesson.origin) == (True, LessonOrigin.USER)
+    assert await library.lessons() == (added.lesson,)
+    await library.close()
+
+
 async def test_only_so_many_are_learnt(sqlite_url: str) -> None:
     """The worst learnt lesson goes; what people wrote stays however bad it is."""
     library = _library(sqlite_url, most_learnt=3)
@@ -203,6 +212,7 @@ async def test_many_at_once_leave_one_lesson(sqlite_url: str) -> None:
         await library.close()
 
 
+@pytest.mark.slow
 async def test_what_add_answered_survives_a_kill(sqlite_url: str) -> None:
     """The process dies right behind the answer, without closing anything."""
     code = (

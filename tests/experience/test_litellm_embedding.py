@@ -17,6 +17,8 @@ from kernel_foundry.domain.lesson import Lesson, LessonOrigin, LessonQuery
 from kernel_foundry.errors import LlmConfigurationError, LlmUnavailableError
 from tests.llm_server import LlmServer
 
+pytestmark = pytest.mark.slow
+
 MODEL = "openai/text-embedding-3-small"
 BANKS = Passage(text="bank conflicts", code="", findings=(FindingKind.BANK_CONFLICT,))
 LANES = Passage(text="lanes gather", code="x[i * cols]", findings=())

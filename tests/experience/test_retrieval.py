@@ -108,6 +108,7 @@ def test_matches_lift_a_lesson() -> None:
     assert first.lesson.id == plain.id, "of equal ones the older"
 
 
+@pytest.mark.slow
 def test_ten_thousand_lessons_are_searched_in_two_milliseconds() -> None:
     """Median of a hundred; the embedding is not part of it."""
     random = np.random.default_rng(1)
