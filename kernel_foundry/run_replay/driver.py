@@ -14,7 +14,7 @@ from kernel_foundry.evolution import candidate_of
 from kernel_foundry.run_replay.difference import DifferenceError, check_equal
 from kernel_foundry.run_replay.parts import Replies, Rerun
 
-_COMPARED: Final = ("operator", "parents", "generation", "digest", "model", "prompt_digest")
+_COMPARED: Final = ("operator", "parents", "digest", "generation", "model", "prompt_digest")
 """Of a candidate; what explains the others first."""
 
 _NO_REPLY: Final = "no recorded reply"
