@@ -10,15 +10,20 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Final
 
-from archive_svc.journal import JournalEntry, read_journal
+from archive_svc.journal import JournalEntry, is_journal, read_journal
 from archive_svc.open_run import OpenRun
 from archive_svc.store.rows import told_evaluation
 from archive_svc.store.store import Store
-from archive_svc.store.whole_run import RunHead, WholeRuns
+from archive_svc.store.whole_run import WholeRuns
 from archive_svc.texts import Texts
 from kernel_foundry.domain.archive import RunSpec, Selection, ToldEvaluation
 from kernel_foundry.domain.candidate import Candidate
-from kernel_foundry.errors import AlreadyExistsError, InvalidArgumentError, RunNotFoundError
+from kernel_foundry.errors import (
+    AlreadyExistsError,
+    CorruptArchiveError,
+    InvalidArgumentError,
+    RunNotFoundError,
+)
 
 _SEVERAL: Final = "several archive services worked on it at once, and how they did is not known"
 
@@ -144,6 +149,11 @@ class Rerun:
     def _entry(self, told: ToldEvaluation) -> JournalEntry:
         if not told.journal:
             raise self._impossible(told, "it was told by a version that kept no journal")
+        if not is_journal(told.journal):
+            raise CorruptArchiveError(
+                f"the journal of evaluation {told.sequence} of run {self.spec.name} is damaged",
+                run=self.spec.name,
+            )
         entry = read_journal(told.journal)
         if not entry.is_whole:
             raise self._impossible(told, "more was selected before it than a journal holds")
@@ -163,11 +173,3 @@ class Rerun:
             field="run",
             run=self.spec.name,
         )
-
-
-def head_of(url: str, run: str) -> RunHead:
-    """Return the head of a run that is in the store at `url`."""
-    with closing(WholeRuns(url)) as runs:
-        found = runs.find(run)
-    assert found is not None  # runs are never removed
-    return found[1]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernel_foundry.domain.exchange import Exchange
+from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.local import (
     Directory,
     Targets,
@@ -63,8 +64,19 @@ async def replay(store: str, run: str, generator: Generator, *, into: str = "") 
                 elite_count = await _check_report_data(source, target, name)
                 digest = _check_exports(source, target, name, folder)
             except DifferenceError as error:
+                if not exchanges:
+                    raise _unknown_here(name) from error
                 return ReplayOutcome(run=name, difference=error.difference)
     return ReplayOutcome(run=name, replayed=replayed, elite_count=elite_count, export_sha256=digest)
+
+
+def _unknown_here(run: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"the generator has no exchange of run {run}: replay it where it was made, or name the "
+        "generator that made it",
+        field="run",
+        run=run,
+    )
 
 
 async def _exchanges(generator: Generator, run: str) -> tuple[Exchange, ...]:

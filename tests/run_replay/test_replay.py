@@ -139,6 +139,21 @@ async def test_a_run_of_an_older_version_is_refused(recorded: Recorded) -> None:
         await replayed(recorded)
 
 
+async def test_a_damaged_journal_is_named(recorded: Recorded) -> None:
+    change(recorded, "UPDATE told SET journal = '@0 s' WHERE sequence = 40")
+    with pytest.raises(CorruptArchiveError, match="evaluation 40"):
+        await replayed(recorded)
+
+
+async def test_a_generator_that_does_not_know_the_run_is_refused(
+    recorded: Recorded, tmp_path: Path
+) -> None:
+    stranger = generator_in(tmp_path, Scripted())
+    with pytest.raises(InvalidArgumentError, match="has no exchange of run recorded"):
+        await replay(recorded.store, "recorded", stranger)
+    await stranger.close()
+
+
 @pytest.mark.parametrize(
     ("column", "value", "what"),
     [
