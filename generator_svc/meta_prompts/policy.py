@@ -38,7 +38,10 @@ LEAST_CREDITS: Final = 8
 """Before so many, nobody judges a prompt on trial."""
 
 TRIAL_CREDITS: Final = 20
-"""With so many, the trial ends either way; what is proposed again gets as many more."""
+"""With so many, the trial ends either way."""
+
+RESUMED_CREDITS: Final = 8
+"""How many more what is proposed again gets at most."""
 
 PROMOTE_ABOVE: Final = 0.95
 """How probable it must be that a prompt is better than its parent to be accepted early."""
@@ -52,9 +55,9 @@ KEEP_ABOVE: Final = 0.8
 MOST_FAILURES: Final = 6
 """Edits in a row that came to nothing, beyond which the pause does not grow any more."""
 
-_USUAL_DEVIATION: Final = 0.15
-"""Of a gain, in fitness: between a change's and a repair's. Believed as if `_USUAL_CREDITS` credits
-had shown it, lest the first lucky gain among failures look like a sure thing."""
+_USUAL_DEVIATION: Final = 0.25
+"""Of a gain, in fitness, where one in ten proposals wins a lot. Believed as if `_USUAL_CREDITS`
+credits had shown it, lest the first lucky gain among failures look like a sure thing."""
 
 _USUAL_CREDITS: Final = 8.0
 
@@ -157,14 +160,14 @@ def choose(
     """Return the prompt for a proposal.
 
     One proposal of `TRIAL_PERIOD` in a row goes to what is on trial, at a place that changes so
-    that it meets no rhythm of the search; the prompts on trial take turns in their order of age,
-    the oldest until it is judged. The others go to the established one with the highest upper
+    that it meets no rhythm of the search: the oldest until it is judged, and those that had their
+    trial before behind the new ones. The others go to the established one with the highest upper
     confidence bound (Auer et al. 2002, UCB1, with the deviation measured).
     """
     trials = [m.id for m in members if m.state is PromptState.TRIAL]
     block, place = divmod(sequence, TRIAL_PERIOD)
     if trials and random.Random(f"{run}/{seed}/{block}").randrange(TRIAL_PERIOD) == place:
-        return min(trials)
+        return min(trials, key=lambda p: (estimates.of(p).count >= TRIAL_CREDITS, p))
     established = [m for m in members if m.state in ESTABLISHED]
     total = sum(estimates.of(m.id).count for m in established)
     random.Random(f"{run}/{seed}/{sequence}").shuffle(established)  # ties fall evenly
@@ -181,7 +184,8 @@ def judge(members: Sequence[Member], estimates: Estimates, *, credited: int) -> 
     if member.state is not PromptState.TRIAL or count < LEAST_CREDITS:
         return None
     chance = estimates.better_than_parent(member)
-    is_last = count % TRIAL_CREDITS == 0
+    beyond = count - TRIAL_CREDITS
+    is_last = beyond >= 0 and beyond % RESUMED_CREDITS == 0
     if chance >= (KEEP_ABOVE if is_last else PROMOTE_ABOVE):
         return PromptState.ACCEPTED
     return PromptState.DROPPED if is_last or chance <= DROP_BELOW else None

@@ -161,6 +161,20 @@ def test_at_most_one_proposal_in_four_goes_to_a_trial() -> None:
     assert {block.index(2) for block in blocks} == {0, 1, 2, 3}
 
 
+def test_a_trial_that_goes_on_waits_for_new_ones() -> None:
+    members = [
+        SEED,
+        Member(id=2, parent=1, state=PromptState.TRIAL),
+        Member(id=3, parent=1, state=PromptState.TRIAL),
+    ]
+    gains = [0.1] * policy.TRIAL_CREDITS
+    known = policy.estimate(members, [tally(1, "a", *gains), tally(2, "a", *gains)])
+    picks = {
+        policy.choose(members, known, run="r", seed=5, sequence=sequence) for sequence in range(40)
+    }
+    assert picks == {1, 3}
+
+
 def test_gains_of_different_strata_are_not_compared() -> None:
     """Trial 2 had the easy run to itself: that says nothing for it."""
     members = [SEED, Member(id=2, parent=1, state=PromptState.TRIAL)]
@@ -198,6 +212,11 @@ def test_an_undecided_trial_ends() -> None:
     assert policy.judge(members, fewer, credited=2) is None
     enough = policy.estimate(members, [tally(1, "a", *gains), tally(2, "a", *gains)])
     assert policy.judge(members, enough, credited=2) is PromptState.DROPPED
+    resumed = [0.0, 0.2] * ((policy.TRIAL_CREDITS + policy.RESUMED_CREDITS) // 2)
+    more = policy.estimate(members, [tally(1, "a", *resumed), tally(2, "a", *resumed[:-1])])
+    assert policy.judge(members, more, credited=2) is None
+    again = policy.estimate(members, [tally(1, "a", *resumed), tally(2, "a", *resumed)])
+    assert policy.judge(members, again, credited=2) is PromptState.DROPPED
 
 
 def test_edits_that_came_to_nothing_make_the_pause_longer() -> None:
