@@ -41,7 +41,7 @@ _ROW: Final = np.dtype(
 )
 
 
-class Names:
+class _Names:
     """Numbers names in the order in which they come; 0 is the empty one."""
 
     def __init__(self) -> None:
@@ -59,8 +59,8 @@ class LessonColumns:
         self._table = np.zeros(64, dtype=_ROW)
         self._count = 0
         self._row_by_id = np.full(64, _NO_ROW, dtype=np.int64)
-        self._experts = Names()
-        self._devices = Names()
+        self._experts = _Names()
+        self._devices = _Names()
 
     def __len__(self) -> int:
         return self._count

@@ -5,6 +5,7 @@ The commands that add lessons and copy them stand in `experience_transfer`.
 
 import json
 import math
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from textwrap import shorten
@@ -124,16 +125,14 @@ def search(
     """  # noqa: D301  a backspace keeps click from joining the lines
     if not (text or code or findings):
         raise click.UsageError("say what to search for: TEXT, --code or --finding")
-    queries = [
-        LessonQuery(
-            language=Language(name),
-            findings=tuple(FindingKind(kind) for kind in findings),
-            text=text,
-            code=code.read_text(errors="replace") if code else "",
-            expert=expert,
-        )
-        for name in ([language] if language else _LANGUAGES)
-    ]
+    query = LessonQuery(
+        language=Language(language or _LANGUAGES[0]),
+        findings=tuple(FindingKind(kind) for kind in findings),
+        text=text,
+        code=code.read_text(errors="replace") if code else "",
+        expert=expert,
+    )
+    queries = [query] if language else [replace(query, language=each) for each in Language]
     with connect(Targets(generator=generator_target)) as foundry:
         hits = _best(foundry, queries, limit)
     if as_json:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -76,23 +77,10 @@ def add(
     if path is not None:
         lessons = read_yaml(path)
     else:
-        missing = [
-            name
-            for name, value in (("--symptom", symptom), ("--move", move), ("--source", source))
-            if not value
-        ]
-        if missing:
-            raise click.UsageError(f"{', '.join(missing)} or --file is needed")
-        fields = {
-            "symptom": symptom,
-            "move": move,
-            "language": language,
-            "findings": list(findings),
-            "experts": list(experts),
-            "source": source,
-            "excerpt": excerpt.read_text(errors="replace") if excerpt else "",
-        }
-        lessons = (lesson_from_fields(fields, origin=LessonOrigin.USER, where="the lesson"),)
+        code = excerpt.read_text(errors="replace") if excerpt else ""
+        fields = {"symptom": symptom, "move": move, "source": source, "language": language}
+        lists = {"findings": list(findings), "experts": list(experts)}
+        lessons = (_from_options({**fields, **lists, "excerpt": code}),)
     with connect(Targets(generator=generator_target)) as foundry:
         added = [_add(foundry, lesson) for lesson in lessons]
     if as_json:
@@ -101,6 +89,13 @@ def add(
         for one in added:
             click.echo(f"lesson {one.lesson.id} {'added' if one.is_new else 'was there already'}")
     return 0
+
+
+def _from_options(fields: dict[str, Any]) -> Lesson:
+    missing = [f"--{name}" for name in ("symptom", "move", "source") if not fields[name]]
+    if missing:
+        raise click.UsageError(f"{', '.join(missing)} or --file is needed")
+    return lesson_from_fields(fields, origin=LessonOrigin.USER, where="the lesson")
 
 
 @click.command("export")
