@@ -12,7 +12,7 @@ from typing import Final
 from kernel_foundry.domain.task import Task, Workload
 from tests.llm_server import Answer, ReceivedRequest, good
 
-LUCK: Final = 0.08
+LUCK: Final = 0.1
 """Chance that a repair succeeds without being shown the remedy."""
 
 COUNT: Final = 30_001

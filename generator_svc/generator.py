@@ -22,6 +22,7 @@ from generator_svc.llm.assignment import Assignment
 from generator_svc.llm.catalogue import RECIPES
 from generator_svc.llm.interface import LanguageModels, ModelReply
 from generator_svc.meta_prompts.population import MetaPrompts
+from generator_svc.meta_prompts.sections import SECTION_NAMES
 from generator_svc.model_choice import BanditChooser, ModelChooser, ModelOutcome, models_for
 from generator_svc.prompting.budget import CHARS_PER_TOKEN, DEFAULT_MAX_CHARS
 from generator_svc.prompting.text import clip
@@ -206,6 +207,9 @@ class Generator:
         written: WrittenPrompt,
         proposal: Proposal,
     ) -> None:
+        if not set(SECTION_NAMES).isdisjoint(written.cut):
+            # Guidance that was not all there is neither to praise nor to blame.
+            guidance = replace(guidance, sections_id=None)
         row = proposal_row(
             request,
             effective_operator(request.selection),

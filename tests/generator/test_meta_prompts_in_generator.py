@@ -138,6 +138,24 @@ async def test_an_editor_that_hangs_holds_nothing_up(
 
 
 @pytest.mark.slow
+async def test_guidance_that_there_was_no_room_for_is_not_judged(
+    generator: Generator, request_: ProposalRequest, samples: Samples, tmp_path: Path
+) -> None:
+    instructions = "Mind the borders. " * 4_000
+    task = replace(request_.task, reference=f"# {instructions}", instructions=instructions)
+    parent = samples.failed_elite("x" * 60_000)
+    request = replace(
+        request_,
+        task=task,
+        selection=replace(request_.selection, parent=parent),
+        without=(EXPERIENCE,),
+    )
+    await propose_and_report(generator, request, samples, count=2)
+    await generator.close()
+    assert [row.uses for row in await stored(tmp_path)] == [0]
+
+
+@pytest.mark.slow
 async def test_switched_off_the_seed_is_shown_and_nothing_learnt(
     generator: Generator,
     models: WritersAndEditor,
