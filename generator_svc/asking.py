@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from generator_svc.books import Books, RequestCounter
-from generator_svc.budget import Budget, RequestRate, Spending, expected_spending
+from generator_svc.budget import Budget, RequestRate, Spending, counted, expected_spending
 from generator_svc.llm.interface import LanguageModels, ModelFacts, ModelReply, ModelRequest
 from kernel_foundry.domain.exchange import ChatMessage, Exchange, ExchangePurpose
 from kernel_foundry.domain.request import BudgetCaps
@@ -63,6 +63,7 @@ class Asker:
         self._clock = clock
         self._budget = Budget()
         self._rate = RequestRate()
+        self._asking: set[asyncio.Task[Any] | None] = set()
 
     async def ask(
         self, question: Question, messages: tuple[ChatMessage, ...], *, attempt: int = 0
@@ -74,6 +75,23 @@ class Asker:
                 the first one also when the caps leave no room for the call.
             StoreUnavailableError: the books cannot be written.
         """
+        task = asyncio.current_task()
+        self._asking.add(task)
+        try:
+            return await self._ask(question, messages, attempt)
+        finally:
+            self._asking.discard(task)
+
+    async def close(self) -> None:
+        """End the calls in flight, so that what they took is in the books before those close."""
+        tasks = [task for task in self._asking if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _ask(
+        self, question: Question, messages: tuple[ChatMessage, ...], attempt: int
+    ) -> ModelReply:
         spent = _larger(question.spent, await self._books.spent(question.run))
         limits, sizes = await self._sizes(question, messages)
         counter = RequestCounter()
@@ -113,7 +131,7 @@ class Asker:
         facts = await self._facts(question.models)
         prompt = expected_spending(facts, messages, 0, question.caps)
         most = question.caps.requests_per_minute
-        return await self._models.complete(
+        reply = await self._models.complete(
             ModelRequest(
                 models=question.models,
                 messages=messages,
@@ -124,6 +142,8 @@ class Asker:
                 on_lost=lambda _model: self._budget.lost(question.run, prompt),
             )
         )
+        known = dict(facts).get(reply.usage.model)
+        return reply if known is None else counted(reply, known, messages)
 
     async def _facts(self, models: tuple[str, ...]) -> tuple[tuple[str, ModelFacts], ...]:
         return tuple([(name, await self._models.facts(name)) for name in models])
@@ -146,13 +166,20 @@ class Asker:
 
 
 async def _to_the_end(entry: Coroutine[Any, Any, None]) -> None:
-    """Await an entry in the books; a caller that is cancelled meanwhile waits for it, too."""
+    """Await an entry in the books; a caller that is cancelled meanwhile waits for it, too.
+
+    However often it is cancelled: a search that ends cancels once, Ctrl-C then once more.
+    """
     entering = asyncio.ensure_future(entry)
-    try:
-        await asyncio.shield(entering)
-    except asyncio.CancelledError:
-        await entering
-        raise
+    cancelled: asyncio.CancelledError | None = None
+    while not entering.done():
+        try:
+            await asyncio.wait({entering})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    entering.result()
+    if cancelled is not None:
+        raise cancelled
 
 
 def _larger(one: Spending, other: Spending) -> Spending:

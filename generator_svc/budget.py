@@ -11,11 +11,11 @@ import time
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
-from generator_svc.llm.interface import ModelFacts
-from kernel_foundry.domain.exchange import ChatMessage
+from generator_svc.llm.interface import ModelFacts, ModelReply
+from kernel_foundry.domain.exchange import ChatMessage, FinishReason
 from kernel_foundry.domain.request import BudgetCaps
 from kernel_foundry.errors import LlmConfigurationError, LlmQuotaError
 
@@ -217,10 +217,7 @@ def expected_spending(
     Raises:
         LlmConfigurationError: there is a USD cap and a model whose price is not known.
     """
-    input_tokens = sum(
-        math.ceil(len(m.content.encode()) / _BYTES_PER_TOKEN) + _TOKENS_PER_MESSAGE
-        for m in messages
-    )
+    input_tokens = _prompt_tokens(messages)
     most = Spending(cost_usd=0.0, tokens=0)
     for name, facts in models:
         if not facts.counts_tokens:
@@ -232,6 +229,38 @@ def expected_spending(
             cost_usd=max(most.cost_usd, cost_usd), tokens=input_tokens + max_output_tokens
         )
     return most
+
+
+def counted(reply: ModelReply, facts: ModelFacts, messages: tuple[ChatMessage, ...]) -> ModelReply:
+    """Return `reply` with an estimate from above of what its provider did not say it took.
+
+    Else no cap would hold where a server counts no tokens, or calls the model by a name that the
+    cost table lacks.
+    """
+    usage = reply.usage
+    is_silent = not usage.input_tokens and not usage.output_tokens
+    if not facts.counts_tokens or (is_silent and reply.finish is FinishReason.REFUSED):
+        return reply
+    input_tokens = usage.input_tokens or _prompt_tokens(messages)
+    output_tokens = usage.output_tokens or _tokens(reply.text)
+    cost_usd = usage.cost_usd or (
+        input_tokens * (facts.input_usd_per_token or 0.0)
+        + output_tokens * (facts.output_usd_per_token or 0.0)
+    )
+    return replace(
+        reply,
+        usage=replace(
+            usage, input_tokens=input_tokens, output_tokens=output_tokens, cost_usd=cost_usd
+        ),
+    )
+
+
+def _prompt_tokens(messages: tuple[ChatMessage, ...]) -> int:
+    return sum(_tokens(m.content) + _TOKENS_PER_MESSAGE for m in messages)
+
+
+def _tokens(text: str) -> int:
+    return math.ceil(len(text.encode()) / _BYTES_PER_TOKEN)
 
 
 def _cost_usd(name: str, facts: ModelFacts, input_tokens: int, output_tokens: int) -> float:

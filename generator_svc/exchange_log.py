@@ -65,10 +65,13 @@ class ExchangeLog:
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(to_json(exchange))
+                file.flush()
+                os.fsync(file.fileno())
             Path(temporary).replace(path)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
             raise
+        _sync_folder(path.parent)
         return name
 
     def _read_named(self, name: str) -> Exchange:
@@ -94,6 +97,15 @@ def _name(exchange: Exchange) -> str:
     """Return the name: the prompt's digest, and one of everything else that was recorded."""
     rest = replace(exchange, messages=(), sequence=0)
     return f"{prompt_digest(exchange.messages)}.{content_digest(to_json(rest))[:16]}"
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a new name in `folder` survive a power cut, as the row that will hold it does."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _read(path: Path) -> Exchange:

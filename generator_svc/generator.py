@@ -131,6 +131,7 @@ class Generator:
     async def close(self) -> None:
         """See `Generator.close`."""
         await self._learning.close()
+        await self._asker.close()
         await self._models.close()
         await self._store.close()
 

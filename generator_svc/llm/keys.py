@@ -51,7 +51,11 @@ def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def without_secrets(text: str, environ: Mapping[str, str] | None = None) -> str:
-    """Return `text` without the keys of the environment; all else stays, code too."""
+    """Return `text` without the keys of the environment; all else stays, code too.
+
+    Halves of characters, as JSON's escapes may give, become "?": nothing could carry them.
+    """
+    text = text.encode("utf-8", "replace").decode("utf-8")
     for value in secret_values(os.environ if environ is None else environ):
         text = text.replace(value, REDACTED)
     return text

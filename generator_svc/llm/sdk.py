@@ -6,6 +6,7 @@ environment that keeps LiteLLM off the network at import is set. Knows nothing o
 
 import asyncio
 import functools
+import math
 import time
 import warnings
 from typing import Any, Final
@@ -27,6 +28,9 @@ from kernel_foundry.errors import LlmConfigurationError
 
 _SLACK_SECONDS: Final = 1.0
 """How much later than LiteLLM's own limit ours ends an attempt: its message says more."""
+
+_MOST_TOKENS: Final = 10**9
+"""Of one call: no model reads or writes more, so who says so does not count."""
 
 
 def set_up() -> None:
@@ -183,24 +187,34 @@ def _read(response: Any, model: str, latency_ms: float) -> ModelReply:
     if refusal or choice.finish_reason == "content_filter":
         finish = FinishReason.REFUSED
         text = refusal or text or "the provider's content filter withheld the reply"
-    usage = getattr(response, "usage", None)
-    hidden = response._hidden_params
     return ModelReply(
-        text=without_secrets(text),
-        finish=finish,
-        usage=TokenUsage(
-            model=model,
-            input_tokens=(usage and usage.prompt_tokens) or 0,
-            output_tokens=(usage and usage.completion_tokens) or 0,
-            cost_usd=float(hidden.get("response_cost") or 0.0),
-            latency_ms=latency_ms,
-        ),
+        text=without_secrets(text), finish=finish, usage=_usage(response, model, latency_ms)
     )
 
 
 def _refusal(message: Any) -> str:
     fields = getattr(message, "provider_specific_fields", None) or {}
-    return fields.get("refusal") or getattr(message, "refusal", None) or ""
+    # Usually a text, but nobody has looked at it yet.
+    return str(fields.get("refusal") or getattr(message, "refusal", None) or "")
+
+
+def _usage(response: Any, model: str, latency_ms: float) -> TokenUsage:
+    """Return what the provider says the reply took; 0 where it says nothing, or nonsense."""
+    said = getattr(response, "usage", None)
+    counts = [getattr(said, name, None) or 0 for name in ("prompt_tokens", "completion_tokens")]
+    hidden = response._hidden_params
+    cost_usd = hidden.get("response_cost") if isinstance(hidden, dict) else None
+    if not all(isinstance(count, int) and 0 <= count <= _MOST_TOKENS for count in counts):
+        counts, cost_usd = [0, 0], None
+    if not isinstance(cost_usd, float) or not math.isfinite(cost_usd) or cost_usd < 0.0:
+        cost_usd = 0.0
+    return TokenUsage(
+        model=model,
+        input_tokens=int(counts[0]),
+        output_tokens=int(counts[1]),
+        cost_usd=cost_usd,
+        latency_ms=latency_ms,
+    )
 
 
 def _refused_by_filter(reason: str, model: str, latency_ms: float) -> ModelReply:

@@ -9,6 +9,9 @@ import sqlalchemy as sa
 from generator_svc.store.schema import EXCHANGES, SPEND
 from kernel_foundry.domain.account import ModelSpend
 
+_ADVISORY_LOCK: Final = 0x6B66_626B
+"""Any number, the same for all of us."""
+
 _OF_RUN: Final = EXCHANGES.c.run == sa.bindparam("of_run")
 _LAST: Final = sa.select(sa.func.coalesce(sa.func.max(EXCHANGES.c.sequence), 0)).where(_OF_RUN)
 _AFTER: Final = (
@@ -53,6 +56,7 @@ def add_call(
         name: Of the exchange's file; None for a call that no model answered.
         took: By name of the model.
     """
+    _hold(connection)
     if name is not None:
         last = connection.execute(_LAST, {"of_run": run}).scalar_one()
         connection.execute(EXCHANGES.insert(), {"run": run, "sequence": last + 1, "name": name})
@@ -72,6 +76,12 @@ def spend(connection: sa.Connection, run: str) -> tuple[ModelSpend, ...]:
     """Return what a run has taken from each model, by the model's name."""
     rows = connection.execute(_SPEND, {"of_run": run})
     return tuple(ModelSpend(**row._mapping) for row in rows)
+
+
+def _hold(connection: sa.Connection) -> None:
+    """Let other writers of the books wait: two that count the same at once would collide."""
+    if connection.dialect.name == "postgresql":  # SQLite has one writer anyhow
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ADVISORY_LOCK)))
 
 
 def _add(connection: sa.Connection, run: str, model: str, took: Took) -> None:

@@ -333,6 +333,58 @@ async def test_why_a_reply_ended_is_known(
     assert len(llm_server.requests) == 1
 
 
+@pytest.mark.parametrize(
+    "message",
+    [{"content": "half \ud800 a character"}, {"content": None, "refusal": ["no", "\ud800"]}],
+    ids=["half-character", "list"],
+)
+async def test_a_reply_is_text_that_can_be_kept(
+    llm_server: LlmServer, generator: Generator, request_: ProposalRequest, message: dict[str, Any]
+) -> None:
+    """What JSON can hold and no file, digest or wire can, is no reason to end a run."""
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+    llm_server.play(wrong_json({"choices": [{"message": message}], "usage": usage}))
+    proposal = await generator.propose(replace(request_, models=(_MODEL,)))
+    assert proposal.candidate is None
+    assert proposal.failure.encode()
+    (exchange, *_) = await generator.exchanges(request_.run)
+    assert exchange.reply.encode()
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {},
+        {"usage": {"prompt_tokens": -5000, "completion_tokens": 1, "total_tokens": 1}},
+        {"usage": {"prompt_tokens": 10**30, "completion_tokens": 1, "total_tokens": 1}},
+    ],
+    ids=["none", "negative", "more-than-there-is"],
+)
+async def test_what_a_server_does_not_count_is_estimated(
+    llm_server: LlmServer, generator: Generator, request_: ProposalRequest, usage: dict[str, Any]
+) -> None:
+    """Else a cap would never be reached."""
+    llm_server.play(wrong_json({"choices": [{"message": {"content": "x" * 300}}], **usage}))
+    proposal = await generator.propose(replace(request_, models=(_MODEL,)))
+    (first, _) = proposal.usage
+    prompt = (await generator.exchanges(request_.run))[0].messages
+    assert first.input_tokens > sum(len(m.content) for m in prompt) / 4
+    assert first.output_tokens == 100
+    assert first.cost_usd == pytest.approx(first.input_tokens * 1.25e-6 + 100 * 1e-5)
+    (spend,) = (await generator.account(request_.run)).spend
+    assert spend.usd == pytest.approx(sum(u.cost_usd for u in proposal.usage))
+
+
+async def test_a_model_under_another_name_costs_what_was_asked_for(
+    llm_server: LlmServer, generator: Generator, request_: ProposalRequest, samples: Any
+) -> None:
+    """A gateway may call a model as its own table does, which LiteLLM has no price for."""
+    document = dict(good(samples.REPLY).document or {})
+    llm_server.play(wrong_json({**document, "model": "gateway-7"}))
+    proposal = await generator.propose(replace(request_, models=(_MODEL,)))
+    assert proposal.usage[0].cost_usd == pytest.approx(1000 * 1.25e-6 + 200 * 1e-5)
+
+
 async def test_every_request_waits_for_its_turn(
     llm_server: LlmServer, models: LiteLlmModels, counter: Counter
 ) -> None:
