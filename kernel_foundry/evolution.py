@@ -173,12 +173,24 @@ class Evolution:
                 judges = [
                     group.create_task(self._keep_judging(handover)) for _ in range(self._judging)
                 ]
-                await asyncio.wait(judges)
+                await self._until_ended(judges, handover)
                 for maker in makers:
                     maker.cancel()
         except ExceptionGroup as failures:
             raise _first(failures) from failures
         self._cause = self._cause or self._dried_up
+
+    async def _until_ended(
+        self, judges: list[asyncio.Task[None]], handover: Handover[Assignment]
+    ) -> None:
+        """Wait for the judges, but for no model once the time is up."""
+        judging = set(judges)
+        while judging:
+            _, judging = await asyncio.wait(judging, timeout=self._left_s())
+            if judging and self._stop_cause() is not None:
+                handover.end()
+                await asyncio.wait(judging)
+                return
 
     async def _keep_proposing(self, admission: Admission, handover: Handover[Assignment]) -> None:
         """Make proposals that were not judged before until the search stops."""
@@ -420,10 +432,18 @@ class Evolution:
     def _stop_cause(self) -> StopCause | None:
         if self._cause is None:
             self._spent.seconds = self._elapsed_s()
-            # Two promotions at the end take about twice an evaluation each.
-            reserve_s = 4 * self._slowest_evaluation_s
-            self._cause = exceeded(self._budget, self._spent, reserve_seconds=reserve_s)
+            self._cause = exceeded(self._budget, self._spent, reserve_seconds=self._promotion_s())
         return self._cause
+
+    def _left_s(self) -> float | None:
+        """Return how long the search may yet take; None: as long as it likes."""
+        if self._budget.minutes is None:
+            return None
+        return max(0.0, self._budget.minutes * 60 - self._promotion_s() - self._elapsed_s())
+
+    def _promotion_s(self) -> float:
+        """Return what the end takes: two promotions of about twice an evaluation each."""
+        return 4 * self._slowest_evaluation_s
 
     def _elapsed_s(self) -> float:
         return time.monotonic() - self._started_s

@@ -12,7 +12,12 @@ from kernel_foundry.budget import Budget, StopCause
 from kernel_foundry.domain.archive import RunSpec, RunState
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.language import Language
-from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest, ProposalRequest
+from kernel_foundry.domain.request import (
+    EvaluationLimits,
+    EvaluationRequest,
+    Proposal,
+    ProposalRequest,
+)
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import (
     LlmQuotaError,
@@ -243,6 +248,25 @@ async def test_a_provider_that_is_down_ends_the_run_with_its_reason(
     # Two proposals are in flight.
     assert 2 * UNANSWERED_BEFORE_GIVING_UP <= generator.calls <= 2 * UNANSWERED_BEFORE_GIVING_UP + 1
     assert (await archive.get_run("run")).state is RunState.INTERRUPTED
+
+
+class _StuckGenerator(FakeGenerator):
+    """Answers as often as there are islands, and then no more."""
+
+    async def propose(self, request: ProposalRequest) -> Proposal:
+        if request.selection.sequence > 3:
+            await asyncio.Event().wait()
+        return await super().propose(request)
+
+
+async def test_a_model_that_does_not_answer_holds_up_no_run_whose_time_is_over(
+    archive: Archive,
+) -> None:
+    async with asyncio.timeout(10):
+        ended = await _evolve(archive, Budget(minutes=0.3 / 60), generator=_StuckGenerator())
+    assert ended.cause is StopCause.MINUTES
+    assert ended.run.state is RunState.FINISHED
+    assert ended.winner is not None
 
 
 async def test_refused_task_costs_nothing(archive: Archive) -> None:
