@@ -4,6 +4,7 @@ Held-out workloads judge whether a candidate is right on sizes that nobody tuned
 and sizes that only they have, are taken out of every text that could tell them.
 """
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Final
@@ -56,7 +57,9 @@ class Secrets:
                 told from which a size could follow.
         """
         names_hidden = any(name in finding.message for name in self.names)
-        message, evidence = self.without_names(finding.message), finding.evidence
+        # Nothing says which workload a plan did not fit or a launch was refused for.
+        message = self.without_sizes(finding.message)
+        evidence = tuple(e for e in finding.evidence if e.value not in self.sizes)
         if is_of_hidden or names_hidden:
             message = _NUMBER.sub(_HIDDEN_NUMBER, message)
             evidence = tuple(e for e in evidence if _tells_nothing(e))
@@ -66,7 +69,7 @@ class Secrets:
             message=message,
             line=finding.line,
             evidence=evidence,
-            hint=self.without_names(finding.hint),
+            hint=self.without_sizes(finding.hint),
         )
 
 
@@ -99,7 +102,9 @@ def failed_hidden(evaluation: Evaluation) -> bool:
 
 
 def _sizes(workloads: list[WorkloadAdmission]) -> set[int]:
-    return {size for w in workloads for tensor in w.tensors for size in tensor.shape}
+    """Return every size and number of elements."""
+    shapes = [tensor.shape for workload in workloads for tensor in workload.tensors]
+    return {number for shape in shapes for number in (*shape, math.prod(shape))}
 
 
 def _tells_nothing(evidence: Evidence) -> bool:

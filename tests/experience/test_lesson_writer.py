@@ -133,6 +133,15 @@ def test_no_lesson_tells_what_is_held_out() -> None:
     assert all(secret not in text for secret in (HIDDEN, "1001", "3003"))
 
 
+def test_no_lesson_tells_a_hidden_size_of_a_plan_that_does_not_fit() -> None:
+    """Such a finding names no workload."""
+    error = finding(FindingKind.PLAN, "the block (1001, 1, 1) has 1001 threads", Severity.ERROR)
+    parent = evaluation(source(), outcome=EvaluationOutcome.PLAN_ERROR, findings=(error,))
+    lesson = write_lesson(transition(parent, evaluation(CHILD)))
+    assert lesson is not None
+    assert "the block (…, 1, 1) has … threads" in lesson.symptom
+
+
 def test_an_excerpt_is_bounded_and_has_whole_lines() -> None:
     """However long the child."""
     lines = [f"  out[{i}] = {i}.0f * x[{i}];" for i in range(2000)]

@@ -276,6 +276,22 @@ def test_a_crash_on_a_hidden_workload_does_not_name_it(
     assert "2998" not in text
 
 
+def test_a_plan_that_does_not_fit_a_hidden_workload_does_not_tell_its_sizes(
+    request_: ProposalRequest, samples: Any
+) -> None:
+    """Such a finding names no workload; what is known of the device and of shown sizes stays."""
+    finding = error(
+        FindingKind.PLAN,
+        "the block (1001, 1, 1) has 1001 threads for 3003 of 2048; the device takes at most 512",
+        hint="not 1001",
+        evidence=(Evidence(name="threads", value=1001.0), Evidence(name="most", value=512.0)),
+    )
+    text = repair_prompt(request_, failed(samples, EvaluationOutcome.PLAN_ERROR, (finding,)))
+    assert "the block (…, 1, 1) has … threads for … of 2048; the device takes at most 512" in text
+    assert "[most = 512]" in text
+    assert "1001" not in text
+
+
 def test_a_log_does_not_show_what_was_compiled_for_a_hidden_workload(
     request_: ProposalRequest, samples: Any
 ) -> None:
