@@ -16,14 +16,15 @@ from kernel_foundry.domain.plain import PlainError, from_json, from_plain, to_js
 from kernel_foundry.errors import InvalidArgumentError
 
 _CELLS: Final = ("before", "after")
-_NOT_BY_HAND: Final = ("origin", "id")
+_NOT_BY_HAND: Final = ("origin", "id", "effect", "use_count", "failure_count")
+"""Measured, or given by the store."""
 
 
 def lesson_from_fields(fields: Mapping[str, Any], *, origin: LessonOrigin, where: str) -> Lesson:
     """Return the lesson that a person wrote down.
 
     Args:
-        fields: Those of `Lesson` but origin and id; `before` and `after` as three levels.
+        fields: Those of `Lesson` but origin, id and numbers; `before` and `after` as three levels.
         origin: Where it comes from.
         where: File and entry, for errors.
 

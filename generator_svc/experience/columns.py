@@ -72,7 +72,7 @@ class LessonColumns:
             lesson.id,
             _LANGUAGES[lesson.language],
             findings_mask(lesson.findings),
-            sum(self._expert_bit(role) for role in lesson.experts),
+            self._experts_mask(lesson.experts),
             self._devices.number(lesson.device),
             _cell(lesson.before),
             _cell(lesson.after),
@@ -124,6 +124,12 @@ class LessonColumns:
             self._row_by_id[lesson_id] = self._count
             self._count += 1
         return int(self._row_by_id[lesson_id])
+
+    def _experts_mask(self, roles: Sequence[str]) -> int:
+        mask = 0
+        for role in roles:  # one may come twice, and two may share a bit
+            mask |= self._expert_bit(role)
+        return mask
 
     def _expert_bit(self, role: str) -> int:
         # Beyond 63 roles some share a bit: they would see each other's lessons.

@@ -9,7 +9,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from generator_svc.experience.merging import credited, merged, worst
+from generator_svc.experience.merging import bounded_effect, credited, merged, worst
 from generator_svc.store import lessons as rows
 from kernel_foundry.domain.lesson import AddedLesson, Lesson, LessonOrigin
 
@@ -34,16 +34,17 @@ def keep(
     if rows.hold(connection).version != version:
         return None
     is_first = rows.count_once(connection, request_id)
+    # One with the very same numbers comes from here: an own export that is read back.
+    is_own = duplicate is not None and replace(duplicate, id=0) == lesson
+    lesson = replace(lesson, effect=bounded_effect(lesson.effect))
+    if lesson.origin is LessonOrigin.SEED:  # of another version of the package, by an import
+        lesson = replace(lesson, origin=LessonOrigin.USER)
     if duplicate is None:
-        if lesson.origin is LessonOrigin.SEED:  # of another version of the package, by an import
-            lesson = replace(lesson, origin=LessonOrigin.USER)
         revision = rows.advance(connection)
         lesson_id = rows.insert(connection, lesson, revision=revision)
         if lesson.origin is LessonOrigin.LEARNT:
             _drop_worst(connection, most_learnt, but=lesson_id, revision=revision)
         return AddedLesson(lesson=replace(lesson, id=lesson_id), is_new=True)
-    # One with the very same numbers comes from here: an own export that is read back.
-    is_own = replace(duplicate, id=0) == lesson
     both = merged(duplicate, lesson) if is_first and not is_own else duplicate
     if both != duplicate:
         rows.update(connection, both, revision=rows.advance(connection))

@@ -23,6 +23,12 @@ _MOST_CHARS: Final = {
     "excerpt": MAX_EXCERPT_CHARS,
     "device": 80,
 }
+_MOST_ROLES: Final = 16
+_MOST_ROLE_CHARS: Final = 80
+_MOST_USES: Final = 1_000_000
+"""Far above what runs come to, and far below what a database's integer holds."""
+_MOST_EFFECT: Final = math.log(1e6)
+"""No kernel was ever a million times as fast as its parent; `math.exp` ends soon behind it."""
 
 
 class LessonOrigin(StrEnum):
@@ -116,8 +122,34 @@ def lesson_fault(lesson: Lesson) -> str:
             return f"{name} is empty"
         if len(text) > most:
             return f"{name} has {len(text)} characters, expected at most {most}"
+        if not _is_text(text):
+            return f"{name} is no text: it has bytes or halves of characters that are not UTF-8"
+    return _fault_of_roles(lesson.experts) or _fault_of_numbers(lesson)
+
+
+def _fault_of_roles(roles: tuple[str, ...]) -> str:
+    if len(roles) > _MOST_ROLES:
+        return f"experts has {len(roles)} roles, expected at most {_MOST_ROLES}"
+    for role in roles:
+        if not role.strip() or len(role) > _MOST_ROLE_CHARS or not _is_text(role):
+            return f"experts has {role[:_MOST_ROLE_CHARS]!r}, expected the name of a role"
+    return ""
+
+
+def _fault_of_numbers(lesson: Lesson) -> str:
     if not 0 <= lesson.failure_count <= lesson.use_count:
         return f"{lesson.failure_count} of {lesson.use_count} uses failed"
-    if not math.isfinite(lesson.effect):
-        return f"effect is {lesson.effect}"
+    if lesson.use_count > _MOST_USES:
+        return f"{lesson.use_count} uses, expected at most {_MOST_USES}"
+    if not abs(lesson.effect) <= _MOST_EFFECT:  # nor is "not a number"
+        return f"effect is {lesson.effect}, expected a log speed-up within ±{_MOST_EFFECT:.1f}"
     return ""
+
+
+def _is_text(text: str) -> bool:
+    """Return whether a file, a database and a message can carry `text`."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -125,9 +125,15 @@ async def test_the_same_lesson_again_is_no_new_one(experience: Experience) -> No
         {"excerpt": "x" * (MAX_EXCERPT_CHARS + 1)},
         {"failure_count": 4},
         {"use_count": -1, "failure_count": -1},
+        {"use_count": 10**12},
         {"effect": math.inf},
+        {"effect": math.nan},
+        {"effect": -1000.0},
+        {"symptom": "half a character \udcff"},
+        {"experts": ("memory", " ")},
+        {"experts": tuple(f"role {number}" for number in range(100))},
     ],
-    ids="-".join,
+    ids=lambda fault: " ".join(f"{name} {str(value)[:20]!a}" for name, value in fault.items()),
 )
 async def test_a_lesson_that_cannot_be_is_refused(
     experience: Experience, fault: dict[str, object]

@@ -61,11 +61,15 @@ async def test_a_lesson_is_credited_with_the_mean_of_its_proposals(store_url: st
 
 
 async def test_one_hopeless_parent_does_not_make_a_lesson(sqlite_url: str) -> None:
-    """A thousandfold speed-up counts as tenfold."""
+    """A thousandfold speed-up counts as tenfold, of what comes with its numbers as well."""
     library = _library(sqlite_url)
+    thousand = math.log(1000.0)
     added = await library.add(BANKS)
-    await library.credit((added.lesson.id,), log_speedup=math.log(1000.0), request_id="run/1")
+    await library.credit((added.lesson.id,), log_speedup=thousand, request_id="run/1")
     assert (await _by_id(library, added.lesson.id)).effect == pytest.approx(math.log(10.0))
+    for new in (LANES, replace(BANKS, source="elsewhere")):  # a new one, and one that is merged
+        added = await library.add(replace(new, effect=thousand, use_count=1))
+        assert added.lesson.effect == pytest.approx(math.log(10.0))
     await library.close()
 
 
@@ -154,6 +158,9 @@ async def test_a_packages_lesson_from_elsewhere_becomes_the_users(sqlite_url: st
     added = await library.add(replace(BANKS, origin=LessonOrigin.SEED))
     assert (added.is_new, added.lesson.origin) == (True, LessonOrigin.USER)
     assert await library.lessons() == (added.lesson,)
+    learnt = (await library.add(replace(LANES, origin=LessonOrigin.LEARNT))).lesson
+    again = await library.add(replace(LANES, origin=LessonOrigin.SEED, source="a version"))
+    assert (again.lesson.id, again.lesson.origin) == (learnt.id, LessonOrigin.USER)
     await library.close()
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from generator_svc.experience.columns import LessonColumns
 from generator_svc.experience.concepts import known_concepts, stem, words
 from generator_svc.experience.embedding import HashedEmbedder, Passage, passage_of_query
 from generator_svc.experience.index import VectorIndex
@@ -106,6 +107,16 @@ def test_matches_lift_a_lesson() -> None:
         assert first.lesson.id == better.id
     (first, *_) = _shelf([plain, fits[-1]]).search(_vector(shelf), query, 1)
     assert first.lesson.id == plain.id, "of equal ones the older"
+
+
+def test_a_role_that_is_named_twice_is_still_that_role() -> None:
+    """However many roles there are, and also when two share a place."""
+    columns = LessonColumns()
+    for number in range(70):
+        columns.put(lesson(id=number, experts=(f"role {number}",) * 2))
+    for number in (0, 1, 63, 69):
+        assert number in columns.suitable(Language.CUDA, f"role {number}")
+    assert 0 not in columns.suitable(Language.CUDA, "role 1")
 
 
 @pytest.mark.slow

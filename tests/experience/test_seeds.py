@@ -69,6 +69,7 @@ def test_a_file_is_read_as_it_is_meant(tmp_path: Path) -> None:
         (("[2, 1, 1]", "[2, 1, 9]"), "is 9"),
         (("source: https://docs.nvidia.com/", "sauce: x"), "sauce"),
         (("experts: [memory]", "origin: user"), "origin is not for a person"),
+        (("experts: [memory]", "use_count: 9000"), "use_count is not for a person"),
         (("__shared__", "x" * 1600), "excerpt has"),
         (("- key", ": ["), "no YAML"),
         (("- key: pad-the-tile", "key: pad-the-tile"), "a.yaml"),
