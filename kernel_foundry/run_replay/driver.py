@@ -104,10 +104,11 @@ class _Replay:
 
     def _unselected(self, told: ToldEvaluation, selection: int) -> Candidate:
         recorded = told.candidate
-        # A combination is no change of one parent.
-        is_change = len(recorded.parents) == 1
-        parent = self._known.get(recorded.parents[0]) if is_change else None
-        sources = self._replies.sources(selection, parent.source if parent else None)
+        # A combination is no change of its parent, and tells of only one where it failed.
+        parent = self._known.get(recorded.parents[0]) if recorded.parents else None
+        sources = self._replies.sources(selection, None)
+        if parent is not None:
+            sources += self._replies.sources(selection, parent.source)
         if recorded.source not in sources:
             raise _no_such_source(told, ", ".join(s.digest for s in sources) or _NO_REPLY)
         self._replayed.unselected += 1

@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernel_foundry.domain.archive import Run
 from kernel_foundry.domain.exchange import Exchange
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.local import (
@@ -46,11 +47,12 @@ async def replay(store: str, run: str, generator: Generator, *, into: str = "") 
 
     Raises:
         RunNotFoundError: there is no such run.
-        InvalidArgumentError: the run cannot be made again; it says why.
+        InvalidArgumentError: the run cannot be made again, or goes on meanwhile; it says why.
         AlreadyExistsError: `into` has a run of that name.
         StoreUnavailableError, CorruptArchiveError: as of the services.
     """
     source = store or store_url()
+    before = await _run(source, run)
     with tempfile.TemporaryDirectory(prefix="kernel-foundry-replay-") as temporary:
         folder = Path(temporary)
         target = into or f"sqlite:///{folder / 'replay.db'}"
@@ -66,6 +68,9 @@ async def replay(store: str, run: str, generator: Generator, *, into: str = "") 
             except DifferenceError as error:
                 if not exchanges:
                     raise _unknown_here(name) from error
+                more = await generator.exchanges(name, after=exchanges[-1].sequence, limit=1)
+                if more or await _run(source, name) != before:
+                    raise _goes_on(name) from error
                 return ReplayOutcome(run=name, difference=error.difference)
     return ReplayOutcome(run=name, replayed=replayed, elite_count=elite_count, export_sha256=digest)
 
@@ -77,6 +82,20 @@ def _unknown_here(run: str) -> InvalidArgumentError:
         field="run",
         run=run,
     )
+
+
+def _goes_on(run: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"run {run} goes on while it is replayed: replay it once it has ended", field="run", run=run
+    )
+
+
+async def _run(source: str, name: str) -> Run:
+    directory = Directory(Targets(store=source))
+    try:
+        return await (await directory.archive()).get_run(name)
+    finally:
+        await directory.close()
 
 
 async def _exchanges(generator: Generator, run: str) -> tuple[Exchange, ...]:

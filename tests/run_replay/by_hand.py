@@ -17,15 +17,16 @@ from kernel_foundry.domain.request import EvaluationRequest, ProposalRequest, To
 from kernel_foundry.evolution import candidate_of
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.ports import Generator
-from tests.run_replay.recorded import CANDIDATE, SPEC, Recorded, UnevenEvaluator
+from tests.run_replay.recorded import CANDIDATE, EDIT, SPEC, VARIANT, Recorded, UnevenEvaluator
 
 Proposed = tuple[Selection, Candidate]
 
 
 class Scripted:
-    """Models that write one whole candidate after the other."""
+    """Models that write one whole candidate after the other, or edits of what they are shown."""
 
     def __init__(self) -> None:
+        self.writes_edits = False
         self._count = 0
 
     async def check(self, models: tuple[str, ...]) -> None:
@@ -41,6 +42,9 @@ class Scripted:
         """Return the next candidate."""
         self._count += 1
         text = CANDIDATE.format(number=3 * self._count + 1, tune="", block=16)
+        if self.writes_edits:
+            prompt = "\n".join(message.content for message in request.messages)
+            text = EDIT.format(old=VARIANT.findall(prompt)[0], new=self._count)
         usage = TokenUsage(
             model=request.models[0], input_tokens=9, output_tokens=3, cost_usd=0.5, latency_ms=1.0
         )

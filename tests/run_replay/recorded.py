@@ -61,7 +61,7 @@ EDIT = """\
 >>>>>>> REPLACE
 """
 
-_VARIANT = re.compile(r"^  // variant (\d+)$", re.MULTILINE)
+VARIANT = re.compile(r"^  // variant (\d+)$", re.MULTILINE)
 
 
 class Model:
@@ -71,7 +71,7 @@ class Model:
         """Return the answer to a chat completion."""
         number = request.number
         rng = random.Random(number)
-        shown = _VARIANT.findall(request.text)
+        shown = VARIANT.findall(request.text)
         if number % 13 == 5:
             return good("I would rather think about it some more.")
         if number % 17 == 7:
@@ -97,7 +97,7 @@ class UnevenEvaluator(FakeEvaluator):
         evaluation = await super().evaluate(request)
         if request.configuration:
             evaluation = replace(evaluation, fitness=min(evaluation.fitness + 0.05, 1.0))
-        variant = _VARIANT.search(request.text)
+        variant = VARIANT.search(request.text)
         if not evaluation.passed or variant is None or int(variant[1]) % 3:
             return evaluation
         return replace(

@@ -6,6 +6,7 @@ import pytest
 
 from archive_svc.archive import Archive
 from archive_svc.run_file import export_run
+from kernel_foundry.domain.account import RunAccount
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.errors import (
     AlreadyExistsError,
@@ -96,6 +97,59 @@ async def test_a_selection_lost_with_its_archive_is_told_to_the_next(tmp_path: P
     assert outcome.replayed is not None
     counts = outcome.replayed
     assert (counts.remade, counts.unselected, counts.restarts) == (2, 1, 1)
+
+
+async def test_a_useless_combination_lost_with_its_archive_is_told_to_the_next(
+    tmp_path: Path,
+) -> None:
+    """It combines nothing, and is told with one parent, which its edits are not of all the same."""
+    recorded, models = Recorded(folder=tmp_path), Scripted()
+    generator = generator_in(tmp_path, models)
+    archive = Archive(recorded.store)
+    await archive.create_run(SPEC)
+    for _ in range(8):
+        await tell(archive, await propose(archive, generator))
+    models.writes_edits = True
+    selection, candidate = await propose(archive, generator)
+    while selection.operator is not Operator.COMBINE:
+        selection, candidate = await propose(archive, generator)
+    assert (len(candidate.parents), candidate.source.plan) == (1, "")
+    await archive.close()
+    archive = Archive(recorded.store)
+    await tell(archive, (selection, candidate))
+    await archive.close()
+    await generator.close()
+    outcome = await replayed(recorded)
+    assert outcome.difference is None
+    assert outcome.replayed is not None
+    assert outcome.replayed.unselected == 1
+
+
+@pytest.mark.parametrize("is_told", [True, False], ids=["told", "in-flight"])
+async def test_a_run_that_goes_on_is_not_called_different(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_told: bool
+) -> None:
+    recorded, generator = Recorded(folder=tmp_path), generator_in(tmp_path, Scripted())
+    archive = Archive(recorded.store)
+    await archive.create_run(SPEC)
+    for _ in range(2):
+        await tell(archive, await propose(archive, generator))
+
+    asked = generator.account
+
+    async def go_on(run: str) -> RunAccount:
+        proposed = await propose(archive, generator)
+        if is_told:
+            await tell(archive, proposed)
+        return await asked(run)
+
+    monkeypatch.setattr(generator, "account", go_on)
+    with pytest.raises(InvalidArgumentError, match="goes on"):
+        await replay(recorded.store, "recorded", generator)
+    monkeypatch.undo()
+    await archive.close()
+    assert (await replay(recorded.store, "recorded", generator)).difference is None
+    await generator.close()
 
 
 async def test_what_is_told_by_hand_is_told_again(tmp_path: Path) -> None:
