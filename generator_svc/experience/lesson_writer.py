@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from generator_svc.experience.concepts import identifiers, known_concepts
-from generator_svc.experience.source_change import SourceChange, change_between
+from generator_svc.experience.source_change import SourceChange, change_between, does_the_same
 from generator_svc.experience.transition import (
     LogSpeedup,
     ObservedTransition,
     Verdict,
     log_speedup,
+    moved_as_asked,
     verdict,
 )
 from generator_svc.prompting.secrets import failed_hidden, secrets_of
@@ -23,12 +24,19 @@ from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.lesson import MAX_EXCERPT_CHARS, Lesson, LessonOrigin
 from kernel_foundry.domain.measures import DIMENSIONS, Measures
+from kernel_foundry.plan.source_text import strip_comments
 
 _MOST_FINDINGS: Final = 3
 _MOST_NAMES: Final = 6
 _LEAST_NAME_CHARS: Final = 4
 _KEY_WORDS: Final = frozenset({"return", "const", "float", "void", "else", "while", "break"})
 """Of names that a child has and its parent has not, those that tell nothing."""
+_OF_THE_MEASUREMENT: Final = (
+    FindingKind.NOISY_TIMING,
+    FindingKind.THROTTLED,
+    FindingKind.TOOL,
+)
+"""What no change of a kernel could mend."""
 _MAX_MESSAGE_CHARS: Final = 140
 _MAX_HINT_CHARS: Final = 350
 
@@ -39,6 +47,8 @@ def write_lesson(transition: ObservedTransition) -> Lesson | None:
     if said is Verdict.NOTHING or parent is None:
         return None
     child = transition.evaluation
+    if does_the_same(parent.candidate.source, transition.child.source):
+        return None  # whatever made the difference, it is not in the sources
     change = change_between(parent.candidate.source, transition.child.source)
     speedup = log_speedup(parent.evaluation, child)
     seen = _told(transition, _seen(parent.evaluation, child, said))
@@ -64,12 +74,13 @@ def write_lesson(transition: ObservedTransition) -> Lesson | None:
 
 def _seen(parent: Evaluation, child: Evaluation, said: Verdict) -> tuple[Finding, ...]:
     """Return what the parent was found to suffer from: first what the child no longer does."""
+    found = tuple(f for f in parent.findings if f.kind not in _OF_THE_MEASUREMENT)
     if said is Verdict.REPAIRED:
-        errors = tuple(f for f in parent.findings if f.severity is Severity.ERROR)
-        return (errors or parent.findings)[:_MOST_FINDINGS]
+        errors = tuple(f for f in found if f.severity is Severity.ERROR)
+        return (errors or found)[:_MOST_FINDINGS]
     left: set[FindingKind] = {finding.kind for finding in child.findings}
-    telling = [f for f in parent.findings if f.severity is not Severity.INFO]
-    ordered = sorted(telling or parent.findings, key=lambda finding: finding.kind in left)
+    telling = [f for f in found if f.severity is not Severity.INFO]
+    ordered = sorted(telling or found, key=lambda finding: finding.kind in left)
     return tuple(ordered[:_MOST_FINDINGS])
 
 
@@ -106,7 +117,7 @@ def _move(
             yield f"This paid: {what} ({lines})."
         case _:
             yield f"This did not pay here: {what} ({lines})."
-    if hint and said is not Verdict.REPAIRED:
+    if hint and said is not Verdict.REPAIRED and moved_as_asked(transition):
         yield f"The direction was: {_clip(hint, _MAX_HINT_CHARS)}"
     if speedup is not None:
         yield _measured(speedup)
@@ -117,7 +128,7 @@ def _move(
 
 def _constructs(parent: KernelSource, child: KernelSource) -> str:
     """Return what the child's code speaks of and the parent's does not, and the reverse."""
-    before, after = identifiers(parent.device_code), identifiers(child.device_code)
+    before, after = (identifiers(strip_comments(x.device_code)) for x in (parent, child))
     concepts = known_concepts()
     old, new = concepts.in_code(before).keys(), concepts.in_code(after).keys()
     parts = [("takes up", new - old), ("gives up", old - new)]

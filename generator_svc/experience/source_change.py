@@ -3,16 +3,20 @@
 Knows nothing of what the lines mean.
 """
 
+import io
+import tokenize
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Final
 
 from kernel_foundry.domain.candidate import KernelSource
+from kernel_foundry.plan.source_text import strip_comments
 
 _MOST_LINES: Final = 1_000
 """Of a text that is compared; the rest of a larger one is left out."""
 _GAP: Final = "..."
 _PLAN_MARK: Final = "# plan"
+_PLAN_LAYOUT: Final = (tokenize.COMMENT, tokenize.NL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +44,21 @@ class SourceChange:
         while lines and lines[-1] in (_GAP, _PLAN_MARK, ""):
             lines.pop()
         return "\n".join(lines)
+
+
+def does_the_same(parent: KernelSource, child: KernelSource) -> bool:
+    """Return whether two sources differ by no more than comments and blanks."""
+    codes = [strip_comments(source.device_code).split() for source in (parent, child)]
+    plans = [_plan_tokens(source.plan) for source in (parent, child)]
+    return codes[0] == codes[1] and plans[0] == plans[1]
+
+
+def _plan_tokens(plan: str) -> list[str]:
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(plan).readline))
+    except (tokenize.TokenError, SyntaxError):  # of a parent that failed
+        return plan.split()
+    return [token.string for token in tokens if token.type not in _PLAN_LAYOUT]
 
 
 def change_between(parent: KernelSource, child: KernelSource) -> SourceChange:

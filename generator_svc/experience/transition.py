@@ -91,6 +91,15 @@ def log_speedup(parent: Evaluation, child: Evaluation) -> LogSpeedup | None:
     )
 
 
+def moved_as_asked(transition: ObservedTransition) -> bool:
+    """Return whether the child came nearer to the target; False when it stands where it stood."""
+    parent, target = transition.parent, transition.request.selection.target
+    reached = transition.evaluation.measures
+    if parent is None or reached is None or target is None:
+        return False
+    return math.dist(reached.cell, target.cell) < math.dist(parent.measures.cell, target.cell)
+
+
 def _was_followed(transition: ObservedTransition) -> bool:
     """Return whether advice was given and the child moved: towards the target if there is one."""
     parent, target = transition.parent, transition.request.selection.target
@@ -98,7 +107,7 @@ def _was_followed(transition: ObservedTransition) -> bool:
     if parent is None or reached is None:
         return False
     if target is not None and target != parent.measures:
-        return math.dist(reached.cell, target.cell) < math.dist(parent.measures.cell, target.cell)
+        return moved_as_asked(transition)
     return bool(transition.shown) and reached != parent.measures
 
 

@@ -12,6 +12,7 @@ from kernel_foundry.domain.lesson import MAX_EXCERPT_CHARS, LessonOrigin, lesson
 from kernel_foundry.domain.measures import Measures
 from tests.experience.conftest import (
     HIDDEN,
+    PLAN,
     SCALAR,
     VECTOR,
     VECTOR_PLAN,
@@ -33,6 +34,7 @@ def test_a_clear_gain_teaches_its_move() -> None:
         transition(
             evaluation(source(), median_ns=2000.0, findings=(BOUND,)),
             evaluation(CHILD, median_ns=1000.0, measures=HIGH),
+            target=HIGH,
             hint="Let each thread move sixteen bytes.",
         )
     )
@@ -64,6 +66,41 @@ def test_what_may_be_noise_teaches_nothing(median_ns: float, noise: float) -> No
     parent = evaluation(source(), median_ns=2000.0, noise=noise, findings=(BOUND,))
     child = evaluation(CHILD, median_ns=median_ns, noise=noise)
     assert write_lesson(transition(parent, child, shown=(1,), target=HIGH)) is None
+
+
+def test_a_gain_is_not_put_down_to_a_direction_that_was_not_taken() -> None:
+    """The child is faster in a way of its own."""
+    lesson = write_lesson(
+        transition(
+            evaluation(source(), median_ns=2000.0, findings=(BOUND,)),
+            evaluation(CHILD, median_ns=1000.0),
+            target=HIGH,
+            hint="Let each thread move sixteen bytes.",
+        )
+    )
+    assert lesson is not None
+    assert "sixteen bytes" not in lesson.move
+
+
+def test_a_comment_is_no_move() -> None:
+    """Nor are blanks; a time that differs all the same is the machine's."""
+    same = source(f"// try 7\n{SCALAR}", f"# try 7\n\n{PLAN}")
+    ends = evaluation(source(), median_ns=2000.0), evaluation(same, median_ns=1000.0)
+    assert write_lesson(transition(*ends, sources=(source(), same))) is None
+    other = source(f"// unrolled by hand\n{VECTOR}", VECTOR_PLAN)
+    lesson = write_lesson(transition(*ends, sources=(source(), other)))
+    assert lesson is not None
+    assert "unrolled" not in lesson.move, "a word of a comment is no name"
+
+
+def test_what_was_found_of_the_measurement_is_no_symptom() -> None:
+    """A noisy timing is not what a kernel suffers from."""
+    noisy = finding(FindingKind.NOISY_TIMING, "known to ±16% only", Severity.WARNING)
+    parent = evaluation(source(), median_ns=2000.0, findings=(noisy, BOUND))
+    lesson = write_lesson(transition(parent, evaluation(CHILD, median_ns=1000.0)))
+    assert lesson is not None
+    assert lesson.findings == (FindingKind.MEMORY_BOUND,)
+    assert "16%" not in lesson.symptom
 
 
 def test_a_repair_teaches_what_mended_it() -> None:
