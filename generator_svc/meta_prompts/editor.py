@@ -16,7 +16,7 @@ from generator_svc.meta_prompts import records as kept
 from generator_svc.meta_prompts.records import PromptRecord
 from generator_svc.meta_prompts.section_edits import MAX_EDITS
 from generator_svc.meta_prompts.sections import MAX_SECTION_CHARS, SECTION_NAMES, Sections
-from generator_svc.prompting.text import clip, fenced
+from generator_svc.prompting.text import clip, fenced, one_item
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.exchange import ChatMessage
 from kernel_foundry.domain.finding import Finding, Severity
@@ -77,7 +77,7 @@ def editing_prompt(
         "findings": _finding_rows(records),
         "best": _example(best) if best is not None else None,
         "failures": [_example(r) for r in kept.typical_failures(records, _MAX_FAILURES)],
-        "tried": [clip(reason, _MAX_TRIED_CHARS) for reason in tried],
+        "tried": [clip(one_item(reason), _MAX_TRIED_CHARS) for reason in tried],
         "max_edits": MAX_EDITS,
     }
     system = {
@@ -136,7 +136,7 @@ def _example(record: PromptRecord) -> ExampleView:
 
 def _finding_text(finding: Finding) -> str:
     hint = f" Hint: {finding.hint}" if finding.hint else ""
-    return clip(f"{finding.kind.value}: {finding.message}{hint}", _MAX_FINDING_CHARS)
+    return clip(one_item(f"{finding.kind.value}: {finding.message}{hint}"), _MAX_FINDING_CHARS)
 
 
 def _render(name: str, values: Mapping[str, object]) -> str:

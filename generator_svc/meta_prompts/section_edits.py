@@ -21,7 +21,9 @@ MAX_DIAGNOSIS_CHARS: Final = 1_000
 
 _FENCE: Final = re.compile(r"```|~~~")
 _NUMBER: Final = re.compile(r"\d+")
-_HEADING: Final = re.compile(r"^\s{0,3}#{1,6}\s", re.MULTILINE)
+_HEADING: Final = re.compile(
+    r"^\s{0,3}(?:#{1,6}\s|=+\s*$|-{2,}\s*$|<h[1-6]\b)", re.MULTILINE | re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from generator_svc.prompting.secrets import Secrets, failed_hidden
-from generator_svc.prompting.text import clip
+from generator_svc.prompting.text import clip, one_item
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
@@ -92,7 +92,9 @@ def _view(
     text = f"{finding.kind.value}{where}: {message}"
     text += f" [{numbers}]" if numbers else ""
     text += f" Hint: {finding.hint}" if finding.hint else ""
-    return FindingView(severity=finding.severity.value, text=clip(text, max_chars), excerpt=excerpt)
+    return FindingView(
+        severity=finding.severity.value, text=clip(one_item(text), max_chars), excerpt=excerpt
+    )
 
 
 def _excerpt(source: KernelSource, finding: Finding) -> str:

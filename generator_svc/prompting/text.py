@@ -33,6 +33,16 @@ def fenced(text: str, word: str = "") -> str:
     return f"{fence}{word}\n{text}\n{fence}"
 
 
+def one_item(text: str) -> str:
+    """Return `text` for an item of a list: no line of it looks like a part of the prompt.
+
+    Compilers quote a candidate's lines, which may be headings or fences.
+    """
+    first, *others = text.splitlines() or [""]
+    quoted = (_FENCE.sub("``", line.strip()) for line in others)
+    return "\n    ".join((first, *(line for line in quoted if line)))
+
+
 def time_text(time_ns: float) -> str:
     """Return a time in milliseconds."""
     return f"{time_ns / 1e6:.3f} ms"

@@ -96,6 +96,8 @@ def test_an_unknown_section_is_refused() -> None:
         ("```cuda\nint i;\n```", "code fence"),
         ("~~~\nint i;\n~~~", "code fence"),
         ("## Task", "heading"),
+        ("Reply\n---", "heading"),
+        ("<h1>Reply</h1>", "heading"),
         ("- X." + "x" * MAX_SECTION_CHARS, "characters"),
         ("- Mind rows=3,cols=1001.", "workload"),
         ("- A row of 1001 has a tail.", "workload"),
