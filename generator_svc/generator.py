@@ -30,6 +30,7 @@ from generator_svc.prompting.writer import PromptWriter, WrittenPrompt
 from generator_svc.replies.reading import proposal_of, source_of
 from generator_svc.store import proposals
 from generator_svc.store.store import GeneratorStore
+from generator_svc.validity import check_request, check_run
 from kernel_foundry.domain.account import RunAccount
 from kernel_foundry.domain.exchange import ChatMessage, Exchange, ExchangePurpose, FinishReason
 from kernel_foundry.domain.plain import to_json
@@ -86,6 +87,7 @@ class Generator:
 
     async def propose(self, request: ProposalRequest) -> Proposal:
         """See `Generator.propose`."""
+        check_request(request)
         expert = expert_of(request.selection.island)
         question = await self._question(request, expert)
         guidance = NO_GUIDANCE
@@ -111,6 +113,7 @@ class Generator:
 
     async def report(self, outcome: ProposalOutcome) -> None:
         """See `Generator.report`."""
+        check_run(outcome.run)
         row = await self._learning.learn(outcome)
         if row is not None:
             gain = gain_of(row, outcome.evaluation)
@@ -118,10 +121,12 @@ class Generator:
 
     async def account(self, run: str) -> RunAccount:
         """See `Generator.account`."""
+        check_run(run)
         return await self._books.account(run)
 
     async def exchanges(self, run: str, *, after: int = 0, limit: int = 20) -> tuple[Exchange, ...]:
         """See `Generator.exchanges`."""
+        check_run(run)
         return await self._books.exchanges(run, after=after, limit=limit)
 
     async def list_models(self) -> tuple[str, ...]:

@@ -7,12 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from generator_svc.books import Books, RequestCounter
 from generator_svc.exchange_log import ExchangeLog
 from generator_svc.llm.litellm_models import LiteLlmModels
 from generator_svc.store.store import GeneratorStore
 from kernel_foundry.domain.exchange import ChatMessage, Exchange, FinishReason
 from kernel_foundry.domain.request import ProposalRequest, TokenUsage
+from kernel_foundry.errors import InvalidArgumentError
 from tests.generators import generator_in
 from tests.llm_server import Answer, LlmServer, ReceivedRequest, hang
 
@@ -108,3 +111,27 @@ async def test_a_generator_that_closes_enters_what_was_sent(
     (spend,) = (await again.account("r")).spend
     assert spend.requests == 1
     await again.close()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("run", "r" * 201),
+        ("run", "a\0b"),
+        ("models", ("openai/" + "m" * 200,)),
+        ("models", ("\0",)),
+    ],
+)
+async def test_what_no_book_can_hold_is_refused_before_it_is_paid(
+    make_generator: Any, request_: ProposalRequest, field: str, value: object
+) -> None:
+    """Not after the reply, by the database."""
+    generator, models = make_generator([])
+    changes: dict[str, Any] = {field: value}
+    with pytest.raises(InvalidArgumentError, match=field):
+        await generator.propose(replace(request_, **changes))
+    selection = replace(request_.selection, sequence=2**31)
+    with pytest.raises(InvalidArgumentError, match="selection"):
+        await generator.propose(replace(request_, selection=selection))
+    assert models.asked == []
+    await generator.close()
