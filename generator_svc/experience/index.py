@@ -34,6 +34,8 @@ class IndexState:
     version: int
     """Of its lessons."""
     embedder: str
+    passages: tuple[str, ...] = ()
+    """Digests of what the vectors were made of, in the order of the index's ids."""
 
 
 class VectorIndex:

@@ -20,8 +20,9 @@ from generator_svc.experience.index import IndexState, VectorIndex
 from generator_svc.experience.seeds import seed_lessons, seeds_digest
 from generator_svc.experience.shelf import Shelf
 from generator_svc.store import lessons as rows
-from generator_svc.store.lessons import LessonsState, StoredLesson
+from generator_svc.store.lessons import LessonsState
 from generator_svc.store.store import GeneratorStore
+from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.lesson import Lesson
 
 _LOG: Final = logging.getLogger(__name__)
@@ -56,9 +57,9 @@ class Mirror:
         self._seeds = seeds
         self._shelf: Shelf | None = None
         self._shown = _NOTHING
-        self._indexed_version = 0
-        """Lessons that changed at a later version have no vector in the index's file, or an old
-        one."""
+        self._passages: dict[int, str] = {}
+        """Digests of what the index's vectors were made of. A version would not do: a database
+        that was set back comes to the same numbers again with other lessons."""
         self._unwritten = 0
 
     @property
@@ -73,7 +74,7 @@ class Mirror:
             StoreUnavailableError, CorruptArchiveError: of the store.
             LlmConfigurationError, LlmQuotaError, LlmUnavailableError: of the embedder.
         """
-        shelf = self._shelf or await self._open()
+        shelf = await self._open() if self._shelf is None else self._shelf
         now, changed, there = await self._store.read(partial(_difference, shown=self._shown))
         if _is_other(now, self._shown):
             self._shelf, self._shown = None, _NOTHING
@@ -104,18 +105,19 @@ class Mirror:
 
     def _read_index(self, dimension: int, state: LessonsState) -> VectorIndex:
         """Return the file's index if it shows this database, otherwise an empty one."""
-        self._indexed_version = 0
+        self._passages = {}
         found = VectorIndex.read(self._index_file, dimension) if self._index_file else None
         if found is not None:
             index, shown = found
             is_ours = (shown.store, shown.embedder) == (state.store, self._embedder.name)
-            if is_ours and shown.version <= state.version:
-                self._indexed_version = shown.version
+            is_told = len(shown.passages) == len(index)
+            if is_ours and is_told and shown.version <= state.version:
+                self._passages = dict(zip(index.ids().tolist(), shown.passages, strict=True))
                 return index
         return VectorIndex(dimension)
 
     async def _take(
-        self, shelf: Shelf, changed: tuple[StoredLesson, ...], there: frozenset[int] | None
+        self, shelf: Shelf, changed: tuple[Lesson, ...], there: frozenset[int] | None
     ) -> None:
         """Take in what changed.
 
@@ -127,28 +129,26 @@ class Mirror:
         indexed = frozenset(shelf.index.ids().tolist())
         if there is not None:
             shelf.remove([*(indexed | shelf.ids()) - there])
+        digests = {lesson.id: _digest(lesson) for lesson in changed}
         stale = [
-            stored.lesson
-            for stored in changed
-            if stored.lesson.id not in indexed or self._says_else(shelf, stored)
+            lesson
+            for lesson in changed
+            if lesson.id not in indexed or self._passages.get(lesson.id) != digests[lesson.id]
         ]
         vectors = await self._embedder.embed([passage_of_lesson(lesson) for lesson in stale])
         shelf.index.put([lesson.id for lesson in stale], vectors)
-        shelf.put(stored.lesson for stored in changed)
+        shelf.put(changed)
+        self._passages |= {lesson.id: digests[lesson.id] for lesson in stale}
         self._unwritten += len(stale)
-
-    def _says_else(self, shelf: Shelf, stored: StoredLesson) -> bool:
-        """Return whether a lesson may have another vector than the index has for it."""
-        known = shelf.lesson(stored.lesson.id)
-        if known is None:
-            return stored.revision > self._indexed_version
-        return passage_of_lesson(known) != passage_of_lesson(stored.lesson)
 
     async def _write_index(self, shelf: Shelf) -> None:
         if self._index_file is None:
             return
         state = IndexState(
-            store=self._shown.store, version=self._shown.version, embedder=self._embedder.name
+            store=self._shown.store,
+            version=self._shown.version,
+            embedder=self._embedder.name,
+            passages=tuple(self._passages[lesson_id] for lesson_id in shelf.index.ids().tolist()),
         )
         try:
             await asyncio.to_thread(shelf.index.write, self._index_file, state)
@@ -163,9 +163,15 @@ def _is_other(now: LessonsState, shown: LessonsState) -> bool:
     return shown != _NOTHING and (now.store != shown.store or now.version < shown.version)
 
 
+def _digest(lesson: Lesson) -> str:
+    """Return what changes when a lesson's vector does."""
+    passage = passage_of_lesson(lesson)
+    return content_digest(passage.text, passage.code, *passage.findings)[:16]
+
+
 def _difference(
     connection: sa.Connection, shown: LessonsState
-) -> tuple[LessonsState, tuple[StoredLesson, ...], frozenset[int] | None]:
+) -> tuple[LessonsState, tuple[Lesson, ...], frozenset[int] | None]:
     """Return where the lessons stand, what changed since, and all ids if some are gone."""
     now = rows.state(connection)
     if now.version == shown.version:

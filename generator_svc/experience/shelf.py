@@ -41,10 +41,6 @@ class Shelf:
     def __len__(self) -> int:
         return len(self._lessons)
 
-    def lesson(self, lesson_id: int) -> Lesson | None:
-        """Return a lesson, or None when it is not there."""
-        return self._lessons.get(lesson_id)
-
     def ids(self) -> frozenset[int]:
         """Return the ids of all lessons."""
         return frozenset(self._lessons)

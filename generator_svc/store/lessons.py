@@ -39,14 +39,6 @@ class LessonsState:
     """Digest of the hand-written lessons as they were taken in."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredLesson:
-    """A lesson and the version at which it changed last."""
-
-    lesson: Lesson
-    revision: int
-
-
 def state(connection: sa.Connection) -> LessonsState:
     """Return where the lessons stand."""
     return LessonsState(**connection.execute(_STATE).one()._mapping)
@@ -89,16 +81,13 @@ def page(connection: sa.Connection, after: int, limit: int) -> tuple[Lesson, ...
     return tuple(_lesson(row) for row in connection.execute(found))
 
 
-def changed(connection: sa.Connection, since: int) -> tuple[StoredLesson, ...]:
+def changed(connection: sa.Connection, since: int) -> tuple[Lesson, ...]:
     """Return the lessons that changed behind version `since`, in no order.
 
     In an order, SQLite would walk through all lessons rather than through the few that changed.
     """
     found = sa.select(LESSONS).where(LESSONS.c.revision > since)
-    return tuple(
-        StoredLesson(lesson=_lesson(row), revision=row.revision)
-        for row in connection.execute(found)
-    )
+    return tuple(_lesson(row) for row in connection.execute(found))
 
 
 def ids(connection: sa.Connection) -> frozenset[int]:

@@ -162,6 +162,33 @@ class TestLibrary:
         _set_database(filled, backup)
         assert await self._search(filled) == (3, 3)
 
+    async def test_a_store_that_was_set_back_and_went_on_is_followed(self, filled: Path) -> None:
+        """It comes to the index's version again, where the same id is another lesson."""
+        backup = _database(filled)
+        await self._add_on(filled, "tiles", index="x.faiss")
+        _set_database(filled, backup)
+        for word in ("ropes", "knots"):
+            await self._add_on(filled, word, index="another.faiss")
+        library, embedder = self.open(filled)
+        (first, *_) = await library.search(
+            LessonQuery(language=Language.CUDA, text="About ropes. Mind the ropes, ropes.")
+        )
+        await library.close()
+        assert first.lesson.symptom == "About ropes."
+        assert embedder.count == 2
+
+    async def _add_on(self, folder: Path, word: str, *, index: str) -> None:
+        store = GeneratorStore(f"sqlite:///{folder / 'generator.db'}")
+        library = ExperienceLibrary(
+            store,
+            embedder=CountingEmbedder(),
+            index_file=folder / index,
+            seeds={},
+            owns_store=True,
+        )
+        await library.add(lesson(symptom=f"About {word}.", move=f"Mind the {word}, {word}."))
+        await library.close()
+
     async def test_a_store_that_is_set_back_meanwhile_is_followed(self, filled: Path) -> None:
         """A library that is open forgets what the backup does not have."""
         library, _ = self.open(filled)
