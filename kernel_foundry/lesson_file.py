@@ -50,7 +50,7 @@ def read_yaml(path: Path) -> tuple[Lesson, ...]:
     """
     try:
         content = yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
         raise _invalid(str(path), f"no YAML: {error}") from error
     entries = content if isinstance(content, list) else [content]
     lessons = []

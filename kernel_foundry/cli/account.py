@@ -2,6 +2,7 @@
 
 from rich.box import SIMPLE
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from kernel_foundry.domain.account import ModelSpend, RepairCount
@@ -29,7 +30,7 @@ def _spend_table(spend: tuple[ModelSpend, ...]) -> Table:
         table.add_column(heading, justify="right")
     for model in spend:
         table.add_row(
-            model.model,
+            escape(model.model),
             str(model.requests),
             str(model.retries),
             str(model.prompt_tokens),

@@ -13,6 +13,7 @@ from typing import Any
 import click
 from rich.console import Console
 from rich.markdown import Markdown
+from rich.markup import escape
 from rich.table import Column, Table
 
 from kernel_foundry.cli.account import show_account
@@ -118,7 +119,7 @@ def show(run: str, as_json: bool, **targets: Any) -> int:
     console.print(
         f"[bold]{found.spec.name}[/]: {found.spec.task.name} in {found.spec.language.value} on "
         f"{found.spec.device}, {found.state.value}, strategy {found.spec.strategy}, models "
-        f"{', '.join(found.spec.models)}, best {speedup_text(found.best_speedup)}"
+        f"{escape(', '.join(found.spec.models))}, best {speedup_text(found.best_speedup)}"
     )
     show_stats(console, stats)
     show_islands(console, stats)

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from kernel_foundry.cli.options import json_option, open_foundry, target_options
@@ -85,7 +86,7 @@ def _table(exchanges: list[Exchange]) -> Table:
             str(exchange.sequence),
             "" if exchange.selection is None else str(exchange.selection),
             exchange.purpose.value.replace("_", " ") + again,
-            exchange.usage.model,
+            escape(exchange.usage.model),
             str(exchange.usage.input_tokens),
             str(exchange.usage.output_tokens),
             f"{exchange.usage.cost_usd:.4f}",

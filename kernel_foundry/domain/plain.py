@@ -60,7 +60,7 @@ def from_json(kind: type[T], text: str | bytes) -> T:
     """Return the `kind` that the JSON `text` describes; raises as `from_plain` does."""
     try:
         data = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise PlainError(f"{kind.__name__}: not JSON: {error}") from error
     return from_plain(kind, data)
 

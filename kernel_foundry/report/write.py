@@ -6,6 +6,7 @@ from pathlib import Path
 from kernel_foundry.client import Foundry
 from kernel_foundry.domain.archive import ToldEvaluation
 from kernel_foundry.domain.measures import LEVELS
+from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.paths import reports_dir
 from kernel_foundry.report.chart import speedup_chart
 from kernel_foundry.report.environment import report_environment
@@ -13,13 +14,16 @@ from kernel_foundry.run_account import ask_account
 
 
 def write_report(foundry: Foundry, run: str, path: Path | None = None) -> Path:
-    """Write the HTML report of `run` and return its path (default: the reports folder)."""
+    """Write the HTML report of `run` and return its path (default: the reports folder).
+
+    Raises:
+        InvalidArgumentError: it cannot be written there.
+    """
     found = foundry.ask_archive(lambda a: a.get_run(run))
     stats = foundry.ask_archive(lambda a: a.stats(run))
     elites = foundry.ask_archive(lambda a: a.elites(run))
     told = _all_told(foundry, run)
     target = path or reports_dir() / f"{run}.html"
-    target.parent.mkdir(parents=True, exist_ok=True)
     html = (
         report_environment()
         .get_template("report.html.j2")
@@ -36,7 +40,13 @@ def write_report(foundry: Foundry, run: str, path: Path | None = None) -> Path:
             created=time.strftime("%Y-%m-%d %H:%M", time.localtime(found.created_unix_s)),
         )
     )
-    target.write_text(html, encoding="utf-8")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(html, encoding="utf-8")
+    except OSError as error:
+        raise InvalidArgumentError(
+            f"the report {target} cannot be written: {error.strerror}", field="path"
+        ) from error
     return target
 
 

@@ -72,6 +72,8 @@ def test_people_get_tables_and_sentences(tmp_path: Path) -> None:
         (("add", "--symptom", "a"), "--move, --source or --file is needed"),
         (("add", "--file", "bad.yaml"), "bad.yaml, entry 1: move is empty"),
         (("import", "bad.jsonl"), "bad.jsonl, line 2"),
+        (("add", "--file", "deep"), "deep: no YAML"),
+        (("import", "deep"), "deep, line 1: Lesson: not JSON"),
         (("search",), "say what to search for"),
         (("list", "--finding", "nonsense"), "nonsense"),
     ],
@@ -82,6 +84,7 @@ def test_bad_input_is_named(tmp_path: Path, arguments: tuple[str, ...], said: st
     (tmp_path / "bad.yaml").write_text("symptom: a\nmove: ''\nsource: b\n")
     good = '{"symptom":"a","move":"b","language":null,"source":"c","origin":"user"}'
     (tmp_path / "bad.jsonl").write_text(f"{good}\n{good[:-9]}\n")
+    (tmp_path / "deep").write_text("[" * 20_000)
     ended = run_kfoundry(tmp_path, "experience", *arguments)
     assert ended.returncode == 2
     assert said in " ".join(ended.stderr.split())

@@ -11,7 +11,10 @@ from tests.cli.conftest import CANDIDATE, TASK, run_kfoundry
 from tests.llm_server import Answer, LlmServer, ReceivedRequest, error, good, refusal, truncated
 
 _KEY = "planted.9f3a-Zq71xW"
-_MODELS = ("openai/own/model:8b", "memory=openai/of-one-expert")
+_OWN = "openai/own/model:8b[/b]"
+"""Servers call their models what they like, also what would be markup of a terminal."""
+
+_MODELS = (_OWN, "memory=openai/of-one-expert")
 
 
 def _reply(request: ReceivedRequest) -> Answer:
@@ -63,11 +66,15 @@ def test_a_run_on_models_over_http(
     shown = run_kfoundry(folder, "runs", "show", "r", "--json")
     report = run_kfoundry(folder, "runs", "report", "r")
     assert shown.returncode == report.returncode == 0, shown.stderr + report.stderr
+    for command in ("show", "exchanges"):
+        told = run_kfoundry(folder, "runs", command, "r")
+        assert (told.returncode, told.stderr) == (0, "")
+        assert _OWN in told.stdout
 
     spend = json.loads(shown.stdout)["spend"]
     received = Counter(f"openai/{request.model}" for request in llm_server.requests)
     assert {model: of["requests"] for model, of in spend.items()} == received
-    assert received.keys() == {"openai/own/model:8b", "openai/of-one-expert"}
+    assert received.keys() == {_OWN, "openai/of-one-expert"}
     assert sum(of["retries"] for of in spend.values()) > 0
     assert all(of["prompt_tokens"] > 0 and of["completion_tokens"] > 0 for of in spend.values())
 

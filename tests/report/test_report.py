@@ -13,6 +13,7 @@ from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.task import Task, Workload
+from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evolution import Evolution
 from kernel_foundry.local import Targets
 from kernel_foundry.report.chart import speedup_chart
@@ -96,3 +97,12 @@ def test_chart_of_nothing_has_axes_and_no_path() -> None:
     chart = speedup_chart(())
     assert chart.best_path == ""
     assert chart.y_ticks
+
+
+def test_a_report_that_cannot_be_written_says_where(store: str, tmp_path: Path) -> None:
+    """The run is not lost with it."""
+    with (
+        connect(Targets(store=store)) as foundry,
+        pytest.raises(InvalidArgumentError, match=f"the report {tmp_path} cannot be written"),
+    ):
+        write_report(foundry, "shown", tmp_path)
