@@ -241,16 +241,15 @@ def _without_blank_ends(
     search: tuple[str, ...], replacement: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Drop blank lines at the ends of the search, and as many at those of the replacement."""
-    for end in (0, -1):
-        while not search[end].strip():
-            search = _without(search, end)
-            if replacement and not replacement[end].strip():
-                replacement = _without(replacement, end)
-    return search, replacement
+    above, below = _blank_lines(search), _blank_lines(search[::-1])
+    replacement = replacement[min(above, _blank_lines(replacement)) :]
+    kept = len(replacement) - min(below, _blank_lines(replacement[::-1]))
+    return search[above : len(search) - below], replacement[:kept]
 
 
-def _without(lines: tuple[str, ...], end: int) -> tuple[str, ...]:
-    return lines[1:] if end == 0 else lines[:-1]
+def _blank_lines(lines: tuple[str, ...]) -> int:
+    """Return how many lines are blank before the first that is not."""
+    return next((count for count, line in enumerate(lines) if line.strip()), len(lines))
 
 
 def _nearest(parts: tuple[_Part, ...], search: tuple[str, ...]) -> str:

@@ -150,6 +150,8 @@ _ROUNDS = (
     ("", ""),
     ("~~~", "`"),
     ("<<<<<<< SEARCH\n", "\n=======\ny\n>>>>>>> REPLACE\n"),
+    ("<<<<<<< SEARCH\n", "\nx\n=======\ny\n>>>>>>> REPLACE\n"),
+    ("<<<<<<< SEARCH\n\n  float v1 = x[1];\n=======\n", "\n>>>>>>> REPLACE\n"),
     ('```sycl\nextern "C"\n', f"\n```\n{plan_block()}"),
 )
 """What stands before and behind a megabyte."""
