@@ -10,10 +10,12 @@ import numpy as np
 
 from generator_svc.experience import ranking
 from generator_svc.experience.columns import LessonColumns
+from generator_svc.experience.concepts import identifiers
 from generator_svc.experience.embedding import Vectors
 from generator_svc.experience.index import VectorIndex
 from kernel_foundry.domain.language import Language
-from kernel_foundry.domain.lesson import Lesson, LessonHit, LessonQuery
+from kernel_foundry.domain.lesson import Lesson, LessonHit, LessonOrigin, LessonQuery
+from kernel_foundry.plan.source_text import strip_comments
 
 _CANDIDATES: Final = 512
 """Nearest lessons that are ranked: matches and worth lift none from farther down."""
@@ -22,7 +24,7 @@ _LIKE_ANOTHER: Final = 0.85
 DUPLICATE: Final = 0.90
 """Cosine from which a new lesson is an old one in other words: what runs write of one move on two
 tasks reaches it, while no two of the package come to 0.7."""
-_LIKELY_DUPLICATES: Final = 16
+_LIKELY_DUPLICATES: Final = 64
 
 
 class Shelf:
@@ -90,14 +92,19 @@ class Shelf:
         return tuple(hits)
 
     def duplicate_of(self, lesson: Lesson, vector: Vectors) -> Lesson | None:
-        """Return the lesson that says the same: alike, of the same language, for the same kinds."""
+        """Return the lesson that says the same: alike, of the same language, for the same kinds.
+
+        Vectors are blind to operators and numbers. Where these are all that two repairs differ
+        by, they are the repair, and both stay.
+        """
         ids, cosines = self.index.search(vector, _LIKELY_DUPLICATES)
         for lesson_id, cosine in zip(ids, cosines, strict=True):
             known = self._lessons[int(lesson_id)]
             answers_same = set(known.findings) & set(lesson.findings) or (
                 not known.findings and not lesson.findings
             )
-            if cosine >= DUPLICATE and known.language is lesson.language and answers_same:
+            is_alike = cosine >= DUPLICATE and known.language is lesson.language
+            if is_alike and answers_same and not _mend_otherwise(known, lesson):
                 return known
         return None
 
@@ -107,6 +114,16 @@ class Shelf:
             ids = self._columns.suitable(language, expert)
             self._selectors[key] = (self.index.selector(ids), len(ids))
         return self._selectors[key]
+
+
+def _mend_otherwise(one: Lesson, other: Lesson) -> bool:
+    """Return whether two learnt repairs have code of the same names that is not the same."""
+    repairs = [x for x in (one, other) if x.origin is LessonOrigin.LEARNT and x.after is None]
+    if len(repairs) < 2:
+        return False
+    codes = [strip_comments(lesson.excerpt).split() for lesson in repairs]
+    names = [identifiers(" ".join(code)) for code in codes]
+    return codes[0] != codes[1] and names[0] == names[1]
 
 
 def _suits(lesson: Lesson) -> tuple[object, ...]:

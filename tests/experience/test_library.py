@@ -139,6 +139,20 @@ async def test_alike_lessons_of_another_kind_stay_apart(
     await library.close()
 
 
+async def test_repairs_that_differ_by_an_operator_are_two(sqlite_url: str) -> None:
+    """Their vectors are the same; what mended it is not. A comment makes no difference."""
+    library = _library(sqlite_url)
+    repair = replace(BANKS, origin=LessonOrigin.LEARNT, excerpt="if (i < n) out[i] = x[i];")
+    first = await library.add(repair)
+    other = await library.add(replace(repair, excerpt="if (i <= n) out[i] = x[i];"))
+    again = await library.add(replace(repair, excerpt=f"{repair.excerpt}  // mended", source="b"))
+    assert (first.is_new, other.is_new, again.is_new) == (True, True, False)
+    assert again.lesson.id == first.lesson.id
+    faster = replace(repair, after=Measures(memory=1, algorithm=0, synchronization=0))
+    assert not (await library.add(replace(faster, excerpt="if (i < m) out[i] = x[i];"))).is_new
+    await library.close()
+
+
 async def test_the_same_import_counts_once(sqlite_url: str) -> None:
     """Numbers that came once do not come again, nor do those that were never away."""
     library = _library(sqlite_url)
