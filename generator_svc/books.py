@@ -7,6 +7,7 @@ call returns. Knows nothing of prompts.
 from collections import defaultdict
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 from generator_svc.budget import Spending
 from generator_svc.exchange_log import ExchangeLog
@@ -17,6 +18,10 @@ from generator_svc.store.store import GeneratorStore
 from kernel_foundry.domain.account import RunAccount
 from kernel_foundry.domain.exchange import Exchange
 from kernel_foundry.errors import InvalidArgumentError
+
+_PAGE_CHARS: Final = 8_000_000
+"""Of prompts and replies in one page, unless one exchange alone has more; a message holds them
+whatever their characters take."""
 
 
 class RequestCounter:
@@ -102,6 +107,12 @@ class Books:
         names = await self._store.read(
             partial(calls.exchange_names, run=run, after=after, limit=limit)
         )
-        return tuple(
-            [replace(await self._log.named(name), sequence=sequence) for sequence, name in names]
-        )
+        found: list[Exchange] = []
+        size = 0
+        for sequence, name in names:
+            exchange = replace(await self._log.named(name), sequence=sequence)
+            size += len(exchange.reply) + sum(len(m.content) for m in exchange.messages)
+            if found and size > _PAGE_CHARS:
+                break
+            found.append(exchange)
+        return tuple(found)

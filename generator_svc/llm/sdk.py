@@ -32,6 +32,10 @@ _SLACK_SECONDS: Final = 1.0
 _MOST_TOKENS: Final = 10**9
 """Of one call: no model reads or writes more, so who says so does not count."""
 
+_MOST_CHARS: Final = 4_000_000
+"""Of a reply, ten times what output limits allow: a server that ignores them is cut here, as what
+it sends has to be kept, sent and told."""
+
 
 def set_up() -> None:
     """Silence LiteLLM and register our provider; doing it twice changes nothing."""
@@ -187,8 +191,12 @@ def _read(response: Any, model: str, latency_ms: float) -> ModelReply:
     if refusal or choice.finish_reason == "content_filter":
         finish = FinishReason.REFUSED
         text = refusal or text or "the provider's content filter withheld the reply"
+    elif len(text) > _MOST_CHARS:
+        finish = FinishReason.LENGTH
     return ModelReply(
-        text=without_secrets(text), finish=finish, usage=_usage(response, model, latency_ms)
+        text=without_secrets(text[:_MOST_CHARS]),
+        finish=finish,
+        usage=_usage(response, model, latency_ms),
     )
 
 

@@ -62,6 +62,20 @@ def test_several_generators_keep_the_books_of_one_run(store_url: str, tmp_path: 
     asyncio.run(read())
 
 
+async def test_a_page_of_large_exchanges_has_fewer(tmp_path: Path) -> None:
+    """It has to fit into a message; none is left out."""
+    store = GeneratorStore(f"sqlite:///{tmp_path / 'generator.db'}")
+    books = Books(store, ExchangeLog(tmp_path / "exchanges"))
+    for letter in "abcd":
+        await books.enter(replace(_EXCHANGE, reply=letter * 3_000_000), RequestCounter())
+    pages, after = [], 0
+    while page := await books.exchanges("r", after=after, limit=20):
+        pages.append("".join(e.reply[0] for e in page))
+        after = page[-1].sequence
+    assert pages == ["ab", "cd"]
+    await store.close()
+
+
 async def test_a_paid_reply_is_in_the_books_however_often_its_caller_is_cancelled(
     make_generator: Any, request_: ProposalRequest, samples: Any, exchanges: ExchangeLog
 ) -> None:

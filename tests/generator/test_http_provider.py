@@ -317,8 +317,9 @@ async def test_a_model_that_failed_is_asked_again(
         (empty(), FinishReason.STOP),
         (empty(is_null=True), FinishReason.STOP),
         (wrong_json({"choices": [{"message": {}}]}), FinishReason.STOP),
+        (good("word " * 1_000_000), FinishReason.LENGTH),
     ],
-    ids=["cut", "refusal", "filtered", "policy", "empty", "null", "no-content"],
+    ids=["cut", "refusal", "filtered", "policy", "empty", "null", "no-content", "endless"],
 )
 async def test_why_a_reply_ended_is_known(
     llm_server: LlmServer,
