@@ -77,8 +77,11 @@ def worth(columns: LessonColumns, rows: Rows | slice) -> Scores:
     uses, failures = _numbers(columns, "uses", rows), _numbers(columns, "failures", rows)
     passes = uses - failures
     better = (_numbers(columns, "effect", rows) - mean_effect) / _EFFECT_UNIT
-    effect = np.clip(better, -1.0, 1.0) * passes / (passes + _DOUBT)
+    better = np.clip(better, -1.0, 1.0)
+    effect = better * passes / (passes + _DOUBT)
     excess = (failures + failure_share * _DOUBT) / (uses + _DOUBT) - failure_share
+    # To be right and slow is no merit: few failures count the less, the slower.
+    excess *= np.where(excess < 0.0, 1.0 + np.minimum(better, 0.0), 1.0)
     return cast("Scores", _EFFECT_WEIGHT * effect - _FAILURE_WEIGHT * excess)
 
 

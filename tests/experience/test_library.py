@@ -86,6 +86,22 @@ async def test_refuted_lessons_sink_and_stay(sqlite_url: str) -> None:
     await library.close()
 
 
+async def test_lessons_that_only_slow_down_sink(sqlite_url: str) -> None:
+    """Also when everything under them passed, which few others can say."""
+    library = _library(sqlite_url)
+    await library.add(replace(LANES, use_count=20, failure_count=8))
+    await library.add(BANKS)
+    await library.add(SWIZZLE)
+    best, second = [hit.lesson for hit in await library.search(QUERY, limit=2)]
+    scores = {hit.lesson.id: hit.score for hit in await library.search(QUERY)}
+    for number in range(12):
+        await library.credit((best.id,), log_speedup=-1.5, request_id=f"run/{number}")
+    after = {hit.lesson.id: hit.score for hit in await library.search(QUERY)}
+    assert after[best.id] < scores[best.id] - 0.05
+    assert after[second.id] == pytest.approx(scores[second.id], abs=0.02)
+    await library.close()
+
+
 async def test_lessons_that_gained_rise(sqlite_url: str) -> None:
     """The lesser match goes first once its proposals became much faster."""
     library = _library(sqlite_url)
