@@ -194,7 +194,7 @@ def _read(response: Any, model: str, latency_ms: float) -> ModelReply:
     elif len(text) > _MOST_CHARS:
         finish = FinishReason.LENGTH
     return ModelReply(
-        text=without_secrets(text[:_MOST_CHARS]),
+        text=without_secrets(text)[:_MOST_CHARS],
         finish=finish,
         usage=_usage(response, model, latency_ms),
     )
