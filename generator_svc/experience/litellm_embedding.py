@@ -16,7 +16,11 @@ from generator_svc.llm.retrying import FailedAttempt
 from generator_svc.store import lessons as rows
 from generator_svc.store.store import GeneratorStore
 from kernel_foundry.domain.digest import content_digest
-from kernel_foundry.errors import KernelFoundryError, LlmUnavailableError
+from kernel_foundry.errors import (
+    KernelFoundryError,
+    LlmConfigurationError,
+    LlmUnavailableError,
+)
 
 _VERSION: Final = 1
 """Changes with `_text`."""
@@ -83,7 +87,14 @@ class LiteLlmEmbedder:
     async def _ask(self, texts: list[str]) -> list[Vectors]:
         """Return the model's vectors, brought to length 1."""
         sdk = await asyncio.to_thread(load_sdk)
-        sdk.check(self._model)
+        try:
+            sdk.check(self._model)
+        except LlmConfigurationError as error:
+            raise LlmConfigurationError(
+                f"{error.message}. It makes the embeddings of lessons, since "
+                "KERNEL_FOUNDRY_EMBEDDING names it; unset that for those that need no model",
+                **error.metadata,
+            ) from error
         failure: KernelFoundryError
         try:
             answer = await sdk.embed(self._model, texts, self._timeout_seconds)

@@ -86,8 +86,9 @@ async def test_a_missing_key_is_named(
 ) -> None:
     """Nothing is asked without it."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(LlmConfigurationError, match="OPENAI_API_KEY"):
+    with pytest.raises(LlmConfigurationError, match="OPENAI_API_KEY") as raised:
         await LiteLlmEmbedder(MODEL, store).embed([BANKS])
+    assert "unset that" in raised.value.message, "--model would not help"
 
 
 async def test_another_model_is_another_index(
