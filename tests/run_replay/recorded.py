@@ -72,7 +72,8 @@ class Model:
         number = request.number
         rng = random.Random(number)
         shown = VARIANT.findall(request.text)
-        if number % 13 == 5:
+        is_second_try = request.body["messages"][-2]["role"] == "assistant"
+        if number % 13 == 5 or (is_second_try and number % 2):
             return good("I would rather think about it some more.")
         if number % 17 == 7:
             return truncated(_candidate(number)[:200])
