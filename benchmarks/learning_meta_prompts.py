@@ -6,7 +6,7 @@ its writer does when the guidance in its prompt warns of it. No device takes par
 solved in a round when one of its run's few candidates passes. The library of lessons and the
 choice of models are switched off in both arms.
 
-Run: python -m benchmarks.learning_meta_prompts [--rounds 14] [--seeds 6] [--out FILE]
+Run: python -m benchmarks.learning_meta_prompts [--rounds 14] [--seeds 6] [--first-seed 100]
 """
 
 import argparse

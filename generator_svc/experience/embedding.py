@@ -45,12 +45,27 @@ def passage_of_query(query: LessonQuery) -> Passage:
     return Passage(text=query.text, code=query.code, findings=query.findings)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Likeness:
+    """From which cosines on two lessons say the same; each way to embed has its own scale."""
+
+    duplicate: float
+    """A new lesson is an old one in other words."""
+    alike: float
+    """Of two hits only the better one is given."""
+
+
 class Embedder(Protocol):
     """Turns passages into vectors."""
 
     @property
     def name(self) -> str:
         """Names how the vectors are made: vectors of different names are not compared."""
+        ...
+
+    @property
+    def likeness(self) -> Likeness:
+        """From which cosines on two lessons say the same."""
         ...
 
     async def dimension(self) -> int:
@@ -91,6 +106,11 @@ _IN_THREAD_ABOVE: Final = 8
 """Passages that are embedded without leaving the event loop: some milliseconds."""
 
 
+HASHED_LIKENESS: Final = Likeness(duplicate=0.90, alike=0.85)
+"""What runs write of one move on two tasks reaches 0.90, while no two lessons of the package
+come to 0.7."""
+
+
 class HashedEmbedder:
     """Vectors from counted words, concepts and pieces of code; the same on every machine.
 
@@ -109,6 +129,11 @@ class HashedEmbedder:
     def name(self) -> str:
         """See `Embedder.name`."""
         return self._name
+
+    @property
+    def likeness(self) -> Likeness:
+        """See `Embedder.likeness`."""
+        return HASHED_LIKENESS
 
     async def dimension(self) -> int:
         """See `Embedder.dimension`."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from generator_svc.experience.embedding import Passage, Vectors, unit
+from generator_svc.experience.embedding import Likeness, Passage, Vectors, unit
 from generator_svc.llm.litellm_models import load_sdk
 from generator_svc.llm.retrying import FailedAttempt
 from generator_svc.store import lessons as rows
@@ -32,6 +32,11 @@ _MAX_CODE_CHARS: Final = 6_000
 _PROBE: Final = Passage(text="dimension", code="", findings=())
 
 
+_LIKENESS: Final = Likeness(duplicate=0.98, alike=0.95)
+"""Dense models bring any two texts on kernels close together; not measured, so chosen to merge
+too little rather than too much."""
+
+
 class LiteLlmEmbedder:
     """Vectors of one embedding model.
 
@@ -51,6 +56,11 @@ class LiteLlmEmbedder:
     def name(self) -> str:
         """See `Embedder.name`."""
         return f"{self._model} {_VERSION}"
+
+    @property
+    def likeness(self) -> Likeness:
+        """See `Embedder.likeness`."""
+        return _LIKENESS
 
     async def dimension(self) -> int:
         """See `Embedder.dimension`; what the model gives."""

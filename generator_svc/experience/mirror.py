@@ -101,7 +101,8 @@ class Mirror:
         if state.seeds != digest:
             await self._store.write(partial(keeping.take_seeds, seeds=seeds, digest=digest))
         dimension = await self._embedder.dimension()
-        return Shelf(await asyncio.to_thread(self._read_index, dimension, state))
+        index = await asyncio.to_thread(self._read_index, dimension, state)
+        return Shelf(index, self._embedder.likeness)
 
     def _read_index(self, dimension: int, state: LessonsState) -> VectorIndex:
         """Return the file's index if it shows this database, otherwise an empty one."""

@@ -11,7 +11,7 @@ import numpy as np
 from generator_svc.experience import ranking
 from generator_svc.experience.columns import LessonColumns
 from generator_svc.experience.concepts import identifiers
-from generator_svc.experience.embedding import Vectors
+from generator_svc.experience.embedding import Likeness, Vectors
 from generator_svc.experience.index import VectorIndex
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.lesson import Lesson, LessonHit, LessonOrigin, LessonQuery
@@ -19,11 +19,6 @@ from kernel_foundry.plan.source_text import strip_comments
 
 _CANDIDATES: Final = 512
 """Nearest lessons that are ranked: matches and worth lift none from farther down."""
-_LIKE_ANOTHER: Final = 0.85
-"""Cosine from which two hits say the same: only the better one is given."""
-DUPLICATE: Final = 0.90
-"""Cosine from which a new lesson is an old one in other words: what runs write of one move on two
-tasks reaches it, while no two of the package come to 0.7."""
 _LIKELY_DUPLICATES: Final = 64
 
 
@@ -32,10 +27,12 @@ class Shelf:
 
     Args:
         index: May hold vectors of lessons that are put later, and of none.
+        likeness: Of the embedder whose vectors these are.
     """
 
-    def __init__(self, index: VectorIndex) -> None:
+    def __init__(self, index: VectorIndex, likeness: Likeness) -> None:
         self.index: Final = index
+        self._likeness = likeness
         self._lessons: dict[int, Lesson] = {}
         self._columns = LessonColumns()
         self._selectors: dict[tuple[Language, str], tuple[Any, int]] = {}
@@ -79,7 +76,7 @@ class Shelf:
             if len(hits) == limit:
                 break
             own = self.index.vectors(ids[position : position + 1])
-            if len(taken) and float((taken @ own[0]).max()) > _LIKE_ANOTHER:
+            if len(taken) and float((taken @ own[0]).max()) > self._likeness.alike:
                 continue
             taken = np.concatenate([taken, own])
             hits.append(
@@ -103,7 +100,7 @@ class Shelf:
             answers_same = set(known.findings) & set(lesson.findings) or (
                 not known.findings and not lesson.findings
             )
-            is_alike = cosine >= DUPLICATE and known.language is lesson.language
+            is_alike = cosine >= self._likeness.duplicate and known.language is lesson.language
             if is_alike and answers_same and not _mend_otherwise(known, lesson):
                 return known
         return None

@@ -9,7 +9,12 @@ import pytest
 
 from generator_svc.experience.columns import LessonColumns
 from generator_svc.experience.concepts import known_concepts, stem, words
-from generator_svc.experience.embedding import HashedEmbedder, Passage, passage_of_query
+from generator_svc.experience.embedding import (
+    HASHED_LIKENESS,
+    HashedEmbedder,
+    Passage,
+    passage_of_query,
+)
 from generator_svc.experience.index import VectorIndex
 from generator_svc.experience.shelf import Shelf
 from kernel_foundry.domain.finding import FindingKind
@@ -124,7 +129,7 @@ def test_ten_thousand_lessons_are_searched_in_two_milliseconds() -> None:
     """Median of a hundred; the embedding is not part of it."""
     random = np.random.default_rng(1)
     embedder = HashedEmbedder()
-    shelf = Shelf(VectorIndex(len(embedder.embed_now([_passage("a")])[0])))
+    shelf = Shelf(VectorIndex(len(embedder.embed_now([_passage("a")])[0])), HASHED_LIKENESS)
     kinds = tuple(FindingKind)
     shelf.put(
         lesson(
@@ -148,7 +153,7 @@ def test_ten_thousand_lessons_are_searched_in_two_milliseconds() -> None:
 
 
 def _shelf(lessons: list) -> Shelf:
-    shelf = Shelf(VectorIndex(4))
+    shelf = Shelf(VectorIndex(4), HASHED_LIKENESS)
     shelf.put(lessons)
     vector = np.array([[1.0, 0.0, 0.0, 0.0]], dtype=np.float32)
     shelf.index.put([one.id for one in lessons], np.repeat(vector, len(lessons), axis=0))
