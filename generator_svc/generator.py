@@ -23,7 +23,13 @@ from generator_svc.llm.catalogue import RECIPES
 from generator_svc.llm.interface import LanguageModels, ModelReply
 from generator_svc.meta_prompts.population import MetaPrompts
 from generator_svc.meta_prompts.sections import SECTION_NAMES
-from generator_svc.model_choice import BanditChooser, ModelChooser, ModelOutcome, models_for
+from generator_svc.model_choice import (
+    BanditChooser,
+    ModelChooser,
+    ModelOutcome,
+    models_for,
+    named_models,
+)
 from generator_svc.prompting.budget import CHARS_PER_TOKEN, DEFAULT_MAX_CHARS
 from generator_svc.prompting.text import clip
 from generator_svc.prompting.writer import PromptWriter, WrittenPrompt
@@ -128,6 +134,10 @@ class Generator:
         """See `Generator.exchanges`."""
         check_run(run)
         return await self._books.exchanges(run, after=after, limit=limit)
+
+    async def check_models(self, models: tuple[str, ...]) -> None:
+        """See `Generator.check_models`."""
+        await self._models.check(named_models(models))
 
     async def list_models(self) -> tuple[str, ...]:
         """See `Generator.list_models`."""

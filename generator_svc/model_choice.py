@@ -66,6 +66,11 @@ def models_for(entries: tuple[str, ...], role: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*own, *plain] or [model for _, model in parts]))
 
 
+def named_models(entries: tuple[str, ...]) -> tuple[str, ...]:
+    """Return every model that the entries name, for whichever expert."""
+    return tuple(dict.fromkeys(model for _, model in map(_parts, entries)))
+
+
 def _parts(entry: str) -> tuple[str, str]:
     """Return (role or "", model) of an entry; a "=" behind a provider is the model's own."""
     role, sign, model = entry.partition("=")

@@ -51,6 +51,12 @@ class GeneratorServicer(pb2_grpc.GeneratorServiceServicer):
         found = await self._generator.exchanges(request.run, after=request.after, limit=limit)
         return build(pb2.ListExchangesResponse, exchanges=found)
 
+    async def CheckModels(
+        self, request: pb2.CheckModelsRequest, context: _Context
+    ) -> pb2.CheckModelsResponse:
+        await self._generator.check_models(tuple(request.models))
+        return pb2.CheckModelsResponse()
+
     async def ListModels(
         self, request: pb2.ListModelsRequest, context: _Context
     ) -> pb2.ListModelsResponse:

@@ -206,6 +206,8 @@ class Foundry:
         async def work() -> Ended:
             services = await self._directory.services()
             loaded = _task(task)
+            # Before the admission, which takes its time.
+            await services.generator.check_models(models)
             spec = RunSpec(
                 name=run or f"{loaded.name}-{time.strftime('%Y%m%d-%H%M%S')}",
                 task=loaded,

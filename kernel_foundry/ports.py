@@ -222,6 +222,17 @@ class Generator(Protocol):
         """
         ...
 
+    async def check_models(self, models: tuple[str, ...]) -> None:
+        """Make sure that what a run may ask can be asked; costs nothing.
+
+        Args:
+            models: As in `ProposalRequest.models`.
+
+        Raises:
+            LlmConfigurationError: unknown provider, or a key that is not set.
+        """
+        ...
+
     async def list_models(self) -> tuple[str, ...]:
         """Return the models that can be used now, the default first."""
         ...

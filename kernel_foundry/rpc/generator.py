@@ -52,6 +52,11 @@ class RemoteGenerator:
         response = await self._connection.quick(self._stub.ListExchanges, request)
         return read_field(tuple[Exchange, ...], response, "exchanges")
 
+    async def check_models(self, models: tuple[str, ...]) -> None:
+        """Make sure that what a run may ask can be asked."""
+        request = pb2.CheckModelsRequest(models=models)
+        await self._connection.quick(self._stub.CheckModels, request)
+
     async def list_models(self) -> tuple[str, ...]:
         """Return the models that can be used now, the default first."""
         response = await self._connection.quick(self._stub.ListModels, pb2.ListModelsRequest())

@@ -21,9 +21,7 @@ class FakeGenerator:
 
     async def propose(self, request: ProposalRequest) -> Proposal:
         """Propose the candidate of the request's seed and place in its run."""
-        for model in request.models:
-            if model != MODEL:
-                raise LlmConfigurationError(f"unknown model {model!r}, only {MODEL}", model=model)
+        await self.check_models(request.models)
         _require_budget(request)
         parent = request.selection.parent
         source = KernelSource(
@@ -57,6 +55,12 @@ class FakeGenerator:
         if after < 0 or limit < 1:
             raise InvalidArgumentError(f"no page of {limit} behind {after}", field="limit")
         return ()
+
+    async def check_models(self, models: tuple[str, ...]) -> None:
+        """Refuse every model but the only one."""
+        for model in models:
+            if model != MODEL:
+                raise LlmConfigurationError(f"unknown model {model!r}, only {MODEL}", model=model)
 
     async def list_models(self) -> tuple[str, ...]:
         """Return the only model."""

@@ -98,6 +98,15 @@ def proposal_request(task: Task) -> ProposalRequest:
     )
 
 
+async def test_models_are_checked_before_anything_is_paid(generator: Generator) -> None:
+    """What can be asked passes, also for one expert alone; what nobody knows is named."""
+    (default, *_) = await generator.list_models()
+    await generator.check_models(())
+    await generator.check_models((default,))
+    with pytest.raises(LlmConfigurationError, match="no-such-provider/x"):
+        await generator.check_models((default, "no-such-provider/x"))
+
+
 async def test_proposal_has_a_candidate(
     generator: Generator, proposal_request: ProposalRequest
 ) -> None:
