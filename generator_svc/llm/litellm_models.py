@@ -12,6 +12,7 @@ from functools import partial
 from types import ModuleType
 from typing import Final, cast
 
+from generator_svc.llm.answer_time import answer_seconds
 from generator_svc.llm.catalogue import RECIPES, default_models
 from generator_svc.llm.interface import ModelFacts, ModelReply, ModelRequest
 from generator_svc.llm.retrying import Persistence, RetryPolicy
@@ -26,21 +27,24 @@ class LiteLlmModels:
     """Every model that LiteLLM reaches, and `recipes`.
 
     Args:
-        timeout_seconds: Of one attempt; long, since reasoning models think for minutes.
+        timeout_seconds: Of one attempt; None: as the environment says, see `answer_seconds`.
         retrying: How often and after which pauses a model is asked again.
         rng: Of the pauses' jitter.
         sleep: Waits that many seconds.
+
+    Raises:
+        LlmConfigurationError: the environment's time is none.
     """
 
     def __init__(
         self,
         *,
-        timeout_seconds: float = 600.0,
+        timeout_seconds: float | None = None,
         retrying: RetryPolicy = RetryPolicy(),  # noqa: B008  frozen, a plain value
         rng: random.Random | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._timeout_seconds = timeout_seconds
+        self._timeout_seconds = timeout_seconds or answer_seconds(os.environ)
         self._persistence = Persistence(retrying, rng=rng, sleep=sleep)
         self._loading = asyncio.Lock()
         self._loaded: ModuleType | None = None

@@ -3,8 +3,12 @@
 import subprocess
 import sys
 
+import pytest
+
+from generator_svc.llm.answer_time import answer_seconds
 from generator_svc.llm.catalogue import PROVIDER_DEFAULTS, RECIPES, default_models
 from generator_svc.llm.litellm_models import LiteLlmModels
+from kernel_foundry.errors import LlmConfigurationError
 
 _LOADS_NOTHING = """
 import asyncio, sys
@@ -84,3 +88,11 @@ async def test_every_default_has_a_price() -> None:
         assert facts.input_usd_per_token is not None
         assert facts.output_usd_per_token is not None
     await models.close()
+
+
+def test_the_environment_says_how_long_an_answer_may_take() -> None:
+    assert answer_seconds({}) == 600.0
+    assert answer_seconds({"KERNEL_FOUNDRY_ANSWER_SECONDS": "2.5"}) == 2.5
+    for wrong in ("soon", "-1", "0", "nan", "inf"):
+        with pytest.raises(LlmConfigurationError, match="expected seconds"):
+            answer_seconds({"KERNEL_FOUNDRY_ANSWER_SECONDS": wrong})
