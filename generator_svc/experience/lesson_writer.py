@@ -96,7 +96,7 @@ def _symptom(transition: ObservedTransition, parent: Evaluation, seen: tuple[Fin
     task = transition.request.task.name.replace("_", " ")
     ended = "passes" if parent.passed else f"ends as {parent.outcome.value.replace('_', ' ')}"
     messages = "; ".join(_clip(finding.message, _MAX_MESSAGE_CHARS) for finding in seen)
-    return f"A kernel for {task} {ended}. {messages}".strip()
+    return f"A kernel for {task} {ended}{': ' if messages else '.'}{messages}"
 
 
 def _move(
@@ -138,9 +138,11 @@ def _constructs(parent: KernelSource, child: KernelSource) -> str:
         named.append(f"new names are {', '.join(fresh[:_MOST_NAMES])}")
     if parent.device_code == child.device_code:
         named.append("only the launch plan differs")
-    elif parent.plan != child.plan:
+        return "; ".join(named)
+    named = named or ["the same constructs in another order"]
+    if parent.plan != child.plan:
         named.append("the launch plan changes too")
-    return "; ".join(named) or "the same constructs in another order"
+    return "; ".join(named)
 
 
 def _is_telling(name: str) -> bool:

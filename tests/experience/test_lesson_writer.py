@@ -109,7 +109,7 @@ def test_a_repair_teaches_what_mended_it() -> None:
     parent = evaluation(source(), outcome=EvaluationOutcome.COMPILE_ERROR, findings=(error, BOUND))
     lesson = write_lesson(transition(parent, evaluation(CHILD)))
     assert lesson is not None
-    assert lesson.symptom.startswith("A kernel for scale by two ends as compile error.")
+    assert lesson.symptom.startswith("A kernel for scale by two ends as compile error: ")
     assert error.message in lesson.symptom
     assert lesson.findings == (FindingKind.COMPILE_ERROR,)
     assert lesson.experts == ()
