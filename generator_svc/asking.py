@@ -21,6 +21,9 @@ DEFAULT_MAX_OUTPUT_TOKENS = 32_768
 _LEAST_OUTPUT_TOKENS = 8_192
 """A lower limit would mostly buy replies that are cut off."""
 
+_Facts = tuple[tuple[str, ModelFacts], ...]
+"""What is known of each model of a question, by its name."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
@@ -93,11 +96,12 @@ class Asker:
         self, question: Question, messages: tuple[ChatMessage, ...], attempt: int
     ) -> ModelReply:
         spent = _larger(question.spent, await self._books.spent(question.run))
-        limits, sizes = await self._sizes(question, messages)
+        facts = tuple([(name, await self._models.facts(name)) for name in question.models])
+        limits, sizes = self._sizes(question, messages, facts)
         counter = RequestCounter()
         try:
             async with self._budget.hold(question.run, question.caps, spent, *sizes) as held:
-                reply = await self._complete(question, messages, limits[held.size], counter)
+                reply = await self._complete(question, messages, facts, limits[held.size], counter)
                 usage = reply.usage
                 tokens = usage.input_tokens + usage.output_tokens
                 held.settle(Spending(cost_usd=usage.cost_usd, tokens=tokens))
@@ -125,10 +129,10 @@ class Asker:
         self,
         question: Question,
         messages: tuple[ChatMessage, ...],
+        facts: _Facts,
         limit: int,
         counter: RequestCounter,
     ) -> ModelReply:
-        facts = await self._facts(question.models)
         prompt = expected_spending(facts, messages, 0, question.caps)
         most = question.caps.requests_per_minute
         reply = await self._models.complete(
@@ -145,18 +149,14 @@ class Asker:
         known = dict(facts).get(reply.usage.model)
         return reply if known is None else counted(reply, known, messages)
 
-    async def _facts(self, models: tuple[str, ...]) -> tuple[tuple[str, ModelFacts], ...]:
-        return tuple([(name, await self._models.facts(name)) for name in models])
-
-    async def _sizes(
-        self, question: Question, messages: tuple[ChatMessage, ...]
+    def _sizes(
+        self, question: Question, messages: tuple[ChatMessage, ...], facts: _Facts
     ) -> tuple[tuple[int, ...], tuple[Spending, ...]]:
         """Return the output limits to ask with, the largest first, and what each costs at most.
 
         Each is half of the one before, down to the least useful one, so that the last of a budget
         still buys replies.
         """
-        facts = await self._facts(question.models)
         own = [f.max_output_tokens for _, f in facts if f.max_output_tokens is not None]
         limits = [min([self._max_output_tokens, *own])]
         while limits[-1] // 2 >= _LEAST_OUTPUT_TOKENS:

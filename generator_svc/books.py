@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+import sqlalchemy as sa
+
 from generator_svc.budget import Spending
 from generator_svc.exchange_log import ExchangeLog
 from generator_svc.store import exchanges as calls
@@ -90,12 +92,7 @@ class Books:
 
     async def account(self, run: str) -> RunAccount:
         """See `Generator.account`."""
-        spend = await self._store.read(partial(calls.spend, run=run))
-        repairs = await self._store.read(partial(proposals.repairs, run=run))
-        shown, learnt = await self._store.read(partial(proposals.lesson_counts, run=run))
-        return RunAccount(
-            run=run, spend=spend, repairs=repairs, lessons_shown=shown, lessons_learnt=learnt
-        )
+        return await self._store.read(partial(_account, run=run))
 
     async def exchanges(self, run: str, *, after: int, limit: int) -> tuple[Exchange, ...]:
         """See `Generator.exchanges`."""
@@ -116,3 +113,15 @@ class Books:
                 break
             found.append(exchange)
         return tuple(found)
+
+
+def _account(connection: sa.Connection, run: str) -> RunAccount:
+    """Return a run's account as one transaction sees it."""
+    shown, learnt = proposals.lesson_counts(connection, run)
+    return RunAccount(
+        run=run,
+        spend=calls.spend(connection, run),
+        repairs=proposals.repairs(connection, run),
+        lessons_shown=shown,
+        lessons_learnt=learnt,
+    )

@@ -17,7 +17,7 @@ from generator_svc.effective_operator import effective_operator
 from generator_svc.exchange_log import ExchangeLog
 from generator_svc.experience.library import ExperienceLibrary
 from generator_svc.experts import Expert, expert_of
-from generator_svc.learning import NO_GUIDANCE, Guidance, Learning, gain_of, proposal_row
+from generator_svc.learning import NO_GUIDANCE, Guidance, Learning, proposal_row
 from generator_svc.llm.assignment import Assignment
 from generator_svc.llm.catalogue import RECIPES
 from generator_svc.llm.interface import LanguageModels, ModelReply
@@ -26,7 +26,6 @@ from generator_svc.meta_prompts.sections import SECTION_NAMES
 from generator_svc.model_choice import (
     BanditChooser,
     ModelChooser,
-    ModelOutcome,
     models_for,
     named_models,
 )
@@ -120,10 +119,9 @@ class Generator:
     async def report(self, outcome: ProposalOutcome) -> None:
         """See `Generator.report`."""
         check_run(outcome.run)
-        row = await self._learning.learn(outcome)
-        if row is not None:
-            gain = gain_of(row, outcome.evaluation)
-            await self._credit(row.run, row.model, gain=gain, usd=row.usd)
+        learnt = await self._learning.learn(outcome)
+        if learnt is not None:
+            await self._credit(learnt.run, learnt.model, gain=learnt.gain, usd=learnt.usd)
 
     async def account(self, run: str) -> RunAccount:
         """See `Generator.account`."""
@@ -204,9 +202,7 @@ class Generator:
         """Return the chooser, which starts from what earlier runs taught."""
         if self._chooser is None:
             known = await self._store.read(partial(proposals.judged, limit=_JUDGED_RECALLED))
-            self._chooser = self._chooser or BanditChooser(
-                ModelOutcome(model=j.model, gain=j.gain, usd=j.usd, run=j.run) for j in known
-            )
+            self._chooser = self._chooser or BanditChooser(known)
         return self._chooser
 
     async def _credit(

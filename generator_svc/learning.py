@@ -19,6 +19,7 @@ from generator_svc.experts import Expert, lesson_query
 from generator_svc.meta_prompts.population import MetaPrompts
 from generator_svc.meta_prompts.records import PromptRecord, prompt_record
 from generator_svc.meta_prompts.sections import Sections
+from generator_svc.model_choice import ModelOutcome
 from generator_svc.store import proposals
 from generator_svc.store.proposals import ProposalRow
 from generator_svc.store.store import GeneratorStore
@@ -110,8 +111,11 @@ class Learning:
             self._requests.popitem(last=False)
         await self._store.write(partial(proposals.add, row=row))
 
-    async def learn(self, outcome: ProposalOutcome) -> ProposalRow | None:
-        """Learn from a verdict; return the proposal, or None if it taught nothing (again)."""
+    async def learn(self, outcome: ProposalOutcome) -> ModelOutcome | None:
+        """Learn from a verdict; return what it says of the model, None where it is not known here.
+
+        A verdict that was learnt from before says nothing again.
+        """
         key = (outcome.run, outcome.selection)
         row = await self._store.read(
             partial(proposals.find, run=outcome.run, selection=outcome.selection)
@@ -119,20 +123,23 @@ class Learning:
         if row is None or row.outcome is not None:
             return None
         request = self._requests.pop(key, None)
+        gain = _gain(row, outcome.evaluation)
         is_lesson = await self._learn_lessons(outcome, row, request)
-        await self._learn_guidance(outcome, row, request)
+        await self._learn_guidance(outcome, row, request, gain)
         is_first = await self._store.write(
             partial(
                 proposals.judge,
                 run=outcome.run,
                 selection=outcome.selection,
                 outcome=outcome.evaluation.outcome.value,
-                gain=gain_of(row, outcome.evaluation),
+                gain=gain,
                 is_lesson=is_lesson,
                 judged_unix_s=self._clock(),
             )
         )
-        return row if is_first else None
+        if not is_first:
+            return None
+        return ModelOutcome(model=row.model, gain=gain, usd=row.usd, run=row.run)
 
     async def close(self) -> None:
         """Stop what goes on in the background; nothing of it is half done."""
@@ -165,7 +172,11 @@ class Learning:
         return added is not None
 
     async def _learn_guidance(
-        self, outcome: ProposalOutcome, row: ProposalRow, request: ProposalRequest | None
+        self,
+        outcome: ProposalOutcome,
+        row: ProposalRow,
+        request: ProposalRequest | None,
+        gain: float,
     ) -> None:
         """Credit the sections that were shown; let them evolve when enough is known."""
         if row.sections is None:
@@ -174,14 +185,13 @@ class Learning:
             row.sections,
             run=row.run,
             operator=row.operator,
-            gain=gain_of(row, outcome.evaluation),
+            gain=gain,
             outcome=outcome.evaluation.outcome,
             request_id=_request_id(outcome),
         )
         if request is None:
             return
         records = self._records.setdefault(row.language, deque(maxlen=_RECORDS_KEPT))
-        gain = gain_of(row, outcome.evaluation)
         records.append(prompt_record(row.sections, request, outcome, gain=gain))
         if await self._meta_prompts.is_due(row.language):
             evolving = self._meta_prompts.evolve(
@@ -229,7 +239,7 @@ def proposal_row(
     )
 
 
-def gain_of(row: ProposalRow, evaluation: Evaluation) -> float:
+def _gain(row: ProposalRow, evaluation: Evaluation) -> float:
     """Return the fitness won over the parent, of a seed its fitness; 0 when worse or failed."""
     if not evaluation.passed:
         return 0.0

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from generator_svc.model_choice import ModelOutcome
 from generator_svc.store.schema import PROPOSALS
 from kernel_foundry.domain.account import RepairCount
 from kernel_foundry.domain.candidate import Operator
@@ -43,16 +44,6 @@ class ProposalRow:
     """Kinds that a repair was asked to mend; empty for other operators."""
     outcome: str | None = None
     """None until it was judged."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedProposal:
-    """What the choice of models learns from."""
-
-    run: str
-    model: str
-    gain: float
-    usd: float
 
 
 def add(connection: sa.Connection, row: ProposalRow) -> None:
@@ -114,8 +105,8 @@ def judge(
     return bool(noted.rowcount)
 
 
-def judged(connection: sa.Connection, limit: int) -> tuple[JudgedProposal, ...]:
-    """Return the proposals judged last over all runs, up to `limit`, oldest first."""
+def judged(connection: sa.Connection, limit: int) -> tuple[ModelOutcome, ...]:
+    """Return what the proposals judged last brought, over all runs, up to `limit`, oldest first."""
     rows = connection.execute(
         sa.select(PROPOSALS.c.run, PROPOSALS.c.model, PROPOSALS.c.gain, PROPOSALS.c.usd)
         .where(PROPOSALS.c.judged_unix_s.is_not(None))
@@ -123,7 +114,7 @@ def judged(connection: sa.Connection, limit: int) -> tuple[JudgedProposal, ...]:
         .limit(limit)
     ).all()
     return tuple(
-        JudgedProposal(run=r.run, model=r.model, gain=r.gain, usd=r.usd) for r in reversed(rows)
+        ModelOutcome(run=r.run, model=r.model, gain=r.gain, usd=r.usd) for r in reversed(rows)
     )
 
 
