@@ -17,7 +17,7 @@ from generator_svc.experience.transition import (
     moved_as_asked,
     verdict,
 )
-from generator_svc.prompting.secrets import failed_hidden, secrets_of
+from generator_svc.prompting.secrets import secrets_of
 from kernel_foundry.domain.archive import Elite
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import Evaluation
@@ -51,7 +51,9 @@ def write_lesson(transition: ObservedTransition) -> Lesson | None:
         return None  # whatever made the difference, it is not in the sources
     change = change_between(parent.candidate.source, transition.child.source)
     speedup = log_speedup(parent.evaluation, child)
-    seen = _told(transition, _seen(parent.evaluation, child, said))
+    # A later prompt for the same task must not tell what this one did not.
+    secrets = secrets_of(transition.request.task, transition.request.admission)
+    seen = secrets.told(_seen(parent.evaluation, child, said), parent.evaluation)
     is_repair = said is Verdict.REPAIRED
     island = transition.request.selection.island
     return Lesson(
@@ -82,14 +84,6 @@ def _seen(parent: Evaluation, child: Evaluation, said: Verdict) -> tuple[Finding
     telling = [f for f in found if f.severity is not Severity.INFO]
     ordered = sorted(telling or found, key=lambda finding: finding.kind in left)
     return tuple(ordered[:_MOST_FINDINGS])
-
-
-def _told(transition: ObservedTransition, seen: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Return findings without what a later prompt for the same task must not tell."""
-    request, parent = transition.request, transition.parent
-    secrets = secrets_of(request.task, request.admission)
-    is_of_hidden = parent is not None and failed_hidden(parent.evaluation)
-    return tuple(secrets.finding(finding, is_of_hidden=is_of_hidden) for finding in seen)
 
 
 def _symptom(transition: ObservedTransition, parent: Evaluation, seen: tuple[Finding, ...]) -> str:

@@ -6,7 +6,7 @@ Knows nothing of how lessons are stored, found and ranked.
 from typing import Final
 
 from generator_svc.experts.expert import GENERAL, Expert
-from generator_svc.prompting.secrets import failed_hidden, secrets_of
+from generator_svc.prompting.secrets import secrets_of
 from kernel_foundry.domain.archive import Elite
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.lesson import LessonQuery
@@ -62,8 +62,7 @@ def _text(request: ProposalRequest) -> str:
         found = parent.evaluation.findings if parent.evaluation.passed else _errors(parent)
         # The text may go to a provider of embeddings, which is to see no more than a writer.
         secrets = secrets_of(request.task, request.admission)
-        is_of_hidden = failed_hidden(parent.evaluation)
-        lines += [secrets.finding(f, is_of_hidden=is_of_hidden).message for f in found]
+        lines += [finding.message for finding in secrets.told(found, parent.evaluation)]
     lines.append(request.task.name.replace("_", " "))
     operators = (
         node.op.removeprefix("aten.").partition(".")[0]

@@ -6,7 +6,7 @@ Names and sizes of held-out workloads are taken out here. Knows nothing of popul
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from generator_svc.prompting.secrets import Secrets, failed_hidden, secrets_of
+from generator_svc.prompting.secrets import Secrets, secrets_of
 from kernel_foundry.domain.candidate import KernelSource, Operator
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Finding, Severity
@@ -35,15 +35,12 @@ def prompt_record(
     """Return the record of a proposal that was evaluated."""
     secrets = secrets_of(request.task, request.admission)
     evaluation = outcome.evaluation
-    is_of_hidden = failed_hidden(evaluation)
     return PromptRecord(
         prompt=prompt,
         operator=outcome.candidate.operator,
         outcome=evaluation.outcome,
         gain=gain,
-        findings=tuple(
-            secrets.finding(finding, is_of_hidden=is_of_hidden) for finding in evaluation.findings
-        ),
+        findings=secrets.told(evaluation.findings, evaluation),
         source=outcome.candidate.source,
         secrets=secrets,
     )

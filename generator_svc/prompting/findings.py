@@ -6,7 +6,7 @@ Knows nothing of templates; what to do about a kind stands in `prompts/repair/`.
 from dataclasses import dataclass
 from typing import Final
 
-from generator_svc.prompting.secrets import Secrets, failed_hidden
+from generator_svc.prompting.secrets import Secrets
 from generator_svc.prompting.text import clip, one_item
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import Evaluation
@@ -76,10 +76,9 @@ def side_findings(evaluation: Evaluation, secrets: Secrets) -> tuple[FindingView
     return tuple(_view(f) for f in _told(evaluation, secrets) if f.severity is not Severity.ERROR)
 
 
-def _told(evaluation: Evaluation, secrets: Secrets) -> list[Finding]:
+def _told(evaluation: Evaluation, secrets: Secrets) -> tuple[Finding, ...]:
     ranked = sorted(evaluation.findings, key=lambda f: _ORDER.index(f.severity))
-    is_of_hidden = failed_hidden(evaluation)
-    return [secrets.finding(f, is_of_hidden=is_of_hidden) for f in ranked[:MAX_FINDINGS]]
+    return secrets.told(ranked[:MAX_FINDINGS], evaluation)
 
 
 def _view(

@@ -6,6 +6,7 @@ and sizes that only they have, are taken out of every text that could tell them.
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -48,14 +49,18 @@ class Secrets:
 
         return _NUMBER.sub(shown, self.without_names(text))
 
-    def finding(self, finding: Finding, *, is_of_hidden: bool) -> Finding:
-        """Return what may be told of `finding`.
+    def told(self, findings: Iterable[Finding], evaluation: Evaluation) -> tuple[Finding, ...]:
+        """Return what may be told of findings.
 
         Args:
-            finding: As the evaluator made it.
-            is_of_hidden: Whether a hidden workload brought it about: then no number of it is
-                told from which a size could follow.
+            findings: As the evaluator made them, all or some of `evaluation`.
+            evaluation: Where they come from. When a hidden workload brought them about, no
+                number of theirs is told from which a size could follow.
         """
+        is_of_hidden = _failed_hidden(evaluation)
+        return tuple(self._finding(finding, is_of_hidden=is_of_hidden) for finding in findings)
+
+    def _finding(self, finding: Finding, *, is_of_hidden: bool) -> Finding:
         names_hidden = any(name in finding.message for name in self.names)
         # Nothing says which workload a plan did not fit or a launch was refused for.
         message = self.without_sizes(finding.message)
@@ -87,7 +92,7 @@ def secrets_of(task: Task, admission: Admission) -> Secrets:
     )
 
 
-def failed_hidden(evaluation: Evaluation) -> bool:
+def _failed_hidden(evaluation: Evaluation) -> bool:
     """Return whether a hidden workload showed the results to be wrong.
 
     Workloads are judged one by one and the first wrong one ends it, so findings about values
