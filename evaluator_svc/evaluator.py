@@ -21,6 +21,7 @@ from evaluator_svc.peaks import measure_peaks
 from evaluator_svc.pipeline.build_only import CandidateBuild
 from evaluator_svc.pipeline.evaluate import CandidateEvaluation
 from evaluator_svc.pipeline.sweep import CandidateSweep
+from evaluator_svc.probing.host import probe_host
 from evaluator_svc.process import ProcessLauncher
 from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.sweeps import Emit, Sweeps
@@ -28,6 +29,7 @@ from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.device import Capabilities, Peaks
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.probe import Probe
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.sweep import ConfigurationResult, SweepRequest
 from kernel_foundry.domain.task import Task
@@ -100,6 +102,10 @@ class Evaluator:
                 lambda site: self._sweep(request, site, emit, stopped),
             ),
         )
+
+    async def probe(self, device: str = "") -> tuple[Probe, ...]:
+        """Try what must work and what must not on this host."""
+        return await self._on_site(device, None, probe_host)
 
     async def close(self) -> None:
         """Let what runs finish, then stop every process."""

@@ -55,6 +55,12 @@ class EvaluatorServicer(pb2_grpc.EvaluatorServiceServicer):
             async for result in results:
                 yield build(pb2.SweepKernelResponse, result=result)
 
+    async def ProbeHost(
+        self, request: pb2.ProbeHostRequest, context: _Context
+    ) -> pb2.ProbeHostResponse:
+        probes = await self._evaluator.probe(request.device)
+        return build(pb2.ProbeHostResponse, probes=probes)
+
 
 def evaluator_service(evaluator: Evaluator) -> Service:
     """Return `evaluator` as a service; the server closes it at its end."""

@@ -25,6 +25,7 @@ from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.exchange import Exchange
 from kernel_foundry.domain.gradient import GradientCell, Transition
 from kernel_foundry.domain.lesson import AddedLesson, Lesson, LessonHit, LessonQuery
+from kernel_foundry.domain.probe import Probe
 from kernel_foundry.domain.request import (
     EvaluationRequest,
     Proposal,
@@ -72,6 +73,15 @@ class Evaluator(Protocol):
 
         Raises:
             As `evaluate`, also after some results.
+        """
+        ...
+
+    async def probe(self, device: str = "") -> tuple[Probe, ...]:
+        """Try what must work and what must not on the evaluator's host: device, clock, sandbox.
+
+        Raises:
+            BackendUnavailableError: no such device here.
+            IsolationUnavailableError: nothing locks candidates in.
         """
         ...
 

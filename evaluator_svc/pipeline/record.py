@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from evaluator_svc.messages import CandidateFailed, CandidateSource
 from kernel_foundry.domain.candidate import KernelSource
+from kernel_foundry.domain.check import Check
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.evaluation import (
     CompileReport,
@@ -53,6 +54,7 @@ class EvaluationRecord:
         self._workloads: dict[str, WorkloadResult] = {}
         self._findings: list[Finding] = []
         self._facts: list[Fact] = []
+        self._checks: list[Check] = []
         self.compile: CompileReport | None = None
         self.measures: Measures | None = None
 
@@ -92,6 +94,10 @@ class EvaluationRecord:
         """Add a line of evidence."""
         self._facts.append(Fact(name=name, value=value))
 
+    def add_checks(self, checks: tuple[Check, ...]) -> None:
+        """Add checks in the order in which they were made."""
+        self._checks += checks
+
     def failed(self, failure: CandidateFailed) -> Evaluation:
         """Return the evaluation of a candidate that failed."""
         self.add_findings(failure.findings)
@@ -121,6 +127,7 @@ class EvaluationRecord:
             findings=tuple(self._findings),
             stages=tuple(StageTime(stage=n, wall_ms=ms) for n, ms in self._stages.items()),
             evidence=tuple(self._facts),
+            checks=tuple(self._checks),
         )
         certain, best = fitness_bounds(evaluation, self._yardsticks_ns)
         return dataclasses.replace(evaluation, fitness=certain, optimistic_fitness=best)

@@ -63,6 +63,52 @@ class GraphNode:
     shape: tuple[int, ...]
 
 
+class Distribution(StrEnum):
+    """How inputs are changed to see what ordinary ones hide."""
+
+    LARGE = "large"
+    """Multiplied by a large power of two."""
+    OFFSET = "offset"
+    """Moved far from zero, so that differences cancel."""
+    ZEROS = "zeros"
+    SPARSE = "sparse"
+    """Ordinary, with whole stretches of zeros."""
+    DENORMAL = "denormal"
+    NON_FINITE = "non_finite"
+    """NaN and infinity in a few places."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueRange:
+    """A distribution on which the reference is defined well enough to hold candidates to it."""
+
+    distribution: Distribution
+    factor: float
+    """What the task's tolerance is multiplied by there, at least 1."""
+    is_binding: bool
+    """False: a difference is reported, and no reason to refuse."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToleranceDerivation:
+    """Where a tolerance comes from; all figures in units of the row's scale."""
+
+    source: str
+    """"sidecar" or "measured"."""
+    noise: float
+    """Largest error of a reordered evaluation against float64."""
+    safety: float
+    """Factor on the noise."""
+    floor: float
+    ceiling: float
+    tf32_noise: float = 0.0
+    """What TF32 costs, where the task allows it."""
+    tightened_by: str = ""
+    """The trivial answer that the tolerance was tightened to refuse; empty: it was not."""
+    workload: str = ""
+    """The workload that decided."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadAdmission:
     """Facts of one workload."""
@@ -81,6 +127,8 @@ class WorkloadAdmission:
     take."""
     baselines: tuple[Baseline, ...]
     """Empty for held-out workloads."""
+    value_ranges: tuple[ValueRange, ...] = ()
+    """What candidates are tried on besides ordinary inputs; one workload of a task has them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +143,10 @@ class Admission:
     refusals: tuple[str, ...] = ()
     """Why no money should be spent on this task; empty when admitted."""
     warnings: tuple[str, ...] = ()
+    derivation: ToleranceDerivation | None = None
+    """None when the task was refused before there was one."""
+    redundancies: tuple[str, ...] = ()
+    """Work of the reference that its result does not need, and which flatters every candidate."""
 
     @property
     def admitted(self) -> bool:

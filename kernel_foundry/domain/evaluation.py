@@ -6,6 +6,8 @@ A failing candidate is data here, never an exception. Times are float nanosecond
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kernel_foundry.domain.attestation import Attestation
+from kernel_foundry.domain.check import Check, Trust
 from kernel_foundry.domain.finding import Finding
 from kernel_foundry.domain.measures import Measures
 
@@ -86,6 +88,26 @@ class CompileReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PrecisionAudit:
+    """Errors against the reference in float64, of the candidate and of the reference itself.
+
+    An error is |value - exact| / (scale of its row + |exact|), dimensionless, as the tolerance
+    counts it; the worst output counts.
+    """
+
+    median_error: float
+    p99_error: float
+    max_error: float
+    rms_error: float
+    """Root mean square of the candidate's errors."""
+    reference_rms_error: float
+    """The same of the reference in the task's own precision."""
+    effective_bits: float
+    """-log2 of the candidate's `rms_error`: 24 is float32, 11 float16 or TF32, 8 bfloat16."""
+    element_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Correctness:
     """Comparison with the reference over all seeds of one workload; the worst counts."""
 
@@ -101,6 +123,8 @@ class Correctness:
     run_count: int
     """Runs that had to agree for each seed."""
     bitwise_reproducible: bool
+    precision: PrecisionAudit | None = None
+    """None for whole numbers, and where it could not be made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,6 +262,11 @@ class Evaluation:
     evidence: tuple[Fact, ...] = ()
     swept_count: int = 0
     """Configurations that a sweep tried to find this one; 0: none did."""
+    checks: tuple[Check, ...] = ()
+    """What the verdict rests on, in the order in which it was looked at."""
+    trust: Trust = Trust.FULL
+    attestation: Attestation | None = None
+    """None for a candidate that did not pass."""
 
     def __post_init__(self) -> None:
         if self.outcome is EvaluationOutcome.PASSED:

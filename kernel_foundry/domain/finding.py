@@ -52,6 +52,10 @@ class FindingKind(StrEnum):
     LIBRARY_SHARE = "library_share"
     DECOY = "decoy"
     TOOL = "tool"
+    STRAY_WRITE = "stray_write"
+    VALUE_RANGE = "value_range"
+    DATA_FLOW = "data_flow"
+    SUSPICION = "suspicion"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,3 +78,5 @@ class Finding:
     evidence: tuple[Evidence, ...] = ()
     hint: str = ""
     """What to try next; empty when there is nothing to say."""
+    rule: str = ""
+    """Id of the policy rule that it comes from ("source.include"); empty for other findings."""

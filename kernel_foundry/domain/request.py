@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import Selection
+from kernel_foundry.domain.attestation import WorkloadSeeds
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation, Setting
 from kernel_foundry.domain.task import Task
@@ -49,6 +50,8 @@ class EvaluationRequest:
     Empty: the device's own."""
     with_listings: bool = False
     """Give what the compiler made as text, too."""
+    seeds: tuple[WorkloadSeeds, ...] = ()
+    """Draw from these, to run a record again; workloads that are not named get secret ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from contextlib import aclosing
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.device import Capabilities
 from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.probe import Probe
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.sweep import ConfigurationResult, SweepRequest
 from kernel_foundry.domain.task import Task
@@ -68,6 +69,12 @@ class RemoteEvaluator:
         async with aclosing(responses):
             async for response in responses:
                 yield read_field(ConfigurationResult, response, "result")
+
+    async def probe(self, device: str = "") -> tuple[Probe, ...]:
+        """Try what must work and what must not on the evaluator's host."""
+        request = build(pb2.ProbeHostRequest, device=device)
+        response = await self._connection.work(self._stub.ProbeHost, request, repeatable=True)
+        return read_field(tuple[Probe, ...], response, "probes")
 
     async def close(self) -> None:
         """Close the connection; the service goes on."""

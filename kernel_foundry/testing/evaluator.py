@@ -29,6 +29,7 @@ from kernel_foundry.domain.evaluation import (
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import LEVELS, Measures
+from kernel_foundry.domain.probe import Probe
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.sweep import (
     ConfigurationResult,
@@ -137,6 +138,11 @@ class FakeEvaluator:
         for configuration in tried:
             await asyncio.sleep(0)
             yield _swept(request, configuration, len(tried))
+
+    async def probe(self, device: str = "") -> tuple[Probe, ...]:
+        """Return the one thing that can be said of no device."""
+        _require_device(device)
+        return (Probe(name="device.fake", passed=True, detail="nothing is run"),)
 
     async def close(self) -> None:
         """Do nothing: nothing is held."""
