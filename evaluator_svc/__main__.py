@@ -24,7 +24,7 @@ from kernel_foundry.rpc.server import GRACE_S
 )
 @click.option("--threads", type=int, help="Threads of the CPU device; 0: all usable cores.")
 @click.option(
-    "--allow-unsandboxed", is_flag=True, help="Run candidates even where nothing locks them in."
+    "--unsafe-no-sandbox", is_flag=True, help="Run candidates even where nothing locks them in."
 )
 @click.option(
     "--grace", default=GRACE_S, show_default=True, help="Seconds for calls in flight at the end."
@@ -33,7 +33,7 @@ def main(
     listen: str,
     device_kinds: tuple[str, ...],
     threads: int | None,
-    allow_unsandboxed: bool,
+    unsafe_no_sandbox: bool,
     grace: float,
 ) -> None:
     """Serve an evaluator until SIGTERM or SIGINT."""
@@ -42,7 +42,7 @@ def main(
         settings,
         device_kinds=device_kinds or settings.device_kinds,
         threads=settings.threads if threads is None else threads,
-        allow_unsandboxed=allow_unsandboxed or settings.allow_unsandboxed,
+        unsafe_no_sandbox=unsafe_no_sandbox or settings.unsafe_no_sandbox,
     )
     run(serve(listen=listen, settings=settings, grace_s=grace))
 

@@ -145,7 +145,7 @@ def _begin(
     if opens_first:
         opened = _attempt(open_it)
     isolation = confine(configure.confinement, outer=configure.outer)
-    if not is_sufficient(isolation) and not configure.unsandboxed:
+    if not is_sufficient(isolation) and not configure.unsafe_no_sandbox:
         conversation.send(Failed.of(_not_locked(isolation)))
         return None
     if not opens_first:
@@ -173,8 +173,8 @@ def _attempt(open_it: Callable[[], T]) -> T | str:
 def _not_locked(isolation: IsolationReport) -> IsolationUnavailableError:
     missing = "; ".join(isolation.missing)
     return IsolationUnavailableError(
-        f"nothing locks candidates in on this host ({missing}); allow running without a "
-        "sandbox explicitly, or install bubblewrap",
+        f"nothing locks candidates in on this host ({missing}); it takes seccomp, and Landlock "
+        "or bubblewrap; --unsafe-no-sandbox runs them all the same",
         missing=missing,
     )
 

@@ -96,7 +96,7 @@ class LockedStarter:
             architecture=architecture,
             confinement=self._confinement(module, folder),
             outer=() if without else ("bubblewrap",),
-            unsandboxed=self._settings.allow_unsandboxed,
+            unsafe_no_sandbox=self._settings.unsafe_no_sandbox,
             counts_devices=counts_devices,
         )
         ready = _configure(process, configure)

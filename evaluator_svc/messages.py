@@ -35,7 +35,7 @@ class Configure:
     confinement: Confinement
     outer: tuple[str, ...]
     """Mechanisms that were in force before the process began ("bubblewrap")."""
-    unsandboxed: bool
+    unsafe_no_sandbox: bool
     """Whether to go on when nothing locks the process in."""
     node: str = ""
     """The device's own node, when known: no other GPU is to be opened then."""

@@ -36,7 +36,7 @@ class EvaluatorSettings:
     """Threads of the CPU device and of torch; 0: all usable cores."""
     cache_dir: Path = Path(platformdirs.user_cache_dir("kernel-foundry"))
     """Object code, admissions and device peaks."""
-    allow_unsandboxed: bool = False
+    unsafe_no_sandbox: bool = False
     """Run candidates even where nothing locks them in."""
     use_bubblewrap: bool = True
     """Wrap processes in bubblewrap where it works."""

@@ -44,7 +44,7 @@ class Targets:
     generator: str = LOCAL
     store: str = ""
     """Store URL of a local or spawned archive; empty: the default one."""
-    allow_unsandboxed: bool = False
+    unsafe_no_sandbox: bool = False
     """Of a local or spawned evaluator."""
 
 
@@ -93,7 +93,7 @@ class Directory:
         if self._evaluator is None:
             target = self._targets.evaluator
             if target == LOCAL:
-                self._evaluator = _local_evaluator(self._targets.allow_unsandboxed)
+                self._evaluator = _local_evaluator(self._targets.unsafe_no_sandbox)
             else:
                 from kernel_foundry.rpc.evaluator import RemoteEvaluator
 
@@ -150,8 +150,8 @@ class Directory:
     def _arguments(self, service: str) -> list[str]:
         if service == "archive" and self._targets.store:
             return ["--store", self._targets.store]
-        if service == "evaluator" and self._targets.allow_unsandboxed:
-            return ["--allow-unsandboxed"]
+        if service == "evaluator" and self._targets.unsafe_no_sandbox:
+            return ["--unsafe-no-sandbox"]
         return []
 
 
@@ -231,13 +231,13 @@ def _local_generator() -> tuple[Generator, Experience]:
     return parts.generator, parts.experience
 
 
-def _local_evaluator(allow_unsandboxed: bool) -> Evaluator:
+def _local_evaluator(unsafe_no_sandbox: bool) -> Evaluator:
     from evaluator_svc.evaluator import Evaluator as LocalEvaluator
     from evaluator_svc.settings import EvaluatorSettings
 
     settings = EvaluatorSettings.from_environment(os.environ)
-    if allow_unsandboxed:
-        settings = replace(settings, allow_unsandboxed=True)
+    if unsafe_no_sandbox:
+        settings = replace(settings, unsafe_no_sandbox=True)
     return LocalEvaluator(settings)
 
 

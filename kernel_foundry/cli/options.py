@@ -39,9 +39,9 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say where the services are, and the archive's store."""
     for option in (
         click.option(
-            "--allow-unsandboxed",
+            "--unsafe-no-sandbox",
             is_flag=True,
-            envvar="KERNEL_FOUNDRY_ALLOW_UNSANDBOXED",
+            envvar="KERNEL_FOUNDRY_UNSAFE_NO_SANDBOX",
             help="Run candidates even where no sandbox can lock them in.",
         ),
         store_option,
@@ -92,7 +92,7 @@ def open_foundry(
     archive_target: str,
     generator_target: str,
     store: str,
-    allow_unsandboxed: bool,
+    unsafe_no_sandbox: bool,
 ) -> Foundry:
     """Return a `Foundry` on the services that the target options name."""
     return connect(
@@ -101,7 +101,7 @@ def open_foundry(
             archive=archive_target,
             generator=generator_target,
             store=store,
-            allow_unsandboxed=allow_unsandboxed,
+            unsafe_no_sandbox=unsafe_no_sandbox,
         )
     )
 

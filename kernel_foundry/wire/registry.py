@@ -17,7 +17,9 @@ from kernel_foundry.archive.v1 import (
 )
 from kernel_foundry.common.v1 import (
     admission_pb2,
+    attestation_pb2,
     candidate_pb2,
+    check_pb2,
     device_pb2,
     evaluation_pb2,
     finding_pb2,
@@ -29,7 +31,9 @@ from kernel_foundry.domain import (
     account,
     admission,
     archive,
+    attestation,
     candidate,
+    check,
     device,
     evaluation,
     exchange,
@@ -37,11 +41,17 @@ from kernel_foundry.domain import (
     gradient,
     lesson,
     measures,
+    probe,
     request,
     sweep,
     task,
 )
-from kernel_foundry.evaluator.v1 import capabilities_pb2, evaluation_request_pb2, sweep_pb2
+from kernel_foundry.evaluator.v1 import (
+    capabilities_pb2,
+    evaluation_request_pb2,
+    probe_pb2,
+    sweep_pb2,
+)
 from kernel_foundry.generator.v1 import account_pb2, exchange_pb2, lesson_pb2, proposal_pb2
 
 MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
@@ -54,6 +64,8 @@ MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
         admission.GraphNode: admission_pb2.GraphNode,
         admission.NamedScalar: admission_pb2.NamedScalar,
         admission.NamedTensor: admission_pb2.NamedTensor,
+        admission.ToleranceDerivation: admission_pb2.ToleranceDerivation,
+        admission.ValueRange: admission_pb2.ValueRange,
         admission.WorkloadAdmission: admission_pb2.WorkloadAdmission,
         archive.AddResult: told_evaluation_pb2.AddResult,
         archive.ArchiveStats: stats_pb2.ArchiveStats,
@@ -65,8 +77,11 @@ MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
         archive.RunSpec: run_pb2.RunSpec,
         archive.Selection: selection_pb2.Selection,
         archive.ToldEvaluation: told_evaluation_pb2.ToldEvaluation,
+        attestation.Attestation: attestation_pb2.Attestation,
+        attestation.WorkloadSeeds: attestation_pb2.WorkloadSeeds,
         candidate.Candidate: candidate_pb2.Candidate,
         candidate.KernelSource: candidate_pb2.KernelSource,
+        check.Check: check_pb2.Check,
         device.Availability: capabilities_pb2.Availability,
         device.Capabilities: capabilities_pb2.Capabilities,
         device.DeviceSpec: device_pb2.DeviceSpec,
@@ -81,6 +96,7 @@ MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
         evaluation.Fact: evaluation_pb2.Fact,
         evaluation.KernelResources: evaluation_pb2.KernelResources,
         evaluation.Listing: evaluation_pb2.Listing,
+        evaluation.PrecisionAudit: evaluation_pb2.PrecisionAudit,
         evaluation.Setting: evaluation_pb2.Setting,
         evaluation.StageTime: evaluation_pb2.StageTime,
         evaluation.Timing: evaluation_pb2.Timing,
@@ -96,6 +112,7 @@ MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
         lesson.LessonHit: lesson_pb2.LessonHit,
         lesson.LessonQuery: lesson_pb2.LessonQuery,
         measures.Measures: measures_pb2.Measures,
+        probe.Probe: probe_pb2.Probe,
         request.BudgetCaps: proposal_pb2.BudgetCaps,
         request.EvaluationLimits: evaluation_request_pb2.EvaluationLimits,
         request.EvaluationRequest: evaluation_request_pb2.EvaluationRequest,

@@ -65,7 +65,7 @@ def local_evaluator(
                 EvaluatorSettings(
                     device_kinds=(kind,),
                     cache_dir=tmp_path_factory.mktemp("cache"),
-                    allow_unsandboxed=True,  # what is under test here needs no cage
+                    unsafe_no_sandbox=True,  # what is under test here needs no cage
                 )
             )
         return evaluators[kind]

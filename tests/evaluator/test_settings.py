@@ -13,7 +13,7 @@ def test_each_sort_of_value_is_read():
     settings = EvaluatorSettings.from_environment(
         {
             "KERNEL_FOUNDRY_THREADS": "3",
-            "KERNEL_FOUNDRY_ALLOW_UNSANDBOXED": "yes",
+            "KERNEL_FOUNDRY_UNSAFE_NO_SANDBOX": "yes",
             "KERNEL_FOUNDRY_DEVICE_KINDS": "null, sycl",
             "KERNEL_FOUNDRY_CACHE_DIR": "/var/cache/kf",
             "KERNEL_FOUNDRY_WARM_SECONDS": "0.5",
@@ -21,7 +21,7 @@ def test_each_sort_of_value_is_read():
         }
     )
     assert settings.thread_count == 3
-    assert settings.allow_unsandboxed
+    assert settings.unsafe_no_sandbox
     assert settings.device_kinds == ("null", "sycl")
     assert settings.cache_dir == Path("/var/cache/kf")
     assert settings.warm_seconds == 0.5

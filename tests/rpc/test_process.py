@@ -96,7 +96,7 @@ async def test_evaluator_process_serves_its_device_kinds(
     monkeypatch.setenv("KERNEL_FOUNDRY_CACHE_DIR", str(tmp_path))
     target = f"unix:{tmp_path}/s"
     evaluator = RemoteEvaluator(target)
-    options = ("--device", "null", "--allow-unsandboxed")
+    options = ("--device", "null", "--unsafe-no-sandbox")
     async with serving("evaluator_svc", target, *options) as child:
         capabilities = await evaluator.capabilities()
         assert [device.id for device in capabilities.devices] == ["null:0"]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernel_foundry.archive.v1 import archive_service_pb2, told_evaluation_pb2
-from kernel_foundry.common.v1 import evaluation_pb2, measures_pb2, task_pb2
+from kernel_foundry.common.v1 import check_pb2, evaluation_pb2, measures_pb2, task_pb2
 from kernel_foundry.domain.archive import AddResult, RunState
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome, Setting, Timing
 from kernel_foundry.domain.measures import DIMENSIONS, LEVELS, Measures
@@ -90,7 +90,9 @@ def _task(**changes: Any) -> Task:
 def test_dataclass_refusal_names_the_message() -> None:
     """What a dataclass refuses is an invalid argument at that message's path."""
     evaluation = evaluation_pb2.Evaluation(
-        outcome=evaluation_pb2.EVALUATION_OUTCOME_REJECTED, measures=_measures(memory=4)
+        outcome=evaluation_pb2.EVALUATION_OUTCOME_REJECTED,
+        measures=_measures(memory=4),
+        trust=check_pb2.TRUST_FULL,
     )
     with pytest.raises(InvalidArgumentError, match=r"measure memory is 4") as caught:
         from_message(Evaluation, evaluation, "evaluation")
@@ -99,7 +101,9 @@ def test_dataclass_refusal_names_the_message() -> None:
 
 def test_impossible_combination_is_refused() -> None:
     """A PASSED evaluation without evidence does not come in."""
-    message = evaluation_pb2.Evaluation(outcome=evaluation_pb2.EVALUATION_OUTCOME_PASSED)
+    message = evaluation_pb2.Evaluation(
+        outcome=evaluation_pb2.EVALUATION_OUTCOME_PASSED, trust=check_pb2.TRUST_FULL
+    )
     with pytest.raises(InvalidArgumentError, match="PASSED evaluation has a compile report"):
         from_message(Evaluation, message)
 
