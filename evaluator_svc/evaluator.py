@@ -21,6 +21,7 @@ from evaluator_svc.peaks import measure_peaks
 from evaluator_svc.pipeline.build_only import CandidateBuild
 from evaluator_svc.pipeline.evaluate import CandidateEvaluation
 from evaluator_svc.pipeline.sweep import CandidateSweep
+from evaluator_svc.pipeline.verdict import verdict
 from evaluator_svc.probing.host import probe_host
 from evaluator_svc.process import ProcessLauncher
 from evaluator_svc.settings import EvaluatorSettings
@@ -172,7 +173,7 @@ class Evaluator:
             return CandidateBuild(site, request).evaluate()
         admission = self._admitted(request.task, site)
         peaks = self._peaks(site)
-        return CandidateEvaluation(site, request, admission, peaks).evaluate()
+        return verdict(lambda: CandidateEvaluation(site, request, admission, peaks).evaluate())
 
     def _sweep(
         self, request: SweepRequest, site: DeviceSite, emit: Emit, stopped: threading.Event

@@ -1,0 +1,99 @@
+"""A suspicion asks for a second measurement; what it says counts."""
+
+import dataclasses
+from collections.abc import Callable
+
+from evaluator_svc.pipeline.verdict import verdict
+from kernel_foundry.domain.check import Check, CheckKind, CheckResult, Trust
+from kernel_foundry.domain.evaluation import (
+    CompileReport,
+    Evaluation,
+    EvaluationOutcome,
+    StopReason,
+    Timing,
+    WorkloadResult,
+)
+from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+from kernel_foundry.domain.measures import Measures
+
+_SUSPECT = Check(kind=CheckKind.PRECISION, result=CheckResult.SUSPECT)
+_SUSPICION = Finding(
+    kind=FindingKind.SUSPICION, severity=Severity.WARNING, message="unusual", rule="source.clock"
+)
+
+
+def _passed(
+    fitness: float, checks: tuple[Check, ...] = (), findings: tuple[Finding, ...] = ()
+) -> Evaluation:
+    timing = Timing(
+        samples_ns=(1e6,),
+        median_ns=1e6,
+        ci95_ns=(1e6, 1e6),
+        stop_reason=StopReason.CONVERGED,
+        is_cold=True,
+        warmup_count=0,
+        discarded_count=0,
+    )
+    return Evaluation(
+        candidate="c",
+        task="t",
+        device="null:0",
+        outcome=EvaluationOutcome.PASSED,
+        compile=CompileReport(log="", compile_ns=0.0, cached=True, object_bytes=1),
+        workloads=(WorkloadResult(workload="default", timing=timing),),
+        measures=Measures(memory=0, algorithm=0, synchronization=0),
+        fitness=fitness,
+        optimistic_fitness=fitness + 0.1,
+        checks=checks,
+        findings=findings,
+    )
+
+
+def _in_turn(*evaluations: Evaluation) -> tuple[Callable[[], Evaluation], list[Evaluation]]:
+    """Return a judge that gives these in turn, and what it has not given yet."""
+    left = list(evaluations)
+    return lambda: left.pop(0), left
+
+
+def test_nothing_unusual_is_measured_once() -> None:
+    """No suspicion, no second process."""
+    evaluate, left = _in_turn(_passed(0.6), _passed(0.5))
+    assert verdict(evaluate) == _passed(0.6)
+    assert len(left) == 1
+
+
+def test_the_slower_of_two_counts() -> None:
+    """A suspect check asks again; trust is lowered whichever was slower."""
+    for first, second in ((0.6, 0.5), (0.5, 0.6)):
+        evaluate, left = _in_turn(_passed(first, (_SUSPECT,)), _passed(second, (_SUSPECT,)))
+        found = verdict(evaluate)
+        assert not left
+        assert found.fitness == 0.5
+        assert found.optimistic_fitness == 0.6
+        assert found.trust is Trust.SUSPECT
+        assert found.checks[-1].kind is CheckKind.SECOND_MEASUREMENT
+        assert found.checks[-1].result is CheckResult.PASSED
+
+
+def test_a_suspicious_finding_asks_again_too() -> None:
+    """Policy has no check of its own result: the finding alone is enough."""
+    evaluate, left = _in_turn(_passed(0.6, findings=(_SUSPICION,)), _passed(0.6))
+    assert verdict(evaluate).trust is Trust.SUSPECT
+    assert not left
+
+
+def test_failing_the_second_time_is_failing() -> None:
+    """What passes in one process and not in another does not pass."""
+    failed = dataclasses.replace(_passed(0.1), outcome=EvaluationOutcome.WRONG_RESULT)
+    evaluate, _ = _in_turn(_passed(0.6, (_SUSPECT,)), failed)
+    found = verdict(evaluate)
+    assert found.outcome is EvaluationOutcome.WRONG_RESULT
+    assert found.checks[-1].result is CheckResult.FAILED
+
+
+def test_a_failed_suspect_is_not_judged_again() -> None:
+    """There is nothing to confirm."""
+    failed = dataclasses.replace(_passed(0.1, (_SUSPECT,)), outcome=EvaluationOutcome.WRONG_RESULT)
+    evaluate, left = _in_turn(failed, _passed(0.6))
+    assert verdict(evaluate) == failed
+    assert len(left) == 1
