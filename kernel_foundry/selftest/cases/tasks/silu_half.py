@@ -1,0 +1,22 @@
+"""SiLU in float16."""
+
+import torch
+from torch import nn
+
+rows = 1024
+cols = 1024
+
+
+class Model(nn.Module):
+    """SiLU in float16."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.silu(x)
+
+
+def get_inputs():
+    return [torch.randn(rows, cols)]
+
+
+def get_init_inputs():
+    return []
