@@ -155,8 +155,10 @@ class CandidateEvaluation:
         return self._drawn[name]
 
     def _draw(self, workload: str) -> DrawnInputs:
-        # Secret and fresh for every evaluation: nothing can be prepared for them.
-        seeds = tuple(secrets.randbits(31) for _ in range(SEED_COUNT))
+        given = {s.workload: s.seeds for s in self._request.seeds}
+        # Else secret and fresh for every evaluation: nothing can be prepared for them.
+        seeds = given.get(workload) or tuple(secrets.randbits(31) for _ in range(SEED_COUNT))
+        self._record.set_seeds(workload, seeds)
         draw, descriptors = self._judge.draw(
             self._request.task, workload, self._admission.tolerance, seeds
         )
@@ -305,7 +307,8 @@ class CandidateEvaluation:
         record.add_fact("device", f"{site.spec.name}, driver {site.spec.driver_version}")
         record.add_fact("compiler", site.compiler_version)
         record.add_fact("threads", f"{site.settings.thread_count}, device and torch alike")
-        record.add_fact("seeds", f"{SEED_COUNT} for each workload, fresh and secret")
+        origin = "given by the caller" if self._request.seeds else "fresh and secret"
+        record.add_fact("seeds", f"{SEED_COUNT} for each workload, {origin}")
         record.add_fact("clock", _CLOCKS[site.spec.language])
         if site.spec.language is Language.CUDA:
             tf32 = "on in products and convolutions: the task allows it"

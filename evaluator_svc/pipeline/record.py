@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from evaluator_svc.messages import CandidateFailed, CandidateSource
+from kernel_foundry.domain.attestation import Attestation, WorkloadSeeds
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.check import Check
 from kernel_foundry.domain.digest import content_digest
@@ -46,6 +47,8 @@ class EvaluationRecord:
         self, request: EvaluationRequest, device: str, yardsticks_ns: Mapping[str, float]
     ) -> None:
         self._task = request.task.digest
+        self._seeds: dict[str, tuple[int, ...]] = {}
+        self._seeds_given = bool(request.seeds)
         self._device = device
         self._yardsticks_ns = yardsticks_ns
         self._candidate = content_digest(request.text)
@@ -94,6 +97,10 @@ class EvaluationRecord:
         """Add a line of evidence."""
         self._facts.append(Fact(name=name, value=value))
 
+    def set_seeds(self, workload: str, seeds: tuple[int, ...]) -> None:
+        """Keep what a workload's inputs are drawn from; told once the evaluation is over."""
+        self._seeds[workload] = seeds
+
     def add_checks(self, checks: tuple[Check, ...]) -> None:
         """Add checks in the order in which they were made."""
         self._checks += checks
@@ -128,6 +135,23 @@ class EvaluationRecord:
             stages=tuple(StageTime(stage=n, wall_ms=ms) for n, ms in self._stages.items()),
             evidence=tuple(self._facts),
             checks=tuple(self._checks),
+            attestation=self._draft() if outcome is EvaluationOutcome.PASSED else None,
         )
         certain, best = fitness_bounds(evaluation, self._yardsticks_ns)
         return dataclasses.replace(evaluation, fitness=certain, optimistic_fitness=best)
+
+    def _draft(self) -> Attestation:
+        """Return what there is to sign for, unsigned (see `evaluator_svc.signing`)."""
+        seeds = tuple(
+            WorkloadSeeds(workload=name, seeds=self._seeds[name])
+            for name in self._workloads
+            if name in self._seeds
+        )
+        return Attestation(
+            seeds=seeds,
+            seeds_given=self._seeds_given,
+            signed_unix_s=0.0,
+            digest="",
+            public_key="",
+            signature="",
+        )
