@@ -6,7 +6,7 @@ A thin face over the asynchronous ports; services are opened at their first use 
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from types import TracebackType
@@ -27,6 +27,8 @@ from kernel_foundry.kept_sweeps import keeping_sweeps
 from kernel_foundry.local import Directory, Services, Targets
 from kernel_foundry.ports import Archive, Evaluator, Experience, Generator
 from kernel_foundry.progress import Ended, Event, Listener
+from kernel_foundry.selftest.case import Case, CaseResult
+from kernel_foundry.selftest.run import SelfTest, selftest
 from kernel_foundry.task_file import read_task
 
 T = TypeVar("T")
@@ -38,7 +40,7 @@ def _silent(_event: Event) -> None:
     """Listen to nothing."""
 
 
-def _ignore(_result: ConfigurationResult) -> None:
+def _ignore(_result: ConfigurationResult | CaseResult) -> None:
     """Listen to nothing."""
 
 
@@ -162,6 +164,29 @@ class Foundry:
             return tuple(results)
 
         return self._run(self._with_evaluator(work))
+
+    def selftest(
+        self,
+        *,
+        device: str = "",
+        cases: Sequence[Case] = (),
+        listener: Callable[[CaseResult], None] = _ignore,
+    ) -> SelfTest:
+        """Probe the evaluator's host, then have cases judged whose verdict is known.
+
+        Args:
+            device: Device id, or a kind; empty: the first device of every kind.
+            cases: Such as `selftest.case_folder.read_cases(BUILT_IN)`; they may be none.
+            listener: Told of each case's result as it comes.
+
+        Raises:
+            As `selftest.run.selftest`.
+        """
+        return self._run(
+            self._with_evaluator(
+                lambda e: selftest(e, device=device, cases=cases, listener=listener)
+            )
+        )
 
     def optimize(
         self,

@@ -24,6 +24,7 @@ _COMMANDS = {
     "evaluate": "Judge one candidate.",
     "sweep": "Try every configuration of a candidate.",
     "devices": "Show devices, what is missing and why.",
+    "selftest": "Try device, clock and sandbox; with --cheats the verdict itself.",
     "serve": "Run services for other machines and tools.",
     "runs": "List, show, watch, report, copy and replay runs.",
     "experience": "List, find, add and copy what earlier candidates taught.",

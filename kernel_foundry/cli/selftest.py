@@ -1,0 +1,62 @@
+"""`kfoundry selftest`: the system tried on itself."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from kernel_foundry.cli.options import (
+    device_of,
+    device_option,
+    json_option,
+    open_foundry,
+    target_options,
+)
+from kernel_foundry.cli.selftest_progress import CaseProgress
+from kernel_foundry.cli.selftest_view import selftest_object, show
+from kernel_foundry.selftest.case_folder import BUILT_IN, read_cases
+
+
+@click.command()
+@click.option(
+    "--cheats",
+    is_flag=True,
+    help="Also judge the built-in cheats and honest look-alikes, and count.",
+)
+@click.option(
+    "--cases",
+    "folder",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Judge the cases of this folder, and not the built-in ones; implies --cheats.",
+)
+@device_option
+@json_option
+@target_options
+def command(cheats: bool, folder: Path | None, device: str, as_json: bool, **targets: Any) -> int:
+    """Try what must work and what must not: device, clock, sandbox; with --cheats the verdict.
+
+    By default every device kind of the evaluator is tried. A folder of cases has task files,
+    candidates NAME.md and an expected.json that says for each NAME which outcomes are right:
+    docs/selftest.md tells more. CUDA cases without a GPU are judged where their build decides.
+
+    \b
+    kfoundry selftest
+    kfoundry selftest --cheats
+    kfoundry selftest --cases my_cases --device sycl:0 --json
+
+    Exit code 0 when all is well, 1 when something is not, 3 without a device.
+    """  # noqa: D301  a backspace keeps click from joining the lines
+    device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
+    source = folder or (BUILT_IN if cheats else None)
+    cases = () if source is None else read_cases(source)
+    with open_foundry(**targets) as foundry, CaseProgress(total=len(cases)) as progress:
+        found = foundry.selftest(device=device, cases=cases, listener=progress.on)
+    if as_json:
+        json.dump(selftest_object(found), sys.stdout)
+        sys.stdout.write("\n")
+    else:
+        show(Console(), found)
+    return 0 if found.passed else 1

@@ -1,0 +1,57 @@
+"""Progress of a self-test on stderr: a live bar on a terminal, else a line for each case."""
+
+import sys
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from kernel_foundry.selftest.case import CaseResult, CaseState
+
+
+class CaseProgress:
+    """Shows results as they come, while it is entered.
+
+    Args:
+        total: How many cases there are.
+    """
+
+    def __init__(self, *, total: int) -> None:
+        self._total = total
+        self._done = 0
+        self._bar: Progress | None = None
+        if sys.stderr.isatty():
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(bar_width=None),
+                MofNCompleteColumn(),
+                TimeElapsedColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._task = self._bar.add_task("probing the host", total=total or None)
+
+    def __enter__(self) -> Self:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def on(self, result: CaseResult) -> None:
+        """Show one result."""
+        self._done += 1
+        if self._bar is None:
+            print(f"[{self._done}/{self._total}] {_line(result)}", file=sys.stderr, flush=True)
+            return
+        self._bar.update(self._task, completed=self._done, description=result.case.name)
+        if result.state in (CaseState.UNEXPECTED, CaseState.ERROR):
+            self._bar.console.print(_line(result), style="red", markup=False)
+
+
+def _line(result: CaseResult) -> str:
+    outcome = result.state.name if result.evaluation is None else result.evaluation.outcome.name
+    problem = f": {result.detail}" if result.detail else ""
+    return f"{result.case.name}: {outcome}, {result.seconds:.1f} s{problem}"

@@ -1,0 +1,152 @@
+"""How a self-test is shown: its `--json` object, and tables for people."""
+
+from typing import Any
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from kernel_foundry.domain.plain import to_plain
+from kernel_foundry.selftest.case import CaseResult, CaseState
+from kernel_foundry.selftest.rates import Rates, rates
+from kernel_foundry.selftest.run import SelfTest
+
+_STYLE = {
+    CaseState.AS_EXPECTED: "green",
+    CaseState.UNEXPECTED: "red",
+    CaseState.ERROR: "red",
+    CaseState.NOT_RUN: "dim",
+}
+
+
+def selftest_object(found: SelfTest) -> dict[str, Any]:
+    """Return the `--json` object of a self-test (documented in docs/selftest.md)."""
+    return {
+        "passed": found.passed,
+        "probes": {
+            f"{probe.name}@{device.device}": {
+                "passed": probe.passed,
+                "detail": probe.detail,
+                "figures": {f.name: to_plain(f.value) for f in probe.figures},
+            }
+            for device in found.devices
+            for probe in device.probes
+        },
+        **_rates_object(found.rates),
+        "languages": {
+            language: _rates_object(rates(results))
+            for language, results in _by_language(found).items()
+        },
+        "cases": [_case_object(result) for result in found.cases],
+    }
+
+
+def show(console: Console, found: SelfTest) -> None:
+    """Print a self-test for people."""
+    for device in found.devices:
+        table = Table("probe", "", "what happened", title=device.device, box=SIMPLE)
+        for probe in device.probes:
+            mark = "[green]passed[/]" if probe.passed else "[bold red]FAILED[/]"
+            table.add_row(escape(probe.name), mark, escape(probe.detail))
+        console.print(table)
+    if found.cases:
+        _show_cases(console, found.cases)
+        for language, results in _by_language(found).items():
+            _show_rates(console, language, rates(results))
+        _show_problems(console, found.cases)
+    word, style = ("all is well", "bold green") if found.passed else ("FAILED", "bold red")
+    console.print(word, style=style)
+
+
+def _by_language(found: SelfTest) -> dict[str, tuple[CaseResult, ...]]:
+    languages = sorted({result.case.language for result in found.cases})
+    return {
+        language.value: tuple(r for r in found.cases if r.case.language is language)
+        for language in languages
+    }
+
+
+def _rates_object(counted: Rates) -> dict[str, Any]:
+    return {
+        "cheats": {
+            "total": counted.cheats,
+            "refused": counted.cheats - len(counted.missed),
+            "missed": list(counted.missed),
+        },
+        "honest": {
+            "total": counted.honest,
+            "passed": counted.honest - len(counted.refused),
+            "refused": list(counted.refused),
+        },
+        "detection_rate": counted.detection_rate,
+        "false_alarm_rate": counted.false_alarm_rate,
+        "errors": list(counted.errors),
+        "not_run": list(counted.not_run),
+    }
+
+
+def _case_object(result: CaseResult) -> dict[str, Any]:
+    case, evaluation = result.case, result.evaluation
+    return {
+        "name": case.name,
+        "kind": "honest" if case.is_honest else "cheat",
+        "language": case.language.value,
+        "task": case.task.name,
+        "rows": list(case.rows),
+        "expected": [outcome.value for outcome in case.expectation.outcomes],
+        "gain_denied": case.expectation.gain_denied,
+        "state": result.state.value,
+        "outcome": evaluation.outcome.value if evaluation else None,
+        "trust": evaluation.trust.value if evaluation and evaluation.passed else None,
+        "speedup": evaluation.speedup if evaluation else None,
+        "reason": result.reason,
+        "rules": sorted({f.rule for f in evaluation.findings if f.rule}) if evaluation else [],
+        "detail": result.detail,
+        "seconds": round(result.seconds, 3),
+    }
+
+
+def _show_cases(console: Console, results: tuple[CaseResult, ...]) -> None:
+    table = Table("case", "outcome", "expected", "why", "time", box=SIMPLE)
+    for result in results:
+        outcome = result.state if result.evaluation is None else result.evaluation.outcome
+        style = _STYLE[result.state]
+        table.add_row(
+            escape(result.case.name),
+            f"[{style}]{outcome.name}[/]",
+            _expected_text(result),
+            escape(result.reason),
+            f"{result.seconds:.1f} s",
+        )
+    console.print(table)
+
+
+def _expected_text(result: CaseResult) -> str:
+    expected = result.case.expectation
+    names = [outcome.name for outcome in expected.outcomes]
+    return " or ".join([*names, "no gain"] if expected.gain_denied else names)
+
+
+def _show_rates(console: Console, language: str, counted: Rates) -> None:
+    parts = []
+    if counted.detection_rate is not None:
+        caught = counted.cheats - len(counted.missed)
+        parts.append(f"{caught} of {counted.cheats} cheats caught ({counted.detection_rate:.1%})")
+    if counted.false_alarm_rate is not None:
+        alarms = f"{len(counted.refused)} of {counted.honest} honest ones refused"
+        parts.append(f"{alarms} ({counted.false_alarm_rate:.1%})")
+    if counted.not_run:
+        parts.append(f"{len(counted.not_run)} not run")
+    if counted.errors:
+        parts.append(f"{len(counted.errors)} without a verdict")
+    console.print(f"{language}: {'; '.join(parts)}")
+
+
+def _show_problems(console: Console, results: tuple[CaseResult, ...]) -> None:
+    for result in results:
+        if result.state not in (CaseState.UNEXPECTED, CaseState.ERROR):
+            continue
+        told = f" ({result.reason})" if result.evaluation and result.reason else ""
+        line = f"{result.case.name}: {result.detail}{told}"
+        console.print(line, style="red", markup=False, soft_wrap=True)
