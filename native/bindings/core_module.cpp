@@ -44,6 +44,16 @@ void bind_shared_buffer(py::module_& m) {
       });
 }
 
+// Which calls a measurement of so many kept.
+KeptCalls kept_calls_of(std::uint64_t order_seed, std::size_t set_count, std::size_t keep_count,
+                        std::size_t warmup_count, std::size_t call_count) {
+  MeasureOptions options;
+  options.order_seed = order_seed;
+  options.set_count = set_count;
+  options.keep_count = keep_count;
+  return kept_calls(options, warmup_count, call_count);
+}
+
 Comparison compare_outputs(std::uintptr_t actual, std::uintptr_t expected, std::string dtype,
                            std::size_t count, double rtol, double atol, std::uintptr_t scale,
                            std::size_t groups, std::size_t inner) {
@@ -79,6 +89,9 @@ PYBIND11_MODULE(_core, m) {
   m.attr("POISON_BYTE") = py::int_(poison_byte);
   m.def("measure_callable", &measure_on_host, py::arg("call"), py::arg("options"), py::kw_only(),
         py::arg("flush_bytes"), "Measure `call(set)` with the loop that measures candidates.");
+  m.def("kept_calls", &kept_calls_of, py::kw_only(), py::arg("order_seed"), py::arg("set_count"),
+        py::arg("keep_count"), py::arg("warmup_count"), py::arg("call_count"), Unlocked(),
+        "(sample, set) of each call that a measurement keeps, by keep slot.");
   m.def("same_bytes", &same_bytes, py::arg("a"), py::arg("b"), py::arg("size_bytes"), Unlocked());
   m.def("copy", &copy, py::arg("to"), py::arg("from_"), py::arg("size_bytes"), Unlocked());
   m.def("fill", &fill, py::arg("address"), py::arg("size_bytes"), py::arg("byte"), Unlocked());

@@ -48,16 +48,23 @@ void bind_arguments(py::module_& m) {
       py::arg("element_bytes"), py::arg("count"), "Local memory of a work-group.");
 }
 
-Measurement measure_sequence(LaunchSequence& sequence, const MeasureOptions& options,
-                             std::size_t flush_bytes,
-                             const std::vector<std::pair<std::size_t, std::size_t>>& outputs,
-                             std::vector<std::vector<std::uintptr_t>> keep_into) {
+using RegionRows = std::vector<std::pair<std::size_t, std::size_t>>;
+
+std::vector<Region> regions_of(const RegionRows& rows) {
   std::vector<Region> regions;
-  regions.reserve(outputs.size());
-  for (const auto& [buffer, size_bytes] : outputs) regions.push_back({buffer, size_bytes});
+  regions.reserve(rows.size());
+  for (const auto& [buffer, size_bytes] : rows) regions.push_back({buffer, size_bytes});
+  return regions;
+}
+
+Measurement measure_sequence(LaunchSequence& sequence, const MeasureOptions& options,
+                             std::size_t flush_bytes, const RegionRows& outputs,
+                             std::vector<std::vector<std::uintptr_t>> keep_into,
+                             const RegionRows& scratch) {
   MeasureOptions checked = options;
   checked.keep_count = keep_into.size();
-  SequenceTrial trial(sequence, std::move(regions), std::move(keep_into), flush_bytes);
+  SequenceTrial trial(sequence, regions_of(outputs), regions_of(scratch), std::move(keep_into),
+                      flush_bytes, options.order_seed);
   return measure(trial, checked, MedianCriterion(options.stopping));
 }
 
@@ -102,7 +109,7 @@ void bind_sequence(py::module_& m) {
       .def("capture", &LaunchSequence::capture, py::arg("set"), Unlocked(),
            "Record the steps as a graph to be replayed, where that can be.")
       .def("measure", &measure_sequence, py::arg("options"), py::kw_only(), py::arg("flush_bytes"),
-           py::arg("outputs"), py::arg("keep_into"), Unlocked(),
+           py::arg("outputs"), py::arg("keep_into"), py::arg("scratch") = RegionRows(), Unlocked(),
            "Measure; `outputs` are (buffer, size_bytes), `keep_into[slot]` their addresses.");
 }
 

@@ -29,21 +29,17 @@ class SetOrder {
   std::mt19937_64 random_;
 };
 
-// Keeps a uniform choice of the timed calls without knowing how many there will be.
+// Where to keep a call, if at all: a uniform choice without knowing how many there will be.
 // Source: reservoir sampling, algorithm R.
-void maybe_keep(Trial& trial, Measurement& result, SetOrder& order, std::size_t keep_count,
-                std::size_t call, std::size_t set) {
-  if (keep_count == 0) return;
-  if (call < keep_count) {
-    trial.keep(call, set);
-    result.kept.emplace_back(call, set);
-    return;
-  }
-  const std::size_t slot = order.below(call + 1);
-  if (slot < keep_count) {
-    trial.keep(slot, set);
-    result.kept[slot] = {call, set};
-  }
+std::optional<std::size_t> keep_slot(SetOrder& order, std::size_t keep_count, std::size_t call) {
+  if (keep_count == 0) return std::nullopt;
+  const std::size_t slot = call < keep_count ? call : order.below(call + 1);
+  return slot < keep_count ? std::optional(slot) : std::nullopt;
+}
+
+void note_kept(KeptCalls& kept, std::size_t slot, std::size_t call, std::size_t set) {
+  if (slot == kept.size()) kept.emplace_back();
+  kept[slot] = {call, set};
 }
 
 void note_time(Measurement& result, const CallTime& time, bool times_by_events) {
@@ -58,7 +54,9 @@ std::size_t warm_up(Trial& trial, const MeasureOptions& options, SetOrder& order
   for (; count < options.warmup_calls; ++count) {
     // A call of seconds is warm after one.
     if (count > 0 && since_ns(start) > options.stopping.max_seconds * 0.5e9) break;
-    static_cast<void>(trial.call(order.next()));
+    const std::size_t set = order.next();
+    trial.poison(set);
+    static_cast<void>(trial.call(set));
   }
   return count;
 }
@@ -77,7 +75,10 @@ Measurement measure(Trial& trial, const MeasureOptions& options,
     trial.poison(set);
     if (options.is_cold) trial.flush();
     note_time(result, trial.call(set), trial.times_by_events());
-    maybe_keep(trial, result, order, options.keep_count, call, set);
+    if (const auto slot = keep_slot(order, options.keep_count, call)) {
+      trial.keep(*slot, set);
+      note_kept(result.kept, *slot, call, set);
+    }
     const auto reason = criterion.finished(result.samples_ns, since_ns(start) * 1e-9);
     if (!reason) {
       watch.note(result);
@@ -89,6 +90,20 @@ Measurement measure(Trial& trial, const MeasureOptions& options,
   result.half_width = relative_half_width(result.samples_ns);
   result.elapsed_ns = since_ns(start);
   return result;
+}
+
+KeptCalls kept_calls(const MeasureOptions& options, std::size_t warmup_count,
+                     std::size_t call_count) {
+  KeptCalls kept;
+  SetOrder order(options.set_count, options.order_seed);
+  for (std::size_t call = 0; call < warmup_count; ++call) static_cast<void>(order.next());
+  for (std::size_t call = 0; call < call_count; ++call) {
+    const std::size_t set = order.next();
+    if (const auto slot = keep_slot(order, options.keep_count, call)) {
+      note_kept(kept, *slot, call, set);
+    }
+  }
+  return kept;
 }
 
 }  // namespace kernel_foundry

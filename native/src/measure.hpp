@@ -24,8 +24,9 @@ struct CallTime {
 class Trial {
  public:
   virtual ~Trial() = default;
-  virtual void poison(std::size_t set) = 0;  // spoil the outputs, so that they must be written
-  virtual void flush() = 0;                  // empty the caches of the measured data
+  // Spoil outputs and scratch: all of them must be written, and nothing is left of a call before.
+  virtual void poison(std::size_t set) = 0;
+  virtual void flush() = 0;  // empty the caches of the measured data
   // One call, complete when it returns.
   [[nodiscard]] virtual CallTime call(std::size_t set) = 0;
   virtual void keep(std::size_t slot, std::size_t set) = 0;  // save the outputs of the last call
@@ -52,6 +53,9 @@ struct ClockBlock {
   std::vector<std::string> reasons;
 };
 
+// (timed call, set) in each keep slot; a call counts even when its sample is discarded.
+using KeptCalls = std::vector<std::pair<std::size_t, std::size_t>>;
+
 struct Measurement {
   std::vector<double> samples_ns;  // device events where it times by them, else the steady clock
   std::vector<double> device_ns;   // events beside the steady clock; empty where there are none
@@ -62,12 +66,16 @@ struct Measurement {
   std::size_t warmup_count = 0;
   double elapsed_ns = 0;
   double half_width = 0;
-  // (timed call, set) in each keep slot; a call counts even when its sample is discarded.
-  std::vector<std::pair<std::size_t, std::size_t>> kept;
+  KeptCalls kept;
 };
 
 [[nodiscard]] Measurement measure(Trial& trial, const MeasureOptions& options,
                                   const StoppingCriterion& criterion);
+
+// Which calls `measure` keeps, given how many it made: what another process says of it is held
+// against this.
+[[nodiscard]] KeptCalls kept_calls(const MeasureOptions& options, std::size_t warmup_count,
+                                   std::size_t call_count);
 
 using SteadyClock = std::chrono::steady_clock;
 

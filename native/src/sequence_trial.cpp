@@ -9,10 +9,11 @@
 namespace kernel_foundry {
 
 SequenceTrial::SequenceTrial(LaunchSequence& sequence, std::vector<Region> outputs,
+                             std::vector<Region> scratch,
                              std::vector<std::vector<std::uintptr_t>> keep_into,
-                             std::size_t flush_bytes)
-    : sequence_(sequence), outputs_(std::move(outputs)), keep_into_(std::move(keep_into)),
-      flush_bytes_(flush_bytes) {
+                             std::size_t flush_bytes, std::uint64_t scratch_seed)
+    : sequence_(sequence), outputs_(std::move(outputs)), scratch_(std::move(scratch)),
+      keep_into_(std::move(keep_into)), flush_bytes_(flush_bytes), scratch_bytes_(scratch_seed) {
   for (const auto& slot : keep_into_) {
     if (slot.size() != outputs_.size()) {
       throw std::invalid_argument("each keep slot needs one address for each output");
@@ -28,6 +29,10 @@ void SequenceTrial::poison(std::size_t set) {
   const auto& bound = sequence_.addresses(set);
   for (const Region& output : outputs_) {
     sequence_.device().fill(bound.at(output.buffer), output.size_bytes, poison_byte);
+  }
+  const auto byte = static_cast<unsigned char>(scratch_bytes_() >> 56);
+  for (const Region& region : scratch_) {
+    sequence_.device().fill(bound.at(region.buffer), region.size_bytes, byte);
   }
 }
 

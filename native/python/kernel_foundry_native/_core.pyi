@@ -195,6 +195,14 @@ def measure_callable(
 ) -> Measurement:
     """Measure `call(set)` with the loop that measures candidates; what it raises goes through."""
 
+def kept_calls(
+    *, order_seed: int, set_count: int, keep_count: int, warmup_count: int, call_count: int
+) -> list[tuple[int, int]]:
+    """Return (sample, set) of each call that a measurement of `call_count` calls keeps.
+
+    Discarded samples are calls too.
+    """
+
 def same_bytes(a: int, b: int, size_bytes: int) -> bool:
     """Compare two ranges by address."""
 

@@ -296,6 +296,7 @@ class LaunchSequence:
         flush_bytes: int,
         outputs: Sequence[tuple[int, int]],
         keep_into: Sequence[Sequence[int]],
+        scratch: Sequence[tuple[int, int]] = ...,
     ) -> Measurement:
         """Measure the sequence.
 
@@ -304,6 +305,7 @@ class LaunchSequence:
             flush_bytes: Data to displace from the caches before each sample.
             outputs: (buffer, size_bytes) of each output, poisoned before each call.
             keep_into: For each kept call one address for each output.
+            scratch: (buffer, size_bytes) of what is filled with some byte before each call.
 
         Raises:
             LaunchError: the driver refuses a launch.
