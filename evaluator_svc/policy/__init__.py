@@ -7,7 +7,19 @@ remembers from call to call is, and is refused. Neither is a sandbox: a kernel m
 through a forged pointer, which is why it runs in a locked process of its own.
 """
 
+from evaluator_svc.policy.facts import ObjectFacts, object_facts
 from evaluator_svc.policy.object_code import check_object
+from evaluator_svc.policy.rule import PolicyRule, RuleClass, Subject
+from evaluator_svc.policy.rules import RULES
 from evaluator_svc.policy.source import check_source
 
-__all__ = ["check_object", "check_source"]
+__all__ = [
+    "RULES",
+    "ObjectFacts",
+    "PolicyRule",
+    "RuleClass",
+    "Subject",
+    "check_object",
+    "check_source",
+    "object_facts",
+]

@@ -1,7 +1,9 @@
-"""How a refusal is told. Knows nothing of what is refused."""
+"""How what a rule finds is told. Knows nothing of how rules match."""
 
 from typing import Final
 
+from evaluator_svc.policy.rule import RuleClass
+from evaluator_svc.policy.rules import rule_of
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 
 MAX_FINDINGS: Final = 20
@@ -9,17 +11,31 @@ MAX_FINDINGS: Final = 20
 
 _SHORT: Final = 60
 
+_TOLD: Final = {
+    RuleClass.REJECT: (FindingKind.POLICY, Severity.ERROR),
+    RuleClass.SUSPECT: (FindingKind.SUSPICION, Severity.WARNING),
+    RuleClass.NOTE: (FindingKind.POLICY, Severity.INFO),
+}
 
-def refusal(message: str, hint: str = "", line: int | None = None) -> Finding:
-    """Return the finding of something that is not allowed."""
+
+def told(rule_id: str, message: str, hint: str = "", line: int | None = None) -> Finding:
+    """Return the finding of a rule; how bad it is follows from the rule's class."""
+    kind, severity = _TOLD[rule_of(rule_id).verdict]
     return Finding(
-        kind=FindingKind.POLICY, severity=Severity.ERROR, message=message, line=line, hint=hint
+        kind=kind, severity=severity, message=message, line=line, hint=hint, rule=rule_id
     )
 
 
 def short(name: str) -> str:
     """Return a candidate's own word, fit for a message."""
     return name if len(name) <= _SHORT else f"{name[:_SHORT]}…"
+
+
+def refusal(message: str, hint: str = "", line: int | None = None) -> Finding:
+    """Return the finding of something that is not allowed."""
+    return Finding(
+        kind=FindingKind.POLICY, severity=Severity.ERROR, message=message, line=line, hint=hint
+    )
 
 
 def remark(severity: Severity, message: str, hint: str, line: int | None) -> Finding:

@@ -1,0 +1,52 @@
+"""What a policy rule is: data for messages, documents and tests; how it is matched is elsewhere.
+
+Knows no rule in particular.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from kernel_foundry.domain.language import Language
+
+
+class RuleClass(StrEnum):
+    """What becomes of a candidate that a rule finds something in."""
+
+    REJECT = "reject"
+    """It goes no further."""
+    SUSPECT = "suspect"
+    """It is measured a second time on fresh inputs, and its verdict is trusted less."""
+    NOTE = "note"
+    """It is told, and nothing else happens."""
+
+
+class Subject(StrEnum):
+    """What a rule looks at."""
+
+    SOURCE = "source"
+    """Device code as the compiler's first phases see it."""
+    PLAN = "plan"
+    """The parsed launch plan."""
+    OBJECT = "object"
+    """What the compiler made: SPIR-V, or PTX."""
+
+
+EVERY_LANGUAGE: Final = (Language.SYCL, Language.CUDA)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyRule:
+    """One rule."""
+
+    id: str
+    """Subject and name: "source.include"; stored with findings, so it never changes."""
+    subject: Subject
+    languages: tuple[Language, ...] = EVERY_LANGUAGE
+    verdict: RuleClass
+    catches: str
+    """What is found, in one line."""
+    why: str
+    """What harm it could do."""
+    honest_use: str
+    """What looks alike and passes."""
