@@ -25,6 +25,7 @@ from evaluator_svc.pipeline.verdict import verdict
 from evaluator_svc.probing.host import probe_host
 from evaluator_svc.process import ProcessLauncher
 from evaluator_svc.settings import EvaluatorSettings
+from evaluator_svc.signing import Signer
 from evaluator_svc.sweeps import Emit, Sweeps
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.device import Capabilities, Peaks
@@ -67,6 +68,7 @@ class Evaluator:
         starter = LockedStarter(settings, self._launcher)
         self._sites = DeviceSites(settings, starter, self._launcher)
         self._build_sites = BuildSites(settings, self._launcher, self._sites.builders)
+        self._signer = Signer(settings.signing_key)
         self._face = ThreadPoolExecutor(thread_name_prefix="evaluator")
         self._admission_lock = threading.Lock()
         self._closing = False
@@ -173,7 +175,9 @@ class Evaluator:
             return CandidateBuild(site, request).evaluate()
         admission = self._admitted(request.task, site)
         peaks = self._peaks(site)
-        return verdict(lambda: CandidateEvaluation(site, request, admission, peaks).evaluate())
+        self._signer.prepare()
+        judged = verdict(lambda: CandidateEvaluation(site, request, admission, peaks).evaluate())
+        return self._signer.attested(request.task, request.text, judged)
 
     def _sweep(
         self, request: SweepRequest, site: DeviceSite, emit: Emit, stopped: threading.Event

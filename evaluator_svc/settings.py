@@ -12,6 +12,7 @@ from typing import Any, Final, Self
 import platformdirs
 
 from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.paths import data_dir
 
 _PREFIX: Final = "KERNEL_FOUNDRY_"
 _GIB: Final = 1 << 30
@@ -36,6 +37,9 @@ class EvaluatorSettings:
     """Threads of the CPU device and of torch; 0: all usable cores."""
     cache_dir: Path = Path(platformdirs.user_cache_dir("kernel-foundry"))
     """Object code, admissions and device peaks."""
+    key_file: Path = Path()
+    """Ed25519 key that verdicts are signed with, made at first use; empty: `evaluator.key` in the
+    data folder."""
     unsafe_no_sandbox: bool = False
     """Run candidates even where nothing locks them in."""
     use_bubblewrap: bool = True
@@ -65,6 +69,11 @@ class EvaluatorSettings:
     def thread_count(self) -> int:
         """Threads of the CPU device and of torch."""
         return self.threads or usable_cores()
+
+    @property
+    def signing_key(self) -> Path:
+        """File of the key that verdicts are signed with."""
+        return self.key_file if self.key_file != Path() else data_dir() / "evaluator.key"
 
     @property
     def runner_bytes(self) -> int:

@@ -3,9 +3,12 @@
 import math
 from typing import Any
 
+from kernel_foundry.domain.attestation import Attestation
 from kernel_foundry.domain.candidate import Candidate
+from kernel_foundry.domain.check import Check, CheckResult
 from kernel_foundry.domain.evaluation import Evaluation, Timing, WorkloadResult
 from kernel_foundry.domain.plain import to_plain
+from kernel_foundry.evidence.fingerprint import fingerprint
 
 
 def evaluation_object(evaluation: Evaluation, *, task_name: str) -> dict[str, Any]:
@@ -30,12 +33,40 @@ def evaluation_object(evaluation: Evaluation, *, task_name: str) -> dict[str, An
                 "line": f.line,
                 "evidence": {e.name: to_plain(e.value) for e in f.evidence},
                 "hint": f.hint,
+                "rule": f.rule,
             }
             for f in evaluation.findings
         ],
         "compile": to_plain(evaluation.compile),
         "stages_ms": {s.stage: round(s.wall_ms, 3) for s in evaluation.stages},
         "evidence": {f.name: f.value for f in evaluation.evidence},
+        "trust": evaluation.trust.value,
+        "checks": [_check_object(c) for c in evaluation.checks],
+        "attestation": _attestation_object(evaluation.attestation),
+    }
+
+
+def _check_object(check: Check) -> dict[str, Any]:
+    return {
+        "kind": check.kind.value,
+        "result": check.result.value,
+        "workload": check.workload,
+        "figures": {e.name: to_plain(e.value) for e in check.figures},
+        "note": check.note,
+    }
+
+
+def _attestation_object(attestation: Attestation | None) -> dict[str, Any] | None:
+    if attestation is None:
+        return None
+    return {
+        "digest": attestation.digest,
+        "signature": attestation.signature,
+        "public_key": attestation.public_key,
+        "key_fingerprint": fingerprint(attestation.public_key),
+        "signed_unix_s": attestation.signed_unix_s,
+        "seeds": {s.workload: list(s.seeds) for s in attestation.seeds},
+        "seeds_given": attestation.seeds_given,
     }
 
 
@@ -73,6 +104,21 @@ def verdict_text(candidate: Candidate, evaluation: Evaluation) -> str:
     elif evaluation.findings:
         text += f": {evaluation.findings[0].message.splitlines()[0][:120]}"
     return text
+
+
+def checks_text(checks: tuple[Check, ...]) -> str:
+    """Return one line: "14 passed, 1 suspect (clock), 1 skipped"; "" when there are none."""
+    counted = []
+    for result in CheckResult:
+        of_result = [c for c in checks if c.result is result]
+        if not of_result:
+            continue
+        text = f"{len(of_result)} {result.value}"
+        if result in (CheckResult.SUSPECT, CheckResult.FAILED):
+            names = dict.fromkeys(c.kind.value.replace("_", " ") for c in of_result)
+            text += f" ({', '.join(names)})"
+        counted.append(text)
+    return ", ".join(counted)
 
 
 def duration(nanoseconds: float | None) -> str:

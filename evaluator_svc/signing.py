@@ -1,0 +1,161 @@
+"""The evaluator's own key, and its signature under every verdict that passed.
+
+Only the supervisor reads the key: builder and runner see neither its file nor this process's
+memory. Whoever has the user's account has the key too: a signature says which evaluator judged,
+and that nothing was changed since. Knows nothing of how a verdict comes about.
+"""
+
+import dataclasses
+import os
+import stat
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Final
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from evaluator_svc.sandbox.host_paths import readable_paths
+from kernel_foundry.domain.candidate import KernelSource
+from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.task import Task
+from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.evidence.record import record_of
+from kernel_foundry.plan.candidate_text import split
+
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+_SETTING: Final = "KERNEL_FOUNDRY_KEY_FILE"
+
+
+class Signer:
+    """Signs verdicts; the key is read, or made, when it is first needed.
+
+    Args:
+        key_file: Where the key is kept.
+    """
+
+    def __init__(self, key_file: Path) -> None:
+        self._key_file = key_file
+        self._key: Ed25519PrivateKey | None = None
+        self._lock = threading.Lock()
+
+    def prepare(self) -> None:
+        """Read or make the key: a verdict is not to be lost for want of one.
+
+        Raises:
+            InvalidArgumentError: there can be none there; the message says what to do.
+        """
+        with self._lock:
+            if self._key is None:
+                self._key = _kept_key(self._key_file)
+
+    def attested(self, task: Task, text: str, evaluation: Evaluation) -> Evaluation:
+        """Return the evaluation of a candidate's `text`, signed for when it passed."""
+        if not evaluation.passed or evaluation.attestation is None:
+            return dataclasses.replace(evaluation, attestation=None)
+        self.prepare()
+        assert self._key is not None
+        source = _source(text)
+        assert source.digest == evaluation.candidate, "what was judged is what is signed for"
+        return signed(task, source, evaluation, self._key)
+
+
+def signed(
+    task: Task, source: KernelSource, evaluation: Evaluation, key: Ed25519PrivateKey
+) -> Evaluation:
+    """Return an evaluation whose attestation is a draft with digest and signature."""
+    assert evaluation.attestation is not None, "seeds are drawn before a candidate passes"
+    draft = dataclasses.replace(
+        evaluation.attestation, signed_unix_s=time.time(), public_key=_public(key)
+    )
+    drafted = dataclasses.replace(evaluation, attestation=draft)
+    digest = record_of(task, source, drafted).digest()
+    attestation = dataclasses.replace(
+        draft, digest=digest, signature=key.sign(bytes.fromhex(digest)).hex()
+    )
+    return dataclasses.replace(evaluation, attestation=attestation)
+
+
+def own_public_key(key_file: Path) -> str:
+    """Return the public half of the key in a file, in hexadecimal; "" when there is none."""
+    return _public(_read(key_file)) if key_file.exists() else ""
+
+
+def _source(text: str) -> KernelSource:
+    """Return what the builder took from a text that passed."""
+    parts = split(text)
+    return KernelSource(
+        language=Language(parts.language), device_code=parts.device_code, plan=parts.plan_text
+    )
+
+
+def _public(key: Ed25519PrivateKey) -> str:
+    return key.public_key().public_bytes_raw().hex()
+
+
+def _kept_key(path: Path) -> Ed25519PrivateKey:
+    _refuse_readable(path)
+    if not path.exists():
+        _make(path)
+    return _read(path)
+
+
+def _refuse_readable(path: Path) -> None:
+    """Refuse a place that candidates can read: all that the sandbox leaves them to see."""
+    resolved = path.resolve()
+    for folder in readable_paths():
+        if resolved.is_relative_to(Path(folder).resolve()):
+            raise InvalidArgumentError(
+                f"the key {path} would lie where candidates can read it ({folder}): set {_SETTING}",
+                field="key_file",
+            )
+
+
+def _make(path: Path) -> None:
+    """Make a key, of which all processes that start at once take the same."""
+    pem = Ed25519PrivateKey.generate().private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Only its owner may read a file that mkstemp makes.
+        descriptor, part = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.")
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(pem)
+                os.fsync(file.fileno())
+            # Whole or not at all, and never over one that is there.
+            os.link(part, path)
+        except FileExistsError:
+            return
+        finally:
+            Path(part).unlink()
+    except OSError as error:
+        raise InvalidArgumentError(
+            f"the key of this evaluator cannot be kept in {path}: {error.strerror}; set {_SETTING}",
+            field="key_file",
+        ) from error
+
+
+def _read(path: Path) -> Ed25519PrivateKey:
+    try:
+        if path.stat().st_mode & _OTHERS:
+            raise InvalidArgumentError(
+                f"others may read the key {path}: chmod 600 it, or remove it for a new one",
+                field="key_file",
+            )
+        key = serialization.load_pem_private_key(path.read_bytes(), password=None)
+    except OSError as error:
+        raise InvalidArgumentError(
+            f"the key {path} cannot be read: {error.strerror}", field="key_file"
+        ) from error
+    except (ValueError, TypeError) as error:
+        raise InvalidArgumentError(f"{path} is no key: {error}", field="key_file") from error
+    if not isinstance(key, Ed25519PrivateKey):
+        raise InvalidArgumentError(f"{path} is no Ed25519 key", field="key_file")
+    return key

@@ -1,0 +1,232 @@
+"""What agrees between a record and a second evaluation of the same candidate on the same seeds.
+
+Numbers that the seeds decide are the same to the bit where device and software are; times are
+held against each other's intervals where the device is the same. Knows nothing of signatures.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from kernel_foundry.domain.check import Check, CheckKind, CheckResult
+from kernel_foundry.domain.evaluation import Correctness, Evaluation, Timing, WorkloadResult
+from kernel_foundry.domain.language import Language
+from kernel_foundry.evidence.record import EvidenceRecord
+from kernel_foundry.evidence.statement import Agreement, Statement
+from kernel_foundry.view import duration, speedup_text
+
+_DEVICE: Final = ("device", "threads")
+_SOFTWARE: Final = (
+    "compiler", "torch", "float32 matmul precision", "TF32", "allocator", "Kernel Foundry",
+)  # fmt: skip
+"""Facts of a verdict's evidence that decide the bits of results."""
+
+_SAME_TIME: Final = {Language.SYCL: 1.5, Language.CUDA: 1.15}
+"""Ratio within which times of one device agree although their intervals are apart: an interval
+covers the noise of its own minute, and a host's other work differs between two of them."""
+
+_OF_THE_MOMENT: Final = (
+    CheckKind.CLOCK,
+    CheckKind.PHYSICAL_FLOOR,
+    CheckKind.SECOND_MEASUREMENT,
+)
+"""Checks of times: what made one suspicious may not come again."""
+
+_SUM_DIGITS: Final = 1e-9
+"""Relative; sums of many errors are added up in no fixed order."""
+
+CheckName = tuple[CheckKind, str, int]
+
+
+def compare(record: EvidenceRecord, again: Evaluation) -> tuple[Statement, ...]:
+    """Return line by line what agrees between a record and the evaluation of now."""
+    recorded = record.evaluation
+    same_device = _differing(_DEVICE, recorded, again) == []
+    same_software = _differing(_SOFTWARE, recorded, again) == []
+    return (
+        _outcome(recorded, again),
+        _environment(recorded, again),
+        *_checks(recorded, again),
+        *_results(record, again, to_the_bit=same_device and same_software),
+        *_times(record, again, same_device=same_device),
+    )
+
+
+def _outcome(recorded: Evaluation, again: Evaluation) -> Statement:
+    agrees = recorded.outcome is again.outcome
+    why = again.findings[-1].message.splitlines()[:1] if again.findings and not agrees else []
+    return Statement(
+        subject="outcome",
+        agreement=Agreement.AGREES if agrees else Agreement.DIFFERS,
+        recorded=recorded.outcome.name,
+        found=again.outcome.name,
+        note=why[0] if why else "",
+    )
+
+
+def _facts(evaluation: Evaluation) -> dict[str, str]:
+    return {fact.name: fact.value for fact in evaluation.evidence}
+
+
+def _differing(names: tuple[str, ...], recorded: Evaluation, again: Evaluation) -> list[str]:
+    first, second = _facts(recorded), _facts(again)
+    return [name for name in names if first.get(name) != second.get(name)]
+
+
+def _environment(recorded: Evaluation, again: Evaluation) -> Statement:
+    """Say what is different here; that decides what can be compared, and is no fault."""
+    differing = _differing((*_DEVICE, *_SOFTWARE), recorded, again)
+    if not differing:
+        note = "same device, driver and versions: numbers must be the same to the bit"
+        return Statement(subject="environment", agreement=Agreement.AGREES, note=note)
+    first, second = _facts(recorded), _facts(again)
+    return Statement(
+        subject="environment",
+        agreement=Agreement.NOT_COMPARABLE,
+        recorded="; ".join(f"{name}: {first.get(name, '–')}" for name in differing),
+        found="; ".join(f"{name}: {second.get(name, '–')}" for name in differing),
+        note="another environment: numbers must be within the tolerance",
+    )
+
+
+def _checks(recorded: Evaluation, again: Evaluation) -> Iterator[Statement]:
+    found = _named(again.checks)
+    for name, check in _named(recorded.checks).items():
+        yield _check(check, found.get(name))
+
+
+def _named(checks: tuple[Check, ...]) -> dict[CheckName, Check]:
+    """Return checks by kind, workload and which one of its sort it is."""
+    seen: Counter[tuple[CheckKind, str]] = Counter()
+    named = {}
+    for check in checks:
+        key = (check.kind, check.workload)
+        named[*key, seen[key]] = check
+        seen[key] += 1
+    return named
+
+
+def _check(recorded: Check, found: Check | None) -> Statement:
+    agrees = found is not None and found.result is recorded.result
+    agreement = Agreement.AGREES if agrees else Agreement.DIFFERS
+    is_failed = found is not None and found.result is CheckResult.FAILED
+    if not agrees and not is_failed and recorded.kind in _OF_THE_MOMENT:
+        agreement = Agreement.NOT_COMPARABLE
+    place = f" on {recorded.workload}" if recorded.workload else ""
+    return Statement(
+        subject=f"check {recorded.kind.value.replace('_', ' ')}{place}",
+        agreement=agreement,
+        recorded=recorded.result.value,
+        found="not made" if found is None else found.result.value,
+        note="" if found is None or agrees else found.note,
+    )
+
+
+def _results(record: EvidenceRecord, again: Evaluation, *, to_the_bit: bool) -> Iterator[Statement]:
+    found = {result.workload: result for result in again.workloads}
+    for result in record.evaluation.workloads:
+        if result.correctness is None:
+            continue
+        other = found.get(result.workload)
+        subject = f"errors on {result.workload}"
+        if other is None or other.correctness is None:
+            yield Statement(
+                subject=subject, agreement=Agreement.DIFFERS, found="not reached", recorded="right"
+            )
+            continue
+        yield _errors(subject, result.correctness, other.correctness, to_the_bit=to_the_bit)
+
+
+def _errors(
+    subject: str, recorded: Correctness, found: Correctness, *, to_the_bit: bool
+) -> Statement:
+    exact = to_the_bit and recorded.bitwise_reproducible and found.bitwise_reproducible
+    if exact:
+        agrees = _same_numbers(recorded, found)
+        note = "to the bit" if agrees else "the same seeds give other numbers here"
+    else:
+        agrees = found.mismatch_count == 0 and found.element_count == recorded.element_count
+        note = "within the tolerance" if agrees else "not within the tolerance"
+    return Statement(
+        subject=subject,
+        agreement=Agreement.AGREES if agrees else Agreement.DIFFERS,
+        recorded=_error_text(recorded),
+        found=_error_text(found),
+        note=note,
+    )
+
+
+def _same_numbers(recorded: Correctness, found: Correctness) -> bool:
+    names = ("max_abs_error", "max_rel_error", "mismatch_count", "element_count", "first_mismatch")
+    if any(getattr(recorded, name) != getattr(found, name) for name in names):
+        return False
+    first, second = recorded.precision, found.precision
+    if first is None or second is None:
+        return first is second
+    audit = ("median_error", "p99_error", "max_error", "rms_error", "element_count")
+    return all(
+        math.isclose(getattr(first, name), getattr(second, name), rel_tol=_SUM_DIGITS)
+        for name in audit
+    )
+
+
+def _error_text(correctness: Correctness) -> str:
+    return (
+        f"{correctness.mismatch_count} of {correctness.element_count} wrong, largest error "
+        f"{correctness.max_abs_error:.9g}"
+    )
+
+
+def _times(record: EvidenceRecord, again: Evaluation, *, same_device: bool) -> Iterator[Statement]:
+    if not again.passed:
+        return
+    found = {result.workload: result for result in again.workloads}
+    most = _SAME_TIME[record.source.language]
+    for result in record.evaluation.workloads:
+        other = found.get(result.workload)
+        if result.timing is None or other is None or other.timing is None:
+            continue
+        yield _time(result, other.timing, most, same_device=same_device)
+    yield _speedup(record.evaluation, again, most, same_device=same_device)
+
+
+def _time(result: WorkloadResult, found: Timing, most: float, *, same_device: bool) -> Statement:
+    recorded = result.timing
+    assert recorded is not None
+    ratio = found.median_ns / recorded.median_ns
+    overlap = found.ci95_ns[0] <= recorded.ci95_ns[1] and recorded.ci95_ns[0] <= found.ci95_ns[1]
+    note = f"{ratio:.3f} times as long; intervals {'overlap' if overlap else 'are apart'}"
+    agrees = overlap or 1 / most <= ratio <= most
+    return Statement(
+        subject=f"time of {result.workload}",
+        agreement=_measured(agrees=agrees, same_device=same_device),
+        recorded=_interval(recorded),
+        found=_interval(found),
+        note=note if same_device else "another device: times are not comparable",
+    )
+
+
+def _speedup(
+    recorded: Evaluation, again: Evaluation, most: float, *, same_device: bool
+) -> Statement:
+    first, second = recorded.speedup, again.speedup
+    agrees = first is not None and second is not None and 1 / most <= second / first <= most
+    return Statement(
+        subject="speed-up",
+        agreement=_measured(agrees=agrees, same_device=same_device),
+        recorded=speedup_text(first),
+        found=speedup_text(second),
+        note="" if same_device else "another device: speed-ups are not comparable",
+    )
+
+
+def _measured(*, agrees: bool, same_device: bool) -> Agreement:
+    if not same_device:
+        return Agreement.NOT_COMPARABLE
+    return Agreement.AGREES if agrees else Agreement.DIFFERS
+
+
+def _interval(timing: Timing) -> str:
+    low, high = timing.ci95_ns
+    return f"{duration(timing.median_ns)} ({duration(low)} to {duration(high)})"

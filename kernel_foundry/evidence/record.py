@@ -1,0 +1,173 @@
+"""Evidence records: one verdict with the task and the candidate that it is on, as a file.
+
+A record can be made of whatever was judged and stored: all that is digested is in task, source
+and evaluation. Knows nothing of keys; see `signature`.
+"""
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from kernel_foundry.domain.attestation import Attestation
+from kernel_foundry.domain.candidate import KernelSource
+from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.plain import PlainError, from_plain, to_plain
+from kernel_foundry.domain.task import Task
+from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.evidence.canonical import canonical_json
+
+FORMAT: Final = "kernel-foundry-evidence-1"
+
+_MEMBERS: Final = ("format", "task", "candidate", "evaluation")
+_UNDIGESTED: Final = ("digest", "signature")
+"""What an attestation says of the digested rest."""
+_MAX_FILE_BYTES: Final = 64 << 20
+"""A record has some ten kilobytes; listings of machine code make it larger."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceRecord:
+    """A verdict that was signed for, with all that it is on."""
+
+    task: Task
+    source: KernelSource
+    evaluation: Evaluation
+    """Its `swept_count` is 0: a search sets it once the verdict is signed."""
+
+    @property
+    def attestation(self) -> Attestation:
+        """The evaluator's word."""
+        attestation = self.evaluation.attestation
+        assert attestation is not None, "a record is made of what was signed for"
+        return attestation
+
+    def digest(self) -> str:
+        """Return the SHA-256 of what a signature covers, in hexadecimal.
+
+        Raises:
+            NotCanonicalError: a value has no canonical form.
+        """
+        return hashlib.sha256(canonical_json(self.digested())).hexdigest()
+
+    def digested(self) -> dict[str, Any]:
+        """Return what a signature covers: all but digest and signature themselves."""
+        plain = self.to_plain()
+        for name in _UNDIGESTED:
+            del plain["evaluation"]["attestation"][name]
+        return plain
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the record as plain data: what is in its file."""
+        values = (FORMAT, self.task, self.source, self.evaluation)
+        return dict(zip(_MEMBERS, map(_sparse, values), strict=True))
+
+
+def record_of(task: Task, source: KernelSource, evaluation: Evaluation) -> EvidenceRecord:
+    """Return the record of a verdict.
+
+    Raises:
+        InvalidArgumentError: nobody signed for it: the candidate did not pass, or it was judged
+            before verdicts were signed.
+    """
+    if evaluation.attestation is None:
+        why = (
+            "it was judged before verdicts were signed"
+            if evaluation.passed
+            else f"only what passed is signed for, and this ended as {evaluation.outcome.name}"
+        )
+        raise InvalidArgumentError(f"there is no evidence record: {why}", field="attestation")
+    return EvidenceRecord(
+        task=task, source=source, evaluation=dataclasses.replace(evaluation, swept_count=0)
+    )
+
+
+def write_record(record: EvidenceRecord, path: Path) -> None:
+    """Write the file of a record.
+
+    Raises:
+        InvalidArgumentError: it cannot be written there.
+    """
+    text = json.dumps(record.to_plain(), ensure_ascii=False, allow_nan=False, indent=1)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InvalidArgumentError(
+            f"the record {path} cannot be written: {error.strerror}", field="path"
+        ) from error
+
+
+def read_record(path: Path) -> EvidenceRecord:
+    """Return the record in a file; whether it is true is another question.
+
+    Raises:
+        InvalidArgumentError: the file is no record; the message says where it stops being one.
+    """
+    try:
+        if path.stat().st_size > _MAX_FILE_BYTES:
+            raise InvalidArgumentError(f"{path}: larger than {_MAX_FILE_BYTES} bytes", field="path")
+        data = json.loads(path.read_bytes(), object_pairs_hook=_without_repetition)
+        return _record(data)
+    except OSError as error:
+        raise InvalidArgumentError(f"{path}: {error.strerror}", field="path") from error
+    except (ValueError, RecursionError, OverflowError) as error:
+        raise InvalidArgumentError(f"{path} is no evidence record: {error}", field="path") from (
+            error
+        )
+
+
+def _record(data: Any) -> EvidenceRecord:
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise ValueError(f'it has no "format": "{FORMAT}"')
+    if set(data) != set(_MEMBERS):
+        odd = sorted(set(data) ^ set(_MEMBERS))[0]
+        raise ValueError(f"{odd!r} is {'unknown' if odd in data else 'missing'}")
+    evaluation = from_plain(Evaluation, data["evaluation"], "evaluation")
+    if evaluation.attestation is None:
+        raise PlainError("evaluation.attestation: is missing")
+    record = EvidenceRecord(
+        task=from_plain(Task, data["task"], "task"),
+        source=from_plain(KernelSource, data["candidate"], "candidate"),
+        evaluation=dataclasses.replace(evaluation, swept_count=0),
+    )
+    record.digest()  # raises for what has no canonical form
+    return record
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; a member that comes twice would be read one way here, another there."""
+    data = dict(pairs)
+    if len(data) != len(pairs):
+        raise ValueError("a member comes twice")
+    return data
+
+
+def _sparse(value: Any) -> Any:
+    """Return `value` as plain data without the fields that are at their default.
+
+    So a field that a later version adds changes no digest of before it.
+    """
+    if isinstance(value, tuple):
+        return [item if type(item) is str else _sparse(item) for item in value]
+    kind: Any = type(value)
+    defaults = _defaults(kind)
+    if defaults is None:
+        return to_plain(value)
+    plain = {}
+    for name, default in defaults:
+        item = getattr(value, name)
+        if default is dataclasses.MISSING or item != default:
+            plain[name] = _sparse(item)
+    return plain
+
+
+@cache
+def _defaults(kind: Any) -> tuple[tuple[str, Any], ...] | None:
+    """Return the fields of a dataclass with their defaults; None for other types."""
+    if not dataclasses.is_dataclass(kind):
+        return None
+    return tuple((field.name, field.default) for field in dataclasses.fields(kind))

@@ -1,0 +1,33 @@
+"""What a check of a record says: one line for each thing that was looked at."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Agreement(StrEnum):
+    """How one thing came out."""
+
+    AGREES = "agrees"
+    DIFFERS = "differs"
+    NOT_COMPARABLE = "not_comparable"
+    """It could not be looked at here, or says nothing; the note says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """One thing that was looked at."""
+
+    subject: str
+    """Such as "digest", "outcome" or "time of default"."""
+    agreement: Agreement
+    recorded: str = ""
+    """What the record says, for people."""
+    found: str = ""
+    """What was found now."""
+    note: str = ""
+    """What that means; empty when it is plain."""
+
+
+def holds(statements: tuple[Statement, ...]) -> bool:
+    """Return whether nothing differs."""
+    return all(s.agreement is not Agreement.DIFFERS for s in statements)

@@ -1,0 +1,87 @@
+"""A record looked at from all sides: its parts, its signature, and a second evaluation.
+
+Knows nothing of where evaluators are.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
+from kernel_foundry.evidence.compare import compare
+from kernel_foundry.evidence.record import EvidenceRecord
+from kernel_foundry.evidence.signature import check_integrity, check_key
+from kernel_foundry.evidence.statement import Agreement, Statement, holds
+from kernel_foundry.plan.candidate_text import render
+
+_LIMITS: Final = EvaluationLimits(build_seconds=60.0, run_seconds=60.0)
+"""What passed once is given time to pass on a slower host."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """What became of a record."""
+
+    statements: tuple[Statement, ...]
+    again: Evaluation | None
+    """The second evaluation; None when there was none."""
+
+    @property
+    def agrees(self) -> bool:
+        """True when nothing differs."""
+        return holds(self.statements)
+
+
+def is_intact(record: EvidenceRecord) -> bool:
+    """Return whether the record is what somebody signed for; if not, it is not worth a run."""
+    return holds(check_integrity(record))
+
+
+def request_again(record: EvidenceRecord, device: str = "") -> EvaluationRequest:
+    """Return what to ask of an evaluator to judge the same candidate on the same seeds.
+
+    Args:
+        record: What was judged.
+        device: As of `EvaluationRequest`; "" takes any of the kind it was judged on.
+    """
+    source = record.source
+    return EvaluationRequest(
+        task=record.task,
+        device=device or record.evaluation.device.partition(":")[0],
+        text=render(source.language.value, source.device_code, source.plan),
+        configuration=record.evaluation.configuration,
+        limits=_LIMITS,
+        # A speed-up is held against one whose baselines saw the same minute.
+        fresh_baselines=True,
+        seeds=record.attestation.seeds,
+    )
+
+
+def verification(
+    record: EvidenceRecord,
+    again: Evaluation | None,
+    *,
+    own_key: str = "",
+    trusted: tuple[str, ...] = (),
+) -> Verification:
+    """Return what became of a record.
+
+    Args:
+        record: The record.
+        again: What `request_again` led to; None when nothing was run.
+        own_key: This machine's public key; "" when it has none.
+        trusted: Public keys or fingerprints that the caller vouches for.
+    """
+    whole = check_integrity(record)
+    key = check_key(
+        record.attestation.public_key, own=own_key, trusted=trusted, ran=again is not None
+    )
+    rest = (_not_run(is_intact=holds(whole)),) if again is None else compare(record, again)
+    return Verification(statements=(*whole, key, *rest), again=again)
+
+
+def _not_run(*, is_intact: bool) -> Statement:
+    note = "not asked for" if is_intact else "the record is not what was signed for"
+    return Statement(
+        subject="second evaluation", agreement=Agreement.NOT_COMPARABLE, note=f"none: {note}"
+    )
