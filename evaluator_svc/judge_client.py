@@ -14,12 +14,16 @@ from evaluator_svc.messages_judge import (
     AdmitRequest,
     BaselinesRequest,
     BaselinesTimed,
+    ComparisonProbed,
     DecoyVerdict,
     Described,
     DescribeRequest,
     DrawRequest,
     JudgeConfigure,
     PoisonRequest,
+    PrecisionAudited,
+    PrecisionRequest,
+    ProbeComparisonRequest,
     ReleaseRequest,
     VerifyDecoyRequest,
     VerifyKeptRequest,
@@ -113,6 +117,11 @@ class JudgeClient:
         answer, _ = self._ask(VerifyDecoyRequest(draw=draw), DecoyVerdict)
         return answer.is_right  # type: ignore[no-any-return]
 
+    def audit_precision(self, draw: int) -> PrecisionAudited:
+        """Hold the outputs of the first seed against the reference in float64."""
+        answer, _ = self._ask(PrecisionRequest(draw=draw), PrecisionAudited)
+        return answer  # type: ignore[no-any-return]
+
     def poison(self, draw: int) -> None:
         """Poison every output slot again."""
         self._ask(PoisonRequest(draw=draw), Done)
@@ -128,6 +137,10 @@ class JudgeClient:
         """Time baselines on a draw's inputs."""
         request = BaselinesRequest(draw=draw, plan=plan, names=names)
         return self._ask(request, BaselinesTimed)[0].baselines  # type: ignore[no-any-return]
+
+    def probe_comparison(self) -> ComparisonProbed:
+        """Plant differences in the device's memory and count them."""
+        return self._ask(ProbeComparisonRequest(), ComparisonProbed)[0]  # type: ignore[no-any-return]
 
     def release(self, draw: int) -> None:
         """Forget a draw."""

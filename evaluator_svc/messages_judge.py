@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from evaluator_svc.exchange import KeptOutput, MeasurePlan
 from evaluator_svc.messages import WorkloadNames
 from kernel_foundry.domain.device import DeviceSpec, Peaks
-from kernel_foundry.domain.evaluation import Baseline
+from kernel_foundry.domain.evaluation import Baseline, PrecisionAudit
 from kernel_foundry.domain.task import Task, Tolerance
 
 
@@ -43,6 +43,22 @@ class VerifyRequest:
     """Compare every output slot with the reference; the answer is a `Verdict`."""
 
     draw: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrecisionRequest:
+    """Hold the outputs of the first seed against the reference in float64."""
+
+    draw: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrecisionAudited:
+    """Answer to `PrecisionRequest`."""
+
+    audit: PrecisionAudit | None = None
+    note: str = ""
+    """Why there is no audit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +121,36 @@ class DecoyVerdict:
 
     is_right: bool
     """The first slot of every output and seed equals the reference within the tolerance."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeComparisonRequest:
+    """Plant differences and count them, to see whether the comparison can be relied on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlantedCount:
+    """One sort of difference in one format."""
+
+    dtype: str
+    what: str
+    planted: int
+    counted: int
+    first_planted: int
+    """Flat index; -1: none."""
+    first_counted: int
+
+    @property
+    def is_right(self) -> bool:
+        """True when all was found, and nothing else."""
+        return (self.counted, self.first_counted) == (self.planted, self.first_planted)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonProbed:
+    """Answer to `ProbeComparisonRequest`."""
+
+    counts: tuple[PlantedCount, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

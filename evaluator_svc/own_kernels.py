@@ -1,0 +1,196 @@
+"""Kernels of our own in a runner, timed the way candidates are: for peaks and for probes.
+
+Each works on one input and one output tensor of float32. The policy's last part, which reads
+object code, is not asked: these may look at a clock. Knows nothing of what is measured.
+"""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TypeVar, cast
+
+from evaluator_svc.device_site import DeviceSite
+from evaluator_svc.exchange import ALIGNMENT_BYTES, Draw, MeasurePlan, TensorSlot
+from evaluator_svc.messages import (
+    CandidateFailed,
+    Done,
+    DropRequest,
+    LoadRequest,
+    PoolReady,
+    PoolRequest,
+    Prepared,
+    PrepareRequest,
+    Timed,
+    TimeRequest,
+    WorkloadNames,
+)
+from evaluator_svc.pipeline.build import BuildFailed, BuildSettings, Built, build, prepare
+from evaluator_svc.pipeline.run import DrawnInputs, load, run
+from evaluator_svc.process import ChildProcess
+from evaluator_svc.process_answers import ask_candidate
+from kernel_foundry.domain.admission import NamedScalar, NamedTensor, TensorRole
+from kernel_foundry.errors import ProcessLostError
+
+T = TypeVar("T")
+
+_SECONDS = 60.0
+"""Deadline of every step; none takes a tenth of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnWorkload:
+    """One way to launch the kernels; the plan sees its name as the scalar `probe`."""
+
+    name: str
+    floats: int
+    """Elements of the input `x` and of the output `out`."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Of each of the two tensors."""
+        return 4 * self.floats
+
+    def names(self) -> WorkloadNames:
+        """Return what the plan may name."""
+        return WorkloadNames(
+            workload=self.name,
+            tensors=(
+                self._tensor("x", TensorRole.INPUT),
+                self._tensor("out", TensorRole.OUTPUT),
+            ),
+            scalars=(NamedScalar(name="probe", literal=repr(self.name)),),
+        )
+
+    def _tensor(self, name: str, role: TensorRole) -> NamedTensor:
+        return NamedTensor(name=name, role=role, dtype="float32", shape=(self.floats,))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnTimes:
+    """One measurement of one of our kernels."""
+
+    samples_ns: tuple[float, ...]
+    call_count: int
+    """Samples and the calls that warmed up."""
+    wall_ns: float
+    """Between request and answer, on the supervisor's clock."""
+
+
+class OwnKernels:
+    """Loaded kernels of our own; made by `own_kernels`."""
+
+    def __init__(self, site: DeviceSite, runner: ChildProcess) -> None:
+        self._runner = runner
+        self._is_shared = site.shares_cores
+
+    @contextmanager
+    def opened(self, workload: OwnWorkload) -> Iterator[None]:
+        """Hold a workload's buffers, all zeros, with one run done on them."""
+        drawn = _buffers(workload, is_shared=self._is_shared)
+        try:
+            failed = run(self._runner, drawn, seconds=_SECONDS)
+        finally:
+            drawn.close()
+        if failed is not None:
+            raise _lost(failed)
+        pool = PoolRequest(workload=workload.name, wanted_bytes=0, limit_bytes=1 << 62)
+        self._ask(pool, PoolReady)
+        yield
+        self._ask(DropRequest(workload=workload.name), Done)
+
+    def times(self, workload: OwnWorkload, plan: MeasurePlan) -> OwnTimes:
+        """Take one measurement of an opened workload."""
+        request = TimeRequest(workload=workload.name, plan=plan, poison=False, keep_count=0)
+        started_ns = time.perf_counter_ns()
+        timed = self._ask(request, Timed)
+        return OwnTimes(
+            samples_ns=timed.samples_ns,
+            call_count=len(timed.samples_ns) + timed.warmup_count,
+            wall_ns=float(time.perf_counter_ns() - started_ns),
+        )
+
+    def _ask(self, message: object, expected: type[T]) -> T:
+        answer = ask_candidate(
+            self._runner, message, expected, seconds=_SECONDS, doing="running our own kernels"
+        )
+        if isinstance(answer, CandidateFailed):
+            raise _lost(answer)
+        return cast("T", answer.message)
+
+
+@contextmanager
+def own_kernels(
+    site: DeviceSite, text: str, workloads: tuple[OwnWorkload, ...]
+) -> Iterator[OwnKernels]:
+    """Build and load a text as a candidate's; hold the device's gate alone meanwhile.
+
+    Raises:
+        ProcessLostError: it could not be built, loaded or run.
+    """
+    names = tuple(workload.names() for workload in workloads)
+    with ExitStack() as stack:
+        runner = stack.enter_context(site.runners.taken())
+        prepared, built = _built(site, text, names)
+        request = LoadRequest(
+            source=prepared.source,
+            device=site.spec,
+            workloads=names,
+            kernels=tuple(unit.kernels for unit in prepared.units),
+            unit_of_workload=prepared.unit_of_workload,
+        )
+        loaded = load(runner, request, built.codes)
+        if isinstance(loaded, CandidateFailed):
+            raise _lost(loaded)
+        yield OwnKernels(site, runner)
+
+
+def _built(site: DeviceSite, text: str, names: tuple[WorkloadNames, ...]) -> tuple[Prepared, Built]:
+    request = PrepareRequest(text=text, configuration=(), device=site.spec, workloads=names)
+    with site.builders.taken() as builder:
+        prepared = prepare(builder, request)
+        if isinstance(prepared, CandidateFailed):
+            raise _lost(prepared)
+        settings = BuildSettings(
+            device=site.spec,
+            compiler_version=site.compiler_version,
+            seconds=_SECONDS,
+            memory_bytes=site.settings.builder_memory_bytes,
+        )
+        built = build(builder, prepared, site.objects, settings)
+    if isinstance(built, BuildFailed):
+        raise _lost(built.failure)
+    return prepared, built
+
+
+def _buffers(workload: OwnWorkload, *, is_shared: bool) -> DrawnInputs:
+    """Return a buffer of zeros as the judge would share it: one seed, one slot for each run.
+
+    Device memory cannot be had here; a draw without any buffer is memory of the runner's own.
+    """
+    size = -(-workload.size_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+    slots = tuple(
+        TensorSlot(
+            name=name,
+            role=role.value,
+            dtype="float32",
+            shape=(workload.floats,),
+            size_bytes=workload.size_bytes,
+            offsets=(offset,),
+        )
+        for name, role, offset in (("x", TensorRole.INPUT, 0), ("out", TensorRole.OUTPUT, size))
+    )
+    draw = Draw(draw=0, workload=workload.name, size_bytes=2 * size, slots=slots, seed_count=1)
+    if not is_shared:
+        return DrawnInputs(draw=draw, descriptors=())
+    descriptor = os.memfd_create("own-kernels", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(descriptor, 2 * size)
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+    return DrawnInputs(draw=draw, descriptors=(descriptor,))
+
+
+def _lost(failure: CandidateFailed) -> ProcessLostError:
+    why = "; ".join(finding.message for finding in failure.findings)
+    return ProcessLostError(f"kernels of our own could not be run: {why}", cause=why)

@@ -1,0 +1,82 @@
+"""A small task, and candidates for it that are right, wrong in known places, endless or stray.
+
+Knows nothing of how they are judged.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.task import Task, Workload
+
+ELEMENTS: Final = 61 * 257
+"""Elements of the output: no multiple of any work-group."""
+
+PLANTED: Final = (5, 77, 1000, ELEMENTS - 1)
+"""Where `wrong_in_places` writes NaN, infinity, and values that are slightly off."""
+
+TASK: Final = Task(
+    name="device_probe",
+    reference="""
+import torch
+from torch import nn
+
+ROWS = 61
+COLS = 257
+
+class Model(nn.Module):
+    def forward(self, x):
+        return 2.0 * x + 1.0
+
+def get_inputs():
+    return [torch.randn(ROWS, COLS)]
+
+def get_init_inputs():
+    return []
+""",
+    workloads=(Workload(name="default"),),
+)
+
+_SHELLS: Final[Mapping[Language, str]] = MappingProxyType(
+    {
+        Language.SYCL: """```sycl
+extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
+void probe(const float* x, float* out, int count) {
+  const int i = syclext::this_work_item::get_nd_item<1>().get_global_id(0);
+  if (i >= count) return;
+  const float right = 2.0f * x[i] + 1.0f;
+  BODY
+}
+```
+""",
+        Language.CUDA: """```cuda
+extern "C" __global__ void probe(const float* x, float* out, int count) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  const float right = 2.0f * x[i] + 1.0f;
+  BODY
+}
+```
+""",
+    }
+)
+
+_PLAN: Final = """```python
+def launch(x, out):
+    probe[cdiv(x.numel(), 64), 64](x, out, x.numel())
+```
+"""
+
+RIGHT: Final = "out[i] = right;"
+UNWRITTEN_END: Final = "if (i != count - 1) out[i] = right;"
+WRONG_IN_PLACES: Final = (
+    "out[i] = i == 5 ? NAN : i == 77 ? INFINITY : right + (i == 1000 || i == count - 1);"
+)
+ENDLESS: Final = "for (volatile float* v = out; v[i] != 12345.0f;) v[i] = right;"
+STRAY: Final = "out[(long long)i * 1000000000LL + 1000000000000LL] = right;"
+
+
+def candidate(language: Language, body: str) -> str:
+    """Return the candidate's text whose kernel ends in `body`."""
+    return _SHELLS[language].replace("BODY", body) + "\n" + _PLAN
