@@ -82,9 +82,9 @@ def group_scale(tensor: torch.Tensor) -> torch.Tensor:
     return scale.clamp_(min=max(_SCALE_FLOOR * whole, 1e-35)).contiguous()
 
 
-def row_chunks(grouped: torch.Tensor) -> Iterator[torch.Tensor]:
-    """Yield views of consecutive rows, each of `CHUNK_ELEMENTS` elements or a single row."""
-    rows = max(CHUNK_ELEMENTS // max(grouped.shape[1], 1), 1)
+def row_chunks(grouped: torch.Tensor, elements: int = CHUNK_ELEMENTS) -> Iterator[torch.Tensor]:
+    """Yield views of consecutive rows, each of at most `elements` elements or a single row."""
+    rows = max(elements // max(grouped.shape[1], 1), 1)
     for start in range(0, len(grouped), rows):
         yield grouped[start : start + rows]
 

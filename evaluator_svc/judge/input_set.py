@@ -5,9 +5,10 @@ outputs are computed when first asked for, which the judge does only after the c
 """
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import nn
@@ -26,12 +27,24 @@ class InputSet:
         module: The loaded reference.
         rules: How its parameters are drawn.
         seed: The same seed gives the same tensors.
+        change: Applied to every input tensor; gives one of the same shape and type.
     """
 
-    def __init__(self, module: TaskModule, rules: tuple[RedrawRule, ...], seed: int) -> None:
+    def __init__(
+        self,
+        module: TaskModule,
+        rules: tuple[RedrawRule, ...],
+        seed: int,
+        *,
+        change: Callable[[torch.Tensor], torch.Tensor] | None = None,
+    ) -> None:
         self.module = module
         self.seed = seed
-        self.arguments: Arguments = read_arguments(module.model, module.input_values(seed))
+        arguments = read_arguments(module.model, module.input_values(seed))
+        if change is not None:
+            changed = tuple(map(change, arguments.tensors))
+            arguments = dataclasses.replace(arguments, tensors=changed)
+        self.arguments: Arguments = arguments
         self.state = redraw(rules, seed)
         self._expected: tuple[torch.Tensor, ...] | None = None
 
@@ -44,6 +57,16 @@ class InputSet:
     def pristine(self) -> tuple[torch.Tensor, ...]:
         """Inputs, parameters, buffers: the order of the name table."""
         return (*self.inputs, *self.state.values())
+
+    def with_values(
+        self, inputs: Sequence[torch.Tensor], state: Mapping[str, torch.Tensor]
+    ) -> Self:
+        """Return the same reference on other inputs and parameters."""
+        other = copy.copy(self)
+        other.arguments = dataclasses.replace(self.arguments, tensors=tuple(inputs))
+        other.state = dict(state)
+        other._expected = None
+        return other
 
     def expected(self) -> tuple[torch.Tensor, ...]:
         """Return the reference's outputs, computed at the first call.

@@ -26,6 +26,9 @@ _ALIKE: Final = 0.99
 _FACTOR_SPREAD: Final = 1e-3
 """Relative spread of actual over expected that still is one factor."""
 
+_NO_FACTOR: Final = 4e-3
+"""A factor this close to 1 is no forgotten scale, but values cut to 8 bits or more."""
+
 _PRECISION_RATIO: Final = 0.03
 """Largest error, in units of the row's scale, that lower precision (8 bits) explains."""
 
@@ -169,7 +172,7 @@ def _constant_factor(mismatch: Mismatch) -> Finding | None:
         return None
     factor = float(ratio.median())
     alike = (ratio - factor).abs() <= _FACTOR_SPREAD * abs(factor)
-    if factor == 0.0 or float(alike.float().mean()) < _ALIKE:
+    if factor == 0.0 or abs(factor - 1.0) <= _NO_FACTOR or float(alike.float().mean()) < _ALIKE:
         return None
     return _finding(
         mismatch,

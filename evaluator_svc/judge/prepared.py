@@ -11,6 +11,7 @@ from evaluator_svc.judge.memory import KEPT_SHARE, needed_bytes
 from evaluator_svc.judge.name_table import named_scalars, named_tensors
 from evaluator_svc.judge.redraw import redraw_rules
 from evaluator_svc.judge.task_module import TaskModule
+from evaluator_svc.judge.telling_mantissas import with_telling_mantissas
 from kernel_foundry.domain.task import Task, Workload
 
 PREPARATION_SEED = 7
@@ -44,10 +45,26 @@ class PreparedWorkload:
         self.slots, self.size_bytes = lay_out(self.tensors)
         self.is_large = needed_bytes(self.tensors, is_large=False) > KEPT_SHARE * memory_bytes
         """Whether copies are too many bytes to keep (see `memory`)."""
+        self._exact_seconds: list[float] = []
 
-    def input_set(self, seed: int) -> InputSet:
-        """Return inputs and parameters drawn from `seed`."""
-        return InputSet(self.module, self.rules, seed)
+    def input_set(self, seed: int, *, is_telling: bool = False) -> InputSet:
+        """Return inputs and parameters drawn from `seed`.
+
+        Args:
+            seed: The same seed gives the same tensors.
+            is_telling: With mantissas that tell of rounding to 16 bits, where copies fit.
+        """
+        change = with_telling_mantissas if is_telling and not self.is_large else None
+        return InputSet(self.module, self.rules, seed, change=change)
+
+    def note_exact_seconds(self, seconds: float) -> None:
+        """Keep how long the reference took in float64."""
+        self._exact_seconds.append(seconds)
+
+    def exact_seconds(self, trials: int) -> float:
+        """Return the shortest time of the reference in float64; 0 until `trials` are known."""
+        known = self._exact_seconds
+        return min(known) if len(known) >= trials else 0.0
 
     def close(self) -> None:
         """Forget the loaded reference."""

@@ -9,6 +9,7 @@ comparison.
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from typing import Final
 
 import torch
 
@@ -21,6 +22,9 @@ from kernel_foundry.domain.admission import TensorRole
 from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.errors import TaskInvalidError
 from kernel_foundry_native import _core as native
+
+TELLING_SEED: Final = 0
+"""Index of the seed whose inputs tell of rounding to 16 bits, and whose outputs are audited."""
 
 
 class SharedDraw:
@@ -52,13 +56,18 @@ class SharedDraw:
         self.memory = memory
         self.regions = tuple(regions)
         self.tolerance = tolerance
-        self._prepared = prepared
+        self.prepared = prepared
         self._sets: OrderedDict[int, InputSet] = OrderedDict()
         self._expected: dict[int, tuple[ExpectedOutput, ...]] = {}
         # Backwards: the verdict begins with the first seed, which is then the one that is held.
         for seed in reversed(range(len(self.seeds))):
             self._fill(self.input_set(seed), self.regions[seed])
         self.poison()
+
+    @property
+    def is_large(self) -> bool:
+        """Whether copies are too many bytes to keep."""
+        return self.prepared.is_large
 
     @property
     def source_slots(self) -> tuple[TensorSlot, ...]:
@@ -75,7 +84,7 @@ class SharedDraw:
         handles, descriptors = self.memory.passes(self.regions)
         draw = Draw(
             draw=self.handle,
-            workload=self._prepared.workload.name,
+            workload=self.prepared.workload.name,
             size_bytes=self.regions[0].size_bytes,
             slots=self.slots,
             seed_count=len(self.regions),
@@ -105,16 +114,17 @@ class SharedDraw:
     def input_set(self, seed: int) -> InputSet:
         """Return a seed's pristine tensors, drawn again when they are not held."""
         if seed not in self._sets:
-            limit = 1 if self._prepared.is_large else len(self.seeds)
+            limit = 1 if self.prepared.is_large else len(self.seeds)
             while len(self._sets) >= limit:
                 oldest, _ = self._sets.popitem(last=False)
                 self._expected.pop(oldest, None)
-            self._sets[seed] = self._prepared.input_set(self.seeds[seed])
+            is_telling = seed == TELLING_SEED
+            self._sets[seed] = self.prepared.input_set(self.seeds[seed], is_telling=is_telling)
         return self._sets[seed]
 
     def timed_sets(self) -> tuple[InputSet, ...]:
         """Return sets to time PyTorch on: of a large workload one, which no cache holds."""
-        if not self._prepared.is_large:
+        if not self.prepared.is_large:
             return tuple(self.input_set(seed) for seed in range(len(self.seeds)))
         self._expected.clear()
         self._sets.clear()
@@ -131,7 +141,7 @@ class SharedDraw:
             shapes = [tuple(output.shape) for output in outputs]
             if shapes != [slot.shape for slot in self.output_slots]:
                 raise TaskInvalidError(f"the outputs' shapes depend on the inputs: {shapes}")
-            is_scaled = self._prepared.task.tolerance is None
+            is_scaled = self.prepared.task.tolerance is None
             self._expected[seed] = tuple(
                 expect(o, is_scaled=is_scaled, memory=self.memory) for o in outputs
             )

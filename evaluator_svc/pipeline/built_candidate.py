@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from evaluator_svc import behaviour
+from evaluator_svc import behaviour, policy
 from evaluator_svc.messages import (
     BoundWorkload,
     CandidateFailed,
@@ -94,6 +94,12 @@ def read_and_build(
             return checked
         record.add_findings(checked)
     return BuiltCandidate(prepared=prepared, built=built)
+
+
+def narrow_formats(candidate: BuiltCandidate, device: DeviceSpec) -> tuple[str, ...]:
+    """Return the formats of less than 24 bits that the object code computes in."""
+    objects = () if is_null(device) else candidate.built.readable
+    return policy.object_facts(objects, candidate.prepared.source.language).formats
 
 
 def describe(

@@ -26,10 +26,12 @@ from evaluator_svc.messages import (
 from evaluator_svc.pipeline.built_candidate import (
     BuiltCandidate,
     describe,
+    narrow_formats,
     operator_count,
     read_and_build,
 )
 from evaluator_svc.pipeline.decoy import run_without_kernels
+from evaluator_svc.pipeline.precision import PrecisionJudged, judge_precision
 from evaluator_svc.pipeline.record import EvaluationRecord
 from evaluator_svc.pipeline.run import LAST_SECONDS, DrawnInputs, failure_of, load, run
 from evaluator_svc.pipeline.timing import TimingSettings, WorkloadTimed, WorkloadTimer
@@ -38,6 +40,7 @@ from evaluator_svc.process import ChildProcess
 from kernel_foundry.domain.admission import Admission, WorkloadAdmission
 from kernel_foundry.domain.device import Peaks
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome, WorkloadResult
+from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationRequest
 
@@ -74,6 +77,8 @@ class CandidateEvaluation:
         self._drawn: dict[str, Future[DrawnInputs]] = {}
         self._bound: dict[str, BoundWorkload] = {}
         self._kernel_facts: behaviour.KernelFacts | None = None
+        self._formats: tuple[str, ...] = ()
+        """Formats of less than 24 bits that the object code computes in."""
         self._rerun: Rerun | None = None
         """Set where the vendor's tools may and can look at the candidate."""
         self._runner: ChildProcess | None = None
@@ -116,6 +121,7 @@ class CandidateEvaluation:
             runners = site.library_runners if uses_library else site.runners
             self._runner = runner = stack.enter_context(runners.taken())
             failure = self._bind(runner, candidate) or self._verify_all(runner)
+            failure = failure or self._audit_precision()
             self._add_evidence()
         return runner if failure is None else self._record.failed(failure)
 
@@ -141,6 +147,7 @@ class CandidateEvaluation:
         return None
 
     def _describe(self, candidate: BuiltCandidate, loaded: Loaded) -> None:
+        self._formats = narrow_formats(candidate, self._site.spec)
         self._bound = {bound.workload: bound for bound in loaded.workloads}
         operators = operator_count(self._admission.workloads[0].graph)
         with self._record.stage("behaviour"):
@@ -194,7 +201,41 @@ class CandidateEvaluation:
         if failure is None:
             self._record.add_findings(verdict.findings)
             return None
+        if any(finding.kind is FindingKind.PRECISION for finding in failure.findings):
+            judged = self._audited(workload)
+            if judged.is_refused:
+                failure = dataclasses.replace(failure, findings=judged.findings)
         return self._explained(failure, drawn)
+
+    def _audit_precision(self) -> CandidateFailed | None:
+        with self._record.stage("precision"):
+            for workload in self._admission.workloads:
+                judged = self._audited(workload)
+                if judged.is_refused:
+                    return CandidateFailed(
+                        outcome=EvaluationOutcome.WRONG_RESULT, findings=judged.findings
+                    )
+                self._record.add_findings(judged.findings)
+        return None
+
+    def _audited(self, workload: WorkloadAdmission) -> PrecisionJudged:
+        """Return what the precision of one workload's outputs means, and keep its figures."""
+        drawn = self._drawn[workload.workload].result()
+        audited = self._judge.audit_precision(drawn.draw.draw)
+        judged = judge_precision(
+            audited,
+            task=self._request.task,
+            workload=workload.workload,
+            is_gpu=self._site.kind == "cuda",
+            formats=self._formats,
+        )
+        result = self._record.workload(workload.workload)
+        if result.correctness is not None:
+            correctness = dataclasses.replace(result.correctness, precision=audited.audit)
+            result = dataclasses.replace(result, correctness=correctness)
+            self._record.set_workload(result)
+        self._record.add_checks((judged.check,))
+        return judged
 
     def _explained(self, failure: CandidateFailed, drawn: DrawnInputs) -> CandidateFailed:
         """Return a failure with what a tool says of it."""

@@ -224,7 +224,7 @@ class StageTime:
     """Wall time of one stage of an evaluation."""
 
     stage: str
-    """parse, policy, build, bind, prepare, correctness, timing, behaviour, tools or
+    """parse, policy, build, bind, prepare, correctness, precision, timing, behaviour, tools or
     diagnosis."""
     wall_ms: float
 

@@ -1,0 +1,133 @@
+"""How exactly a candidate computed: the distribution of its errors against float64.
+
+The tolerance sees the largest error, this sees all of them: a shortcut through 16 bits whose
+errors average out of the maximum still has a root mean square far above the reference's own.
+Only measures; what it means for a candidate is decided where its object code is known.
+"""
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import torch
+
+from evaluator_svc.judge.compare import group_scale, group_shape, row_chunks
+from evaluator_svc.judge.shared_draw import TELLING_SEED, SharedDraw
+from evaluator_svc.messages_judge import PrecisionAudited
+from kernel_foundry.domain.evaluation import PrecisionAudit
+
+CLEAR_BITS: Final = 14.0
+"""Bits of agreement with the float32 reference from which an expensive audit is left out: the
+figure that anything is decided by, 13 bits, cannot be reached from there."""
+
+_BUDGET_SECONDS: Final = {"cpu": 0.4, "cuda": 0.07}
+"""A fifth of a verdict; a reference that takes longer in float64 is run only for cause."""
+
+_TRIALS: Final = 2
+"""Runs in float64 before their time is believed: the first one loads the device's kernels."""
+
+_CHUNK_ELEMENTS: Final = {"cpu": 1 << 18, "cuda": 1 << 24}
+"""Elements worked on at a time; on the CPU as many as its caches hold in float64."""
+
+_SAMPLE_ELEMENTS: Final = 1 << 18
+"""Most errors that median and 99th percentile are taken of, evenly spaced."""
+
+_LEAST_ERROR: Final = 2.0**-53
+"""Stands for an error of 0 where a logarithm is asked for: float64 tells no more."""
+
+_RATIO: Final = 8.0
+"""An output whose errors exceed the reference's by this much is worse than one that does not."""
+
+
+def audit_precision(draw: SharedDraw) -> PrecisionAudited:
+    """Return the errors of the first run on the first seed, or why there are none.
+
+    Raises:
+        TaskInvalidError: the reference raises.
+    """
+    expected = [e.tensor for e in draw.expected(TELLING_SEED)]
+    floats = [i for i, tensor in enumerate(expected) if _is_auditable(tensor)]
+    if not floats:
+        return PrecisionAudited(note="the outputs are whole numbers")
+    if draw.is_large:
+        return PrecisionAudited(note="the workload is too large for a copy in float64")
+    actual = [draw.output_tensor(TELLING_SEED, i, 0) for i in range(len(expected))]
+    if draw.prepared.exact_seconds(_TRIALS) > _BUDGET_SECONDS[actual[0].device.type]:
+        bits = min(effective_bits(_rms(actual[i], expected[i])) for i in floats)
+        if bits >= CLEAR_BITS:
+            return PrecisionAudited(
+                note=f"{bits:.1f} bits agree with the reference, which takes too long in float64"
+            )
+    exact = _exact(draw)
+    audits = [_audit(actual[i], expected[i], exact[i]) for i in floats]
+    return PrecisionAudited(audit=max(audits, key=_badness))
+
+
+def effective_bits(rms_error: float) -> float:
+    """Return how many bits of mantissa errors of this size leave; at most 53."""
+    return -math.log2(max(rms_error, _LEAST_ERROR))
+
+
+def errors(actual: torch.Tensor, exact: torch.Tensor) -> Iterator[torch.Tensor]:
+    """Yield |actual - exact| / (scale of the row + |exact|), `(rows, inner)` float64 chunks.
+
+    NaN and infinities count nothing where both have them, and 1 where the candidate alone has.
+    """
+    shape = group_shape(tuple(exact.shape))
+    scale, row = group_scale(exact).double(), 0
+    size = _CHUNK_ELEMENTS[exact.device.type]
+    parts = zip(
+        row_chunks(actual.reshape(shape), size), row_chunks(exact.reshape(shape), size), strict=True
+    )
+    for a, e in parts:
+        exactly = e.double()
+        error = a.double().sub_(exactly).abs_()
+        error /= exactly.abs().add_(scale[row : row + len(e), None])
+        row += len(e)
+        yield error.nan_to_num_(nan=0.0, posinf=1.0)
+
+
+def _exact(draw: SharedDraw) -> tuple[torch.Tensor, ...]:
+    started = time.perf_counter()
+    exact = draw.input_set(TELLING_SEED).run(dtype=torch.float64)
+    draw.prepared.note_exact_seconds(time.perf_counter() - started)
+    return exact
+
+
+def _is_auditable(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() and tensor.numel() > 0
+
+
+def _audit(actual: torch.Tensor, expected: torch.Tensor, exact: torch.Tensor) -> PrecisionAudit:
+    stride = -(-exact.numel() // _SAMPLE_ELEMENTS)
+    squares, largest, sample = 0.0, 0.0, []
+    for part in errors(actual, exact):
+        largest = max(largest, float(part.max()))
+        sample.append(part.flatten()[::stride].clone())
+        squares += float(part.square_().sum())
+    median, p99 = _quantiles(torch.cat(sample), (0.5, 0.99))
+    rms = math.sqrt(squares / exact.numel())
+    return PrecisionAudit(
+        median_error=median,
+        p99_error=p99,
+        max_error=largest,
+        rms_error=rms,
+        reference_rms_error=_rms(expected, exact),
+        effective_bits=effective_bits(rms),
+        element_count=exact.numel(),
+    )
+
+
+def _rms(actual: torch.Tensor, exact: torch.Tensor) -> float:
+    squares = sum(float(part.square_().sum()) for part in errors(actual, exact))
+    return math.sqrt(squares / exact.numel())
+
+
+def _quantiles(values: torch.Tensor, shares: Sequence[float]) -> tuple[float, ...]:
+    ordered = values.sort().values
+    return tuple(float(ordered[int(share * (len(ordered) - 1))]) for share in shares)
+
+
+def _badness(audit: PrecisionAudit) -> tuple[bool, float]:
+    return audit.rms_error >= _RATIO * audit.reference_rms_error, audit.rms_error

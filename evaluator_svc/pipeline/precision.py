@@ -1,0 +1,132 @@
+"""What the precision audit means for a candidate, given the formats that its object code uses.
+
+A float32 task is to be computed in float32. Errors of 13 bits or less, far above the reference's
+own, are 16-bit arithmetic or TF32: refused by name where the object code has it, a suspicion
+where it does not (mantissas cut by integer operations, a coarse approximation). Knows nothing of
+how errors are measured.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from evaluator_svc.messages_judge import PrecisionAudited
+from kernel_foundry.domain.check import Check, CheckKind, CheckResult
+from kernel_foundry.domain.evaluation import PrecisionAudit
+from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.task import Precision, Task
+
+LOW_BITS: Final = 13.0
+"""Float16 and TF32 have 11 bits and bfloat16 8; a rounding error's root mean square is a third
+of its largest, and a result that averages a few values gains another bit. Float32 has 24, split
+16-bit operands 16 and more, fast exponentials 20."""
+
+_TF32_BITS: Final = 9.0
+"""The same where TF32 is allowed: what has fewer bits than TF32 is bfloat16."""
+
+RATIO: Final = 8.0
+"""Times the reference's own error: an ill-conditioned task excuses every candidate."""
+
+_RULE: Final = "numbers.precision"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrecisionJudged:
+    """What an audit came to."""
+
+    check: Check
+    findings: tuple[Finding, ...] = ()
+    is_refused: bool = False
+    """The candidate's result is wrong for the lack of precision."""
+
+
+def judge_precision(
+    audited: PrecisionAudited,
+    *,
+    task: Task,
+    workload: str,
+    is_gpu: bool,
+    formats: tuple[str, ...] = (),
+) -> PrecisionJudged:
+    """Return what an audit means.
+
+    Args:
+        audited: The audit, or why there is none.
+        task: The task; one in 16 bits is never refused for them.
+        workload: Name of the workload that was audited.
+        is_gpu: Whether `task.tf32` means anything.
+        formats: Formats of less than 24 bits that the object code computes in, such as
+            "float16".
+    """
+    audit = audited.audit
+    if audit is None:
+        check = Check(
+            kind=CheckKind.PRECISION,
+            result=CheckResult.SKIPPED,
+            workload=workload,
+            note=audited.note,
+        )
+        return PrecisionJudged(check=check)
+    if not _is_low(audit, _least_bits(task, is_gpu=is_gpu)):
+        return PrecisionJudged(check=_check(audit, CheckResult.PASSED, workload))
+    finding = _finding(audit, workload, formats)
+    result = CheckResult.FAILED if formats else CheckResult.SUSPECT
+    check = _check(audit, result, workload, finding.message)
+    return PrecisionJudged(check=check, findings=(finding,), is_refused=bool(formats))
+
+
+def _least_bits(task: Task, *, is_gpu: bool) -> float:
+    if task.precision is not Precision.FP32:
+        return 0.0
+    return _TF32_BITS if task.tf32 and is_gpu else LOW_BITS
+
+
+def _is_low(audit: PrecisionAudit, least_bits: float) -> bool:
+    is_worse = audit.rms_error >= RATIO * audit.reference_rms_error
+    return is_worse and audit.effective_bits <= least_bits
+
+
+def _finding(audit: PrecisionAudit, workload: str, formats: tuple[str, ...]) -> Finding:
+    figures = (
+        f"{audit.effective_bits:.1f} bits on {workload}, where the reference in float32 has"
+        f" errors {audit.rms_error / max(audit.reference_rms_error, 2.0**-53):.0f} times smaller"
+    )
+    if formats:
+        return Finding(
+            kind=FindingKind.PRECISION,
+            severity=Severity.ERROR,
+            message=f"computes in {' and '.join(formats)} in a float32 task: {figures}",
+            evidence=_evidence(audit),
+            hint="Compute in float32, or split operands into several 16-bit parts that add up"
+            " to all of their bits.",
+            rule=_RULE,
+        )
+    return Finding(
+        kind=FindingKind.SUSPICION,
+        severity=Severity.WARNING,
+        message=f"as inexact as 16-bit arithmetic in a float32 task: {figures}",
+        evidence=_evidence(audit),
+        hint="Keep all 24 bits of operands and results; use approximations of float32 accuracy.",
+        rule=_RULE,
+    )
+
+
+def _check(audit: PrecisionAudit, result: CheckResult, workload: str, note: str = "") -> Check:
+    return Check(
+        kind=CheckKind.PRECISION,
+        result=result,
+        workload=workload,
+        figures=_evidence(audit),
+        note=note,
+    )
+
+
+def _evidence(audit: PrecisionAudit) -> tuple[Evidence, ...]:
+    figures = {
+        "effective_bits": audit.effective_bits,
+        "rms_error": audit.rms_error,
+        "reference_rms_error": audit.reference_rms_error,
+        "median_error": audit.median_error,
+        "p99_error": audit.p99_error,
+        "max_error": audit.max_error,
+    }
+    return tuple(Evidence(name=name, value=value) for name, value in figures.items())

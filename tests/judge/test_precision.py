@@ -1,0 +1,247 @@
+"""The precision audit: what an output's errors against float64 tell of how it was computed."""
+
+import dataclasses
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from evaluator_svc.judge import Judge
+from evaluator_svc.judge.precision import effective_bits
+from evaluator_svc.judge.telling_mantissas import with_telling_mantissas
+from evaluator_svc.messages_judge import PrecisionAudited
+from evaluator_svc.pipeline.precision import PrecisionJudged, judge_precision
+from kernel_foundry.domain.check import CheckResult
+from kernel_foundry.domain.evaluation import PrecisionAudit
+from kernel_foundry.domain.finding import FindingKind, Severity
+from kernel_foundry.domain.task import Precision, Task, Tolerance
+from tests.judge.judge_tasks import SOFTMAX, RunnerSide, make_task
+
+Drawn = Callable[..., RunnerSide]
+Kernel = Callable[..., torch.Tensor]
+
+WIDE = Tolerance(rtol=1e-2, atol=0.5)
+"""Wide enough for 16 bits: outputs of `PRODUCT` are about 20."""
+
+PRODUCT = make_task(
+    "def forward(self, a, b):\n    return a @ b",
+    inputs="[torch.randn(rows, cols), torch.randn(cols, rows)]",
+    rows=64,
+    cols=512,
+    tolerance=WIDE,
+)
+SUM_OF_SQUARES = make_task(
+    "def forward(self, x):\n    return x.square().mean(-1)",
+    rows=64,
+    cols=4096,
+)
+VARIANCE = make_task("def forward(self, x):\n    return x.var(-1, unbiased=False)", cols=4096)
+
+
+def audited(
+    judge: Judge, drawn: Drawn, task: Task, kernel: Kernel, *names: str
+) -> PrecisionAudited:
+    runner = drawn(task)
+    runner.run(kernel, *names)
+    return judge.audit_precision(runner.draw.draw)
+
+
+def judged(
+    answer: PrecisionAudited, task: Task, *formats: str, is_gpu: bool = False
+) -> PrecisionJudged:
+    return judge_precision(answer, task=task, workload="w", is_gpu=is_gpu, formats=formats)
+
+
+def cut(value: torch.Tensor, bits: int) -> torch.Tensor:
+    """Return `value` with mantissas of `bits` bits, by integer operations alone."""
+    lost = 24 - bits
+    return ((value.view(torch.int32) + (1 << (lost - 1))) >> lost << lost).view(torch.float32)
+
+
+def split_product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Return a product of three bfloat16 parts for each operand, added up in float32."""
+
+    def parts(value: torch.Tensor) -> list[torch.Tensor]:
+        first = value.bfloat16().float()
+        second = (value - first).bfloat16().float()
+        return [first, second, (value - first - second).bfloat16().float()]
+
+    pairs = [(i, j) for i in range(3) for j in range(3) if i + j < 3]
+    left, right = parts(a), parts(b)
+    return sum((left[i] @ right[j] for i, j in reversed(pairs)), torch.zeros(()))
+
+
+def one_pass_variance(x: torch.Tensor) -> torch.Tensor:
+    return x.square().mean(-1) - x.mean(-1).square()
+
+
+def fast_softmax(x: torch.Tensor) -> torch.Tensor:
+    """Return a softmax whose exponentials are off by up to four units in the last place."""
+    power = torch.exp(x - x.amax(-1, keepdim=True))
+    power = power * (1 + 2**-22 * torch.sin(1e6 * x))
+    return power / power.sum(-1, keepdim=True)
+
+
+@pytest.mark.parametrize(
+    ("task", "kernel", "names"),
+    [
+        pytest.param(PRODUCT, torch.matmul, "ab", id="float32"),
+        pytest.param(
+            PRODUCT,
+            lambda a, b: sum(
+                (a[:, k : k + 8] @ b[k : k + 8] for k in range(0, 512, 8)), torch.zeros(())
+            ),
+            "ab",
+            id="another order",
+        ),
+        pytest.param(PRODUCT, split_product, "ab", id="split into bfloat16"),
+        pytest.param(VARIANCE, one_pass_variance, "x", id="one-pass variance"),
+        pytest.param(
+            dataclasses.replace(make_task(SOFTMAX), tolerance=WIDE),
+            fast_softmax,
+            "x",
+            id="fast exponential",
+        ),
+    ],
+)
+def test_honest_ways_to_compute_in_float32_pass(
+    judge: Judge, drawn: Drawn, task: Task, kernel: Kernel, names: str
+) -> None:
+    answer = audited(judge, drawn, task, kernel, *names)
+
+    assert answer.audit is not None
+    assert answer.audit.effective_bits > 18
+    assert answer.audit.median_error <= answer.audit.p99_error <= answer.audit.max_error
+    passed = judged(answer, task, "float16", "bfloat16")  # whatever its object code uses
+    assert (passed.check.result, passed.findings) == (CheckResult.PASSED, ())
+
+
+@pytest.mark.parametrize(
+    ("kernel", "bits"),
+    [
+        pytest.param(lambda a, b: (a.half() @ b.half()).float(), 11, id="float16"),
+        pytest.param(lambda a, b: (a.bfloat16() @ b.bfloat16()).float(), 8, id="bfloat16"),
+        pytest.param(lambda a, b: cut(a, 11) @ cut(b, 11), 11, id="TF32 by integer operations"),
+    ],
+)
+def test_sixteen_bits_inside_a_float32_task_show_where_the_tolerance_is_wide(
+    judge: Judge, drawn: Drawn, kernel: Kernel, bits: int
+) -> None:
+    runner = drawn(PRODUCT)
+    runner.run(kernel, "a", "b")
+    answer = judge.audit_precision(runner.draw.draw)
+
+    assert not judge.verify(runner.draw.draw).is_wrong
+    assert answer.audit is not None
+    assert answer.audit.effective_bits == pytest.approx(bits, abs=2)
+    named = judged(answer, PRODUCT, "float16")
+    assert named.is_refused
+    assert [(f.kind, f.severity) for f in named.findings] == [
+        (FindingKind.PRECISION, Severity.ERROR)
+    ]
+    assert "computes in float16 in a float32 task" in named.findings[0].message
+    hidden = judged(answer, PRODUCT)
+    assert (hidden.is_refused, hidden.check.result) == (False, CheckResult.SUSPECT)
+    assert hidden.findings[0].kind is FindingKind.SUSPICION
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        pytest.param(lambda x: x.half().float().square().mean(-1), id="float16"),
+        pytest.param(lambda x: cut(x, 11).square().mean(-1), id="integer operations"),
+    ],
+)
+def test_averaging_hides_no_rounded_mantissas(judge: Judge, drawn: Drawn, kernel: Kernel) -> None:
+    """The errors of ordinary mantissas cancel in a mean of 4096; those of the first seed do not."""
+    x = torch.randn(64, 4096, generator=torch.Generator().manual_seed(1))
+    ordinary = (kernel(x) - x.square().mean(-1)).abs() / x.square().mean(-1)
+    assert float(ordinary.max()) < 5e-5
+    runner = drawn(SUM_OF_SQUARES)
+    runner.run(kernel, "x")
+
+    assert judge.verify(runner.draw.draw).is_wrong
+    assert judged(judge.audit_precision(runner.draw.draw), SUM_OF_SQUARES, "float16").is_refused
+
+
+def test_telling_mantissas_keep_order_sign_and_what_float16_holds() -> None:
+    x = torch.cat((torch.randn(10_000), torch.tensor([0.0, -0.0, 1.0, -3.0, torch.inf])))
+    told = with_telling_mantissas(x)
+    order = x.argsort()
+
+    assert bool((told[order].diff() >= 0)[:-1].all())
+    assert torch.equal(told[-5:], x[-5:])
+    assert float(((told - x) / x)[:-5].abs().max()) < 2**-10
+    rounded = told[:-5].half().float().abs() - told[:-5].abs()
+    assert float((rounded <= 0).float().mean()) > 0.99
+    whole = torch.arange(10)
+    assert with_telling_mantissas(whole) is whole
+
+
+def test_whole_numbers_have_no_precision(judge: Judge, drawn: Drawn) -> None:
+    task = make_task("def forward(self, x):\n    return x.argmax(-1)")
+    answer = audited(judge, drawn, task, lambda x: x.argmax(-1), "x")
+
+    assert answer == PrecisionAudited(note="the outputs are whole numbers")
+    assert judged(answer, task).check.result is CheckResult.SKIPPED
+
+
+def test_a_16_bit_task_has_figures_and_is_not_refused_for_them(judge: Judge, drawn: Drawn) -> None:
+    task = dataclasses.replace(make_task(SOFTMAX), precision=Precision.FP16)
+    answer = audited(judge, drawn, task, lambda x: torch.softmax(x, -1), "x")
+
+    assert answer.audit is not None
+    assert 9 < answer.audit.effective_bits < 14
+    assert judged(answer, task, "float16").check.result is CheckResult.PASSED
+
+
+@pytest.mark.parametrize(
+    ("is_gpu", "bits", "refused"), [(True, 11.5, False), (True, 8.0, True), (False, 11.5, True)]
+)
+def test_tf32_counts_as_precise_where_it_is_allowed_and_there_is_any(
+    is_gpu: bool, bits: float, refused: bool
+) -> None:
+    task = dataclasses.replace(PRODUCT, tf32=True)
+    rms = 2.0**-bits
+    audit = PrecisionAudit(
+        median_error=rms,
+        p99_error=rms,
+        max_error=rms,
+        rms_error=rms,
+        reference_rms_error=1e-7,
+        effective_bits=effective_bits(rms),
+        element_count=1,
+    )
+
+    answer = PrecisionAudited(audit=audit)
+    assert judged(answer, task, "bfloat16", is_gpu=is_gpu).is_refused == refused
+
+
+def test_an_ill_conditioned_reference_excuses_its_candidates() -> None:
+    audit = PrecisionAudit(
+        median_error=1e-3,
+        p99_error=1e-3,
+        max_error=1e-3,
+        rms_error=1e-3,
+        reference_rms_error=5e-4,
+        effective_bits=effective_bits(1e-3),
+        element_count=1,
+    )
+    judgement = judged(PrecisionAudited(audit=audit), PRODUCT, "float16")
+    assert judgement.check.result is CheckResult.PASSED
+
+
+def test_a_reference_that_is_slow_in_float64_is_run_for_cause_only(
+    judge: Judge, drawn: Drawn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if judge._memory.torch_device.type == "cuda":
+        pytest.skip("the budget is patched for the host")
+    monkeypatch.setattr("evaluator_svc.judge.precision._BUDGET_SECONDS", {"cpu": -1.0})
+    # A task of its own, whose times nobody else has noted.
+    task = dataclasses.replace(PRODUCT, instructions="slow", training=False)
+
+    left_out = audited(judge, drawn, task, torch.matmul, "a", "b")
+    assert left_out.audit is None
+    assert "takes too long in float64" in left_out.note
+    looked_at = audited(judge, drawn, task, lambda a, b: (a.half() @ b.half()).float(), "a", "b")
+    assert looked_at.audit is not None
