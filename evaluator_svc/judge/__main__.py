@@ -24,6 +24,8 @@ from evaluator_svc.messages_judge import (
     DrawRequest,
     JudgeConfigure,
     PoisonRequest,
+    PrecisionRequest,
+    ProbeComparisonRequest,
     ReleaseRequest,
     VerifyDecoyRequest,
     VerifyKeptRequest,
@@ -39,9 +41,11 @@ _REQUESTS = (
     DrawRequest,
     VerifyRequest,
     VerifyDecoyRequest,
+    PrecisionRequest,
     PoisonRequest,
     VerifyKeptRequest,
     BaselinesRequest,
+    ProbeComparisonRequest,
     ReleaseRequest,
 )
 
@@ -87,11 +91,15 @@ def _handle(judge: Judge, request: Any) -> tuple[Any, tuple[int, ...]]:
             return DecoyVerdict(is_right=judge.verify_decoy(request.draw)), ()
         case VerifyRequest():
             return judge.verify(request.draw), ()
+        case PrecisionRequest():
+            return judge.audit_precision(request.draw), ()
         case VerifyKeptRequest():
             return judge.verify_kept(request.draw, request.kept), ()
         case BaselinesRequest():
             baselines = judge.time_baselines(request.draw, request.plan, request.names)
             return BaselinesTimed(baselines=baselines), ()
+        case ProbeComparisonRequest():
+            return judge.probe_comparison(), ()
         case PoisonRequest():
             judge.poison(request.draw)
         case _:

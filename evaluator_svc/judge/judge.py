@@ -18,11 +18,13 @@ from evaluator_svc.judge import verify as verification
 from evaluator_svc.judge.admit import admit_task
 from evaluator_svc.judge.baselines import BaselineFailedError, time_baseline
 from evaluator_svc.judge.buffer_pool import BufferPool
+from evaluator_svc.judge.comparison_probe import probe_comparison
 from evaluator_svc.judge.describe import describe_task
 from evaluator_svc.judge.judge_memory import JudgeMemory, open_memory
+from evaluator_svc.judge.precision import audit_precision
 from evaluator_svc.judge.prepared import PreparedWorkload
 from evaluator_svc.judge.shared_draw import SharedDraw
-from evaluator_svc.messages_judge import Described
+from evaluator_svc.messages_judge import ComparisonProbed, Described, PrecisionAudited
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline, Fact
@@ -179,6 +181,19 @@ class Judge:
         """
         return verification.is_right_already(self._draw(draw))
 
+    def audit_precision(self, draw: int) -> PrecisionAudited:
+        """Hold the outputs of the first seed against the reference in float64.
+
+        Raises:
+            InvalidArgumentError, TaskInvalidError: as `verify`.
+        """
+        try:
+            return audit_precision(self._draw(draw))
+        except torch.OutOfMemoryError:
+            return PrecisionAudited(note="there is no memory for the reference in float64")
+        finally:
+            self._memory.trim()
+
     def poison(self, draw: int) -> None:
         """Poison every output slot again."""
         self._draw(draw).poison()
@@ -212,6 +227,10 @@ class Judge:
             self._pool.give(released.regions)
             del released
             self._memory.trim()
+
+    def probe_comparison(self) -> ComparisonProbed:
+        """Plant differences and count them."""
+        return probe_comparison(self._memory)
 
     def is_sound(self) -> bool:
         """Return False when the device's context is lost, as after a fault of the reference."""
