@@ -22,9 +22,16 @@ from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.sweep import Configuration, ConfigurationResult, SweepRequest
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import EliteNotFoundError, RunNotFoundError
+from kernel_foundry.evidence.record import EvidenceRecord, record_of_text
+from kernel_foundry.evidence.verification import (
+    Verification,
+    is_intact,
+    judged_again,
+    verification,
+)
 from kernel_foundry.evolution import Evolution
 from kernel_foundry.kept_sweeps import keeping_sweeps
-from kernel_foundry.local import Directory, Services, Targets
+from kernel_foundry.local import Directory, Services, Targets, own_public_key
 from kernel_foundry.ports import Archive, Evaluator, Experience, Generator
 from kernel_foundry.progress import Ended, Event, Listener
 from kernel_foundry.selftest.case import Case, CaseResult
@@ -118,6 +125,48 @@ class Foundry:
             with_listings=with_listings,
         )
         return self._run(self._with_evaluator(lambda e: e.evaluate(request)))
+
+    def record(
+        self, task: Task | Path | str, candidate: str | Path, evaluation: Evaluation
+    ) -> EvidenceRecord:
+        """Return the evidence record of a verdict that `evaluate` gave on `candidate`.
+
+        `evidence.record.write_record` writes it; `evidence.of_run.record_of_run` finds those of
+        runs.
+
+        Raises:
+            InvalidArgumentError: nobody signed for it: the candidate did not pass.
+        """
+        text = candidate.read_text() if isinstance(candidate, Path) else candidate
+        return record_of_text(_task(task), text, evaluation)
+
+    def verify(
+        self,
+        record: EvidenceRecord,
+        *,
+        device: str = "",
+        keys: tuple[str, ...] = (),
+        runs_again: bool = True,
+    ) -> Verification:
+        """Check a record, judge its candidate again on the same seeds, and say what agrees.
+
+        A record that is not what was signed for is not run.
+
+        Args:
+            record: The record.
+            device: Device id or kind; empty: any of the kind it was judged on.
+            keys: Public keys or fingerprints that may have signed; empty: any, and it is said
+                whose it is.
+            runs_again: Whether to judge again.
+        """
+        own_key = own_public_key()
+
+        async def again(evaluator: Evaluator) -> Verification:
+            return await judged_again(record, evaluator, device, own_key=own_key, trusted=keys)
+
+        if runs_again and is_intact(record):
+            return self._run(self._with_evaluator(again))
+        return verification(record, None, own_key=own_key, trusted=keys)
 
     def sweep(
         self,

@@ -222,6 +222,18 @@ def recorded_replies(language: Language, exchanges: Iterable[Exchange]) -> "Repl
     return ReplayingGenerator(language, exchanges)
 
 
+def own_public_key() -> str:
+    """Return the public key that this machine's evaluator signs with, in hexadecimal; "" for none.
+
+    Raises:
+        InvalidArgumentError: what is kept there is no key.
+    """
+    from evaluator_svc.settings import EvaluatorSettings
+    from evaluator_svc.signing import own_public_key as kept
+
+    return kept(EvaluatorSettings.from_environment(os.environ).signing_key)
+
+
 def _local_generator() -> tuple[Generator, Experience]:
     from generator_svc.assembly import assemble
 

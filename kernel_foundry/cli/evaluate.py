@@ -16,6 +16,7 @@ from kernel_foundry.cli.options import (
     open_foundry,
     target_options,
 )
+from kernel_foundry.domain.check import Trust
 from kernel_foundry.domain.evaluation import (
     Evaluation,
     EvaluationOutcome,
@@ -26,9 +27,17 @@ from kernel_foundry.domain.evaluation import (
 from kernel_foundry.domain.finding import Severity
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits
+from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import BackendUnavailableError
+from kernel_foundry.evidence.record import record_of_text, write_record
 from kernel_foundry.task_file import read_task
-from kernel_foundry.view import duration, evaluation_object, speedup_text, timing_text
+from kernel_foundry.view import (
+    checks_text,
+    duration,
+    evaluation_object,
+    speedup_text,
+    timing_text,
+)
 
 _STYLE = {Severity.INFO: "dim", Severity.WARNING: "yellow", Severity.ERROR: "red"}
 
@@ -79,6 +88,12 @@ _STYLE = {Severity.INFO: "dim", Severity.WARNING: "yellow", Severity.ERROR: "red
     type=click.Path(path_type=Path, file_okay=False),
     help="Write PTX, and machine code where nvdisasm is found, into this folder.",
 )
+@click.option(
+    "--record",
+    "record_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the evidence record here when the candidate passes; `kfoundry verify` checks it.",
+)
 @click.option("--build-seconds", default=20.0, show_default=True, help="Deadline of the build.")
 @click.option("--run-seconds", default=10.0, show_default=True, help="Deadline of a checked run.")
 @json_option
@@ -94,6 +109,7 @@ def command(
     build_only: bool,
     architecture: str,
     listings_folder: Path | None,
+    record_file: Path | None,
     build_seconds: float,
     run_seconds: float,
     as_json: bool,
@@ -141,8 +157,19 @@ def command(
         sys.stdout.write("\n")
     else:
         show(Console(), evaluation)
+    if record_file is not None:
+        _keep_record(record_file, loaded, candidate.read_text(), evaluation)
     built = evaluation.outcome is EvaluationOutcome.BUILT
     return 0 if evaluation.passed or built else 1
+
+
+def _keep_record(path: Path, task: Task, text: str, evaluation: Evaluation) -> None:
+    """Write the record, or say on stderr that there is none."""
+    if evaluation.passed:
+        write_record(record_of_text(task, text, evaluation), path)
+        click.echo(f"record: {path}", err=True)
+    else:
+        click.echo("no record: only what passes is signed for", err=True)
 
 
 def _write_listings(folder: Path, name: str, evaluation: Evaluation) -> None:
@@ -183,8 +210,19 @@ def show(console: Console, evaluation: Evaluation) -> None:
         )
         if finding.hint:
             console.print(f"  → {finding.hint}", style="dim", markup=False)
+    _show_checks(console, evaluation)
     stages = ", ".join(f"{s.stage} {s.wall_ms:.0f}" for s in evaluation.stages)
     console.print(f"stages, ms: {stages}", style="dim", markup=False)
+
+
+def _show_checks(console: Console, evaluation: Evaluation) -> None:
+    if not evaluation.checks:
+        return
+    is_plain = evaluation.trust is Trust.FULL
+    line = f"checks: {checks_text(evaluation.checks)}"
+    if not is_plain:
+        line += f"; trust: {evaluation.trust.value}"
+    console.print(line, style=None if is_plain else "yellow", markup=False, highlight=False)
 
 
 def _show_resources(console: Console, kernels: tuple[KernelResources, ...]) -> None:

@@ -22,6 +22,7 @@ _COMMANDS = {
     "optimize": "Search for the fastest correct kernel of a task.",
     "admit": "Check a task before any money is spent on it.",
     "evaluate": "Judge one candidate.",
+    "verify": "Check an evidence record, and judge its candidate again.",
     "sweep": "Try every configuration of a candidate.",
     "devices": "Show devices, what is missing and why.",
     "selftest": "Try device, clock and sandbox; with --cheats the verdict itself.",

@@ -19,6 +19,7 @@ from rich.table import Column, Table
 from kernel_foundry.cli.account import show_account
 from kernel_foundry.cli.options import json_option, open_foundry, target_options
 from kernel_foundry.cli.runs_exchanges import exchanges_command
+from kernel_foundry.cli.runs_record import record_command
 from kernel_foundry.cli.runs_replay import replay_command
 from kernel_foundry.cli.runs_transfer import export_command, import_command
 from kernel_foundry.cli.runs_watch import watch
@@ -43,6 +44,7 @@ command.add_command(export_command)
 command.add_command(import_command)
 command.add_command(replay_command)
 command.add_command(exchanges_command)
+command.add_command(record_command)
 
 
 @command.command("list")

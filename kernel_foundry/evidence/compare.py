@@ -36,6 +36,9 @@ _OF_THE_MOMENT: Final = (
 _SUM_DIGITS: Final = 1e-9
 """Relative; sums of many errors are added up in no fixed order."""
 
+_TIME_OF: Final = "time of "
+_SPEEDUP: Final = "speed-up"
+
 CheckName = tuple[CheckKind, str, int]
 
 
@@ -51,6 +54,11 @@ def compare(record: EvidenceRecord, again: Evaluation) -> tuple[Statement, ...]:
         *_results(record, again, to_the_bit=same_device and same_software),
         *_times(record, again, same_device=same_device),
     )
+
+
+def is_about_times(statement: Statement) -> bool:
+    """Return whether a statement of `compare` is about times alone."""
+    return statement.subject == _SPEEDUP or statement.subject.startswith(_TIME_OF)
 
 
 def _outcome(recorded: Evaluation, again: Evaluation) -> Statement:
@@ -199,7 +207,7 @@ def _time(result: WorkloadResult, found: Timing, most: float, *, same_device: bo
     note = f"{ratio:.3f} times as long; intervals {'overlap' if overlap else 'are apart'}"
     agrees = overlap or 1 / most <= ratio <= most
     return Statement(
-        subject=f"time of {result.workload}",
+        subject=_TIME_OF + result.workload,
         agreement=_measured(agrees=agrees, same_device=same_device),
         recorded=_interval(recorded),
         found=_interval(found),
@@ -213,7 +221,7 @@ def _speedup(
     first, second = recorded.speedup, again.speedup
     agrees = first is not None and second is not None and 1 / most <= second / first <= most
     return Statement(
-        subject="speed-up",
+        subject=_SPEEDUP,
         agreement=_measured(agrees=agrees, same_device=same_device),
         recorded=speedup_text(first),
         found=speedup_text(second),

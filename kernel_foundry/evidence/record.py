@@ -15,10 +15,12 @@ from typing import Any, Final
 from kernel_foundry.domain.attestation import Attestation
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.plain import PlainError, from_plain, to_plain
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evidence.canonical import canonical_json
+from kernel_foundry.plan.candidate_text import split
 
 FORMAT: Final = "kernel-foundry-evidence-1"
 
@@ -74,15 +76,27 @@ def record_of(task: Task, source: KernelSource, evaluation: Evaluation) -> Evide
             before verdicts were signed.
     """
     if evaluation.attestation is None:
-        why = (
-            "it was judged before verdicts were signed"
-            if evaluation.passed
-            else f"only what passed is signed for, and this ended as {evaluation.outcome.name}"
-        )
-        raise InvalidArgumentError(f"there is no evidence record: {why}", field="attestation")
+        raise _unsigned(evaluation)
     return EvidenceRecord(
         task=task, source=source, evaluation=dataclasses.replace(evaluation, swept_count=0)
     )
+
+
+def record_of_text(task: Task, text: str, evaluation: Evaluation) -> EvidenceRecord:
+    """Return the record of a verdict on a candidate's Markdown; raises as `record_of`.
+
+    Raises:
+        InvalidArgumentError: also when the verdict is on another candidate.
+    """
+    if evaluation.attestation is None:
+        raise _unsigned(evaluation)
+    parts = split(text)
+    source = KernelSource(
+        language=Language(parts.language), device_code=parts.device_code, plan=parts.plan_text
+    )
+    if source.digest != evaluation.candidate:
+        raise InvalidArgumentError("the verdict is on another candidate", field="candidate")
+    return record_of(task, source, evaluation)
 
 
 def write_record(record: EvidenceRecord, path: Path) -> None:
@@ -118,6 +132,15 @@ def read_record(path: Path) -> EvidenceRecord:
         raise InvalidArgumentError(f"{path} is no evidence record: {error}", field="path") from (
             error
         )
+
+
+def _unsigned(evaluation: Evaluation) -> InvalidArgumentError:
+    why = (
+        "it was judged before verdicts were signed"
+        if evaluation.passed
+        else f"only what passed is signed for, and this ended as {evaluation.outcome.name}"
+    )
+    return InvalidArgumentError(f"there is no evidence record: {why}", field="attestation")
 
 
 def _record(data: Any) -> EvidenceRecord:

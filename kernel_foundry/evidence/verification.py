@@ -8,14 +8,17 @@ from typing import Final
 
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
-from kernel_foundry.evidence.compare import compare
+from kernel_foundry.evidence.compare import compare, is_about_times
 from kernel_foundry.evidence.record import EvidenceRecord
 from kernel_foundry.evidence.signature import check_integrity, check_key
 from kernel_foundry.evidence.statement import Agreement, Statement, holds
 from kernel_foundry.plan.candidate_text import render
+from kernel_foundry.ports import Evaluator
 
 _LIMITS: Final = EvaluationLimits(build_seconds=60.0, run_seconds=60.0)
 """What passed once is given time to pass on a slower host."""
+
+MOST_EVALUATIONS: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +58,30 @@ def request_again(record: EvidenceRecord, device: str = "") -> EvaluationRequest
         fresh_baselines=True,
         seeds=record.attestation.seeds,
     )
+
+
+async def judged_again(
+    record: EvidenceRecord,
+    evaluator: Evaluator,
+    device: str = "",
+    *,
+    own_key: str = "",
+    trusted: tuple[str, ...] = (),
+) -> Verification:
+    """Return what became of a record whose candidate `evaluator` judges again.
+
+    Where nothing but times differs it is judged up to `MOST_EVALUATIONS` times: a host that was
+    busy for a moment is no reason to doubt a record. The other arguments are as of `request_again`
+    and `verification`. Raises as `ports.Evaluator.evaluate`.
+    """
+    request = request_again(record, device)
+    for _ in range(MOST_EVALUATIONS):
+        again = await evaluator.evaluate(request)
+        verified = verification(record, again, own_key=own_key, trusted=trusted)
+        differing = [s for s in verified.statements if s.agreement is Agreement.DIFFERS]
+        if not differing or not all(is_about_times(s) for s in differing):
+            break
+    return verified
 
 
 def verification(

@@ -1,0 +1,123 @@
+"""`kfoundry verify`: check an evidence record, and run it again."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from rich.console import Console
+from rich.markup import escape
+
+from kernel_foundry.cli.options import (
+    device_of,
+    device_option,
+    json_option,
+    open_foundry,
+    target_options,
+)
+from kernel_foundry.domain.plain import to_plain
+from kernel_foundry.evidence.fingerprint import fingerprint
+from kernel_foundry.evidence.record import EvidenceRecord, read_record
+from kernel_foundry.evidence.statement import Agreement, Statement
+from kernel_foundry.evidence.verification import Verification
+from kernel_foundry.view import evaluation_object
+
+_MARKS: Final = {
+    Agreement.AGREES: "[green]✓[/]",
+    Agreement.DIFFERS: "[bold red]✗[/]",
+    Agreement.NOT_COMPARABLE: "[yellow]–[/]",
+}
+
+
+@click.command()
+@click.argument("record", type=click.Path(path_type=Path, dir_okay=False))
+@device_option
+@click.option(
+    "--key",
+    "keys",
+    multiple=True,
+    metavar="KEY",
+    help="A public key, or its fingerprint, that may have signed; repeat for several.  "
+    "[default: any, and it is said whose it is]",
+)
+@click.option(
+    "--run/--no-run",
+    "runs_again",
+    default=True,
+    show_default=True,
+    help="Judge the candidate again, on the same seeds.",
+)
+@json_option
+@target_options
+def command(
+    record: Path,
+    device: str,
+    keys: tuple[str, ...],
+    runs_again: bool,
+    as_json: bool,
+    **targets: Any,
+) -> int:
+    """Check RECORD, judge its candidate again, and say line by line what agrees.
+
+    Record files come from `kfoundry evaluate --record`, `kfoundry runs record` and `kfoundry
+    optimize`. First come the parts, the digest and the signature; a record that is not what
+    was signed for is not run. Its task is Python that the judge runs: run records only of
+    people whose programs you would run.
+
+    Exit code 0 when everything agrees that can be compared here, 1 when something does not, 2
+    when the file is no record.
+
+    \b
+    kfoundry verify softmax.record.json
+    kfoundry verify softmax.record.json --no-run --key 5f0c6f1e8a3b9d24
+    """  # noqa: D301  a backspace keeps click from joining the lines
+    found = read_record(record)
+    device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
+    with open_foundry(**targets) as foundry:
+        verified = foundry.verify(found, device=device, keys=keys, runs_again=runs_again)
+    if as_json:
+        json.dump(_object(record, found, verified), sys.stdout)
+        sys.stdout.write("\n")
+    else:
+        _show(Console(), found, verified)
+    return 0 if verified.agrees else 1
+
+
+def _object(path: Path, record: EvidenceRecord, verified: Verification) -> dict[str, Any]:
+    attestation, again = record.attestation, verified.again
+    return {
+        "record": str(path),
+        "agrees": verified.agrees,
+        "task": record.task.name,
+        "candidate": record.source.digest,
+        "digest": attestation.digest,
+        "key_fingerprint": fingerprint(attestation.public_key),
+        "statements": [to_plain(s) for s in verified.statements],
+        "evaluation": again and evaluation_object(again, task_name=record.task.name),
+    }
+
+
+def _show(console: Console, record: EvidenceRecord, verified: Verification) -> None:
+    evaluation = record.evaluation
+    console.print(
+        f"[bold]{escape(record.task.name)}[/], candidate {evaluation.candidate[:8]} on "
+        f"{evaluation.device}, trust {evaluation.trust.value}"
+    )
+    for statement in verified.statements:
+        line = f"{_MARKS[statement.agreement]} {escape(_line(statement))}"
+        console.print(line, highlight=False, soft_wrap=True)
+    if verified.agrees:
+        is_whole = "is what was signed for" if verified.again is None else "agrees"
+        console.print(f"[bold green]the record {is_whole}[/]")
+    else:
+        differing = [s.subject for s in verified.statements if s.agreement is Agreement.DIFFERS]
+        console.print(f"[bold red]the record does not agree[/]: {escape(', '.join(differing))}")
+
+
+def _line(statement: Statement) -> str:
+    values = statement.recorded
+    if statement.found and statement.found != statement.recorded:
+        values = f"{values} → {statement.found}" if values else statement.found
+    parts = [part for part in (values, statement.note) if part]
+    return f"{statement.subject}: {'; '.join(parts)}" if parts else statement.subject
