@@ -23,8 +23,8 @@ from evaluator_svc.sandbox.host_paths import (
     package_root,
     readable_paths,
 )
+from evaluator_svc.sandbox.system_calls import CallPolicy
 from evaluator_svc.settings import EvaluatorSettings
-from kernel_foundry.domain.device import IsolationReport
 from kernel_foundry.errors import ProcessLostError
 
 BUILDER: Final = "evaluator_svc.builder"
@@ -37,7 +37,11 @@ _END_SECONDS: Final = 1.0
 _BUILDER_CPU_SECONDS: Final = 600
 _RUNNER_CPU_SECONDS: Final = 3600
 """Far beyond any deadline: these only end what nobody watches any more."""
-_FILE_BYTES: Final = 64 << 20
+_FILE_BYTES: Final = 16 << 20
+"""Nothing that is needed writes any; output is cut here as well."""
+_OPEN_FILES: Final = 1024
+"""Shared buffers, libraries while they load, the device: a few dozen were seen. A CUDA driver
+opens several files for every GPU of the host."""
 _FORK_SERVER: Final = "evaluator_svc.runner.fork_server"
 
 
@@ -87,22 +91,23 @@ class LockedStarter:
         if with_library:
             process = self._forks.fork(_scratch_variables(folder))
         else:
-            process = self._spawn(module, folder, is_wrapped=not without)
+            wrapping = None if without else self._wrapping(kind, folder)
+            process = self._spawn(module, folder, wrapping)
         process.scratch = scratch
         configure = Configure(
             kind=kind,
             index=index,
             node=node,
             architecture=architecture,
-            confinement=self._confinement(module, folder),
+            confinement=self._confinement(module, folder, kind, node, architecture),
             outer=() if without else ("bubblewrap",),
             unsafe_no_sandbox=self._settings.unsafe_no_sandbox,
             counts_devices=counts_devices,
         )
         ready = _configure(process, configure)
-        if without:
-            ready = _with_missing(ready, f"bubblewrap: {without}")
-        return process, ready
+        name = f"{kind} {'library ' if with_library else ''}{module.rpartition('.')[2]}"
+        missing = (f"bubblewrap: {without}",) if without else ()
+        return process, _told(ready, name, missing)
 
     def warm_up_library(self) -> str:
         """Start the fork server unless it runs, and wait for it; returns torch's version.
@@ -116,11 +121,13 @@ class LockedStarter:
         """End the fork server."""
         self._forks.close()
 
-    def _spawn(self, module: str, scratch: str, *, is_wrapped: bool) -> ChildProcess:
+    def _spawn(
+        self, module: str, scratch: str, wrapping: bubblewrap.Wrapping | None
+    ) -> ChildProcess:
         command = ProcessCommand(
             module=module,
             environment=self._environment(scratch),
-            wrapping=self._wrapping(scratch) if is_wrapped else None,
+            wrapping=wrapping,
             accepts_descriptors=False,
         )
         return self._launcher.start(command)
@@ -144,12 +151,12 @@ class LockedStarter:
             return "not around a CUDA runner: memory is not shared across namespaces"
         if not self._settings.use_bubblewrap:
             return "switched off"
-        return bubblewrap.probe(self._wrapping(bubblewrap.SCRATCH), sys.executable)
+        return bubblewrap.probe(self._wrapping(kind, bubblewrap.SCRATCH), sys.executable)
 
-    def _wrapping(self, scratch: str) -> bubblewrap.Wrapping:
+    def _wrapping(self, kind: str, scratch: str) -> bubblewrap.Wrapping:
         return bubblewrap.Wrapping(
             readable=self._readable,
-            devices=("/dev/dri",),
+            devices=device_nodes(kind) if kind == "sycl" else (),
             environment=self._environment(scratch),
         )
 
@@ -169,16 +176,23 @@ class LockedStarter:
         }
         return tuple(variables.items())
 
-    def _confinement(self, module: str, scratch: str) -> Confinement:
+    def _confinement(
+        self, module: str, scratch: str, kind: str, node: str, architecture: str
+    ) -> Confinement:
         is_builder = module == BUILDER
         settings = self._settings
+        # A builder for a given architecture asks no device.
+        opened = "" if is_builder and architecture else kind
         return Confinement(
             readable=self._readable,
-            devices=device_nodes(),
+            devices=device_nodes(opened, node),
             scratch=scratch,
             memory_bytes=settings.builder_memory_bytes if is_builder else settings.runner_bytes,
             cpu_seconds=_BUILDER_CPU_SECONDS if is_builder else _RUNNER_CPU_SECONDS,
             file_bytes=_FILE_BYTES,
+            open_files=_OPEN_FILES,
+            scratch_bytes=bubblewrap.SCRATCH_BYTES,
+            calls=CallPolicy.REFUSE_LISTED if opened == "cuda" else CallPolicy.ALLOW_LISTED,
         )
 
 
@@ -197,9 +211,10 @@ def _configure(process: ChildProcess, configure: Configure) -> Ready:
     return ready
 
 
-def _with_missing(ready: Ready, reason: str) -> Ready:
-    isolation = IsolationReport(
-        mechanisms=ready.isolation.mechanisms, missing=(reason, *ready.isolation.missing)
+def _told(ready: Ready, process: str, missing: tuple[str, ...]) -> Ready:
+    """Return what a process said, with what only its starter knows."""
+    isolation = dataclasses.replace(
+        ready.isolation, process=process, missing=(*missing, *ready.isolation.missing)
     )
     return dataclasses.replace(ready, isolation=isolation)
 

@@ -12,8 +12,8 @@ from typing import Final
 from evaluator_svc.sandbox.mechanism import MechanismUnavailableError
 
 _PROBE_SECONDS: Final = 10.0
-_SCRATCH_BYTES: Final = 256 << 20
-"""Size of the in-memory scratch folder."""
+SCRATCH_BYTES: Final = 256 << 20
+"""Size of the scratch folder, which is in memory."""
 
 SCRATCH: Final = "/tmp"
 """Where the scratch folder lies inside."""
@@ -42,7 +42,7 @@ def command(wrapping: Wrapping, inner: tuple[str, ...]) -> tuple[str, ...]:
         raise MechanismUnavailableError("no bwrap on PATH")
     line = [program, "--unshare-all", "--die-with-parent", "--clearenv", "--chdir", "/"]
     # First of all mounts: what is readable may lie below it.
-    line += ["--size", str(_SCRATCH_BYTES), "--tmpfs", SCRATCH]
+    line += ["--size", str(SCRATCH_BYTES), "--tmpfs", SCRATCH]
     for path in wrapping.readable:
         if path != "/proc":
             line += ["--ro-bind-try", path, path]

@@ -1,20 +1,35 @@
-"""What builder and runner may see of the host's files: interpreter, packages, libraries.
+"""What builder and runner may see of the host's files: interpreter, packages, libraries, a device.
 
-No home folder, no working folder, no `/etc` beyond the loader's own files; what the environment
-names for the loader and for CUDA is readable too.
+No home folder, no working folder, no `/etc` beyond the loader's own files, no `/proc` of other
+processes; what the environment names for the loader and for CUDA is readable too.
 """
 
 import importlib.util
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Final
 
+from kernel_foundry.paths import data_dir
+
 _SYSTEM: Final = (
-    "/usr", "/lib", "/lib64", "/sys", "/proc",
+    "/usr", "/lib", "/lib64", "/sys",
     "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/OpenCL", "/etc/localtime",
     "/etc/alternatives",
 )  # fmt: skip
+
+_PROCESS: Final = tuple(
+    f"/proc/{name}"
+    for name in (
+        "self", "cpuinfo", "meminfo", "stat", "version", "filesystems", "devices", "modules",
+        "loadavg", "uptime", "sys", "driver",
+    )
+)  # fmt: skip
+"""What runtimes and drivers look up; command lines of other processes may hold secrets."""
+
+_INSTALLED: Final = ("bin", "lib", "lib64", "include")
+"""What an interpreter's installation consists of."""
 
 _PACKAGES: Final = ("evaluator_svc", "kernel_foundry", "kernel_foundry_native")
 
@@ -31,26 +46,52 @@ PASSED_ON: Final = (
 """What a driver or compiler may need to be found; a locked process gets no other variable of
 the supervisor's."""
 
-_DEVICE_NODES: Final = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random", "/dev/dri")
-"""`/dev/dri`: Intel GPUs through Level Zero."""
+_BASIC_NODES: Final = ("/dev/null", "/dev/urandom", "/dev/random")
+"""`/dev/zero` is not among them: mapped as shared, it is memory that no limit counts."""
+_INTEL_NODES: Final = "/dev/dri"
+_NVIDIA_NODES: Final = "nvidia*"
+_NVIDIA_GPU: Final = re.compile(r"/dev/nvidia[0-9]+")
 
 
-def device_nodes() -> tuple[str, ...]:
-    """Return the device nodes that a locked process may use, NVIDIA's as far as there are any."""
-    return (*_DEVICE_NODES, *sorted(str(path) for path in Path("/dev").glob("nvidia*")))
+def device_nodes(kind: str, node: str = "") -> tuple[str, ...]:
+    """Return the device nodes that a process which opens a device may use.
+
+    Args:
+        kind: Of the device; "" for a process that opens none.
+        node: The device's own node, when known: none of another GPU is among them then.
+    """
+    if kind == "sycl":
+        return (*_BASIC_NODES, _INTEL_NODES)
+    if kind != "cuda":
+        return _BASIC_NODES
+    found = sorted(str(path) for path in Path("/dev").glob(_NVIDIA_NODES))
+    others = [path for path in found if node and path != node and _NVIDIA_GPU.fullmatch(path)]
+    return (*_BASIC_NODES, *(path for path in found if path not in others))
 
 
 def readable_paths() -> tuple[str, ...]:
     """Return the existing paths that a locked process needs, without repetition."""
-    wanted = [*_SYSTEM, sys.prefix, sys.base_prefix, sys.exec_prefix]
+    wanted = [*_SYSTEM, *_PROCESS, sys.prefix, sys.base_prefix, sys.exec_prefix]
     # The environment's python is a link, often to an installation somewhere else.
     wanted.append(str(Path(sys.executable).resolve().parent.parent))
     for package in _PACKAGES:
         wanted += _package_folders(package)
     for variable in _LIBRARY_VARIABLES:
         wanted += _folders(os.environ.get(variable, ""))
-    found = dict.fromkeys(path for path in wanted if path != "/" and Path(path).exists())
-    return tuple(found)
+    found = [part for path in wanted if Path(path).exists() for part in _without_secrets(path)]
+    return tuple(dict.fromkeys(found))
+
+
+def _without_secrets(path: str) -> list[str]:
+    """Return `path`, or, where a private folder lies in it, what an installation keeps there.
+
+    An interpreter may be installed in the home folder itself, or in `~/.local` beside our data.
+    """
+    private = (Path.home().resolve(), data_dir().resolve())
+    if not any(folder.is_relative_to(Path(path).resolve()) for folder in private):
+        return [path]
+    parts = (Path(path) / name for name in _INSTALLED)
+    return [str(part) for part in parts if part.exists()]
 
 
 def package_root() -> str:

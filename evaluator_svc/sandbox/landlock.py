@@ -24,6 +24,9 @@ _READ_DIR: Final = 1 << 3
 _WRITE_FILE: Final = 1 << 1
 _TRUNCATE: Final = 1 << 14
 _IOCTL_DEVICE: Final = 1 << 15
+_SCRATCH_RIGHTS: Final = _READ_FILE | _READ_DIR | _WRITE_FILE | _TRUNCATE | 1 << 7 | 1 << 8
+"""Folders and plain files may be made; nothing is removed or renamed, so that a look at the
+folder sees all that fills the disk."""
 _FILE_RIGHTS: Final = 1 | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEVICE
 
 _RIGHTS_OF_VERSION: Final = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
@@ -54,23 +57,34 @@ def restrict(
 ) -> None:
     """Restrict the calling thread and all it starts; paths that do not exist are left out.
 
+    Whatever the paths, it may no longer trace processes that are not restricted alike, nor look
+    into their memory, files and environment below `/proc`.
+
     Raises:
         MechanismUnavailableError: the kernel has no Landlock, or it is switched off.
     """
-    libc, version = _probe()
-    handled = (1 << _RIGHTS_OF_VERSION.get(version, 16)) - 1
+    libc, known = _probe()
+    handled = (1 << _RIGHTS_OF_VERSION.get(known, 16)) - 1
     attributes = _RulesetAttributes(
         handled_access_fs=handled,
-        handled_access_net=_TCP_RIGHTS if version >= _TCP_SINCE else 0,
-        scoped=_SCOPES if version >= _SCOPES_SINCE else 0,
+        handled_access_net=_TCP_RIGHTS if known >= _TCP_SINCE else 0,
+        scoped=_SCOPES if known >= _SCOPES_SINCE else 0,
     )
-    with _enforced(libc, version, attributes) as ruleset:
+    with _enforced(libc, known, attributes) as ruleset:
         for path in readable:
             _allow(libc, ruleset, path, (_READ_FILE | _READ_DIR) & handled)
         for path in writable:
-            _allow(libc, ruleset, path, handled & ~1)
+            _allow(libc, ruleset, path, _SCRATCH_RIGHTS & handled)
         for path in devices:
             _allow(libc, ruleset, path, (_FILE_RIGHTS | _READ_DIR) & handled & ~1)
+
+
+def version() -> int:
+    """Return the version of the kernel's interface; 0 where there is none."""
+    try:
+        return _probe()[1]
+    except MechanismUnavailableError:
+        return 0
 
 
 def hide(nodes: Collection[str]) -> None:
@@ -79,9 +93,9 @@ def hide(nodes: Collection[str]) -> None:
     Raises:
         MechanismUnavailableError: the kernel has no Landlock, or it is switched off.
     """
-    libc, version = _probe()
+    libc, known = _probe()
     handled = _READ_FILE | _WRITE_FILE
-    with _enforced(libc, version, _RulesetAttributes(handled_access_fs=handled)) as ruleset:
+    with _enforced(libc, known, _RulesetAttributes(handled_access_fs=handled)) as ruleset:
         # Landlock knows what is allowed only: everything else, then.
         for path in (*Path("/").iterdir(), *Path("/dev").iterdir()):
             is_left_out = path == Path("/dev") or path.is_symlink() or str(path) in nodes
@@ -92,17 +106,17 @@ def hide(nodes: Collection[str]) -> None:
 def _probe() -> tuple[ctypes.CDLL, int]:
     """Return the C library and the version of Landlock's interface."""
     libc = ctypes.CDLL(None, use_errno=True)
-    version = libc.syscall(_CREATE_RULESET, None, 0, _VERSION_FLAG)
-    if version < 1:
+    known = libc.syscall(_CREATE_RULESET, None, 0, _VERSION_FLAG)
+    if known < 1:
         raise last_error("landlock_create_ruleset")
-    return libc, version
+    return libc, known
 
 
 @contextmanager
-def _enforced(libc: ctypes.CDLL, version: int, attributes: _RulesetAttributes) -> Iterator[int]:
+def _enforced(libc: ctypes.CDLL, known: int, attributes: _RulesetAttributes) -> Iterator[int]:
     """Let rules be added to a new ruleset, then put it in force."""
     # Older kernels refuse a structure that is longer than theirs.
-    size = 24 if version >= _SCOPES_SINCE else 16 if version >= _TCP_SINCE else 8
+    size = 24 if known >= _SCOPES_SINCE else 16 if known >= _TCP_SINCE else 8
     ruleset = libc.syscall(_CREATE_RULESET, ctypes.byref(attributes), size, 0)
     if ruleset < 0:
         raise last_error("landlock_create_ruleset")

@@ -11,10 +11,7 @@ from typing import Final
 
 from evaluator_svc.sandbox.mechanism import MechanismUnavailableError, last_error
 
-_OPEN_FILES: Final = 1024
-"""Shared buffers, libraries while they load, the device: a few dozen were seen. A CUDA driver
-opens several files for every GPU of the host."""
-
+_RLIMIT_MSGQUEUE: Final = 12
 _PR_SET_NO_NEW_PRIVS: Final = 38
 _PR_SET_PDEATHSIG: Final = 1
 _CAPSET: Final = 126
@@ -29,7 +26,7 @@ def end_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL.value, 0, 0, 0)
 
 
-def limit(*, memory_bytes: int, cpu_seconds: int, file_bytes: int) -> None:
+def limit(*, memory_bytes: int, cpu_seconds: int, file_bytes: int, open_files: int) -> None:
     """Limit private writable memory, CPU time, written files and open files; no core dumps.
 
     `memory_bytes` come on top of what the process has: a driver, or torch, may be loaded already.
@@ -42,8 +39,9 @@ def limit(*, memory_bytes: int, cpu_seconds: int, file_bytes: int) -> None:
         resource.RLIMIT_DATA: _writable_bytes() + memory_bytes,
         resource.RLIMIT_CPU: cpu_seconds,
         resource.RLIMIT_FSIZE: file_bytes,
-        resource.RLIMIT_NOFILE: _OPEN_FILES,
+        resource.RLIMIT_NOFILE: open_files,
         resource.RLIMIT_CORE: 0,
+        _RLIMIT_MSGQUEUE: 0,
     }
     for kind, value in wanted.items():
         _soft, hard = resource.getrlimit(kind)

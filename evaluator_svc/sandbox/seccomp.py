@@ -1,52 +1,42 @@
 """A seccomp filter: no new processes, no sockets, no hand on other processes or on the host.
 
-Threads stay possible. x86-64 only, as the whole project. Knows nothing of files (see `landlock`).
+Threads stay possible. x86-64 only, as the whole project. Which calls are meant stands in
+`system_calls`; knows nothing of files (see `landlock`).
 """
 
 import ctypes
 import errno
 from typing import Final
 
+from evaluator_svc.sandbox import system_calls
 from evaluator_svc.sandbox.mechanism import last_error
+from evaluator_svc.sandbox.system_calls import CallPolicy
 
 _SECCOMP: Final = 317
 _SET_MODE_FILTER: Final = 1
 _ALL_THREADS: Final = 1
 
-_REFUSED: Final = {
-    "execve": 59, "execveat": 322, "fork": 57, "vfork": 58,
-    "socket": 41, "connect": 42, "accept": 43, "bind": 49, "listen": 50, "accept4": 288,
-    "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311, "process_madvise": 440,
-    "kcmp": 312, "tkill": 200, "rt_sigqueueinfo": 129, "rt_tgsigqueueinfo": 297,
-    "pidfd_send_signal": 424, "pidfd_open": 434, "pidfd_getfd": 438, "setpriority": 141,
-    "shmget": 29, "shmat": 30, "shmctl": 31, "semget": 64, "msgget": 68, "mq_open": 240,
-    "bpf": 321, "perf_event_open": 298, "userfaultfd": 323,
-    "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427,
-    "mount": 165, "umount2": 166, "pivot_root": 155, "chroot": 161, "setns": 308, "unshare": 272,
-    "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432,
-    "fspick": 433, "mount_setattr": 442, "name_to_handle_at": 303, "open_by_handle_at": 304,
-    "add_key": 248, "request_key": 249, "keyctl": 250, "quotactl": 179, "acct": 163,
-    "init_module": 175, "delete_module": 176, "finit_module": 313, "kexec_load": 246,
-    "kexec_file_load": 320, "reboot": 169, "swapon": 167, "swapoff": 168, "syslog": 103,
-    "settimeofday": 164, "clock_settime": 227, "adjtimex": 159, "clock_adjtime": 305,
-    "sethostname": 170, "setdomainname": 171, "iopl": 172, "ioperm": 173,
-}  # fmt: skip
-"""Answered with EPERM, whatever the arguments."""
-
-_OWN_PROCESS_ONLY: Final = {"kill": 62, "tgkill": 234}
-"""Allowed when the first argument is the own process: abort and raise use them."""
-_OWN_OR_ZERO: Final = {"prlimit64": 302}
-"""As above, 0 meaning oneself."""
-_CLONE: Final = 56
-_CLONE3: Final = 435
 _CLONE_THREAD: Final = 0x10000
+_MAP_SHARED: Final = 0x01
+_MAP_ANONYMOUS: Final = 0x20
+_O_UNNAMED: Final = 0x400000
+"""The bit of O_TMPFILE that is its own."""
+_TERMINAL_INPUT: Final = (0x5412, 0x541C)
+"""TIOCSTI and TIOCLINUX."""
+_PRCTL_OPTIONS: Final = (15, 16, 0x53564D41)
+"""PR_SET_NAME, PR_GET_NAME, PR_SET_VMA."""
+
+_YOUNG: Final = 424
+"""From here on calls are younger than the C libraries about, which try them and go on without:
+answered with ENOSYS where they are not allowed."""
 
 _ARCHITECTURE_X86_64: Final = 0xC000003E
 _X32_BIT: Final = 0x40000000
 
 _OFFSET_NUMBER: Final = 0
 _OFFSET_ARCHITECTURE: Final = 4
-_OFFSET_FIRST_ARGUMENT: Final = 16
+_OFFSET_ARGUMENTS: Final = 16
+_ARGUMENT_BYTES: Final = 8
 
 _LOAD: Final = 0x20  # BPF_LD | BPF_W | BPF_ABS
 _IF_EQUAL: Final = 0x15  # BPF_JMP | BPF_JEQ | BPF_K
@@ -57,6 +47,13 @@ _RETURN: Final = 0x06  # BPF_RET | BPF_K
 _ALLOW: Final = 0x7FFF0000
 _KILL: Final = 0x80000000
 _ERRNO: Final = 0x00050000
+
+_Line = tuple[int, int, int, int]
+"""Code, jump if true, jump if false, value."""
+
+_ALLOWED: Final[_Line] = (_RETURN, 0, 0, _ALLOW)
+_REFUSED: Final[_Line] = (_RETURN, 0, 0, _ERRNO | errno.EPERM)
+_ABSENT: Final[_Line] = (_RETURN, 0, 0, _ERRNO | errno.ENOSYS)
 
 
 class _Instruction(ctypes.Structure):
@@ -72,16 +69,17 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_uint16), ("filter", ctypes.POINTER(_Instruction)))
 
 
-def restrict(*, process_id: int) -> None:
+def restrict(policy: CallPolicy, *, process_id: int) -> None:
     """Put the filter in force for every thread of the process.
 
     Args:
+        policy: Which calls are left.
         process_id: The calling process, which stays free to signal itself.
 
     Raises:
         MechanismUnavailableError: the kernel refuses filters.
     """
-    code = _filter(process_id)
+    code = _filter(policy, process_id)
     instructions = (_Instruction * len(code))(*(_Instruction(*line) for line in code))
     program = _Program(length=len(code), filter=instructions)
     libc = ctypes.CDLL(None, use_errno=True)
@@ -89,43 +87,89 @@ def restrict(*, process_id: int) -> None:
         raise last_error("seccomp")
 
 
-def _filter(process_id: int) -> list[tuple[int, int, int, int]]:
-    """Return the program as (code, jump if true, jump if false, value) lines."""
-    code = [
+def describe(policy: CallPolicy) -> str:
+    """Return in words what the filter does."""
+    if policy is CallPolicy.ALLOW_LISTED:
+        return f"{len(system_calls.ALLOWED)} system calls allowed, a few restricted, no others"
+    return f"{len(system_calls.REFUSED)} system calls refused, a few restricted"
+
+
+def _filter(policy: CallPolicy, process_id: int) -> list[_Line]:
+    code: list[_Line] = [
         (_LOAD, 0, 0, _OFFSET_ARCHITECTURE),
         (_IF_EQUAL, 1, 0, _ARCHITECTURE_X86_64),
         (_RETURN, 0, 0, _KILL),
         (_LOAD, 0, 0, _OFFSET_NUMBER),
         (_IF_AT_LEAST, 0, 1, _X32_BIT),
         (_RETURN, 0, 0, _KILL),
-        # ENOSYS makes glibc fall back on clone, whose flags a filter can read.
-        *_when(_CLONE3, [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]),
+    ]
+    if policy is CallPolicy.ALLOW_LISTED:
+        for number in system_calls.ALLOWED.values():
+            code += _when(number, [_ALLOWED])
+    code += _restricted(process_id)
+    if policy is CallPolicy.ALLOW_LISTED:
+        code += _only_native_memory()
+        return [*code, (_IF_AT_LEAST, 0, 1, _YOUNG), _ABSENT, _REFUSED]
+    for number in system_calls.REFUSED.values():
+        code += _when(number, [_REFUSED])
+    return [*code, _ALLOWED]
+
+
+def _restricted(process_id: int) -> list[_Line]:
+    """Return the tests of calls that depend on their arguments under either policy."""
+    # ENOSYS makes glibc fall back on clone, whose flags a filter can read.
+    code = _when(system_calls.CLONE3, [_ABSENT])
+    code += _when(
+        system_calls.CLONE,
+        [_argument(0), (_IF_ANY_BIT, 0, 1, _CLONE_THREAD), _ALLOWED, _REFUSED],
+    )
+    code += _when(system_calls.IOCTL, _unless_argument_in(1, _TERMINAL_INPUT))
+    for number in system_calls.OWN_PROCESS_ONLY.values():
+        code += _when(number, _if_argument_in(0, (process_id,)))
+    for number in system_calls.OWN_OR_ZERO.values():
+        code += _when(number, _if_argument_in(0, (0, process_id)))
+    for number, flags in ((system_calls.OPEN, 1), (system_calls.OPENAT, 2)):
+        unnamed = [_argument(flags), (_IF_ANY_BIT, 0, 1, _O_UNNAMED), _REFUSED, _ALLOWED]
+        code += _when(number, unnamed)
+    return code
+
+
+def _only_native_memory() -> list[_Line]:
+    """Return the tests that a GPU's driver might not live with."""
+    return [
         *_when(
-            _CLONE,
+            system_calls.MMAP,
             [
-                (_LOAD, 0, 0, _OFFSET_FIRST_ARGUMENT),
-                (_IF_ANY_BIT, 0, 1, _CLONE_THREAD),
-                (_RETURN, 0, 0, _ALLOW),
-                (_RETURN, 0, 0, _ERRNO | errno.EPERM),
+                _argument(3),
+                (_IF_ANY_BIT, 0, 2, _MAP_ANONYMOUS),
+                (_IF_ANY_BIT, 0, 1, _MAP_SHARED),
+                _REFUSED,
+                _ALLOWED,
             ],
         ),
+        *_when(system_calls.PRCTL, _if_argument_in(0, _PRCTL_OPTIONS)),
     ]
-    for number in _OWN_PROCESS_ONLY.values():
-        code += _when(number, _if_first_argument_in((process_id,)))
-    for number in _OWN_OR_ZERO.values():
-        code += _when(number, _if_first_argument_in((0, process_id)))
-    for number in _REFUSED.values():
-        code += _when(number, [(_RETURN, 0, 0, _ERRNO | errno.EPERM)])
-    return [*code, (_RETURN, 0, 0, _ALLOW)]
 
 
-def _when(number: int, body: list[tuple[int, int, int, int]]) -> list[tuple[int, int, int, int]]:
+def _when(number: int, body: list[_Line]) -> list[_Line]:
     """Return `body`, which must end in returns, done for system call `number` only."""
     return [(_IF_EQUAL, 0, len(body), number), *body]
 
 
-def _if_first_argument_in(values: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
-    lines = [(_LOAD, 0, 0, _OFFSET_FIRST_ARGUMENT)]
+def _argument(index: int) -> _Line:
+    """Return the load of an argument's lower half."""
+    return (_LOAD, 0, 0, _OFFSET_ARGUMENTS + _ARGUMENT_BYTES * index)
+
+
+def _if_argument_in(index: int, values: tuple[int, ...]) -> list[_Line]:
+    lines = [_argument(index)]
     for value in values:
-        lines += [(_IF_EQUAL, 0, 1, value), (_RETURN, 0, 0, _ALLOW)]
-    return [*lines, (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
+        lines += [(_IF_EQUAL, 0, 1, value), _ALLOWED]
+    return [*lines, _REFUSED]
+
+
+def _unless_argument_in(index: int, values: tuple[int, ...]) -> list[_Line]:
+    lines = [_argument(index)]
+    for value in values:
+        lines += [(_IF_EQUAL, 0, 1, value), _REFUSED]
+    return [*lines, _ALLOWED]

@@ -73,13 +73,27 @@ class Availability:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IsolationLimit:
+    """One amount that a locked process cannot exceed."""
+
+    name: str
+    """With its unit: "memory_bytes", "cpu_seconds", "open_files"."""
+    value: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IsolationReport:
-    """What locks builder and runner processes in, as found in force on this host."""
+    """What locks one builder or runner in, as it found it in force."""
 
     mechanisms: tuple[str, ...]
     """Such as "bubblewrap", "landlock", "seccomp", "rlimits"; empty: none."""
     missing: tuple[str, ...] = ()
     """What could not be had, each with its reason."""
+    process: str = ""
+    """Which it is: "sycl builder", "cuda runner", "sycl library runner"; "" for all of them."""
+    rules: tuple[str, ...] = ()
+    """What the mechanisms do, each in one sentence."""
+    limits: tuple[IsolationLimit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,5 +103,8 @@ class Capabilities:
     devices: tuple[DeviceSpec, ...]
     availability: tuple[Availability, ...]
     isolation: IsolationReport
+    """Of all processes that meet a candidate: the mechanisms that they have in common."""
     versions: tuple[str, ...] = ()
     """Such as "torch 2.13.0+cpu"; for people and evidence, never parsed."""
+    processes: tuple[IsolationReport, ...] = ()
+    """The isolation of each kind of process that meets a candidate."""

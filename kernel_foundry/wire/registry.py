@@ -85,6 +85,7 @@ MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
         device.Availability: capabilities_pb2.Availability,
         device.Capabilities: capabilities_pb2.Capabilities,
         device.DeviceSpec: device_pb2.DeviceSpec,
+        device.IsolationLimit: capabilities_pb2.IsolationLimit,
         device.IsolationReport: capabilities_pb2.IsolationReport,
         device.Peaks: device_pb2.Peaks,
         device.UnitLimits: device_pb2.UnitLimits,

@@ -3,21 +3,22 @@
 import json
 import subprocess
 import sys
-from dataclasses import asdict
 
 import pytest
 
 from evaluator_svc.sandbox import bubblewrap
 from evaluator_svc.sandbox.confinement import Confinement, is_sufficient
 from evaluator_svc.sandbox.host_paths import device_nodes, package_root, readable_paths
+from evaluator_svc.sandbox.system_calls import CallPolicy
 from kernel_foundry.domain.device import IsolationReport
+from kernel_foundry.domain.plain import to_plain
 
 _PROBE = """
 import ctypes, json, os, resource, signal, socket, sys, threading
 from evaluator_svc.sandbox.confinement import Confinement, confine
+from kernel_foundry.domain.plain import from_plain
 given = json.loads(sys.argv[1])
-confinement = Confinement(**{k: tuple(v) if isinstance(v, list) else v
-                             for k, v in given["confinement"].items()})
+confinement = from_plain(Confinement, given["confinement"])
 report = confine(confinement, outer=tuple(given["outer"]))
 
 def attempt(action):
@@ -72,15 +73,18 @@ def locked(request, tmp_path):
     scratch.mkdir()
     confinement = Confinement(
         readable=readable,
-        devices=device_nodes(),
+        devices=device_nodes("null"),
         scratch=bubblewrap.SCRATCH if wrapped else str(scratch),
         memory_bytes=1 << 30,
         cpu_seconds=60,
         file_bytes=1 << 20,
+        open_files=256,
+        scratch_bytes=1 << 22,
+        calls=CallPolicy.ALLOW_LISTED,
     )
     sleeper = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     given = {
-        "confinement": asdict(confinement),
+        "confinement": to_plain(confinement),
         "outer": ["bubblewrap"] if wrapped else [],
         "secret": str(secret),
         "outside": str(tmp_path / "outside"),
