@@ -149,7 +149,11 @@ class DeviceProbes:
 def comparison_probe(found: ComparisonProbed) -> Probe:
     """Return what is to be said of the judge's answer about its comparison."""
     missed = [c for c in found.counts if not c.is_right]
-    told = ", ".join(f"{c.dtype}: {c.counted} of {c.planted} {c.what}" for c in missed)
+    told = ", ".join(
+        f"{c.dtype}: {c.counted} of {c.planted} {c.what}, the first at {c.first_counted} and"
+        f" planted at {c.first_planted}"
+        for c in missed
+    )
     planted = sum(c.planted for c in found.counts)
     return Probe(
         name="device.comparison",
