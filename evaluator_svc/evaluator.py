@@ -108,7 +108,9 @@ class Evaluator:
 
     async def probe(self, device: str = "") -> tuple[Probe, ...]:
         """Try what must work and what must not on this host."""
-        return await self._on_site(device, None, probe_host)
+        return await self._on_site(
+            device, None, lambda site: probe_host(site, lambda asked: self._evaluate(asked, site))
+        )
 
     async def close(self) -> None:
         """Let what runs finish, then stop every process."""

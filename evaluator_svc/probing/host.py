@@ -4,12 +4,26 @@ Knows nothing of how each is made.
 """
 
 from evaluator_svc.device_site import DeviceSite
+from evaluator_svc.probing.device import DeviceProbes, Evaluate, comparison_probe
+from evaluator_svc.probing.timer import timer_probes
 from kernel_foundry.domain.probe import Probe
 
 
-def probe_host(site: DeviceSite) -> tuple[Probe, ...]:
-    """Return what was tried and how it went; raises only for failures of our own."""
-    return (_opened(site),)
+def probe_host(site: DeviceSite, evaluate: Evaluate) -> tuple[Probe, ...]:
+    """Return what was tried and how it went; raises only for failures of our own.
+
+    Args:
+        site: The device.
+        evaluate: Judges a candidate on it, the way all are.
+    """
+    if site.kind == "null":
+        return (_opened(site),)  # it runs nothing that could be right or wrong
+    return (
+        _opened(site),
+        comparison_probe(site.judge.probe_comparison()),
+        *DeviceProbes(site.spec.id, site.spec.language, evaluate).probes(),
+        *timer_probes(site),
+    )
 
 
 def _opened(site: DeviceSite) -> Probe:
