@@ -9,6 +9,7 @@ through a forged pointer, which is why it runs in a locked process of its own.
 
 from evaluator_svc.policy.facts import ObjectFacts, object_facts
 from evaluator_svc.policy.object_code import check_object
+from evaluator_svc.policy.plan import check_plan
 from evaluator_svc.policy.rule import PolicyRule, RuleClass, Subject
 from evaluator_svc.policy.rules import RULES
 from evaluator_svc.policy.source import check_source
@@ -20,6 +21,7 @@ __all__ = [
     "RuleClass",
     "Subject",
     "check_object",
+    "check_plan",
     "check_source",
     "object_facts",
 ]

@@ -29,17 +29,3 @@ def told(rule_id: str, message: str, hint: str = "", line: int | None = None) ->
 def short(name: str) -> str:
     """Return a candidate's own word, fit for a message."""
     return name if len(name) <= _SHORT else f"{name[:_SHORT]}…"
-
-
-def refusal(message: str, hint: str = "", line: int | None = None) -> Finding:
-    """Return the finding of something that is not allowed."""
-    return Finding(
-        kind=FindingKind.POLICY, severity=Severity.ERROR, message=message, line=line, hint=hint
-    )
-
-
-def remark(severity: Severity, message: str, hint: str, line: int | None) -> Finding:
-    """Return the finding of something that is allowed and worth telling."""
-    return Finding(
-        kind=FindingKind.POLICY, severity=severity, message=message, line=line, hint=hint
-    )

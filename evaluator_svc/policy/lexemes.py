@@ -36,6 +36,10 @@ class SourceText:
     """Where the first raw string starts; -1: there is none."""
     splices: tuple[tuple[int, int], ...]
     """Offset after each joint, and its line in the source."""
+    comments: tuple[tuple[int, str], ...] = ()
+    """Offset and text of each."""
+    literals: tuple[tuple[int, str], ...] = ()
+    """Offset and text of each, quotes included."""
 
     def line(self, offset: int) -> int:
         """Return the 1-based line in the source of an offset in the joined text."""
@@ -47,16 +51,36 @@ class SourceText:
 def read(code: str) -> SourceText:
     """Return `code` as the compiler's first phases leave it."""
     joined, splices = _join(code.replace("\r\n", "\n").replace("\r", "\n"))
-    raw = next((m.start() for m in _LEXEME.finditer(joined) if m["raw"] is not None), -1)
+    raw = -1
+    comments: list[tuple[int, str]] = []
+    literals: list[tuple[int, str]] = []
+    for match in _LEXEME.finditer(joined):
+        if match["comment"] is not None:
+            comments.append((match.start(), match[0]))
+        elif match["literal"] is not None:
+            literals.append((match.start(), match[0]))
+        elif match["raw"] is not None and raw < 0:
+            raw = match.start()
+    plain = _without(joined, comments)
     return SourceText(
         joined=joined,
-        plain=_LEXEME.sub(lambda m: m[0] if m["comment"] is None else _blank(m), joined),
-        bare=_LEXEME.sub(
-            lambda m: m[0] if m["comment"] is None and m["literal"] is None else _blank(m), joined
-        ),
+        plain=plain,
+        bare=_without(plain, literals),
         raw_string=raw,
         splices=splices,
+        comments=tuple(comments),
+        literals=tuple(literals),
     )
+
+
+def _without(text: str, pieces: list[tuple[int, str]]) -> str:
+    """Return `text` with the pieces turned into blanks."""
+    parts: list[str] = []
+    position = 0
+    for start, piece in pieces:
+        parts += (text[position:start], _VISIBLE.sub(" ", piece))
+        position = start + len(piece)
+    return "".join((*parts, text[position:]))
 
 
 def _join(code: str) -> tuple[str, tuple[tuple[int, int], ...]]:
@@ -71,7 +95,3 @@ def _join(code: str) -> tuple[str, tuple[tuple[int, int], ...]]:
         splices.append((offset, line))
         position = match.end()
     return "".join((*parts, code[position:])), tuple(splices)
-
-
-def _blank(match: re.Match[str]) -> str:
-    return _VISIBLE.sub(" ", match[0])

@@ -1,4 +1,4 @@
-"""Refuses object code, or the assembly that it was made from, that reaches beyond its own code.
+"""What the rules find in object code, or in the assembly that it was made from.
 
 Knows nothing of what is refused: that is each language's own.
 """

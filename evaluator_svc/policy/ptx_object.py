@@ -2,42 +2,76 @@
 
 A kernel runs in a process of its own, so what ends it is its own harm: traps are let be, as the
 toolkit's headers have them too. What a kernel could remember from one call to the next is refused,
-and so are the system's functions: printing, the device's heap, launches from the device. Clocks and
-hints that keep data in the cache have honest uses and are told.
+and so are the system's functions: printing, the device's heap, launches from the device. Clocks
+raise suspicion, except where the toolkit's own barriers time their back-off.
 """
 
 import re
 from collections.abc import Iterator
 from typing import Final
 
-from evaluator_svc.policy.finding import MAX_FINDINGS, refusal, remark, short
+from evaluator_svc.policy.finding import MAX_FINDINGS, short, told
+from evaluator_svc.policy.limits import MAX_CONSTANT_BYTES
+from evaluator_svc.policy.ptx_addresses import absolute_accesses
 from evaluator_svc.policy.taint import Addresses
-from evaluator_svc.ptx import Instruction, Module, PtxError, parse
-from kernel_foundry.domain.finding import Finding, Severity
+from evaluator_svc.ptx import Instruction, Location, Module, PtxError, parse
+from evaluator_svc.ptx.module import OWN_FILE
+from kernel_foundry.domain.finding import Finding
 
 _SYSTEM_FUNCTIONS: Final = (
-    (re.compile(r"vprintf"), "printf is not allowed", "kernels print nothing"),
+    (re.compile(r"vprintf"), "object.print", "printf is not allowed", "kernels print nothing"),
     (
         re.compile(r"malloc|free|\w*aligned_alloc"),
+        "object.heap",
         "the device's heap is not allowed",
         "have the plan pass empty(shape, dtype), or use shared memory",
     ),
-    (re.compile(r"__assert\w*"), "assert is not allowed", "use static_assert, or nothing"),
+    (
+        re.compile(r"__assert\w*"),
+        "object.assert",
+        "assert is not allowed",
+        "use static_assert, or nothing",
+    ),
     (
         re.compile(r"(?:__)?cuda\w*"),
+        "object.device_runtime",
         "calls of the CUDA runtime are not allowed in kernels",
         "the plan launches kernels, one after the other",
     ),
 )
 _CLOCK: Final = re.compile(r"%(?:clock\w*|globaltimer\w*|pm\d\w*)")
-_KEPT: Final = frozenset({"L2::evict_last", "createpolicy", "applypriority"})
+_LAUNCH: Final = re.compile(r"%(?:gridid|current_graph_exec)")
+_PROCESSOR: Final = re.compile(r"%(?:n?smid|n?warpid)")
+_SPECIAL: Final = (
+    (
+        _CLOCK,
+        "object.clock",
+        "the kernel reads a clock",
+        "results and work may not depend on time",
+    ),
+    (
+        _LAUNCH,
+        "object.launch_counter",
+        "the kernel asks which launch it is",
+        "every launch does the same work",
+    ),
+    (
+        _PROCESSOR,
+        "object.processor_id",
+        "the kernel asks which multiprocessor or warp slot it runs on",
+        "results may not depend on it",
+    ),
+)
+_KEPT: Final = frozenset({"L2::evict_last", "createpolicy", "applypriority", "discard"})
+_LIBRARY_WAIT: Final = "threading_support"
+"""In the names of the headers that hold libcu++'s back-off."""
 _LASTING: Final = ("global", "const")
 """Memory that outlives a launch; constants are written through forged addresses only."""
 _LENGTH: Final = re.compile(r"\d{1,4}")
 
 
 def check_ptx(code: bytes, kernels: tuple[str, ...] = ()) -> tuple[Finding, ...]:
-    """Return why a PTX module may not be loaded, and remarks; empty when there is neither.
+    """Return what the rules find in a PTX module; empty when they find nothing.
 
     Args:
         code: The text.
@@ -46,26 +80,27 @@ def check_ptx(code: bytes, kernels: tuple[str, ...] = ()) -> tuple[Finding, ...]
     try:
         module = parse(code)
     except PtxError as error:
-        return (refusal(f"the assembly cannot be read: {error.reason}"),)
+        return (told("object.unreadable", f"the assembly cannot be read: {error.reason}"),)
     refused = (*_imports(module), *_state(module))[:MAX_FINDINGS]
-    return (*refused, *_missing(module, kernels), *_remarks(module))
+    odd = (*_oddities(module), *_absolute(module), *_tables(module))
+    return (*refused, *_missing(module, kernels), *odd)
 
 
 def _imports(module: Module) -> Iterator[Finding]:
     for function in module.functions.values():
         if not function.is_declaration:
             continue
-        for pattern, message, hint in _SYSTEM_FUNCTIONS:
+        for pattern, rule, message, hint in _SYSTEM_FUNCTIONS:
             if pattern.fullmatch(function.name):
-                yield refusal(message, hint)
+                yield told(rule, message, hint)
                 break
         else:
             message = f"{short(readable(function.name))} is not part of the kernel's own code"
-            yield refusal(message, "define all functions in the source")
+            yield told("object.import", message, "define all functions in the source")
     for variable in module.variables.values():
         if variable.is_managed or (variable.is_extern and variable.space != "shared"):
             message = f"{short(readable(variable.name))} is not the kernel's own memory"
-            yield refusal(message, "have the plan pass a buffer")
+            yield told("object.foreign_memory", message, "have the plan pass a buffer")
 
 
 def _state(module: Module) -> Iterator[Finding]:
@@ -73,11 +108,12 @@ def _state(module: Module) -> Iterator[Finding]:
     for function in module.functions.values():
         candidates += [v for v in function.variables.values() if v.space in _LASTING]
     addresses = Addresses(module, frozenset(v.name for v in candidates))
-    told: set[str] = set()
+    seen: set[str] = set()
     for function, instruction in module.instructions():
-        for name in sorted(addresses.written(function, instruction) - told):
-            told.add(name)
-            yield refusal(
+        for name in sorted(addresses.written(function, instruction) - seen):
+            seen.add(name)
+            yield told(
+                "object.global_state",
                 f"the global variable {short(readable(name))} would keep state between calls",
                 "make it constexpr or __constant__, or have the plan pass zeros(shape, dtype)",
                 module.source_line(instruction.location),
@@ -88,25 +124,63 @@ def _missing(module: Module, kernels: tuple[str, ...]) -> Iterator[Finding]:
     present = {kernel.name for kernel in module.kernels()}
     for kernel in kernels:
         if kernel not in present:
-            yield refusal(f"the object code has no kernel called {short(kernel)}")
+            message = f"the object code has no kernel called {short(kernel)}"
+            yield told("object.missing_kernel", message)
 
 
-def _remarks(module: Module) -> Iterator[Finding]:
+def _oddities(module: Module) -> Iterator[Finding]:
+    """Iterate over what single instructions give away, each rule once."""
     seen: set[str] = set()
     for _, instruction in module.instructions():
-        for what, severity, message, hint in _oddities(instruction):
-            if what not in seen:
-                seen.add(what)
-                yield remark(severity, message, hint, module.source_line(instruction.location))
+        for rule, message, hint in _odd(module, instruction):
+            if rule not in seen:
+                seen.add(rule)
+                yield told(rule, message, hint, module.source_line(instruction.location))
 
 
-def _oddities(instruction: Instruction) -> Iterator[tuple[str, Severity, str, str]]:
-    if any(_CLOCK.fullmatch(operand) for operand in instruction.inputs):
-        message = "the kernel reads a clock"
-        yield "clock", Severity.WARNING, message, "results and work may not depend on time"
+def _odd(module: Module, instruction: Instruction) -> Iterator[tuple[str, str, str]]:
+    for operand in instruction.inputs:
+        if operand.startswith("%"):
+            for pattern, rule, message, hint in _SPECIAL:
+                if pattern.fullmatch(operand) and not (
+                    pattern is _CLOCK and _waits_in_library(module, instruction.location)
+                ):
+                    yield rule, message, hint
+    if instruction.opcode == "nanosleep" and not _waits_in_library(module, instruction.location):
+        yield "object.sleep", "the kernel sleeps", "wait on a barrier instead"
     if not _KEPT.isdisjoint(instruction.parts):
-        message = "the kernel asks the cache to keep data; the cache is emptied between calls"
-        yield "cache", Severity.INFO, message, ""
+        message = "the kernel asks the cache to keep or drop data; it is emptied between calls"
+        yield "object.cache_hint", message, ""
+
+
+def _waits_in_library(module: Module, location: Location | None) -> bool:
+    """Return whether an instruction is part of the back-off of the toolkit's own waiting."""
+    while location is not None:
+        name = module.files.get(location.file, "").rpartition("/")[2]
+        if name == OWN_FILE:
+            return False
+        if name.startswith(_LIBRARY_WAIT):
+            return True
+        location = location.caller
+    return False
+
+
+def _absolute(module: Module) -> Iterator[Finding]:
+    for instruction in absolute_accesses(module):
+        yield told(
+            "object.absolute_address",
+            "memory is accessed at an address that is made of numbers alone",
+            "memory comes from the plan: pass a tensor or empty(shape, dtype)",
+            module.source_line(instruction.location),
+        )
+        return
+
+
+def _tables(module: Module) -> Iterator[Finding]:
+    size = sum(v.size_bytes for v in module.variables.values() if v.space in _LASTING)
+    if size >= MAX_CONSTANT_BYTES:
+        message = f"{size} bytes of constant data"
+        yield told("object.constant_table", message, "compute what can be computed")
 
 
 def readable(name: str) -> str:

@@ -1,177 +1,91 @@
-"""Refuses device code that would bring files, assembly or tricks before the compiler.
+"""Holds device code against its rules before the compiler sees it.
 
-Looks at the text as the compiler's first phases leave it. A refusal quotes the candidate's own
+Looks at the text as the compiler's first phases leave it. A message quotes the candidate's own
 words only, never a file.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
-from evaluator_svc.policy.finding import MAX_FINDINGS, refusal, short
-from evaluator_svc.policy.lexemes import SourceText, read
+from evaluator_svc.policy.directives import directive_violations
+from evaluator_svc.policy.finding import MAX_FINDINGS, told
+from evaluator_svc.policy.lexemes import read
+from evaluator_svc.policy.limits import MAX_SOURCE_CHARACTERS
+from evaluator_svc.policy.reading import hidden_character
+from evaluator_svc.policy.rule import RuleClass
+from evaluator_svc.policy.rules import rule_of
+from evaluator_svc.policy.source_patterns import LOOSE_SPLICE, pattern_violations
+from evaluator_svc.policy.violation import Violation
 from kernel_foundry.domain.finding import Finding
 from kernel_foundry.domain.language import Language
 
-_STANDARD_HEADERS: Final = frozenset(
-    {
-        *("algorithm", "array", "bit", "cassert", "cfloat", "climits", "cmath", "complex"),
-        *("concepts", "cstddef", "cstdint", "cstring", "functional", "initializer_list"),
-        *("limits", "numbers", "numeric", "tuple", "type_traits", "utility"),
-        *("assert.h", "float.h", "limits.h", "math.h", "stddef.h", "stdint.h", "string.h"),
-    }
-)
-_HEADERS: Final[dict[Language, frozenset[str]]] = {
-    Language.SYCL: _STANDARD_HEADERS | {"CL/sycl.hpp"},
-    Language.CUDA: _STANDARD_HEADERS
-    | {
-        *("cooperative_groups.h", "cuda.h", "cuda_awbarrier.h", "cuda_awbarrier_primitives.h"),
-        *("cuda_bf16.h", "cuda_fp16.h", "cuda_fp4.h", "cuda_fp6.h", "cuda_fp8.h"),
-        *("cuda_pipeline.h", "cuda_pipeline_primitives.h", "cuda_runtime.h"),
-        *("device_launch_parameters.h", "math_constants.h", "mma.h", "vector_types.h"),
-    },
-}
-_HEADER_FOLDERS: Final[dict[Language, tuple[str, ...]]] = {
-    Language.SYCL: ("sycl/",),
-    Language.CUDA: (
-        "cooperative_groups/",
-        "crt/",
-        "cub/",
-        "cuda/",
-        "cute/",
-        "cutlass/",
-        "nv/",
-        "thrust/",
-    ),
-}
-"""Folders all of whose headers may be included."""
-_ALLOWED_HEADERS: Final[dict[Language, str]] = {
-    Language.SYCL: "sycl/… and standard headers such as cmath, cstdint, limits, array",
-    Language.CUDA: "cub/…, cuda/std/…, cute/…, cutlass/…, cuda_fp16.h, mma.h and standard headers "
-    "such as cstdint",
-}
-
-_DIRECTIVE: Final = re.compile(r"^[ \t\v\f]*#[ \t\v\f]*(\w+)([^\n]*)$", re.M)
-# Not there: error and warning, whose text the compiler reads without regard to comments, and line,
-# which would make diagnostics point elsewhere.
-_DIRECTIVES: Final = frozenset(
-    {
-        *("define", "undef", "if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else"),
-        *("endif", "pragma", "include"),
-    }
-)
-_INCLUDE: Final = re.compile(r"""(?:<([\w./+-]+)>|"([\w./+-]+)")""")
-_PRAGMA: Final = re.compile(
-    r"once|ivdep|nounroll|unroll(?:\s*\(\s*\w+\s*\)|\s+\w+)?"
-    r"|(?:clang|GCC)\s+(?:loop|unroll|ivdep|fp)\b[\w\s(),]*"
-    r"|STDC\s+FP_CONTRACT\s+\w+"
-    r"|nv_diag_(?:suppress|default)\s+[\w ,]+"
-)
-
-_LOOSE_SPLICE: Final = re.compile(r"\\[ \t\v\f]+[\r\n]")
-"""Some compilers join these lines and some do not."""
-
-_MAX_CHARACTERS: Final = 1 << 20
-
 
 @dataclass(frozen=True, slots=True)
-class _Rule:
-    """Something that may stand nowhere outside comments and literals."""
+class _Unreadable:
+    """Something that makes the reading of all that follows doubtful."""
 
-    pattern: re.Pattern[str]
+    rule: str
     message: str
     hint: str
-
-
-_RULES: Final = (
-    _Rule(
-        re.compile(r"\?\?[=/'()!<>-]|%:|<:(?!:)|:>"),
-        "digraphs and trigraphs are not allowed",
-        "write # [ ] themselves",
-    ),
-    _Rule(re.compile(r"\\[uUN]"), "escaped names are not allowed", "write the name itself"),
-    _Rule(
-        re.compile(r"\b(?:__has_include|__has_include_next|__has_embed)\b"),
-        "asking which files there are is not allowed",
-        "include what is needed",
-    ),
-    _Rule(
-        re.compile(r"\b(?:_Pragma|__pragma)\b"),
-        "_Pragma is not allowed",
-        "write #pragma unroll on a line of its own",
-    ),
-    _Rule(
-        re.compile(r"^[ \t]*(?:export[ \t]+)?(?:import|module)\b[ \t]*[<\"\w:;]", re.M),
-        "modules are not allowed",
-        "include a header",
-    ),
-)
-_ASSEMBLY: Final = _Rule(
-    re.compile(r"\b(?:asm|__asm|__asm__)\b"),
-    "inline assembly is not allowed in SYCL: on a CPU it runs in the host's process",
-    "the compiler maps sub-groups to vector instructions by itself",
-)
+    line: int | None = None
 
 
 def check_source(device_code: str, language: str) -> tuple[Finding, ...]:
-    """Return why the device code may not be compiled; empty when it may.
+    """Return what the rules find in device code; it may be compiled when none is an error.
 
     Args:
         device_code: The candidate's source as written.
         language: A `Language` value.
     """
-    if len(device_code) > _MAX_CHARACTERS:
-        return (refusal(f"{len(device_code)} characters; at most {_MAX_CHARACTERS} are read"),)
-    if "\0" in device_code:
-        return (refusal("the source holds a NUL character", "write plain text"),)
-    loose = _LOOSE_SPLICE.search(device_code)
-    if loose is not None:
-        line = device_code.count("\n", 0, loose.start()) + 1
-        hint = "end the line with the backslash"
-        return (refusal("blanks after a line's last backslash are not allowed", hint, line),)
+    odd = _before_reading(device_code)
+    if odd is not None:
+        return (told(odd.rule, odd.message, odd.hint, odd.line),)
     text = read(device_code)
     # Both change where literals end, and so what is a comment: the reading below would be void.
-    for offset, what in ((text.raw_string, "raw strings"), (text.joined.find("??/"), "trigraphs")):
+    for offset, rule, what in (
+        (text.raw_string, "source.raw_string", "raw strings"),
+        (text.joined.find("??/"), "source.digraph", "trigraphs"),
+    ):
         if offset >= 0:
-            return (refusal(f"{what} are not allowed", "do without", text.line(offset)),)
-    found = sorted(_violations(text, Language(language)), key=lambda v: v[0])
-    return tuple(refusal(message, hint, text.line(at)) for at, message, hint in found)[
-        :MAX_FINDINGS
-    ]
+            return (told(rule, f"{what} are not allowed", "do without", text.line(offset)),)
+    chosen = Language(language)
+    found = (*directive_violations(text, chosen), *pattern_violations(text, chosen))
+    return tuple(
+        told(v.rule, v.message, v.hint, None if v.offset is None else text.line(v.offset))
+        for v in _chosen(found)
+    )
 
 
-def _violations(text: SourceText, language: Language) -> Iterator[tuple[int, str, str]]:
-    for match in _DIRECTIVE.finditer(text.bare):
-        # A header's name may be a literal: blank in `bare`, there in `plain`.
-        rest = text.plain[match.start(2) : match.end(2)].strip()
-        for message, hint in _directive(match[1], rest, language):
-            yield match.start(1), message, hint
-    rules = (*_RULES, _ASSEMBLY) if language is Language.SYCL else _RULES
-    for rule in rules:
-        for match in rule.pattern.finditer(text.bare):
-            yield match.start(), rule.message, rule.hint
+def _before_reading(code: str) -> _Unreadable | None:
+    if len(code) > MAX_SOURCE_CHARACTERS:
+        message = f"{len(code)} characters; at most {MAX_SOURCE_CHARACTERS} are read"
+        return _Unreadable("source.size", message, "")
+    if "\0" in code:
+        message = "the source holds a NUL character"
+        return _Unreadable("source.control_character", message, "write plain text")
+    hidden = hidden_character(code)
+    if hidden >= 0:
+        message = "the source holds a character that people do not see"
+        return _Unreadable("source.hidden_text", message, "remove it", _line(code, hidden))
+    loose = LOOSE_SPLICE.search(code)
+    if loose is not None:
+        message = "blanks after a line's last backslash are not allowed"
+        hint = "end the line with the backslash"
+        return _Unreadable("source.splice", message, hint, _line(code, loose.start()))
+    return None
 
 
-def _directive(name: str, rest: str, language: Language) -> Iterator[tuple[str, str]]:
-    if name not in _DIRECTIVES:
-        yield f"#{short(name)} is not allowed", "#include, #define and conditionals are"
-    elif name == "pragma" and not _PRAGMA.fullmatch(rest):
-        yield "this #pragma is not allowed", "#pragma unroll, ivdep and once are"
-    elif name == "include":
-        reason = _include(rest, language)
-        if reason:
-            yield reason, f"allowed: {_ALLOWED_HEADERS[language]}"
+def _line(code: str, offset: int) -> int:
+    return code.count("\n", 0, offset) + 1
 
 
-def _include(rest: str, language: Language) -> str:
-    """Return why a header may not be included; empty when it may."""
-    match = _INCLUDE.fullmatch(rest)
-    if match is None:
-        return "an #include must name its header literally"
-    name: str = match[1] or match[2]
-    if not {"", ".", ".."}.isdisjoint(name.split("/")):
-        return "absolute and relative paths cannot be included"
-    if name in _HEADERS[language] or name.startswith(_HEADER_FOLDERS[language]):
-        return ""
-    return f"{short(name)} cannot be included"
+def _chosen(found: tuple[Violation, ...]) -> Iterator[Violation]:
+    """Iterate over what is told: what refuses first, by place; of the rest each rule once."""
+    in_order = sorted(found, key=lambda v: -1 if v.offset is None else v.offset)
+    refused = [v for v in in_order if rule_of(v.rule).verdict is RuleClass.REJECT]
+    yield from refused[:MAX_FINDINGS]
+    seen = {v.rule for v in refused}
+    for violation in in_order:
+        if violation.rule not in seen:
+            seen.add(violation.rule)
+            yield violation

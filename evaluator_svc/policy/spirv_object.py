@@ -8,9 +8,11 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from evaluator_svc.policy.finding import MAX_FINDINGS, refusal, short
+from evaluator_svc.policy.finding import MAX_FINDINGS, short, told
+from evaluator_svc.policy.limits import MAX_CONSTANT_BYTES
+from evaluator_svc.policy.spirv_pointers import Origin, Pointers
 from evaluator_svc.spirv import Module, SpirvError, parse
-from evaluator_svc.spirv.opcodes import Op, StorageClass
+from evaluator_svc.spirv.opcodes import OPENCL_PRINTF, Op, StorageClass
 from kernel_foundry.domain.finding import Finding
 
 _BUILT_IN_FUNCTION: Final = re.compile(
@@ -21,22 +23,33 @@ _BUILT_IN_FUNCTION: Final = re.compile(
 """SPIR-V instructions as functions and the runtime's own library, mangled or not. Mathematics is
 no import: the compiler links it in."""
 
-_FORBIDDEN_CAPABILITIES: Final = {
-    5603: "function pointers",
-    5604: "indirect calls",
-    5606: "inline assembly",
+_PLAIN: Final = "call functions by name, in plain C++"
+_ONE_CALL: Final = "the plan launches kernels, one after the other"
+_CAPABILITIES: Final = {
+    17: ("object.pipe", "pipes", "have the plan pass empty(shape, dtype)"),
+    19: ("object.device_launch", "launches from the device", _ONE_CALL),
+    5603: ("object.function_pointer", "function pointers", _PLAIN),
+    5604: ("object.function_pointer", "indirect calls", _PLAIN),
+    5606: ("object.assembly", "inline assembly", _PLAIN),
 }
-_FORBIDDEN_OPCODES: Final = {
-    Op.CONSTANT_FUNCTION_POINTER_INTEL: "function pointers",
-    Op.FUNCTION_POINTER_CALL_INTEL: "function pointers",
-    Op.ASM_TARGET_INTEL: "inline assembly",
-    Op.ASM_INTEL: "inline assembly",
-    Op.ASM_CALL_INTEL: "inline assembly",
+_OPCODES: Final = {
+    Op.ENQUEUE_MARKER: _CAPABILITIES[19],
+    Op.ENQUEUE_KERNEL: _CAPABILITIES[19],
+    Op.CONSTANT_FUNCTION_POINTER_INTEL: _CAPABILITIES[5603],
+    Op.FUNCTION_POINTER_CALL_INTEL: _CAPABILITIES[5603],
+    Op.ASM_TARGET_INTEL: _CAPABILITIES[5606],
+    Op.ASM_INTEL: _CAPABILITIES[5606],
+    Op.ASM_CALL_INTEL: _CAPABILITIES[5606],
 }
+_PRINTF: Final = re.compile(r"\w*printf\w*")
+_CLOCK: Final = re.compile(r"\w*(?:clock|cycle_?counter)\w*", re.IGNORECASE)
+_MAKES_POINTERS: Final = frozenset(
+    {Op.CONVERT_U_TO_PTR, Op.BITCAST, Op.CONSTANT_NULL, Op.LOAD, Op.PTR_ACCESS_CHAIN}
+)
 
 
 def check_spirv(code: bytes, kernels: tuple[str, ...] = ()) -> tuple[Finding, ...]:
-    """Return why a SPIR-V module may not be loaded; empty when it may.
+    """Return what the rules find in a SPIR-V module; empty when they find nothing.
 
     Args:
         code: What the compiler produced.
@@ -45,9 +58,10 @@ def check_spirv(code: bytes, kernels: tuple[str, ...] = ()) -> tuple[Finding, ..
     try:
         module = parse(code)
     except SpirvError as error:
-        return (refusal(f"the object code cannot be read: {error.reason}"),)
-    findings = (*_imports(module), *_state(module), *_host_code(module))[:MAX_FINDINGS]
-    return (*findings, *_missing(module, kernels))
+        return (told("object.unreadable", f"the object code cannot be read: {error.reason}"),)
+    refused = (*_imports(module), *_state(module), *_host_code(module))[:MAX_FINDINGS]
+    odd = (*_pointers(module), *_clocks(module), *_tables(module))
+    return (*refused, *_missing(module, kernels), *odd)
 
 
 def _imports(module: Module) -> Iterator[Finding]:
@@ -58,27 +72,77 @@ def _imports(module: Module) -> Iterator[Finding]:
             allowed = _BUILT_IN_FUNCTION.fullmatch(found.name) is not None
         else:
             allowed = found.id in module.built_ins
-        if not allowed:
-            yield refusal(f"{short(found.name)} is not part of the kernel's own code", hint)
+        if _PRINTF.fullmatch(found.name):
+            yield _print()
+        elif not allowed:
+            message = f"{short(found.name)} is not part of the kernel's own code"
+            yield told("object.import", message, hint)
     for function in module.functions.values():
         if not function.body and function.id not in imported:
-            yield refusal(f"the function {short(function.name)} has no body", hint)
+            yield told("object.import", f"the function {short(function.name)} has no body", hint)
 
 
 def _state(module: Module) -> Iterator[Finding]:
     for variable in module.variables(StorageClass.CROSS_WORKGROUP):
         if not variable.is_constant:
-            yield refusal(
+            yield told(
+                "object.global_state",
                 f"the global variable {short(variable.name)} would keep state between calls",
                 "make it constexpr, or have the plan pass zeros(shape, dtype)",
             )
 
 
 def _host_code(module: Module) -> Iterator[Finding]:
-    used = {name for n, name in _FORBIDDEN_CAPABILITIES.items() if n in module.capabilities}
-    used |= {name for op, name in _FORBIDDEN_OPCODES.items() if op in module.opcodes}
-    for name in sorted(used):
-        yield refusal(f"the object code uses {name}", "call functions by name, in plain C++")
+    used = {what for number, what in _CAPABILITIES.items() if number in module.capabilities}
+    used |= {what for opcode, what in _OPCODES.items() if opcode in module.opcodes}
+    for rule, name, hint in sorted(used):
+        yield told(rule, f"the object code uses {name}", hint)
+    if any(
+        i.opcode == Op.EXT_INST and i.operands[1:2] == (OPENCL_PRINTF,)
+        for i in module.instructions()
+    ):
+        yield _print()
+
+
+def _print() -> Finding:
+    return told("object.print", "printf is not allowed", "kernels print nothing")
+
+
+def _pointers(module: Module) -> Iterator[Finding]:
+    if module.opcodes.isdisjoint(_MAKES_POINTERS):
+        return
+    for origin in sorted(set(Pointers(module).forged()), key=lambda o: o.value):
+        if origin is Origin.NUMBERS:
+            yield told(
+                "object.absolute_address",
+                "a pointer is made of numbers alone",
+                "memory comes from the plan: pass a tensor or empty(shape, dtype)",
+            )
+        else:
+            yield told(
+                "object.forged_pointer",
+                "a pointer is made of numbers that were read from memory",
+                "keep offsets there, and add them to a pointer that the plan passes",
+            )
+
+
+def _clocks(module: Module) -> Iterator[Finding]:
+    if Op.READ_CLOCK_KHR in module.opcodes or any(
+        found.is_function and _CLOCK.fullmatch(found.name) for found in module.imports
+    ):
+        message = "the kernel reads a clock"
+        yield told("object.clock", message, "results and work may not depend on time")
+
+
+def _tables(module: Module) -> Iterator[Finding]:
+    size = 0
+    for variable in module.globals:
+        pointer = module.pointer(variable.type_id)
+        if variable.is_constant and pointer is not None:
+            size += module.size_bytes(pointer.pointee)
+    if size >= MAX_CONSTANT_BYTES:
+        message = f"{size} bytes of constant data"
+        yield told("object.constant_table", message, "compute what can be computed")
 
 
 def _missing(module: Module, kernels: tuple[str, ...]) -> Iterator[Finding]:
@@ -86,4 +150,5 @@ def _missing(module: Module, kernels: tuple[str, ...]) -> Iterator[Finding]:
     for kernel in kernels:
         # The SYCL compiler puts this prefix before the name of a free-function kernel.
         if present.isdisjoint({kernel, f"__sycl_kernel_{kernel}"}):
-            yield refusal(f"the object code has no kernel called {short(kernel)}")
+            message = f"the object code has no kernel called {short(kernel)}"
+            yield told("object.missing_kernel", message)

@@ -22,7 +22,7 @@ from evaluator_svc.spirv.opcodes import (
 
 _MAGIC: Final = 0x07230203
 _HEADER_WORDS: Final = 5
-_MAX_BYTES: Final = 64 << 20
+_MAX_BYTES: Final = 8 << 20
 _MAX_ID: Final = 1 << 24
 _TYPES: Final = range(19, 40)
 

@@ -1,0 +1,16 @@
+"""Bounds that rules go by. Knows nothing of how they are counted."""
+
+from typing import Final
+
+MAX_SOURCE_CHARACTERS: Final = 1 << 20
+MAX_LIST_NUMBERS: Final = 1024
+"""Numbers in one list of a source; a look-up table for one byte has 256."""
+MAX_STRING_CHARACTERS: Final = 4096
+MAX_PLAN_NUMBERS: Final = 512
+"""Numbers of a plan beside TUNE."""
+MAX_CONSTANT_BYTES: Final = 32 << 10
+"""Constant data of an object; coefficients and tables of twiddle factors have a tenth of that."""
+LARGE_EXTENT: Final = 1024
+"""From here on a number that is compared with is taken for a measured shape's."""
+ADDRESSES: Final = range(1 << 40, 1 << 48)
+"""Where a process on Linux has its memory; sizes are below, most hash multipliers above."""

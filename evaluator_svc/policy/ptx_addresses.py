@@ -1,0 +1,86 @@
+"""Addresses of a PTX module that are computed from numbers alone.
+
+Assumes of every register that it holds no more than numbers, and takes back what is wrong until
+nothing is left to take back. Knows nothing of what is refused.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from evaluator_svc.ptx import LABEL, Function, Instruction, Module
+from evaluator_svc.ptx.module import address_of, names_in
+
+_ARITHMETIC: Final = frozenset(
+    {
+        *("mov", "cvt", "add", "sub", "mul", "mad", "neg", "abs", "min", "max", "div", "rem"),
+        *("and", "or", "xor", "not", "shl", "shr", "shf", "bfi", "bfe", "prmt", "lop3", "selp"),
+        "cvta",
+    }
+)
+_ACCESSES: Final = frozenset({"ld", "ldu", "st", "atom", "red", "prefetch", "prefetchu"})
+_OTHER_SPACES: Final = ("shared", "local", "param", "const")
+"""Where small numbers are honest addresses, and nothing else is in reach."""
+_PLACES: Final = ("%tid", "%ntid", "%ctaid", "%nctaid", "%laneid", "%warpid", "%smid")
+"""Special registers that tell where in the grid a thread is; others may hold addresses."""
+
+
+def absolute_accesses(module: Module) -> Iterator[Instruction]:
+    """Iterate over accesses of global memory at addresses that come from no pointer."""
+    for function in module.functions.values():
+        numbers: frozenset[str] | None = None
+        for instruction in function.body:
+            if instruction.opcode not in _ACCESSES or _is_elsewhere(instruction):
+                continue
+            operand = next((o for o in instruction.operands if o.startswith("[")), "")
+            if numbers is None:
+                numbers = _numbers(function)
+            if _is_absolute(operand, numbers):
+                yield instruction
+
+
+def _is_elsewhere(instruction: Instruction) -> bool:
+    return any(part.startswith(_OTHER_SPACES) for part in instruction.parts)
+
+
+def _is_absolute(operand: str, numbers: frozenset[str]) -> bool:
+    address = address_of(operand)
+    if address is None:
+        return False
+    if not address.base:
+        return any(digit in "123456789abcdefABCDEF" for digit in operand)
+    return address.base in numbers
+
+
+def _numbers(function: Function) -> frozenset[str]:
+    """Return the registers that hold nothing but numbers, other than zero, in every definition."""
+    definitions: dict[str, list[tuple[str, ...]]] = {}
+    for instruction in function.body:
+        if instruction.opcode == LABEL:
+            continue
+        inputs = _inputs(instruction)
+        for name in instruction.results:
+            definitions.setdefault(name, []).append(inputs)
+    held = set(definitions)
+    while True:
+        wrong = {n for n in held if not all(_are_numbers(i, held) for i in definitions[n])}
+        if not wrong:
+            return frozenset(n for n in held if any(i != ("0",) for i in definitions[n]))
+        held -= wrong
+
+
+def _inputs(instruction: Instruction) -> tuple[str, ...]:
+    """Return what a result is computed from; a name that no register has where it is no sum."""
+    into_other_space = instruction.opcode == "cvta" and "to" not in instruction.parts
+    if instruction.opcode not in _ARITHMETIC or (into_other_space and _is_elsewhere(instruction)):
+        return ("[]",)
+    return instruction.inputs
+
+
+def _are_numbers(inputs: tuple[str, ...], held: set[str]) -> bool:
+    for operand in inputs:
+        if operand.startswith("["):
+            return False
+        for name in names_in(operand):
+            if name not in held and not name.startswith(_PLACES):
+                return False
+    return True
