@@ -9,11 +9,12 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Never, Protocol, TypeVar
 
 from evaluator_svc.channel import Channel, ChannelClosedError
 from evaluator_svc.conversation import Conversation
 from evaluator_svc.messages import Configure, Failed, Ready
+from evaluator_svc.messages_probe import AttemptRequest
 from evaluator_svc.sandbox.confinement import confine, is_sufficient
 from evaluator_svc.visible_device import node_of, open_only, see_only, use_one_queue
 from kernel_foundry.domain.device import DeviceSpec, IsolationReport, UnitLimits
@@ -199,6 +200,19 @@ def _open_compiler(configure: Configure) -> OpenCompiler:
     module = native.device_kind(configure.kind)
     compiler = module.open_compiler(configure.index, configure.architecture)
     return OpenCompiler(compiler=compiler)
+
+
+def answer_attempts(conversation: Conversation, request: AttemptRequest) -> Never:
+    """Try what the lock should refuse, until the supervisor has seen enough.
+
+    A process that does so never gets a candidate.
+    """
+    # Here and not at the top: a process that gets a candidate does not load it.
+    from evaluator_svc.sandbox.attempts import attempt
+
+    while True:
+        conversation.send(attempt(request))
+        request = conversation.receive(AttemptRequest).message
 
 
 def describe_device(device: Any, kind: str, index: int) -> DeviceSpec:

@@ -37,9 +37,9 @@ _END_SECONDS: Final = 1.0
 _BUILDER_CPU_SECONDS: Final = 600
 _RUNNER_CPU_SECONDS: Final = 3600
 """Far beyond any deadline: these only end what nobody watches any more."""
-_FILE_BYTES: Final = 16 << 20
+FILE_BYTES: Final = 16 << 20
 """Nothing that is needed writes any; output is cut here as well."""
-_OPEN_FILES: Final = 1024
+OPEN_FILES: Final = 1024
 """Shared buffers, libraries while they load, the device: a few dozen were seen. A CUDA driver
 opens several files for every GPU of the host."""
 _FORK_SERVER: Final = "evaluator_svc.runner.fork_server"
@@ -189,8 +189,8 @@ class LockedStarter:
             scratch=scratch,
             memory_bytes=settings.builder_memory_bytes if is_builder else settings.runner_bytes,
             cpu_seconds=_BUILDER_CPU_SECONDS if is_builder else _RUNNER_CPU_SECONDS,
-            file_bytes=_FILE_BYTES,
-            open_files=_OPEN_FILES,
+            file_bytes=FILE_BYTES,
+            open_files=OPEN_FILES,
             scratch_bytes=bubblewrap.SCRATCH_BYTES,
             calls=CallPolicy.REFUSE_LISTED if opened == "cuda" else CallPolicy.ALLOW_LISTED,
         )

@@ -9,7 +9,7 @@ from evaluator_svc.binding import bind_workload, describe
 from evaluator_svc.builder.prepare import CandidateRefusedError, Toolchain, plan_refused, prepare
 from evaluator_svc.builder.sweep import enumerate_configurations
 from evaluator_svc.conversation import Conversation
-from evaluator_svc.locked_process import OpenCompiler
+from evaluator_svc.locked_process import OpenCompiler, answer_attempts
 from evaluator_svc.messages import (
     BindRequest,
     Bound,
@@ -20,6 +20,7 @@ from evaluator_svc.messages import (
     PrepareRequest,
     TranslationUnit,
 )
+from evaluator_svc.messages_probe import AttemptRequest
 from evaluator_svc.messages_sweep import EnumerateRequest
 from kernel_foundry.domain.language import Language
 from kernel_foundry.plan.errors import PlanError
@@ -30,10 +31,10 @@ def build(conversation: Conversation, opened: OpenCompiler) -> None:
     """Answer requests until the supervisor has enough; the last configuration is the one meant."""
     request: PrepareRequest | None = None
     prepared: Prepared | None = None
+    received = conversation.receive(EnumerateRequest, PrepareRequest, AttemptRequest)
+    if isinstance(received.message, AttemptRequest):
+        answer_attempts(conversation, received.message)
     while True:
-        received = conversation.receive(
-            EnumerateRequest, PrepareRequest, CompileRequest, BindRequest
-        )
         message = received.message
         blobs: tuple[bytes, ...] = ()
         answer: object
@@ -53,6 +54,9 @@ def build(conversation: Conversation, opened: OpenCompiler) -> None:
         except CandidateRefusedError as refusal:
             answer = CandidateFailed(outcome=refusal.outcome, findings=refusal.findings)
         conversation.send(answer, blobs=blobs)
+        received = conversation.receive(
+            EnumerateRequest, PrepareRequest, CompileRequest, BindRequest
+        )
 
 
 def _toolchain(language: Language) -> Toolchain:

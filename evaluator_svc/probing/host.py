@@ -5,6 +5,7 @@ Knows nothing of how each is made.
 
 from evaluator_svc.device_site import DeviceSite
 from evaluator_svc.probing.device import DeviceProbes, Evaluate, comparison_probe
+from evaluator_svc.probing.sandbox import probe_sandbox
 from evaluator_svc.probing.timer import timer_probes
 from kernel_foundry.domain.probe import Probe
 
@@ -17,12 +18,14 @@ def probe_host(site: DeviceSite, evaluate: Evaluate) -> tuple[Probe, ...]:
         evaluate: Judges a candidate on it, the way all are.
     """
     if site.kind == "null":
-        return (_opened(site),)  # it runs nothing that could be right or wrong
+        # It runs nothing that could be right or wrong.
+        return (_opened(site), *probe_sandbox(site))
     return (
         _opened(site),
         comparison_probe(site.judge.probe_comparison()),
         *DeviceProbes(site.spec.id, site.spec.language, evaluate).probes(),
         *timer_probes(site),
+        *probe_sandbox(site),
     )
 
 

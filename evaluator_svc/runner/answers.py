@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from evaluator_svc.conversation import Conversation
-from evaluator_svc.locked_process import OpenDevice
+from evaluator_svc.locked_process import OpenDevice, answer_attempts
 from evaluator_svc.messages import (
     CandidateFailed,
     DropRequest,
@@ -17,6 +17,7 @@ from evaluator_svc.messages import (
     ShareRequest,
     TimeRequest,
 )
+from evaluator_svc.messages_probe import AttemptRequest
 from evaluator_svc.messages_sweep import SweepOpen
 from evaluator_svc.runner.faults import CandidateFaultError
 from evaluator_svc.runner.session import Session
@@ -25,7 +26,9 @@ from evaluator_svc.runner.sweep_answers import answer_sweep
 
 def answer_requests(conversation: Conversation, opened: OpenDevice) -> None:
     """Answer requests about one candidate, or about a sweep, until the supervisor has enough."""
-    received = conversation.receive(LoadRequest, SweepOpen)
+    received = conversation.receive(LoadRequest, SweepOpen, AttemptRequest)
+    if isinstance(received.message, AttemptRequest):
+        answer_attempts(conversation, received.message)
     if isinstance(received.message, SweepOpen):
         answer_sweep(conversation, opened, received)
         return

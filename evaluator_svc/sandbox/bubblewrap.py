@@ -49,6 +49,8 @@ def command(wrapping: Wrapping, inner: tuple[str, ...]) -> tuple[str, ...]:
     line += ["--proc", "/proc", "--dev", "/dev"]
     for path in wrapping.devices:
         line += ["--dev-bind-try", path, path]
+    # What bubblewrap makes up itself is memory, and would take files without end.
+    line += ["--remount-ro", "/dev", "--remount-ro", "/"]
     for name, value in wrapping.environment:
         line += ["--setenv", name, value]
     return (*line, "--", *inner)
