@@ -24,6 +24,7 @@ from kernel_foundry.domain.archive import DEFAULT_STRATEGY, STRATEGIES
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.learning import LEARNING
 from kernel_foundry.domain.request import EvaluationLimits
+from kernel_foundry.evidence.record import record_of, write_record
 from kernel_foundry.progress import Ended
 from kernel_foundry.report.write import write_report
 
@@ -170,14 +171,31 @@ def _language(named: str | None, device: str) -> Language:
 
 
 def _finish(foundry: Foundry, ended: Ended, *, as_json: bool) -> int:
-    report = write_report(foundry, ended.run.spec.name)
+    name = ended.run.spec.name
+    report = write_report(foundry, name)
+    record = _keep_record(ended, report)
     if as_json:
-        found = best_object(ended.run, ended.winner) if ended.winner else None
-        json.dump({"run": ended.run.spec.name, "report": str(report), "best": found}, sys.stdout)
+        told = {
+            "run": name,
+            "report": str(report),
+            "record": record and str(record),
+            "best": best_object(ended.run, ended.winner) if ended.winner else None,
+        }
+        json.dump(told, sys.stdout)
         sys.stdout.write("\n")
     else:
-        show_summary(foundry, ended, report)
+        show_summary(foundry, ended, report, record)
     return 0 if ended.winner else EXIT_NOTHING_CORRECT
+
+
+def _keep_record(ended: Ended, report: Path) -> Path | None:
+    """Write the winner's evidence record beside the report; None where nobody signed for it."""
+    winner = ended.winner
+    if winner is None or winner.evaluation.attestation is None:
+        return None
+    path = report.with_suffix(".record.json")
+    write_record(record_of(ended.run.spec.task, winner.candidate.source, winner.evaluation), path)
+    return path
 
 
 def _is_terminal() -> bool:

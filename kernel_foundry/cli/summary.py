@@ -15,11 +15,11 @@ from kernel_foundry.domain.measures import LEVELS
 from kernel_foundry.kept_sweeps import kept_sweeps
 from kernel_foundry.progress import Ended
 from kernel_foundry.run_account import ask_account
-from kernel_foundry.view import duration, speedup_text, timing_text
+from kernel_foundry.view import checks_text, duration, speedup_text, timing_text
 
 
-def show_summary(foundry: Foundry, ended: Ended, report: Path) -> None:
-    """Print how a run ended, its winner, the archive map and where the report lies."""
+def show_summary(foundry: Foundry, ended: Ended, report: Path, record: Path | None) -> None:
+    """Print how a run ended, its winner, the archive map and where report and record lie."""
     console = Console()
     name = ended.run.spec.name
     elites = foundry.ask_archive(lambda a: a.elites(name))
@@ -35,6 +35,9 @@ def show_summary(foundry: Foundry, ended: Ended, report: Path) -> None:
         _show_method(console, ended.winner.evaluation)
     show_sweeps(console, name)
     console.print(f"report: {report}", soft_wrap=True, highlight=False)
+    if record is not None:
+        text = f"record of the winner: {record}; kfoundry verify checks it"
+        console.print(text, soft_wrap=True, highlight=False)
     if ended.winner is not None:
         console.print(f"winner: kfoundry runs best {name}", soft_wrap=True, highlight=False)
 
@@ -118,5 +121,8 @@ def _show_winner(console: Console, evaluation: Evaluation) -> None:
 
 def _show_method(console: Console, evaluation: Evaluation) -> None:
     console.print("how it was measured:")
+    if evaluation.checks:
+        line = f"  checks: {checks_text(evaluation.checks)}; trust: {evaluation.trust.value}"
+        console.print(line, style="dim", markup=False, highlight=False)
     for fact in evaluation.evidence:
         console.print(f"  {fact.name}: {fact.value}", style="dim", markup=False, highlight=False)

@@ -38,7 +38,7 @@ def number_text(value: float) -> str:
             return digits
         return "0" if whole == "-0" else whole
     power = int(exponent)
-    if -7 <= power < 21:
+    if -6 <= power < 21:
         return _without_exponent(digits, power)
     return f"{digits}e{'+' if power > 0 else ''}{power}"
 

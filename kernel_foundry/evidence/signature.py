@@ -57,12 +57,10 @@ def check_key(
         return _key(Agreement.DIFFERS, name, "a foreign key: none of those that you named")
     if public_key == own:
         return _key(Agreement.AGREES, name, "this machine's")
-    note = f"a foreign key, another machine's: `--key {name}` if you know whose it is"
+    note = f"a foreign key, another machine's: --key {name} says that you know whose it is"
     if ran:
         return _key(Agreement.NOT_COMPARABLE, name, f"{note}; the second evaluation decides")
-    return _key(
-        Agreement.DIFFERS, name, f"{note}; without a second evaluation nothing speaks for it"
-    )
+    return _key(Agreement.DIFFERS, name, f"{note}; as it is, only a second evaluation could tell")
 
 
 def _key(agreement: Agreement, name: str, note: str) -> Statement:

@@ -1,7 +1,10 @@
 """Where the reports' templates come from, and the filters that all of them have."""
 
+import time
+
 import jinja2
 
+from kernel_foundry.evidence.fingerprint import fingerprint
 from kernel_foundry.view import duration, speedup_text, timing_text
 
 
@@ -18,5 +21,11 @@ def report_environment() -> jinja2.Environment:
         "duration": duration,
         "speedup": speedup_text,
         "timing": timing_text,
+        "fingerprint": fingerprint,
+        "date": _date,
     }
     return environment
+
+
+def _date(unix_s: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(unix_s))

@@ -1,25 +1,33 @@
 """The report: one self-contained file that shows what the archive holds."""
 
 import asyncio
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from archive_svc.archive import Archive
+from evaluator_svc.signing import signed
 from kernel_foundry.budget import Budget
 from kernel_foundry.client import connect
 from kernel_foundry.domain.archive import RunSpec
+from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.evidence.fingerprint import fingerprint
 from kernel_foundry.evolution import Evolution
 from kernel_foundry.local import Targets
 from kernel_foundry.report.chart import speedup_chart
 from kernel_foundry.report.write import write_report
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
+from tests.evidence import conftest as evidence
+
+_KEY = Ed25519PrivateKey.generate()
 
 SPEC = RunSpec(
     name="shown",
@@ -91,6 +99,46 @@ def test_report_shows_the_winner_and_loads_nothing(store: str, tmp_path: Path) -
     assert f"{told} told evaluations" in reader.text
     assert "<b>odd</b> & name" in reader.text
     assert "http" not in path.read_text()
+
+
+def test_report_shows_what_the_winner_rests_on(tmp_path: Path) -> None:
+    """Digest, key, seeds, checks with figures, trust and the distribution of errors."""
+    url = f"sqlite:///{tmp_path / 'runs.db'}"
+    evaluation = signed(evidence.TASK, evidence.SOURCE, evidence.evaluate(), _KEY)
+
+    async def tell() -> None:
+        archive = Archive(url)
+        await archive.create_run(replace(SPEC, name="signed", task=evidence.TASK))
+        candidate = Candidate(source=evidence.SOURCE)
+        await archive.tell("signed", candidate, evaluation, request_id="1")
+        await archive.close()
+
+    asyncio.run(tell())
+    with connect(Targets(store=url)) as foundry:
+        path = write_report(foundry, "signed", tmp_path / "report.html")
+    reader = _Reader()
+    reader.feed(path.read_text())
+    attestation = evaluation.attestation
+    assert attestation is not None
+    for text in (
+        attestation.digest,
+        fingerprint(attestation.public_key),
+        "seeds of n=8",
+        "1, 2, 3",
+        "comparison",
+        "largest error 1.25e-07",
+        "two samples are too quick",
+        "Errors against float64",
+        "6.00e-08",
+        "25.6",
+    ):
+        assert text in reader.text, text
+
+
+def test_report_of_what_nobody_signed_for_says_so(store: str, tmp_path: Path) -> None:
+    with connect(Targets(store=store)) as foundry:
+        path = write_report(foundry, "shown", tmp_path / "report.html")
+    assert "judged before verdicts were signed" in path.read_text()
 
 
 def test_chart_of_nothing_has_axes_and_no_path() -> None:

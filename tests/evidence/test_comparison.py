@@ -1,0 +1,185 @@
+"""What agrees between a record and a second evaluation, line by line."""
+
+import asyncio
+import dataclasses
+
+import pytest
+
+from kernel_foundry.domain.check import Check, CheckKind, CheckResult
+from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome, Fact, WorkloadResult
+from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.evidence.compare import compare
+from kernel_foundry.evidence.record import EvidenceRecord
+from kernel_foundry.evidence.statement import Agreement, Statement
+from kernel_foundry.evidence.verification import MOST_EVALUATIONS, judged_again, request_again
+from tests.evidence.conftest import CHECKS, FACTS, TASK, evaluate
+
+AGREES, DIFFERS, OTHER = Agreement.AGREES, Agreement.DIFFERS, Agreement.NOT_COMPARABLE
+
+
+def _lines(record: EvidenceRecord, again: Evaluation) -> dict[str, Statement]:
+    return {s.subject: s for s in compare(record, again)}
+
+
+def _with_facts(**changes: str) -> tuple[Fact, ...]:
+    return tuple(Fact(name=n, value=v) for n, v in (FACTS | changes).items())
+
+
+def _with_first(again: Evaluation, change) -> Evaluation:
+    first, *rest = again.workloads
+    return dataclasses.replace(again, workloads=(change(first), *rest))
+
+
+def _slower(factor: float):
+    def change(result: WorkloadResult) -> WorkloadResult:
+        timing = dataclasses.replace(
+            result.timing,
+            median_ns=factor * result.timing.median_ns,
+            ci95_ns=tuple(factor * bound for bound in result.timing.ci95_ns),
+        )
+        return dataclasses.replace(result, timing=timing)
+
+    return change
+
+
+def _error(value: float, **changes: object):
+    def change(result: WorkloadResult) -> WorkloadResult:
+        correctness = dataclasses.replace(result.correctness, max_abs_error=value, **changes)
+        return dataclasses.replace(result, correctness=correctness)
+
+    return change
+
+
+def test_the_same_again_agrees_in_every_line(record: EvidenceRecord) -> None:
+    lines = _lines(record, evaluate())
+    assert {s.agreement for s in lines.values()} == {AGREES}
+    assert set(lines) == {
+        "outcome", "environment", "check comparison on n=8", "check determinism on n=8",
+        "check clock", "errors on n=8", "errors on n=9", "time of n=8", "speed-up",
+    }  # fmt: skip
+    assert lines["errors on n=8"].note == "to the bit"
+
+
+def test_another_outcome_is_told_with_its_reason(record: EvidenceRecord) -> None:
+    finding = Finding(kind=FindingKind.MISMATCH, severity=Severity.ERROR, message="all wrong\nx")
+    again = Evaluation(
+        candidate=record.source.digest,
+        task=TASK.digest,
+        device="fake:0",
+        outcome=EvaluationOutcome.WRONG_RESULT,
+        findings=(finding,),
+        evidence=_with_facts(),
+    )
+    lines = _lines(record, again)
+    assert lines["outcome"].agreement is DIFFERS
+    assert lines["outcome"].note == "all wrong"
+    assert lines["errors on n=8"].found == "not reached"
+    assert "time of n=8" not in lines
+
+
+def test_other_numbers_differ_only_where_they_must_be_the_same(record: EvidenceRecord) -> None:
+    """To the bit on the same device with the same software; within the tolerance elsewhere."""
+    other = _with_first(evaluate(), _error(1e-9))
+    assert _lines(record, other)["errors on n=8"].agreement is DIFFERS
+    elsewhere = dataclasses.replace(other, evidence=_with_facts(torch="2.14"))
+    lines = _lines(record, elsewhere)
+    assert lines["errors on n=8"].agreement is AGREES
+    assert lines["errors on n=8"].note == "within the tolerance"
+    assert lines["environment"].agreement is OTHER
+    assert (lines["environment"].recorded, lines["environment"].found) == (
+        "torch: 2.13",
+        "torch: 2.14",
+    )
+    wrong = _with_first(elsewhere, _error(1.0, mismatch_count=1))
+    assert _lines(record, wrong)["errors on n=8"].agreement is DIFFERS
+
+
+def test_results_that_vary_from_run_to_run_need_not_be_the_same(record: EvidenceRecord) -> None:
+    again = _with_first(evaluate(), _error(1e-9, bitwise_reproducible=False))
+    assert _lines(record, again)["errors on n=8"].agreement is AGREES
+
+
+def test_the_error_distribution_is_compared(record: EvidenceRecord) -> None:
+    def rougher(result: WorkloadResult) -> WorkloadResult:
+        audit = dataclasses.replace(result.correctness.precision, rms_error=1e-4)
+        return dataclasses.replace(
+            result, correctness=dataclasses.replace(result.correctness, precision=audit)
+        )
+
+    assert _lines(record, _with_first(evaluate(), rougher))["errors on n=8"].agreement is DIFFERS
+
+
+@pytest.mark.parametrize(
+    ("factor", "agreement"), [(1.0, AGREES), (1.4, AGREES), (0.7, AGREES), (2.0, DIFFERS)]
+)
+def test_times_agree_within_what_a_busy_host_moves_them(
+    record: EvidenceRecord, factor: float, agreement: Agreement
+) -> None:
+    lines = _lines(record, _with_first(evaluate(), _slower(factor)))
+    assert lines["time of n=8"].agreement is agreement
+    assert lines["speed-up"].agreement is agreement
+    assert f"{factor:.3f} times as long" in lines["time of n=8"].note
+
+
+def test_times_of_another_device_are_not_compared(record: EvidenceRecord) -> None:
+    again = _with_first(evaluate(evidence=_with_facts(device="another")), _slower(9.0))
+    lines = _lines(record, again)
+    assert (lines["time of n=8"].agreement, lines["speed-up"].agreement) == (OTHER, OTHER)
+    assert "another device" in lines["speed-up"].note
+
+
+def test_a_check_that_comes_out_otherwise_differs(record: EvidenceRecord) -> None:
+    failed = dataclasses.replace(CHECKS[1], result=CheckResult.FAILED, note="not twice the same")
+    lines = _lines(record, evaluate(checks=(CHECKS[0], failed)))
+    assert lines["check determinism on n=8"].agreement is DIFFERS
+    assert lines["check determinism on n=8"].note == "not twice the same"
+    # What was odd about a time need not be odd again; the check itself was left out here.
+    assert lines["check clock"].agreement is OTHER
+
+
+def test_checks_of_one_kind_are_told_apart_by_their_order(record: EvidenceRecord) -> None:
+    twice = [
+        Check(kind=CheckKind.VALUE_RANGE, result=result)
+        for result in (CheckResult.PASSED, CheckResult.SKIPPED)
+    ]
+    two = dataclasses.replace(record.evaluation, checks=tuple(twice))
+    statements = compare(
+        dataclasses.replace(record, evaluation=two), evaluate(checks=tuple(reversed(twice)))
+    )
+    of_range = [s for s in statements if s.subject == "check value range"]
+    assert [(s.recorded, s.found) for s in of_range] == [
+        ("passed", "skipped"),
+        ("skipped", "passed"),
+    ]
+
+
+def test_what_is_asked_again_is_what_was_judged(record: EvidenceRecord) -> None:
+    request = request_again(record)
+    assert request.task == record.task
+    assert request.seeds == record.attestation.seeds
+    assert request.device == "fake"
+    assert request_again(record, "cuda:1").device == "cuda:1"
+
+
+class _Evaluators:
+    """Gives one verdict after another."""
+
+    def __init__(self, *verdicts: Evaluation) -> None:
+        self.verdicts = list(verdicts)
+
+    async def evaluate(self, _request: EvaluationRequest) -> Evaluation:
+        return self.verdicts.pop(0)
+
+
+def test_a_time_that_differs_is_taken_again(record: EvidenceRecord) -> None:
+    """A busy moment is no reason to doubt a record; a claim that never comes true is."""
+    slow = _with_first(evaluate(), _slower(3.0))
+    quiet = _Evaluators(slow, evaluate(), slow)
+    assert asyncio.run(judged_again(record, quiet)).agrees
+    assert len(quiet.verdicts) == 1
+    never = _Evaluators(*[slow] * MOST_EVALUATIONS, evaluate())
+    assert not asyncio.run(judged_again(record, never)).agrees
+    wrong = _Evaluators(_with_first(slow, _error(1.0, mismatch_count=3)), evaluate())
+    assert not asyncio.run(judged_again(record, wrong)).agrees
+    assert len(wrong.verdicts) == 1

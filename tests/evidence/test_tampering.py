@@ -1,0 +1,136 @@
+"""Every way in which a record is not what was signed for is found, and called what it is."""
+
+import dataclasses
+from collections.abc import Callable
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from evaluator_svc.signing import signed
+from kernel_foundry.domain.attestation import WorkloadSeeds
+from kernel_foundry.domain.check import Trust
+from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.evidence.fingerprint import fingerprint
+from kernel_foundry.evidence.record import EvidenceRecord, record_of
+from kernel_foundry.evidence.statement import Agreement
+from kernel_foundry.evidence.verification import verification
+from tests.evidence.conftest import SOURCE, TASK, evaluate
+
+Change = Callable[[EvidenceRecord], EvidenceRecord]
+
+
+def _differing(record: EvidenceRecord, own_key: str = "", trusted: tuple[str, ...] = ()):
+    """Return what differs, by subject, with the note on it."""
+    verified = verification(record, None, own_key=own_key, trusted=trusted)
+    different = [s for s in verified.statements if s.agreement is Agreement.DIFFERS]
+    assert verified.agrees is not bool(different)
+    return {s.subject: s.note for s in different}
+
+
+def _evaluation(record: EvidenceRecord, **changes: object) -> EvidenceRecord:
+    evaluation = dataclasses.replace(record.evaluation, **changes)
+    return dataclasses.replace(record, evaluation=evaluation)
+
+
+def _attestation(record: EvidenceRecord, **changes: object) -> EvidenceRecord:
+    return _evaluation(record, attestation=dataclasses.replace(record.attestation, **changes))
+
+
+def _quicker(record: EvidenceRecord, *, median_too: bool) -> EvidenceRecord:
+    first, *rest = record.evaluation.workloads
+    samples = tuple(s / 2 for s in first.timing.samples_ns)
+    timing = dataclasses.replace(first.timing, samples_ns=samples)
+    if median_too:
+        timing = dataclasses.replace(timing, median_ns=samples[0], ci95_ns=(samples[0],) * 2)
+    return _evaluation(record, workloads=(dataclasses.replace(first, timing=timing), *rest))
+
+
+CONTENT: dict[str, tuple[Change, set[str]]] = {
+    "samples alone": (lambda r: _quicker(r, median_too=False), {"samples of n=8", "digest"}),
+    "samples and median": (lambda r: _quicker(r, median_too=True), {"digest"}),
+    "candidate": (
+        lambda r: dataclasses.replace(
+            r, source=dataclasses.replace(r.source, device_code="// other\n")
+        ),
+        {"candidate", "digest"},
+    ),
+    "candidate and its digest": (
+        lambda r: dataclasses.replace(
+            _evaluation(r, candidate=dataclasses.replace(r.source, plan="x").digest),
+            source=dataclasses.replace(r.source, plan="x"),
+        ),
+        {"digest"},
+    ),
+    "task": (
+        lambda r: dataclasses.replace(r, task=dataclasses.replace(r.task, reference="x = 1\n")),
+        {"task", "digest"},
+    ),
+    "task's name": (
+        lambda r: dataclasses.replace(r, task=dataclasses.replace(r.task, name="harder")),
+        {"digest"},
+    ),
+    "checks": (lambda r: _evaluation(r, checks=r.evaluation.checks[:2]), {"digest"}),
+    "trust": (lambda r: _evaluation(r, trust=Trust.SUSPECT), {"digest"}),
+    "facts": (lambda r: _evaluation(r, evidence=()), {"digest"}),
+    "seeds": (
+        lambda r: _attestation(r, seeds=(WorkloadSeeds(workload="n=8", seeds=(7,)),)),
+        {"digest"},
+    ),
+    "seeds that were given": (lambda r: _attestation(r, seeds_given=True), {"digest"}),
+    "date": (lambda r: _attestation(r, signed_unix_s=1.0), {"digest"}),
+}
+
+
+def test_an_untouched_record_is_what_was_signed_for(record: EvidenceRecord, public_key: str):
+    assert _differing(record, public_key) == {}
+    assert _differing(record, trusted=(fingerprint(public_key),)) == {}
+
+
+@pytest.mark.parametrize("name", CONTENT)
+def test_changed_content_is_found(record: EvidenceRecord, public_key: str, name: str):
+    """The digest tells in any case, the part itself where it contradicts another."""
+    change, subjects = CONTENT[name]
+    differing = _differing(change(record), public_key)
+    assert set(differing) == subjects
+    assert differing["digest"] == "the content was changed after it was signed"
+
+
+@pytest.mark.parametrize("name", CONTENT)
+def test_a_digest_computed_again_without_the_key_is_found(
+    record: EvidenceRecord, public_key: str, name: str
+):
+    changed = CONTENT[name][0](record)
+    changed = _attestation(changed, digest=changed.digest())
+    differing = _differing(changed, public_key)
+    assert "digest" not in differing
+    assert "computed again without the key" in differing["signature"]
+
+
+def test_a_signature_or_key_that_is_none_is_found(record: EvidenceRecord, public_key: str):
+    for changes in ({"signature": "00" * 64}, {"signature": "no"}, {"signature": ""}):
+        assert "signature" in _differing(_attestation(record, **changes), public_key)
+    for odd in ("", "zz", "00"):
+        differing = _differing(_attestation(record, public_key=odd), public_key)
+        assert set(differing) >= {"digest", "signature"}
+
+
+def test_a_foreign_key_is_named(record: EvidenceRecord, public_key: str):
+    """Content that somebody changed and signed again is whole, and theirs."""
+    foreign = Ed25519PrivateKey.generate()
+    quicker = _quicker(record, median_too=True).evaluation
+    forged = record_of(TASK, SOURCE, signed(TASK, SOURCE, quicker, foreign))
+    name = fingerprint(forged.attestation.public_key)
+    differing = _differing(forged, public_key)
+    assert set(differing) == {"key"}
+    assert f"a foreign key, another machine's: --key {name}" in differing["key"]
+    assert _differing(forged, public_key, trusted=(name,)) == {}
+    # Who names a key wants that one, and not their own either.
+    assert "none of those" in _differing(record, public_key, trusted=(name,))["key"]
+
+
+def test_an_attestation_of_another_verdict_is_found(
+    record: EvidenceRecord, key: Ed25519PrivateKey, public_key: str
+):
+    other: Evaluation = signed(TASK, SOURCE, evaluate(checks=()), key)
+    moved = _evaluation(record, attestation=other.attestation)
+    assert set(_differing(moved, public_key)) == {"digest"}
