@@ -161,6 +161,8 @@ class Prepared:
     policy_ms: float
     uses_library: bool = False
     """Whether the plan makes library calls: its runner needs torch."""
+    findings: tuple[Finding, ...] = ()
+    """What the policy's rules found in source and plan; none refuses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

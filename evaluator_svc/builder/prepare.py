@@ -66,7 +66,7 @@ def prepare(request: PrepareRequest, toolchain: Toolchain) -> Prepared:
     text = _extract(request)
     plan = _planned(lambda: parse(text.plan_text))
     parsed = time.perf_counter()
-    _check_policy(text)
+    findings = _check_policy(text, plan)
     checked = time.perf_counter()
     configuration = _planned(lambda: _configuration(plan, request))
     units, unit_of_workload = _planned(
@@ -87,6 +87,7 @@ def prepare(request: PrepareRequest, toolchain: Toolchain) -> Prepared:
         parse_ms=1e3 * (parsed - started + time.perf_counter() - checked),
         policy_ms=1e3 * (checked - parsed),
         uses_library=uses_library(plan),
+        findings=findings,
     )
 
 
@@ -109,10 +110,11 @@ def _refused(outcome: EvaluationOutcome, message: str) -> CandidateRefusedError:
     return CandidateRefusedError(outcome, (finding,))
 
 
-def _check_policy(text: CandidateText) -> None:
-    findings = policy.check_source(text.device_code, text.language)
+def _check_policy(text: CandidateText, plan: Plan) -> tuple[Finding, ...]:
+    findings = (*policy.check_source(text.device_code, text.language), *policy.check_plan(plan))
     if any(finding.severity is Severity.ERROR for finding in findings):
         raise CandidateRefusedError(EvaluationOutcome.REJECTED, findings)
+    return findings
 
 
 def _planned(step: Callable[[], T]) -> T:

@@ -120,17 +120,18 @@ def build(
     )
 
 
-def check_objects(built: Built, prepared: Prepared) -> CandidateFailed | tuple[Finding, ...]:
-    """Refuse object code that reaches beyond itself, or return what is odd about it.
-
-    Nothing of it has run yet.
-    """
-    findings: tuple[Finding, ...] = ()
+def check_objects(built: Built, prepared: Prepared) -> tuple[Finding, ...]:
+    """Return what the policy's rules find in object code, cached or not; nothing has run yet."""
+    found: dict[Finding, None] = {}
     for code, unit in zip(built.readable, prepared.units, strict=True):
-        findings += policy.check_object(code, unit.kernels, prepared.source.language)
-    if any(f.severity is Severity.ERROR for f in findings):
-        return CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=findings)
-    return findings
+        several = policy.check_object(code, unit.kernels, prepared.source.language)
+        found |= dict.fromkeys(several)
+    return tuple(found)
+
+
+def is_refused(findings: tuple[Finding, ...]) -> bool:
+    """Return whether a candidate with these findings goes no further."""
+    return any(finding.severity is Severity.ERROR for finding in findings)
 
 
 def _compile(

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from evaluator_svc import behaviour, policy
+from evaluator_svc import behaviour
 from evaluator_svc.messages import (
     BoundWorkload,
     CandidateFailed,
@@ -25,20 +25,27 @@ from evaluator_svc.pipeline.build import (
     Built,
     build,
     check_objects,
+    is_refused,
     prepare,
 )
 from evaluator_svc.pipeline.listings import listings
 from evaluator_svc.pipeline.record import EvaluationRecord
+from evaluator_svc.policy import Subject, narrow_findings, object_facts, policy_checks
+from evaluator_svc.policy.facts import NARROW_FORMATS, TF32
 from evaluator_svc.process import ChildProcess
 from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.spare_pool import SparePool
 from kernel_foundry.domain.admission import GraphNode
 from kernel_foundry.domain.device import DeviceSpec
+from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.domain.task import Precision, Task
 
 _NO_OPERATORS: Final = ("placeholder", "output", "get_attr")
 """Nodes of a reference's graph that compute nothing."""
+_READ: Final = (Subject.SOURCE, Subject.PLAN)
+"""What a builder holds against the policy's rules."""
 
 
 class BuildPlace(Protocol):
@@ -61,6 +68,8 @@ class BuiltCandidate:
 
     prepared: Prepared
     built: Built
+    narrow_formats: tuple[str, ...] = ()
+    """Formats of less than 24 bits that the object code computes in."""
 
 
 def read_and_build(
@@ -87,19 +96,34 @@ def read_and_build(
         return built.failure
     if request.with_listings:
         record.compile = dataclasses.replace(built.report, listings=listings(built))
-    if not is_null(place.spec):
-        with record.stage("policy"):
-            checked = check_objects(built, prepared)
-        if isinstance(checked, CandidateFailed):
-            return checked
-        record.add_findings(checked)
-    return BuiltCandidate(prepared=prepared, built=built)
+    if is_null(place.spec):
+        return BuiltCandidate(prepared=prepared, built=built)
+    with record.stage("policy"):
+        return _check_objects(BuiltCandidate(prepared=prepared, built=built), request, record)
 
 
-def narrow_formats(candidate: BuiltCandidate, device: DeviceSpec) -> tuple[str, ...]:
-    """Return the formats of less than 24 bits that the object code computes in."""
-    objects = () if is_null(device) else candidate.built.readable
-    return policy.object_facts(objects, candidate.prepared.source.language).formats
+def _check_objects(
+    candidate: BuiltCandidate, request: EvaluationRequest, record: EvaluationRecord
+) -> BuiltCandidate | CandidateFailed:
+    """Hold what was built, or found in the cache, against the policy's rules."""
+    language = candidate.prepared.source.language
+    formats = object_facts(candidate.built.readable, language).formats
+    findings = (
+        *check_objects(candidate.built, candidate.prepared),
+        *narrow_findings(formats, _allowed_formats(request.task)),
+    )
+    record.add_checks(policy_checks(findings, language, Subject.OBJECT))
+    if is_refused(findings):
+        return CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=findings)
+    record.add_findings(findings)
+    return dataclasses.replace(candidate, narrow_formats=formats)
+
+
+def _allowed_formats(task: Task) -> tuple[str, ...]:
+    """Return the narrow formats that a task has, or lets its reference use."""
+    if task.precision is not Precision.FP32:
+        return NARROW_FORMATS
+    return (TF32,) if task.tf32 else ()
 
 
 def describe(
@@ -148,8 +172,12 @@ def _prepare(
     wall_ms = 1e3 * (time.perf_counter() - started)
     if isinstance(prepared, CandidateFailed):
         record.add_stage_time("parse", wall_ms)
+        if prepared.outcome is EvaluationOutcome.REJECTED:
+            record.add_checks(policy_checks(prepared.findings, place.spec.language, *_READ))
         return prepared
     record.add_stage_time("parse", wall_ms - prepared.policy_ms)
     record.add_stage_time("policy", prepared.policy_ms)
     record.set_source(prepared.source)
+    record.add_checks(policy_checks(prepared.findings, place.spec.language, *_READ))
+    record.add_findings(prepared.findings)
     return prepared

@@ -26,7 +26,6 @@ from evaluator_svc.messages import (
 from evaluator_svc.pipeline.built_candidate import (
     BuiltCandidate,
     describe,
-    narrow_formats,
     operator_count,
     read_and_build,
 )
@@ -147,7 +146,7 @@ class CandidateEvaluation:
         return None
 
     def _describe(self, candidate: BuiltCandidate, loaded: Loaded) -> None:
-        self._formats = narrow_formats(candidate, self._site.spec)
+        self._formats = candidate.narrow_formats
         self._bound = {bound.workload: bound for bound in loaded.workloads}
         operators = operator_count(self._admission.workloads[0].graph)
         with self._record.stage("behaviour"):

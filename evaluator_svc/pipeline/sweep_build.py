@@ -22,6 +22,7 @@ from evaluator_svc.pipeline.build import (
     Built,
     build,
     check_objects,
+    is_refused,
     prepare,
 )
 from evaluator_svc.plan_inputs import is_not_meant
@@ -153,9 +154,10 @@ class BuilderTeam:
                 report=built.report,
             )
         if not self._site.spec.id.startswith("null:"):
-            checked = check_objects(built, prepared)
-            if isinstance(checked, CandidateFailed):
-                return unbuilt(checked, report=built.report)
+            findings = check_objects(built, prepared)
+            if is_refused(findings):
+                refused = CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=findings)
+                return unbuilt(refused, report=built.report)
         return BuiltConfiguration(
             number=number, configuration=configuration, prepared=prepared, built=built
         )

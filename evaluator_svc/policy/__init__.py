@@ -1,4 +1,4 @@
-"""What a candidate may not do, checked in its source and in its object code.
+"""What a candidate may not do: rules as data, held against source, plan and object code.
 
 On a CPU device a kernel is native code of the process that launches it, so whatever reaches host
 functions is refused by what the compiler produced, whatever the source looks like; the source
@@ -7,8 +7,9 @@ remembers from call to call is, and is refused. Neither is a sandbox: a kernel m
 through a forged pointer, which is why it runs in a locked process of its own.
 """
 
+from evaluator_svc.policy.checks import policy_checks
 from evaluator_svc.policy.facts import ObjectFacts, object_facts
-from evaluator_svc.policy.object_code import check_object
+from evaluator_svc.policy.object_code import check_object, narrow_findings
 from evaluator_svc.policy.plan import check_plan
 from evaluator_svc.policy.rule import PolicyRule, RuleClass, Subject
 from evaluator_svc.policy.rules import RULES
@@ -23,5 +24,7 @@ __all__ = [
     "check_object",
     "check_plan",
     "check_source",
+    "narrow_findings",
     "object_facts",
+    "policy_checks",
 ]

@@ -17,6 +17,7 @@ BFLOAT16: Final = "bfloat16"
 TF32: Final = "TF32"
 FLOAT8: Final = "float8"
 """Eight bits or fewer."""
+NARROW_FORMATS: Final = (BFLOAT16, FLOAT16, FLOAT8, TF32)
 
 _PTX_FORMATS: Final = {
     **dict.fromkeys(("f16", "f16x2", "kind::f16"), FLOAT16),

@@ -62,7 +62,7 @@ _SPECIAL: Final = (
         "results may not depend on it",
     ),
 )
-_KEPT: Final = frozenset({"L2::evict_last", "createpolicy", "applypriority", "discard"})
+_KEPT: Final = frozenset({"L2::evict_last", "createpolicy", "applypriority"})
 _LIBRARY_WAIT: Final = "threading_support"
 """In the names of the headers that hold libcu++'s back-off."""
 _LASTING: Final = ("global", "const")
@@ -148,8 +148,10 @@ def _odd(module: Module, instruction: Instruction) -> Iterator[tuple[str, str, s
                     yield rule, message, hint
     if instruction.opcode == "nanosleep" and not _waits_in_library(module, instruction.location):
         yield "object.sleep", "the kernel sleeps", "wait on a barrier instead"
+    if instruction.opcode == "discard":
+        yield "object.discard", "the kernel throws written data away", "leave caches alone"
     if not _KEPT.isdisjoint(instruction.parts):
-        message = "the kernel asks the cache to keep or drop data; it is emptied between calls"
+        message = "the kernel asks the cache to keep data; the cache is emptied between calls"
         yield "object.cache_hint", message, ""
 
 
