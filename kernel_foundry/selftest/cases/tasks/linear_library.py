@@ -1,4 +1,4 @@
-"""Linear layer that the library could do alone: whatever passes must have done some of it itself."""
+"""Linear layer that the library could do alone: what passes must have done some of it itself."""
 
 import torch
 from torch import nn
