@@ -9,6 +9,7 @@ import json
 import math
 import types
 import typing
+from collections.abc import Callable
 from enum import Enum
 from functools import cache
 from typing import Any, TypeVar
@@ -53,7 +54,10 @@ def from_plain(kind: type[T], data: Any, path: str = "") -> T:
 
 def to_json(value: Any) -> str:
     """Return `value` as one line of JSON."""
-    return json.dumps(to_plain(value), allow_nan=False, separators=(",", ":"))
+    try:
+        return _dump(value, default=_members)
+    except ValueError:  # a number that JSON lacks: rare, and then the long way
+        return _dump(to_plain(value))
 
 
 def from_json(kind: type[T], text: str | bytes) -> T:
@@ -63,6 +67,21 @@ def from_json(kind: type[T], text: str | bytes) -> T:
     except (ValueError, RecursionError) as error:
         raise PlainError(f"{kind.__name__}: not JSON: {error}") from error
     return from_plain(kind, data)
+
+
+def _dump(value: Any, default: Callable[[Any], Any] | None = None) -> str:
+    return json.dumps(value, allow_nan=False, separators=(",", ":"), default=default)
+
+
+def _members(value: Any) -> Any:
+    """Return what stands for a `value` that `json` does not know, one level of it."""
+    kind: Any = type(value)
+    names = _field_names(kind)
+    if names is not None:
+        return {name: getattr(value, name) for name in names}
+    if isinstance(value, Enum):
+        return value.value
+    raise TypeError(f"{kind.__name__} is no plain data")
 
 
 @cache

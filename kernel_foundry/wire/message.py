@@ -7,6 +7,7 @@ there is to convert (see protos/DESIGN.md). Knows no single type and nothing of 
 import dataclasses
 import types
 import typing
+from collections.abc import Callable
 from enum import Enum
 from functools import cache
 from typing import Any, TypeVar
@@ -54,21 +55,21 @@ def from_message(kind: type[T], message: Message, path: str = "") -> T:
             unknown, a sequence has the wrong length, or the dataclass refuses the values.
             `metadata["field"]` is the path of the field.
     """
-    prefix = f"{path}." if path else ""
-    shape = _shape(typing.cast("Any", kind), message.DESCRIPTOR)
-    values = {name: getattr(message, name) for name in shape.plain}
-    for field in shape.others:
-        values[field.name] = _read(field, message, prefix)
+    reader = _reader(typing.cast("Any", kind), message.DESCRIPTOR)
     try:
-        return kind(**values)
-    except ValueError as error:
-        raise _invalid(path or kind.__name__, str(error)) from error
+        return typing.cast("T", reader(message))
+    except _RefusedError as refused:
+        where = ".".join(part for part in (path, refused.path) if part)
+        raise _invalid(where or kind.__name__, refused.what) from refused.__cause__
 
 
 def read_field(kind: type[T], message: Message, name: str) -> T:
     """Return field `name` of a request or response as `kind`; raises as `from_message`."""
     field = _field(typing.cast("Any", kind), message.DESCRIPTOR.fields_by_name[name])
-    return typing.cast("T", _read(field, message, ""))
+    try:
+        return typing.cast("T", _field_reader(field)(message))
+    except _RefusedError as refused:
+        raise _invalid(refused.path, refused.what) from refused.__cause__
 
 
 @cache
@@ -100,30 +101,10 @@ class _Field:
     length: int | None
     """Of a tuple of fixed length."""
     is_repeated: bool
-    is_message: bool
+    message_type: Descriptor | None
     has_presence: bool
     members: dict[int, Enum | None] | None
     """Of an enum."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Shape:
-    """A dataclass's fields, by how they are read."""
-
-    plain: tuple[str, ...]
-    """Scalars that are there always and taken as they are."""
-    others: tuple[_Field, ...]
-
-
-@cache
-def _shape(kind: Any, descriptor: Descriptor) -> _Shape:
-    hints = typing.get_type_hints(kind)
-    fields = [
-        _field(hints[field.name], descriptor.fields_by_name[field.name])
-        for field in dataclasses.fields(kind)
-    ]
-    others = tuple(f for f in fields if f.is_repeated or f.has_presence or f.members is not None)
-    return _Shape(plain=tuple(field.name for field in fields if field not in others), others=others)
 
 
 @cache
@@ -142,7 +123,7 @@ def _field(hint: Any, descriptor: FieldDescriptor) -> _Field:
         is_optional=is_optional,
         length=length,
         is_repeated=descriptor.is_repeated,
-        is_message=descriptor.message_type is not None,
+        message_type=descriptor.message_type,
         has_presence=descriptor.has_presence,
         members=enum_members(hint, descriptor.enum_type) if descriptor.enum_type else None,
     )
@@ -160,6 +141,8 @@ class _Slot:
     name: str
     is_repeated: bool
     is_message: bool
+    is_plain: bool
+    """One scalar that is no enum."""
     enum_type: EnumDescriptor | None
 
 
@@ -170,6 +153,7 @@ def _slots(descriptor: Descriptor) -> dict[str, _Slot]:
             name=field.name,
             is_repeated=field.is_repeated,
             is_message=field.message_type is not None,
+            is_plain=not (field.is_repeated or field.message_type or field.enum_type),
             enum_type=field.enum_type,
         )
         for field in descriptor.fields
@@ -184,7 +168,17 @@ def _slots_of(kind: Any, descriptor: Descriptor) -> tuple[_Slot, ...]:
 
 def _write_dataclass(message: Message, value: Any, prefix: str) -> None:
     for slot in _slots_of(value.__class__, message.DESCRIPTOR):
-        _write(slot, message, getattr(value, slot.name), prefix)
+        item = getattr(value, slot.name)
+        # Most fields hold what they would hold anyway, or are set as they are.
+        if item is None or item == ():
+            continue
+        if slot.is_plain:
+            try:
+                setattr(message, slot.name, item)
+            except (TypeError, ValueError) as error:
+                raise _invalid(prefix + slot.name, str(error)) from error
+        else:
+            _write(slot, message, item, prefix)
 
 
 def _write(slot: _Slot, message: Message, value: Any, prefix: str) -> None:
@@ -221,37 +215,115 @@ def _numbers(value: Any, enum_type: EnumDescriptor, *, is_repeated: bool) -> Any
     return _number_by_enum(value.__class__, enum_type)[value]
 
 
-def _read(field: _Field, message: Message, prefix: str) -> Any:
-    """Return one field's value; `prefix` leads to its message, for errors."""
-    value = getattr(message, field.name)
+class _RefusedError(Exception):
+    """What a message holds is no value; `path` leads there from the message that is read."""
+
+    def __init__(self, path: str, what: str) -> None:
+        super().__init__(path, what)
+        self.path = path
+        self.what = what
+
+    def within(self, name: str) -> "_RefusedError":
+        """Return the same refusal, seen from the message that holds this one as `name`."""
+        outer = _RefusedError(f"{name}.{self.path}" if self.path else name, self.what)
+        outer.__cause__ = self.__cause__
+        return outer
+
+
+Reader = Callable[[Any], Any]
+"""From a message to a value; raises _RefusedError."""
+
+
+@cache
+def _reader(kind: Any, descriptor: Descriptor) -> Reader:
+    """Return what reads messages of one type as a dataclass.
+
+    A verdict has hundreds of parts: which field is read how is decided once, and where a part
+    stands is found out when it is refused.
+    """
+    hints = typing.get_type_hints(kind)
+    fields = [
+        _field(hints[field.name], descriptor.fields_by_name[field.name])
+        for field in dataclasses.fields(kind)
+    ]
+    plain = tuple(f.name for f in fields if _is_plain(f))
+    others = tuple((f.name, _field_reader(f)) for f in fields if not _is_plain(f))
+
+    def read(message: Any) -> Any:
+        values = {name: getattr(message, name) for name in plain}
+        for name, read_one in others:
+            values[name] = read_one(message)
+        try:
+            return kind(**values)
+        except ValueError as error:
+            raise _RefusedError("", str(error)) from error
+
+    return read
+
+
+def _is_plain(field: _Field) -> bool:
+    """Return whether a field is a scalar that is there always and taken as it is."""
+    return not (field.is_repeated or field.has_presence or field.members is not None)
+
+
+def _field_reader(field: _Field) -> Reader:
+    """Return what reads one field of a message."""
+    name, item = field.name, _item_reader(field)
     if field.is_repeated:
-        # A sequence has no presence; only tuples of fixed length are optional, never empty.
-        return None if field.is_optional and not value else _read_tuple(field, value, prefix)
-    if field.has_presence and not message.HasField(field.name):
-        if field.is_optional:
-            return None
-        raise _invalid(prefix + field.name, "is missing")
-    if field.is_message:
-        return from_message(field.kind, value, prefix + field.name)
-    return value if field.members is None else _member(field, value, prefix + field.name)
+        return _sequence_reader(field, item)
+
+    def read_present(message: Any) -> Any:
+        if not message.HasField(name):
+            if field.is_optional:
+                return None
+            raise _RefusedError(name, "is missing")
+        return read_always(message)
+
+    def read_always(message: Any) -> Any:
+        try:
+            return item(getattr(message, name))
+        except _RefusedError as refused:
+            raise refused.within(name) from refused.__cause__
+
+    return read_present if field.has_presence else read_always
 
 
-def _read_tuple(field: _Field, values: Any, prefix: str) -> tuple[Any, ...]:
-    path = prefix + field.name
-    if field.length not in (None, len(values)):
-        raise _invalid(path, f"expected {field.length} values, got {len(values)}")
-    if field.is_message:
-        return tuple(
-            from_message(field.kind, value, f"{path}[{index}]")
-            for index, value in enumerate(values)
-        )
+def _item_reader(field: _Field) -> Reader:
+    """Return what makes a value of what a message holds."""
+    if field.message_type is not None:
+        return _reader(field.kind, field.message_type)
     if field.members is None:
-        return tuple(values)
-    return tuple(_member(field, value, f"{path}[{index}]") for index, value in enumerate(values))
+        return lambda value: value
+    members, kind = field.members, field.kind
+
+    def read_member(number: int) -> Any:
+        member = members.get(number)
+        if member is None:
+            raise _RefusedError("", f"{number} is no {kind.__name__}")
+        return member
+
+    return read_member
 
 
-def _member(field: _Field, number: int, path: str) -> Enum:
-    member = (field.members or {}).get(number)
-    if member is None:
-        raise _invalid(path, f"{number} is no {field.kind.__name__}")
-    return member
+def _sequence_reader(field: _Field, item: Reader) -> Reader:
+    name, length, is_optional = field.name, field.length, field.is_optional
+    is_as_is = field.message_type is None and field.members is None
+
+    def read(message: Any) -> Any:
+        values = getattr(message, name)
+        # A sequence has no presence; only tuples of fixed length are optional, never empty.
+        if is_optional and not values:
+            return None
+        if length is not None and length != len(values):
+            raise _RefusedError(name, f"expected {length} values, got {len(values)}")
+        if is_as_is:
+            return tuple(values)
+        read_values: list[Any] = []
+        try:
+            for value in values:
+                read_values.append(item(value))  # noqa: PERF401  its length tells which is refused
+        except _RefusedError as refused:
+            raise refused.within(f"{name}[{len(read_values)}]") from refused.__cause__
+        return tuple(read_values)
+
+    return read

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from kernel_foundry.archive.v1 import archive_service_pb2, told_evaluation_pb2
 from kernel_foundry.common.v1 import check_pb2, evaluation_pb2, measures_pb2, task_pb2
-from kernel_foundry.domain.archive import AddResult, RunState
+from kernel_foundry.domain.archive import AddResult, RunSpec, RunState
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome, Setting, Timing
 from kernel_foundry.domain.measures import DIMENSIONS, LEVELS, Measures
-from kernel_foundry.domain.request import EvaluationRequest, TokenUsage
+from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.task import Precision, Size, Task, Tolerance, Workload
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evaluator.v1 import evaluation_request_pb2
@@ -178,7 +178,7 @@ def test_requests_are_built_and_read_by_field() -> None:
     request = build(archive_service_pb2.FinishRunRequest, name="r", state=RunState.FINISHED)
     assert read_field(RunState, request, "state") is RunState.FINISHED
     with pytest.raises(InvalidArgumentError, match="spec: is missing"):
-        read_field(TokenUsage, archive_service_pb2.CreateRunRequest(), "spec")
+        read_field(RunSpec, archive_service_pb2.CreateRunRequest(), "spec")
 
 
 def test_enum_names_are_the_domain_names() -> None:
