@@ -12,13 +12,6 @@ import time
 from dataclasses import dataclass
 from typing import Any, Final
 
-MAX_TEXT_BYTES: Final = 16 << 20
-"""Of a frame's JSON text; the largest is an admission with its operator graphs."""
-
-MAX_BLOBS: Final = 256
-MAX_BLOB_BYTES: Final = 256 << 20
-"""All blobs of a frame together: object code of every translation unit."""
-
 MAX_DESCRIPTORS: Final = 64
 
 _MAGIC: Final = b"KFF1"
@@ -45,6 +38,25 @@ class ChannelFormatError(ChannelError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FrameLimits:
+    """The largest frame that is taken from the other side."""
+
+    text_bytes: int
+    """Of the JSON text."""
+    blobs: int
+    blob_bytes: int
+    """All blobs together."""
+
+
+FROM_OURS: Final = FrameLimits(text_bytes=16 << 20, blobs=256, blob_bytes=256 << 20)
+"""From a process that meets no candidate; the largest text is an admission with its operator
+graphs, the largest blobs are the object code of every translation unit."""
+
+FROM_LOCKED: Final = FrameLimits(text_bytes=4 << 20, blobs=2, blob_bytes=128 << 20)
+"""From a builder or runner: a thousand samples or configurations; one unit's object code."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
     """One message as it travels."""
 
@@ -64,11 +76,19 @@ class Channel:
         connection: A connected UNIX stream socket; the channel owns it.
         accepts_descriptors: Whether descriptors may come in. The supervisor says no to
             builder and runner.
+        limits: What is taken from the other side.
     """
 
-    def __init__(self, connection: socket.socket, *, accepts_descriptors: bool) -> None:
+    def __init__(
+        self,
+        connection: socket.socket,
+        *,
+        accepts_descriptors: bool,
+        limits: FrameLimits = FROM_OURS,
+    ) -> None:
         self._socket = connection
         self._accepts_descriptors = accepts_descriptors
+        self._limits = limits
 
     def send(self, frame: Frame, *, timeout_seconds: float | None = None) -> None:
         """Send `frame`.
@@ -139,7 +159,8 @@ class Channel:
         self, preamble: bytes, descriptors: tuple[int, ...], deadline: float | None
     ) -> Frame:
         magic, text_bytes, blob_count, descriptor_count = _PREAMBLE.unpack(preamble)
-        if magic != _MAGIC or text_bytes > MAX_TEXT_BYTES or blob_count > MAX_BLOBS:
+        limits = self._limits
+        if magic != _MAGIC or text_bytes > limits.text_bytes or blob_count > limits.blobs:
             raise ChannelFormatError("not a frame, or one beyond the limits")
         if descriptor_count != len(descriptors):
             raise ChannelFormatError(
@@ -147,11 +168,11 @@ class Channel:
             )
         kind, body = _parse(self._read(text_bytes, deadline))
         blobs = []
-        left = MAX_BLOB_BYTES
+        left = limits.blob_bytes
         for _ in range(blob_count):
             (size,) = _BLOB_SIZE.unpack(self._read(_BLOB_SIZE.size, deadline))
             if size > left:
-                raise ChannelFormatError(f"blobs beyond {MAX_BLOB_BYTES} bytes")
+                raise ChannelFormatError(f"blobs beyond {limits.blob_bytes} bytes")
             left -= size
             blobs.append(self._read(size, deadline))
         return Frame(kind=kind, body=body, blobs=tuple(blobs), descriptors=descriptors)
@@ -195,7 +216,10 @@ def close_descriptors(descriptors: tuple[int, ...]) -> None:
 
 def _parse(text: bytes) -> tuple[str, Any]:
     try:
-        data = json.loads(text)
+        data = json.loads(text, parse_constant=_no_number)
+        if b"\\ud" in text.lower():
+            # Half a surrogate pair is no text: whoever encodes it would fail, far from here.
+            json.dumps(data, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise ChannelFormatError(f"not JSON: {error}") from error
     if not isinstance(data, dict) or data.keys() != {"kind", "body"}:
@@ -203,6 +227,10 @@ def _parse(text: bytes) -> tuple[str, Any]:
     if not isinstance(data["kind"], str):
         raise ChannelFormatError("a frame's kind is a string")
     return data["kind"], data["body"]
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no number")
 
 
 def _descriptors(ancillary: list[tuple[int, int, bytes]]) -> tuple[int, ...]:

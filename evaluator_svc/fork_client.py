@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from evaluator_svc.channel import Channel, ChannelError
+from evaluator_svc.channel import FROM_LOCKED, Channel, ChannelError
 from evaluator_svc.conversation import Conversation
 from evaluator_svc.process import ChildProcess, RawEnd
 from evaluator_svc.runner.forking import (
@@ -81,7 +81,7 @@ class ForkClient:
             stderr.close()
             raise
         handle = _ForkedRunner(self, server, received.message.process_id)
-        channel = Channel(ours, accepts_descriptors=False)
+        channel = Channel(ours, accepts_descriptors=False, limits=FROM_LOCKED)
         return ChildProcess(handle, Conversation(channel), stderr)
 
     def poll(self, server: ChildProcess, request: PollRequest) -> Polled:

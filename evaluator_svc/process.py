@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import IO, Final, Protocol
 
-from evaluator_svc.channel import Channel
+from evaluator_svc.channel import FROM_LOCKED, FROM_OURS, Channel
 from evaluator_svc.conversation import Conversation, Received
 from evaluator_svc.sandbox import bubblewrap
 
@@ -37,7 +37,7 @@ class ProcessCommand:
     wrapping: bubblewrap.Wrapping | None
     """None: no bubblewrap."""
     accepts_descriptors: bool
-    """Whether the supervisor takes descriptors from it."""
+    """Whether the supervisor takes descriptors from it, and large frames: it meets no candidate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,5 +262,6 @@ def _start(command: ProcessCommand) -> ChildProcess:
         raise
     finally:
         theirs.close()
-    channel = Channel(ours, accepts_descriptors=command.accepts_descriptors)
+    limits = FROM_OURS if command.accepts_descriptors else FROM_LOCKED
+    channel = Channel(ours, accepts_descriptors=command.accepts_descriptors, limits=limits)
     return ChildProcess(OwnChild(process), Conversation(channel), stderr)

@@ -9,6 +9,7 @@ from typing import Final
 from evaluator_svc.channel import ChannelClosedError, ChannelFormatError, ChannelTimeoutError
 from evaluator_svc.conversation import Received
 from evaluator_svc.messages import CandidateFailed
+from evaluator_svc.plausible import ImplausibleError, bounded, check_answer
 from evaluator_svc.process import ChildProcess, ProcessEnd
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
@@ -37,19 +38,26 @@ def ask_candidate(
             blobs=blobs,
             descriptors=descriptors,
         )
+        check_answer(message, received.message, blob_count=len(received.blobs))
     except ChannelTimeoutError:
         process.kill()
         return _timed_out(doing, seconds)
     except ChannelClosedError:
         end = process.wait(_END_SECONDS) or process.kill()
         return _crashed(doing, end)
-    except ChannelFormatError as error:
+    except (ChannelFormatError, ImplausibleError) as error:
         process.kill()
-        text = f"while {doing}, the process said what no runner says: {error}"
-        return _failed(EvaluationOutcome.CRASHED, FindingKind.ILLEGAL_ACCESS, text)
+        return nonsense(doing, str(error))
     if isinstance(received.message, CandidateFailed):
-        return received.message
+        findings = bounded(received.message.findings)
+        return CandidateFailed(outcome=received.message.outcome, findings=findings)
     return received
+
+
+def nonsense(doing: str, why: str) -> CandidateFailed:
+    """Return what becomes of a candidate whose process says what cannot be."""
+    text = f"while {doing}, the process said what no runner says: {why}"
+    return _failed(EvaluationOutcome.CRASHED, FindingKind.ILLEGAL_ACCESS, text)
 
 
 def _timed_out(doing: str, seconds: float) -> CandidateFailed:

@@ -29,8 +29,9 @@ from evaluator_svc.messages_sweep import (
 )
 from evaluator_svc.pipeline.run import LAST_SECONDS, DrawnInputs, failure_of
 from evaluator_svc.pipeline.sweep_build import BuiltConfiguration
+from evaluator_svc.plausible import bounded
 from evaluator_svc.process import ChildProcess
-from evaluator_svc.process_answers import ask_candidate
+from evaluator_svc.process_answers import ask_candidate, nonsense
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.sweep import SweepRequest
 from kernel_foundry.errors import KernelFoundryError
@@ -96,6 +97,7 @@ class SweepRunner:
         self._request = request
         self._admission = admission
         self._names = names
+        self._timed_count = sum(not workload.held_out for workload in admission.workloads)
         self._runners = site.library_runners if uses_library else site.runners
         self._process: ChildProcess | None = None
         self._drawn: list[DrawnInputs] = []
@@ -236,8 +238,12 @@ class SweepRunner:
                 self._poison()
             else:
                 self.close()
-            failure = CandidateFailed(outcome=message.outcome, findings=message.findings)
+            findings = bounded(message.findings)
+            failure = CandidateFailed(outcome=message.outcome, findings=findings)
             return AttemptFailed(failure=failure, is_not_meant=message.is_not_meant)
+        if isinstance(message, Tried | TimedAgain) and len(message.timed) != self._timed_count:
+            self.close()
+            return AttemptFailed(failure=nonsense(doing, "times of other workloads"))
         return message
 
     def _opened(self) -> ChildProcess | AttemptFailed:

@@ -1,0 +1,208 @@
+"""Whether what a builder or runner says can be an answer at all, before anybody uses it.
+
+A process that met a candidate may say anything. The channel bounds its size and the dataclasses
+their types; here are the counts, ranges and references between question and answer. Whether times
+and outputs are true is for others (`pipeline.honesty`, the judge). Knows nothing of processes.
+"""
+
+import dataclasses
+import math
+from collections.abc import Iterable
+from functools import singledispatch
+from typing import Any, Final
+
+from evaluator_svc.exchange import OUTPUT_SLOTS
+from evaluator_svc.messages import (
+    Bound,
+    BoundWorkload,
+    CandidateFailed,
+    Compiled,
+    Loaded,
+    PoolReady,
+    Prepared,
+    Share,
+    Timed,
+)
+from evaluator_svc.messages_sweep import ConfigurationFailed, Enumerated, TimedAgain, Tried
+from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.finding import Finding
+
+_NO_FAILURE: Final = (EvaluationOutcome.PASSED, EvaluationOutcome.BUILT)
+_MOST: Final = 1 << 53
+"""Of any count: beyond it a number is not exact everywhere."""
+_MOST_FINDINGS: Final = 64
+_MESSAGE_CHARACTERS: Final = 4000
+_NAME_CHARACTERS: Final = 200
+_MOST_EVIDENCE: Final = 64
+_MOST_REASONS: Final = 32
+_OBJECT_BLOBS: Final = 2
+"""Object code and assembly."""
+
+
+class ImplausibleError(Exception):
+    """No honest process says this; the message says why."""
+
+
+def check_answer(request: Any, answer: Any, *, blob_count: int) -> None:
+    """See that `answer` can be one to `request`.
+
+    Args:
+        request: What was asked.
+        answer: A message of a type that was expected.
+        blob_count: Blobs beside it.
+
+    Raises:
+        ImplausibleError: it cannot.
+    """
+    _require(blob_count <= (_OBJECT_BLOBS if isinstance(answer, Compiled) else 0), "blobs")
+    _check(answer, request)
+
+
+def bounded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return what a process found, cut to what is kept of anybody's findings."""
+    return tuple(
+        dataclasses.replace(
+            finding,
+            message=_text(finding.message),
+            hint=_text(finding.hint),
+            rule=_text(finding.rule),
+            evidence=finding.evidence[:_MOST_EVIDENCE],
+        )
+        for finding in list(findings)[:_MOST_FINDINGS]
+    )
+
+
+def _text(said: str) -> str:
+    """Return text without characters that stores refuse and terminals obey."""
+    kept = said[:_MESSAGE_CHARACTERS]
+    return "".join(c if c.isprintable() or c in "\n\t" else " " for c in kept)
+
+
+@singledispatch
+def _check(answer: Any, request: Any) -> None:
+    """Check nothing: the type says all there is."""
+
+
+@_check.register
+def _candidate_failed(answer: CandidateFailed, _request: Any) -> None:
+    _require(answer.outcome not in _NO_FAILURE, f"a failure called {answer.outcome.value}")
+
+
+@_check.register
+def _configuration_failed(answer: ConfigurationFailed, _request: Any) -> None:
+    _require(answer.outcome not in _NO_FAILURE, f"a failure called {answer.outcome.value}")
+
+
+@_check.register
+def _prepared(answer: Prepared, request: Any) -> None:
+    _durations(answer.parse_ms, answer.policy_ms)
+    units = answer.unit_of_workload
+    _require(len(units) == len(request.workloads), "units for other workloads")
+    _require(set(units) == set(range(len(answer.units))), "units that are not there")
+
+
+@_check.register
+def _compiled(answer: Compiled, _request: Any) -> None:
+    _durations(answer.build_ns)
+
+
+@_check.register
+def _bound(answer: Bound, _request: Any) -> None:
+    for workload in answer.workloads:
+        _bound_workload(workload)
+
+
+@_check.register
+def _loaded(answer: Loaded, request: Any) -> None:
+    _durations(answer.load_ms, answer.bind_ms)
+    asked = [names.workload for names in request.workloads]
+    _require([w.workload for w in answer.workloads] == asked, "other workloads")
+    known = {name for unit in request.kernels for name in unit}
+    for workload in answer.workloads:
+        _bound_workload(workload)
+        named = {*workload.kernels, *filter(None, [workload.main_kernel])}
+        _require(named <= known, "kernels that are not there")
+
+
+@_check.register
+def _pool_ready(answer: PoolReady, _request: Any) -> None:
+    _counts(answer.set_count - 1, answer.pool_bytes)
+
+
+@_check.register
+def _timed(answer: Timed, request: Any) -> None:
+    # Whether the samples are times at all is asked by who knows what it means when they are not.
+    count = len(answer.samples_ns)
+    _require(count <= request.plan.max_samples, f"{count} samples")
+    for others in (answer.device_ns, answer.host_ns):
+        _require(len(others) <= count, f"{len(others)} times beside {count} samples")
+        _durations(*others)
+    _counts(answer.warmup_count, answer.discarded_count)
+    _require(len(answer.kept) <= OUTPUT_SLOTS, "too many outputs kept")
+    slots = [kept.slot for kept in answer.kept]
+    _require(slots == list(range(len(slots))), "outputs kept in other slots")
+    _counts(*(kept.seed for kept in answer.kept))
+    _clocks(answer, count)
+
+
+@_check.register
+def _share(answer: Share, _request: Any) -> None:
+    _durations(answer.own_ns, answer.library_ns, answer.prepare_ns or 0.0)
+
+
+@_check.register
+def _enumerated(answer: Enumerated, request: Any) -> None:
+    _require(len(answer.configurations) <= request.most, "too many configurations")
+
+
+@_check.register
+def _tried(answer: Tried, request: Any) -> None:
+    _durations(answer.load_ms, answer.run_ms, answer.time_ms)
+    _blocks(answer.timed, request)
+
+
+@_check.register
+def _timed_again(answer: TimedAgain, request: Any) -> None:
+    _durations(answer.time_ms)
+    _blocks(answer.timed, request)
+
+
+def _blocks(blocks: tuple[Timed, ...], request: Any) -> None:
+    for timed in blocks:
+        _timed(timed, request)
+        _require(bool(timed.samples_ns), "no samples")
+        _durations(*timed.samples_ns)
+
+
+def _clocks(answer: Timed, sample_count: int) -> None:
+    # A block may be one of calls that were discarded.
+    _require(len(answer.clocks) <= sample_count + answer.discarded_count + 1, "too many clocks")
+    for block in answer.clocks:
+        mhz = (block.compute_mhz_before, block.compute_mhz_after, block.memory_mhz)
+        _counts(block.sample_count, *mhz)
+        _require(len(block.throttle_reasons) <= _MOST_REASONS, "too many reasons")
+        odd = [
+            r for r in block.throttle_reasons if len(r) > _NAME_CHARACTERS or not r.isprintable()
+        ]
+        _require(not odd, "a reason that is no name")
+
+
+def _bound_workload(workload: BoundWorkload) -> None:
+    _counts(
+        workload.launch_count, workload.scratch_count, workload.scratch_bytes,
+        workload.group_count, workload.group_size, workload.library_call_count,
+        workload.prepared_bytes, workload.main_shared_bytes,
+    )  # fmt: skip
+
+
+def _counts(*values: int) -> None:
+    _require(all(0 <= value <= _MOST for value in values), "a count out of range")
+
+
+def _durations(*values: float) -> None:
+    _require(all(math.isfinite(v) and v >= 0 for v in values), "a time that is no time")
+
+
+def _require(holds: bool, what: str) -> None:
+    if not holds:
+        raise ImplausibleError(what)
