@@ -8,7 +8,6 @@ import dataclasses
 import secrets
 from concurrent.futures import Future
 from contextlib import ExitStack
-from typing import Final
 
 from evaluator_svc import behaviour, diagnosis
 from evaluator_svc.arithmetic_peak import peaks_for
@@ -30,6 +29,7 @@ from evaluator_svc.pipeline.built_candidate import (
     read_and_build,
 )
 from evaluator_svc.pipeline.decoy import run_without_kernels
+from evaluator_svc.pipeline.facts import verdict_facts
 from evaluator_svc.pipeline.precision import PrecisionJudged, judge_precision
 from evaluator_svc.pipeline.record import EvaluationRecord
 from evaluator_svc.pipeline.run import LAST_SECONDS, DrawnInputs, failure_of, load, run
@@ -40,13 +40,7 @@ from kernel_foundry.domain.admission import Admission, WorkloadAdmission
 from kernel_foundry.domain.device import Peaks
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome, WorkloadResult
 from kernel_foundry.domain.finding import FindingKind
-from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationRequest
-
-_CLOCKS: Final = {
-    Language.SYCL: "host's steady clock, first submit to completion",
-    Language.CUDA: "device events around a call, less what a pair of events itself takes",
-}
 
 
 class CandidateEvaluation:
@@ -342,21 +336,8 @@ class CandidateEvaluation:
         self._record.add_findings(findings)
 
     def _add_evidence(self) -> None:
-        site, record = self._site, self._record
-        facts = self._judge.facts()
-        record.add_fact("device", f"{site.spec.name}, driver {site.spec.driver_version}")
-        record.add_fact("compiler", site.compiler_version)
-        record.add_fact("threads", f"{site.settings.thread_count}, device and torch alike")
-        origin = "given by the caller" if self._request.seeds else "fresh and secret"
-        record.add_fact("seeds", f"{SEED_COUNT} for each workload, {origin}")
-        record.add_fact("clock", _CLOCKS[site.spec.language])
-        if site.spec.language is Language.CUDA:
-            tf32 = "on in products and convolutions: the task allows it"
-            record.add_fact("TF32", tf32 if self._request.task.tf32 else "off")
-        record.add_fact("isolation", ", ".join(site.isolation.mechanisms) or "none")
-        record.add_fact("judge process", str(facts.process_id))
-        for fact in facts.facts:
-            record.add_fact(fact.name, fact.value)
+        for fact in verdict_facts(self._site, self._request, self._judge.facts()):
+            self._record.add_fact(fact.name, fact.value)
 
     def _release_draws(self) -> None:
         for future in self._drawn.values():

@@ -1,0 +1,44 @@
+"""What a verdict was reached with: device, software, limits, isolation, as lines of evidence.
+
+Knows nothing of the stages.
+"""
+
+from typing import Final
+
+from evaluator_svc.device_site import DeviceSite
+from evaluator_svc.exchange import SEED_COUNT, JudgeFacts
+from evaluator_svc.own_version import own_version
+from kernel_foundry.domain.evaluation import Fact
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.request import EvaluationRequest
+
+_CLOCKS: Final = {
+    Language.SYCL: "host's steady clock, first submit to completion",
+    Language.CUDA: "device events around a call, less what a pair of events itself takes",
+}
+
+
+def verdict_facts(
+    site: DeviceSite, request: EvaluationRequest, judge: JudgeFacts
+) -> tuple[Fact, ...]:
+    """Return what a candidate is judged with; `kernel_foundry.evidence.compare` knows the names."""
+    limits = request.limits
+    origin = "given by the caller" if request.seeds else "fresh and secret"
+    fresh = request.fresh_baselines
+    facts = {
+        "device": f"{site.spec.name}, driver {site.spec.driver_version}",
+        "compiler": site.compiler_version,
+        "Kernel Foundry": own_version(),
+        "threads": f"{site.settings.thread_count}, device and torch alike",
+        "seeds": f"{SEED_COUNT} for each workload, {origin}",
+        "clock": _CLOCKS[site.spec.language],
+        "limits": f"build {limits.build_seconds:g} s, a run {limits.run_seconds:g} s, timing of a "
+        f"workload {limits.timing_seconds:g} s",
+        "baselines": "in alternation with the candidate" if fresh else "of the admission",
+    }
+    if site.spec.language is Language.CUDA:
+        tf32 = "on in products and convolutions: the task allows it"
+        facts["TF32"] = tf32 if request.task.tf32 else "off"
+    facts["isolation"] = ", ".join(site.isolation.mechanisms) or "none"
+    facts["judge process"] = str(judge.process_id)
+    return (*(Fact(name=n, value=v) for n, v in facts.items()), *judge.facts)
