@@ -5,7 +5,7 @@ from typing import Any
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.selftest.case import CaseResult, CaseState
@@ -108,7 +108,8 @@ def _case_object(result: CaseResult) -> dict[str, Any]:
 
 
 def _show_cases(console: Console, results: tuple[CaseResult, ...]) -> None:
-    table = Table("case", "outcome", "expected", "why", "time", box=SIMPLE)
+    name = Column("case", overflow="fold")  # it is a path: cut short it finds no file
+    table = Table(name, "outcome", "expected", "why", Column("time", no_wrap=True), box=SIMPLE)
     for result in results:
         outcome = result.state if result.evaluation is None else result.evaluation.outcome
         style = _STYLE[result.state]

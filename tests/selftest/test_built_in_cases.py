@@ -1,0 +1,13 @@
+"""The built-in cases can be read, and there are enough of them in each language."""
+
+import pytest
+
+from kernel_foundry.domain.language import Language
+from kernel_foundry.selftest.case_folder import BUILT_IN, read_cases
+
+
+@pytest.mark.parametrize("language", list(Language))
+def test_there_are_enough_built_in_cases_and_all_can_be_read(language: Language) -> None:
+    cases = [case for case in read_cases(BUILT_IN) if case.language is language]
+    assert sum(not case.is_honest for case in cases) >= 60
+    assert sum(case.is_honest for case in cases) >= 40
