@@ -6,11 +6,18 @@ descriptors of shared buffers travel beside the frame. Knows nothing of sockets.
 
 from dataclasses import dataclass
 
+from kernel_foundry.domain.check import Check
 from kernel_foundry.domain.evaluation import Correctness, Fact
 from kernel_foundry.domain.finding import Finding
 
 ALIGNMENT_BYTES = 256
 """Every tensor starts at a multiple of this, as the name table promises."""
+
+POISON_BYTE = 0xFF
+"""What outputs are filled with before a call: NaN as float, -1 as integer."""
+
+GUARD_BYTES = 256
+"""Least bytes behind every tensor that nobody may write."""
 
 OUTPUT_SLOTS = 3
 """Copies of the outputs in a shared buffer: one for each run that has to agree."""
@@ -48,6 +55,8 @@ class Draw:
     handles: tuple[str, ...] = ()
     """Device memory: the buffers' handles in hexadecimal, in order of the seeds. Host memory:
     empty; file descriptors travel beside this message."""
+    guard_bytes: int = 0
+    """Bytes behind every tensor and every output slot that must stay as they are; 0: none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +76,23 @@ class Verdict:
     correctness: Correctness
     inputs_modified: tuple[str, ...] = ()
     """Names of inputs or parameters that the candidate changed."""
+    stray_writes: tuple[str, ...] = ()
+    """Names of tensors behind which, or before which, something was written."""
     is_wrong: bool = False
     is_nondeterministic: bool = False
+    is_stale: bool = False
+    """Outputs are what other inputs gave before."""
+    findings: tuple[Finding, ...] = ()
+    checks: tuple[Check, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeVerdict:
+    """What the judge found on inputs of one distribution."""
+
+    check: Check
+    is_wrong: bool = False
+    """A reason to refuse the candidate."""
     findings: tuple[Finding, ...] = ()
 
 

@@ -8,29 +8,42 @@ import threading
 from typing import Any, Final
 
 from evaluator_svc.channel import ChannelError, ChannelTimeoutError
-from evaluator_svc.exchange import Draw, JudgeFacts, KeptOutput, MeasurePlan, Verdict
+from evaluator_svc.exchange import (
+    Draw,
+    JudgeFacts,
+    KeptOutput,
+    MeasurePlan,
+    RangeVerdict,
+    Verdict,
+)
 from evaluator_svc.messages import Done, Failed
 from evaluator_svc.messages_judge import (
     AdmitRequest,
     BaselinesRequest,
     BaselinesTimed,
+    Changed,
+    ChangeRequest,
     ComparisonProbed,
     DecoyVerdict,
     Described,
     DescribeRequest,
     DrawRequest,
     JudgeConfigure,
+    KeptClaim,
     PoisonRequest,
     PrecisionAudited,
     PrecisionRequest,
     ProbeComparisonRequest,
+    RangesVerified,
     ReleaseRequest,
+    VerifyChangedRequest,
     VerifyDecoyRequest,
     VerifyKeptRequest,
+    VerifyRangesRequest,
     VerifyRequest,
 )
 from evaluator_svc.process import ChildProcess
-from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.admission import Admission, Distribution, ValueRange
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline
 from kernel_foundry.domain.task import Task, Tolerance
@@ -96,13 +109,31 @@ class JudgeClient:
         return self._ask(DescribeRequest(task=task), Described)[0]  # type: ignore[no-any-return]
 
     def draw(
-        self, task: Task, workload: str, tolerance: Tolerance, seeds: tuple[int, ...]
+        self,
+        task: Task,
+        workload: str,
+        tolerance: Tolerance,
+        seeds: tuple[int, ...],
+        distributions: tuple[Distribution, ...] = (),
     ) -> tuple[Draw, tuple[int, ...]]:
         """Draw inputs; returns their description and the shared buffers' descriptors.
 
         Device memory has none; its handles are part of the description.
+
+        Args:
+            task: The task.
+            workload: One of its workloads.
+            tolerance: For the comparison.
+            seeds: One for each shared buffer.
+            distributions: What becomes of each seed's inputs; empty: they stay as drawn.
         """
-        request = DrawRequest(task=task, workload=workload, tolerance=tolerance, seeds=seeds)
+        request = DrawRequest(
+            task=task,
+            workload=workload,
+            tolerance=tolerance,
+            seeds=seeds,
+            distributions=distributions,
+        )
         return self._ask(request, Draw)
 
     def verify(self, draw: int) -> Verdict:
@@ -126,10 +157,30 @@ class JudgeClient:
         """Poison every output slot again."""
         self._ask(PoisonRequest(draw=draw), Done)
 
-    def verify_kept(self, draw: int, kept: tuple[KeptOutput, ...]) -> Verdict:
-        """Compare the kept outputs of timed calls with the reference."""
-        request = VerifyKeptRequest(draw=draw, kept=kept)
+    def verify_kept(
+        self, draw: int, kept: tuple[KeptOutput, ...], claimed: KeptClaim | None = None
+    ) -> Verdict:
+        """Compare the kept outputs of timed calls with the reference.
+
+        `claimed` tells which calls they have to be.
+        """
+        request = VerifyKeptRequest(draw=draw, kept=kept, claimed=claimed)
         return self._ask(request, Verdict)[0]  # type: ignore[no-any-return]
+
+    def change_inputs(self, draw: int, *, with_parameters: bool) -> Changed:
+        """Change a few elements of some seeds' inputs in place and poison all outputs."""
+        request = ChangeRequest(draw=draw, with_parameters=with_parameters)
+        return self._ask(request, Changed)[0]  # type: ignore[no-any-return]
+
+    def verify_changed(self, draw: int, seeds: tuple[int, ...]) -> Verdict:
+        """Tell whether outputs followed the inputs that were changed."""
+        request = VerifyChangedRequest(draw=draw, seeds=seeds)
+        return self._ask(request, Verdict)[0]  # type: ignore[no-any-return]
+
+    def verify_ranges(self, draw: int, ranges: tuple[ValueRange, ...]) -> tuple[RangeVerdict, ...]:
+        """Compare the first output slots of a draw of unusual values."""
+        request = VerifyRangesRequest(draw=draw, ranges=ranges)
+        return self._ask(request, RangesVerified)[0].verdicts  # type: ignore[no-any-return]
 
     def time_baselines(
         self, draw: int, plan: MeasurePlan, names: tuple[str, ...]

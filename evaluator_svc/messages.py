@@ -264,6 +264,20 @@ class RunRequest:
     without_kernels: bool = False
     """Leave out every launch and run once into the first slots, to find decoys; such a run comes
     before the real one."""
+    once: bool = False
+    """Run once into the first slots, and keep nothing of the draw."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunAgainRequest:
+    """Run seeds whose inputs have changed in place, after times were taken.
+
+    Once on the shared buffers, into the first slot, and once as timed, on a set of the pool with
+    the changed inputs, into the second.
+    """
+
+    workload: str
+    seeds: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,9 @@ Knows nothing of sockets.
 
 from dataclasses import dataclass
 
-from evaluator_svc.exchange import KeptOutput, MeasurePlan
+from evaluator_svc.exchange import KeptOutput, MeasurePlan, RangeVerdict, Verdict
 from evaluator_svc.messages import WorkloadNames
+from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline, PrecisionAudit
 from kernel_foundry.domain.task import Task, Tolerance
@@ -36,6 +37,8 @@ class DrawRequest:
     workload: str
     tolerance: Tolerance
     seeds: tuple[int, ...]
+    distributions: tuple[Distribution, ...] = ()
+    """Of each seed's inputs; empty: as the reference draws them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,11 +72,67 @@ class PoisonRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeptClaim:
+    """What decides which calls of a measurement are kept."""
+
+    order_seed: int
+    set_count: int
+    keep_count: int
+    warmup_count: int
+    call_count: int
+    """Timed calls, those whose samples were discarded as well."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyKeptRequest:
     """Compare the outputs of timed calls that were kept; the answer is a `Verdict`."""
 
     draw: int
     kept: tuple[KeptOutput, ...]
+    claimed: KeptClaim | None = None
+    """What the calls are to be held against; None: nothing is known of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeRequest:
+    """Change a few elements of the inputs in place and poison all outputs."""
+
+    draw: int
+    with_parameters: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """Answer to `ChangeRequest`."""
+
+    seeds: tuple[int, ...]
+    """Indices of the seeds whose inputs changed."""
+    verdict: Verdict
+    """On what the calls before left behind around the outputs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyChangedRequest:
+    """Compare what a run on changed inputs wrote; the answer is a `Verdict`."""
+
+    draw: int
+    seeds: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyRangesRequest:
+    """Compare what a run on inputs of unusual values wrote into the first slots."""
+
+    draw: int
+    ranges: tuple[ValueRange, ...]
+    """One for each seed of the draw."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangesVerified:
+    """Answer to `VerifyRangesRequest`."""
+
+    verdicts: tuple[RangeVerdict, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

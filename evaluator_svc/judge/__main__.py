@@ -19,6 +19,7 @@ from evaluator_svc.messages_judge import (
     AdmitRequest,
     BaselinesRequest,
     BaselinesTimed,
+    ChangeRequest,
     DecoyVerdict,
     DescribeRequest,
     DrawRequest,
@@ -27,8 +28,10 @@ from evaluator_svc.messages_judge import (
     PrecisionRequest,
     ProbeComparisonRequest,
     ReleaseRequest,
+    VerifyChangedRequest,
     VerifyDecoyRequest,
     VerifyKeptRequest,
+    VerifyRangesRequest,
     VerifyRequest,
 )
 from evaluator_svc.sandbox.limits import end_with_parent
@@ -44,6 +47,9 @@ _REQUESTS = (
     PrecisionRequest,
     PoisonRequest,
     VerifyKeptRequest,
+    ChangeRequest,
+    VerifyChangedRequest,
+    VerifyRangesRequest,
     BaselinesRequest,
     ProbeComparisonRequest,
     ReleaseRequest,
@@ -82,7 +88,11 @@ def _handle(judge: Judge, request: Any) -> tuple[Any, tuple[int, ...]]:
             return judge.admit(request.task, request.peaks), ()
         case DrawRequest():
             draw, descriptors = judge.draw(
-                request.task, request.workload, request.tolerance, request.seeds
+                request.task,
+                request.workload,
+                request.tolerance,
+                request.seeds,
+                request.distributions,
             )
             return draw, descriptors
         case DescribeRequest():
@@ -94,7 +104,14 @@ def _handle(judge: Judge, request: Any) -> tuple[Any, tuple[int, ...]]:
         case PrecisionRequest():
             return judge.audit_precision(request.draw), ()
         case VerifyKeptRequest():
-            return judge.verify_kept(request.draw, request.kept), ()
+            return judge.verify_kept(request.draw, request.kept, request.claimed), ()
+        case ChangeRequest():
+            changed = judge.change_inputs(request.draw, with_parameters=request.with_parameters)
+            return changed, ()
+        case VerifyChangedRequest():
+            return judge.verify_changed(request.draw, request.seeds), ()
+        case VerifyRangesRequest():
+            return judge.verify_ranges(request.draw, request.ranges), ()
         case BaselinesRequest():
             baselines = judge.time_baselines(request.draw, request.plan, request.names)
             return BaselinesTimed(baselines=baselines), ()

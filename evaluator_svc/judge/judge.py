@@ -14,6 +14,7 @@ from typing import Final
 import torch
 
 from evaluator_svc.exchange import Draw, JudgeFacts, KeptOutput, MeasurePlan, Verdict
+from evaluator_svc.judge import data_flow
 from evaluator_svc.judge import verify as verification
 from evaluator_svc.judge.admit import admit_task
 from evaluator_svc.judge.baselines import BaselineFailedError, time_baseline
@@ -23,9 +24,17 @@ from evaluator_svc.judge.describe import describe_task
 from evaluator_svc.judge.judge_memory import JudgeMemory, open_memory
 from evaluator_svc.judge.precision import audit_precision
 from evaluator_svc.judge.prepared import PreparedWorkload
+from evaluator_svc.judge.range_verdict import verify_ranges
 from evaluator_svc.judge.shared_draw import SharedDraw
-from evaluator_svc.messages_judge import ComparisonProbed, Described, PrecisionAudited
-from kernel_foundry.domain.admission import Admission
+from evaluator_svc.messages_judge import (
+    Changed,
+    ComparisonProbed,
+    Described,
+    KeptClaim,
+    PrecisionAudited,
+    RangesVerified,
+)
+from kernel_foundry.domain.admission import Admission, Distribution, ValueRange
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline, Fact
 from kernel_foundry.domain.task import Task, Tolerance, Workload
@@ -125,11 +134,16 @@ class Judge:
         return admission
 
     def draw(
-        self, task: Task, workload: str, tolerance: Tolerance, seeds: tuple[int, ...]
+        self,
+        task: Task,
+        workload: str,
+        tolerance: Tolerance,
+        seeds: tuple[int, ...],
+        distributions: tuple[Distribution, ...] = (),
     ) -> tuple[Draw, tuple[int, ...]]:
         """Draw inputs and parameters, one shared region for each seed; outputs are poisoned.
 
-        All of it is in place on return.
+        All of it is in place on return. `distributions` change each seed's inputs.
 
         Returns:
             The draw and, for host memory, the regions' file descriptors in order of the seeds.
@@ -154,6 +168,7 @@ class Judge:
                 memory=self._memory,
                 regions=regions,
                 tolerance=tolerance,
+                distributions=distributions,
             )
         except BaseException:
             self._pool.give(regions)
@@ -198,9 +213,28 @@ class Judge:
         """Poison every output slot again."""
         self._draw(draw).poison()
 
-    def verify_kept(self, draw: int, kept: tuple[KeptOutput, ...]) -> Verdict:
+    def verify_kept(
+        self, draw: int, kept: tuple[KeptOutput, ...], claimed: KeptClaim | None
+    ) -> Verdict:
         """Compare outputs of timed calls; expected values are kept, so this is cheap."""
-        return verification.verify_kept(self._draw(draw), kept)
+        return verification.verify_kept(self._draw(draw), kept, claimed)
+
+    def change_inputs(self, draw: int, *, with_parameters: bool) -> Changed:
+        """Change a few elements of the inputs in place, after the timed calls."""
+        seeds, verdict = data_flow.change_inputs(self._draw(draw), with_parameters=with_parameters)
+        return Changed(seeds=seeds, verdict=verdict)
+
+    def verify_changed(self, draw: int, seeds: tuple[int, ...]) -> Verdict:
+        """Tell whether outputs followed the inputs that were changed."""
+        verdict = data_flow.verify_changed(self._draw(draw), seeds)
+        self._memory.trim()
+        return verdict
+
+    def verify_ranges(self, draw: int, ranges: tuple[ValueRange, ...]) -> RangesVerified:
+        """Compare the first slots of a draw of unusual values, one of `ranges` for each seed."""
+        verdicts = verify_ranges(self._draw(draw), ranges)
+        self._memory.trim()
+        return RangesVerified(verdicts=verdicts)
 
     def time_baselines(
         self, draw: int, plan: MeasurePlan, names: tuple[str, ...]

@@ -1,13 +1,14 @@
 """Where a draw's tensors lie in a shared buffer: inputs first, outputs in several slots last.
 
-Knows nothing of torch and of values.
+Before, between and behind them are guards that nobody may write. Knows nothing of torch and of
+values.
 """
 
 import math
 from collections.abc import Sequence
 from typing import Final
 
-from evaluator_svc.exchange import ALIGNMENT_BYTES, OUTPUT_SLOTS, TensorSlot
+from evaluator_svc.exchange import ALIGNMENT_BYTES, GUARD_BYTES, OUTPUT_SLOTS, TensorSlot
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
 
 _ELEMENT_BYTES: Final = {
@@ -30,11 +31,11 @@ def tensor_bytes(tensor: NamedTensor) -> int:
 def lay_out(tensors: Sequence[NamedTensor]) -> tuple[tuple[TensorSlot, ...], int]:
     """Return a slot for each tensor, in order, and the size of the whole in bytes."""
     slots: list[TensorSlot] = []
-    end = 0
+    end = _aligned(GUARD_BYTES)
     for tensor in tensors:
         size = tensor_bytes(tensor)
         copies = OUTPUT_SLOTS if tensor.role is TensorRole.OUTPUT else 1
-        stride = _aligned(max(size, 1))
+        stride = _aligned(size + GUARD_BYTES)
         slots.append(
             TensorSlot(
                 name=tensor.name,

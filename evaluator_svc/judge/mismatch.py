@@ -100,6 +100,18 @@ def modified_finding(names: tuple[str, ...]) -> Finding:
     )
 
 
+def stray_finding(names: tuple[str, ...]) -> Finding:
+    """Return the finding for writes around tensors."""
+    return Finding(
+        kind=FindingKind.STRAY_WRITE,
+        severity=Severity.ERROR,
+        message=f"wrote beyond the end of {', '.join(names)}, or before its beginning",
+        evidence=(Evidence(name="touched_tensors", value=float(len(names))),),
+        hint="Check every index of a store against the tensor's size, above all in the last"
+        " work-group and with vectors.",
+    )
+
+
 def unstable_finding(*, is_wrong: bool) -> Finding:
     """Return the finding for runs on the same inputs that gave different bytes."""
     return Finding(

@@ -45,6 +45,8 @@ class PreparedWorkload:
         self.slots, self.size_bytes = lay_out(self.tensors)
         self.is_large = needed_bytes(self.tensors, is_large=False) > KEPT_SHARE * memory_bytes
         """Whether copies are too many bytes to keep (see `memory`)."""
+        self.large_sign: float | None = None
+        """Which sign large inputs get; None until `value_ranges` has found out."""
         self._exact_seconds: list[float] = []
 
     def input_set(self, seed: int, *, is_telling: bool = False) -> InputSet:

@@ -1,30 +1,39 @@
 """One draw: the judge's pristine input sets and the shared regions that a runner works on.
 
-Outputs are poisoned before a runner sees them (NaN as float, -1 as integer). Regions are handed
+Outputs are poisoned before a runner sees them (NaN as float, -1 as integer), and guarded bytes
+lie around every tensor. Inputs can be of a distribution of their own, and be changed in place
+later on. Regions are handed
 on to the next draw of the same size; by then the runner that had them is dead, and every byte
 that it could have written is written anew. Of a large workload only one seed's pristine tensors
 and expected outputs are held at a time; others are drawn again from their seed. Knows nothing of
 comparison.
 """
 
+import random
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final
 
 import torch
 
-from evaluator_svc.exchange import Draw, TensorSlot
+from evaluator_svc.exchange import GUARD_BYTES, Draw, TensorSlot
 from evaluator_svc.judge.compare import ExpectedOutput, expect
+from evaluator_svc.judge.guards import GuardedRegion, guards_of
+from evaluator_svc.judge.input_change import InputChange, changed
 from evaluator_svc.judge.input_set import InputSet
 from evaluator_svc.judge.judge_memory import JudgeMemory, SharedRegion
 from evaluator_svc.judge.prepared import PreparedWorkload
-from kernel_foundry.domain.admission import TensorRole
+from evaluator_svc.judge.value_ranges import in_range
+from kernel_foundry.domain.admission import Distribution, TensorRole
 from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.errors import TaskInvalidError
 from kernel_foundry_native import _core as native
 
 TELLING_SEED: Final = 0
 """Index of the seed whose inputs tell of rounding to 16 bits, and whose outputs are audited."""
+
+_CHANGE_STREAM: Final = 0x2545_F491_4F6C_DD1D
+"""Tells the seed of a change from that of the inputs."""
 
 
 class SharedDraw:
@@ -38,6 +47,7 @@ class SharedDraw:
         regions: One for each seed; filled here.
         tolerance: For the comparison of outputs; in units of each row's scale when the task
             leaves it to the admission.
+        distributions: What becomes of each seed's inputs; empty: they stay as drawn.
     """
 
     def __init__(
@@ -49,6 +59,7 @@ class SharedDraw:
         memory: JudgeMemory,
         regions: Sequence[SharedRegion],
         tolerance: Tolerance,
+        distributions: Sequence[Distribution] = (),
     ) -> None:
         self.handle = handle
         self.seeds = tuple(seeds)
@@ -56,13 +67,24 @@ class SharedDraw:
         self.memory = memory
         self.regions = tuple(regions)
         self.tolerance = tolerance
+        self.distributions = tuple(distributions)
         self.prepared = prepared
         self._sets: OrderedDict[int, InputSet] = OrderedDict()
         self._expected: dict[int, tuple[ExpectedOutput, ...]] = {}
+        self._changes: dict[int, InputChange] = {}
+        self._ordinary: InputSet | None = None
+        """What several distributions are made of."""
+        self._guarded = self._guard()
         # Backwards: the verdict begins with the first seed, which is then the one that is held.
         for seed in reversed(range(len(self.seeds))):
             self._fill(self.input_set(seed), self.regions[seed])
+            self._guarded[seed].write()
         self.poison()
+
+    @property
+    def workload(self) -> str:
+        """Name of its workload."""
+        return self.prepared.workload.name
 
     @property
     def is_large(self) -> bool:
@@ -84,20 +106,22 @@ class SharedDraw:
         handles, descriptors = self.memory.passes(self.regions)
         draw = Draw(
             draw=self.handle,
-            workload=self.prepared.workload.name,
+            workload=self.workload,
             size_bytes=self.regions[0].size_bytes,
             slots=self.slots,
             seed_count=len(self.regions),
             handles=handles,
+            guard_bytes=GUARD_BYTES,
         )
         return draw, descriptors
 
     def poison(self) -> None:
-        """Poison every output slot of every seed, alignment gaps between them included."""
-        start = min(slot.offsets[0] for slot in self.output_slots)
+        """Poison every output slot of every seed."""
         for region in self.regions:
-            size_bytes = region.size_bytes - start
-            self.memory.fill(region.address + start, size_bytes, native.POISON_BYTE)
+            for slot in self.output_slots:
+                for offset in slot.offsets:
+                    address = region.address + offset
+                    self.memory.fill(address, slot.size_bytes, native.POISON_BYTE)
         self.memory.synchronize()
 
     def modified_inputs(self, seed: int) -> tuple[str, ...]:
@@ -111,6 +135,47 @@ class SharedDraw:
             )
         )
 
+    def stray_writes(self) -> tuple[str, ...]:
+        """Return the names of tensors around which something was written."""
+        touched = (name for region in self._guarded for name in region.touched())
+        return tuple(dict.fromkeys(touched))
+
+    @property
+    def guard_bytes(self) -> int:
+        """Bytes of all guards."""
+        return sum(region.guard_bytes for region in self._guarded)
+
+    def change(self, seed: int, *, is_sparse: bool, with_parameters: bool) -> bool:
+        """Change a few elements of a seed's inputs, in place; return whether any could be.
+
+        Outputs are left as they are.
+        """
+        before = self.input_set(seed)
+        change = InputChange(
+            # Told by the draw's own seeds, so that a record can be run again.
+            other_seed=(self.seeds[seed] ^ _CHANGE_STREAM) % 2**63,
+            is_sparse=is_sparse,
+            with_parameters=with_parameters,
+        )
+        after = self._changed(before, change)
+        self._changes[seed] = change
+        self._sets[seed] = after
+        self._expected.pop(seed, None)
+        tensors = list(zip(self.source_slots, before.pristine, after.pristine, strict=True))
+        for slot, old, new in tensors:
+            if new is not old:
+                address = self.regions[seed].address + slot.offsets[0]
+                self.memory.copy(address, new.data_ptr(), slot.size_bytes)
+        self.memory.synchronize()
+        return any(new is not old for _, old, new in tensors)
+
+    def expected_unchanged(self, seed: int) -> tuple[ExpectedOutput, ...]:
+        """Return what was expected before the seed's inputs were changed, computed anew."""
+        if self.is_large:
+            self._expected.clear()
+            self._sets.clear()
+        return self._expect(self._drawn(seed))
+
     def input_set(self, seed: int) -> InputSet:
         """Return a seed's pristine tensors, drawn again when they are not held."""
         if seed not in self._sets:
@@ -118,8 +183,8 @@ class SharedDraw:
             while len(self._sets) >= limit:
                 oldest, _ = self._sets.popitem(last=False)
                 self._expected.pop(oldest, None)
-            is_telling = seed == TELLING_SEED
-            self._sets[seed] = self.prepared.input_set(self.seeds[seed], is_telling=is_telling)
+            drawn, change = self._drawn(seed), self._changes.get(seed)
+            self._sets[seed] = drawn if change is None else self._changed(drawn, change)
         return self._sets[seed]
 
     def timed_sets(self) -> tuple[InputSet, ...]:
@@ -137,14 +202,7 @@ class SharedDraw:
             TaskInvalidError: the reference raises, or its outputs' shapes depend on values.
         """
         if seed not in self._expected:
-            outputs = self.input_set(seed).expected()
-            shapes = [tuple(output.shape) for output in outputs]
-            if shapes != [slot.shape for slot in self.output_slots]:
-                raise TaskInvalidError(f"the outputs' shapes depend on the inputs: {shapes}")
-            is_scaled = self.prepared.task.tolerance is None
-            self._expected[seed] = tuple(
-                expect(o, is_scaled=is_scaled, memory=self.memory) for o in outputs
-            )
+            self._expected[seed] = self._expect(self.input_set(seed))
         return self._expected[seed]
 
     def output_tensor(self, seed: int, output: int, slot: int) -> torch.Tensor:
@@ -158,17 +216,35 @@ class SharedDraw:
         return part.view(dtype).view(place.shape)
 
     def _fill(self, input_set: InputSet, region: SharedRegion) -> None:
-        end = 0
         for slot, tensor in zip(self.source_slots, input_set.pristine, strict=True):
             if tuple(tensor.shape) != slot.shape:
                 raise TaskInvalidError(
                     f"get_inputs() gives {slot.name!r} of shape {tuple(tensor.shape)}, before"
                     f" of shape {slot.shape}"
                 )
-            start = slot.offsets[0]
-            # Gaps between tensors are cleared: nothing of an earlier draw stays behind.
-            self.memory.fill(region.address + end, start - end, 0)
-            self.memory.copy(region.address + start, tensor.data_ptr(), slot.size_bytes)
-            end = start + slot.size_bytes
-        outputs_start = self.output_slots[0].offsets[0]
-        self.memory.fill(region.address + end, outputs_start - end, 0)
+            address = region.address + slot.offsets[0]
+            self.memory.copy(address, tensor.data_ptr(), slot.size_bytes)
+
+    def _guard(self) -> list[GuardedRegion]:
+        guards = guards_of(self.slots, self.regions[0].size_bytes)
+        byte = random.SystemRandom().randrange(1, native.POISON_BYTE)
+        return [GuardedRegion(self.memory, region, guards, byte) for region in self.regions]
+
+    def _drawn(self, seed: int) -> InputSet:
+        """Return a seed's inputs before any change in place."""
+        if self.distributions:
+            if self._ordinary is None or self._ordinary.seed != self.seeds[seed]:
+                self._ordinary = self.prepared.input_set(self.seeds[seed])
+            return in_range(self.prepared, self._ordinary, self.distributions[seed])
+        return self.prepared.input_set(self.seeds[seed], is_telling=seed == TELLING_SEED)
+
+    def _changed(self, input_set: InputSet, change: InputChange) -> InputSet:
+        return changed(input_set, self.prepared.input_set(change.other_seed), change)
+
+    def _expect(self, input_set: InputSet) -> tuple[ExpectedOutput, ...]:
+        outputs = input_set.expected()
+        shapes = [tuple(output.shape) for output in outputs]
+        if shapes != [slot.shape for slot in self.output_slots]:
+            raise TaskInvalidError(f"the outputs' shapes depend on the inputs: {shapes}")
+        is_scaled = self.prepared.task.tolerance is None
+        return tuple(expect(o, is_scaled=is_scaled, memory=self.memory) for o in outputs)

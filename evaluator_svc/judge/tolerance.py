@@ -17,6 +17,7 @@ from torch.utils._pytree import tree_any, tree_map
 from evaluator_svc.judge.compare import CHUNK_ELEMENTS, group_scale, group_shape, row_chunks
 from evaluator_svc.judge.input_set import InputSet
 from evaluator_svc.judge.tf32 import Tf32Operands
+from kernel_foundry.domain.admission import ToleranceDerivation
 from kernel_foundry.domain.task import Tolerance
 
 _SAFETY: Final = {torch.float32: 8.0, torch.float16: 2.0, torch.bfloat16: 2.0}
@@ -27,7 +28,7 @@ _FLOOR: Final = {torch.float32: 5e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
 """Least tolerance: room for own exp and erf of float32 accuracy, and for rounding to 16 bits a
 few times; far less than what float16 or TF32 inside a float32 task costs (1e-3)."""
 
-_CEILING: Final = {torch.float32: 5e-3, torch.float16: 5e-2, torch.bfloat16: 1e-1}
+CEILING: Final = {torch.float32: 5e-3, torch.float16: 5e-2, torch.bfloat16: 1e-1}
 """Most that is granted, in units of the row's scale: more would check nothing."""
 
 _TF32_SAFETY: Final = 2.0
@@ -49,15 +50,40 @@ def derive_tolerance(sets: Sequence[InputSet]) -> tuple[Tolerance, float]:
     The noise is the largest |error| / (scale + |expected|) seen, dimensionless; it is above the
     tolerance when the reference is too ill-conditioned for its own precision.
     """
-    noise = max(_rounding_noise(input_set) for input_set in sets)
+    derivation = measure(sets)
+    bound = granted(derivation)
+    return Tolerance(rtol=bound, atol=bound), max(derivation.noise, derivation.tf32_noise)
+
+
+def measure(sets: Sequence[InputSet], workload: str = "") -> ToleranceDerivation:
+    """Return what the tolerance of outputs like those of `sets` is derived from."""
     dtype = sets[0].module.dtype
-    bound = min(max(_SAFETY[dtype] * noise, _FLOOR[dtype]), _CEILING[dtype])
-    if sets[0].module.allows_tf32:
-        tf32 = max(tf32_noise(input_set) for input_set in sets)
-        bound = max(bound, min(_TF32_SAFETY * tf32, _TF32_CEILING))
-        noise = max(noise, tf32)
-    bound = float(f"{bound:.1e}")
-    return Tolerance(rtol=bound, atol=bound), noise
+    has_tf32 = sets[0].module.allows_tf32
+    return ToleranceDerivation(
+        source="measured",
+        noise=max(_rounding_noise(input_set) for input_set in sets),
+        safety=_SAFETY[dtype],
+        floor=_FLOOR[dtype],
+        ceiling=CEILING[dtype],
+        tf32_noise=max(tf32_noise(input_set) for input_set in sets) if has_tf32 else 0.0,
+        workload=workload,
+    )
+
+
+def granted(derivation: ToleranceDerivation) -> float:
+    """Return the tolerance that follows from a derivation, in two digits."""
+    bound = derivation.safety * derivation.noise
+    bound = min(max(bound, derivation.floor), derivation.ceiling)
+    return float(f"{max(bound, _tf32_bound(derivation)):.1e}")
+
+
+def least(derivation: ToleranceDerivation) -> float:
+    """Return the least tolerance that lets every honest order of evaluation pass."""
+    return max(derivation.safety * derivation.noise, _tf32_bound(derivation))
+
+
+def _tf32_bound(derivation: ToleranceDerivation) -> float:
+    return min(_TF32_SAFETY * derivation.tf32_noise, _TF32_CEILING)
 
 
 def tf32_noise(input_set: InputSet) -> float:

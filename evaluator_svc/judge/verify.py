@@ -6,7 +6,7 @@ a mismatch is explained (`mismatch`).
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from evaluator_svc.exchange import OUTPUT_SLOTS, KeptOutput, Verdict
@@ -16,11 +16,21 @@ from evaluator_svc.judge.mismatch import (
     Mismatch,
     explain,
     modified_finding,
+    stray_finding,
     unstable_finding,
 )
 from evaluator_svc.judge.shared_draw import SharedDraw
+from evaluator_svc.judge.verdict_checks import (
+    comparison_check,
+    determinism_check,
+    guards_check,
+    inputs_check,
+)
+from evaluator_svc.messages_judge import KeptClaim
+from kernel_foundry.domain.check import CheckKind
 from kernel_foundry.domain.evaluation import Correctness
-from kernel_foundry.domain.finding import Finding
+from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+from kernel_foundry.domain.task import Tolerance
 from kernel_foundry_native import _core as native
 
 _MAX_EXPLAINED: Final = 2
@@ -57,8 +67,18 @@ class OutputCheck:
         return any(wrong) and not all(wrong)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a candidate had no business to write, and did."""
+
+    modified: tuple[str, ...] = ()
+    """Inputs and parameters."""
+    touched: tuple[str, ...] = ()
+    """Tensors whose guards were written."""
+
+
 def verify(draw: SharedDraw) -> Verdict:
-    """Return the verdict on every output slot, and on the inputs, of `draw`."""
+    """Return the verdict on every output slot, on the inputs and on the guards of `draw`."""
     runs = tuple(range(OUTPUT_SLOTS))
     modified: set[str] = set()
     checks: list[OutputCheck] = []
@@ -69,17 +89,68 @@ def verify(draw: SharedDraw) -> Verdict:
             check_output(draw, seed=seed, output=output, slots=runs)
             for output in range(len(draw.output_slots))
         ]
-    return _verdict(draw, checks, tuple(sorted(modified)))
+    intact = Surroundings(modified=tuple(sorted(modified)), touched=draw.stray_writes())
+    verdict = judge_outputs(draw, checks, intact)
+    is_stable = not verdict.is_nondeterministic
+    is_right = not any(check.is_wrong for check in checks)
+    return replace(
+        verdict,
+        checks=(
+            comparison_check(draw, verdict.correctness, is_right=is_right),
+            determinism_check(draw, verdict.correctness, is_stable=is_stable),
+            inputs_check(draw, intact.modified),
+            guards_check(draw, intact.touched),
+        ),
+    )
 
 
-def verify_kept(draw: SharedDraw, kept: Sequence[KeptOutput]) -> Verdict:
-    """Return the verdict on outputs of timed calls that were copied back."""
+def verify_kept(
+    draw: SharedDraw, kept: Sequence[KeptOutput], claimed: KeptClaim | None = None
+) -> Verdict:
+    """Return the verdict on outputs of timed calls that were copied back.
+
+    Which calls those are was drawn before they were made: a runner that gives others is wrong.
+    """
+    if claimed is not None and not _is_as_drawn(draw, kept, claimed):
+        return _other_calls(draw)
     checks = [
         check_output(draw, seed=item.seed, output=output, slots=(item.slot,))
         for item in sorted(kept, key=lambda item: item.seed)
         for output in range(len(draw.output_slots))
     ]
-    return _verdict(draw, checks, ())
+    verdict = judge_outputs(draw, checks, Surroundings())
+    check = comparison_check(
+        draw,
+        verdict.correctness,
+        is_right=not verdict.is_wrong,
+        kind=CheckKind.TIMED_OUTPUTS,
+    )
+    return replace(verdict, checks=(check,))
+
+
+def _is_as_drawn(draw: SharedDraw, kept: Sequence[KeptOutput], claimed: KeptClaim) -> bool:
+    drawn = native.kept_calls(
+        order_seed=claimed.order_seed,
+        set_count=claimed.set_count,
+        keep_count=claimed.keep_count,
+        warmup_count=claimed.warmup_count,
+        call_count=claimed.call_count,
+    )
+    seeds = [index % len(draw.seeds) for _call, index in drawn]
+    return [(item.slot, item.seed) for item in kept] == list(enumerate(seeds))
+
+
+def _other_calls(draw: SharedDraw) -> Verdict:
+    finding = Finding(
+        kind=FindingKind.IMPOSSIBLE_TIME,
+        severity=Severity.ERROR,
+        message="the runner kept outputs of other calls than those that were drawn",
+    )
+    verdict = judge_outputs(draw, (), Surroundings())
+    check = comparison_check(
+        draw, verdict.correctness, is_right=False, kind=CheckKind.TIMED_OUTPUTS
+    )
+    return replace(verdict, is_wrong=True, findings=(finding,), checks=(check,))
 
 
 def is_right_already(draw: SharedDraw) -> bool:
@@ -92,17 +163,26 @@ def is_right_already(draw: SharedDraw) -> bool:
 
 
 def check_output(
-    draw: SharedDraw, *, seed: int, output: int, slots: tuple[int, ...]
+    draw: SharedDraw,
+    *,
+    seed: int,
+    output: int,
+    slots: tuple[int, ...],
+    tolerance: Tolerance | None = None,
 ) -> OutputCheck:
-    """Compare one output in `slots`; slots that equal the first one are not compared again."""
+    """Compare one output in `slots`; slots that equal the first one are not compared again.
+
+    `tolerance` takes the place of the draw's own.
+    """
+    tolerance = tolerance or draw.tolerance
     place = draw.output_slots[output]
     expected = draw.expected(seed)[output]
     base = draw.regions[seed].address
     addresses = [base + place.offsets[slot] for slot in slots]
-    first = compare_output(addresses[0], expected, draw.tolerance)
+    first = compare_output(addresses[0], expected, tolerance)
     same = [draw.memory.same_bytes(addresses[0], a, place.size_bytes) for a in addresses[1:]]
     others = [
-        first if is_same else compare_output(address, expected, draw.tolerance)
+        first if is_same else compare_output(address, expected, tolerance)
         for is_same, address in zip(same, addresses[1:], strict=True)
     ]
     return OutputCheck(
@@ -115,8 +195,13 @@ def check_output(
     )
 
 
-def _verdict(draw: SharedDraw, checks: Sequence[OutputCheck], modified: tuple[str, ...]) -> Verdict:
+def judge_outputs(
+    draw: SharedDraw, checks: Sequence[OutputCheck], surroundings: Surroundings
+) -> Verdict:
+    """Return what comparisons come to, with findings; without checks."""
+    modified, touched = surroundings.modified, surroundings.touched
     findings: list[Finding] = [modified_finding(modified)] if modified else []
+    findings += [stray_finding(touched)] if touched else []
     failed = [check for check in checks if any(c.mismatch_count for c in check.comparisons)]
     explained: set[int] = set()
     for check in failed:
@@ -129,7 +214,8 @@ def _verdict(draw: SharedDraw, checks: Sequence[OutputCheck], modified: tuple[st
     return Verdict(
         correctness=_correctness(checks, reproducible=reproducible),
         inputs_modified=modified,
-        is_wrong=any(check.is_wrong for check in checks) or bool(modified),
+        stray_writes=touched,
+        is_wrong=any(check.is_wrong for check in checks) or bool(modified or touched),
         is_nondeterministic=any(check.is_unstable for check in checks),
         findings=tuple(findings),
     )

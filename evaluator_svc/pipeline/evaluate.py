@@ -14,7 +14,6 @@ from evaluator_svc.arithmetic_peak import peaks_for
 from evaluator_svc.device_site import DeviceSite
 from evaluator_svc.diagnosis import LaunchFacts
 from evaluator_svc.exchange import SEED_COUNT
-from evaluator_svc.judge_client import JudgeClient
 from evaluator_svc.messages import (
     BoundWorkload,
     CandidateFailed,
@@ -32,9 +31,10 @@ from evaluator_svc.pipeline.decoy import run_without_kernels
 from evaluator_svc.pipeline.facts import verdict_facts
 from evaluator_svc.pipeline.precision import PrecisionJudged, judge_precision
 from evaluator_svc.pipeline.record import EvaluationRecord
-from evaluator_svc.pipeline.run import LAST_SECONDS, DrawnInputs, failure_of, load, run
+from evaluator_svc.pipeline.run import DrawnInputs, failure_of, load, release, run
 from evaluator_svc.pipeline.timing import TimingSettings, WorkloadTimed, WorkloadTimer
 from evaluator_svc.pipeline.tools import Rerun, explain_failure, profile
+from evaluator_svc.pipeline.value_ranges import RangeTrials
 from evaluator_svc.process import ChildProcess
 from kernel_foundry.domain.admission import Admission, WorkloadAdmission
 from kernel_foundry.domain.device import Peaks
@@ -67,6 +67,7 @@ class CandidateEvaluation:
             WorkloadNames(workload=w.workload, tensors=w.tensors, scalars=w.scalars)
             for w in admission.workloads
         )
+        self._ranges = RangeTrials(site, self._judge, request, admission, self._record)
         self._drawn: dict[str, Future[DrawnInputs]] = {}
         self._bound: dict[str, BoundWorkload] = {}
         self._kernel_facts: behaviour.KernelFacts | None = None
@@ -87,6 +88,9 @@ class CandidateEvaluation:
                     failure = self._take_times(runner)
                     if failure is None:
                         self._profile()
+                if failure is None:
+                    with self._site.gate.shared():
+                        failure = self._ranges.run(runner, binding=False)
             if failure is not None:
                 return self._record.failed(failure)
             self._finish()
@@ -114,7 +118,7 @@ class CandidateEvaluation:
             runners = site.library_runners if uses_library else site.runners
             self._runner = runner = stack.enter_context(runners.taken())
             failure = self._bind(runner, candidate) or self._verify_all(runner)
-            failure = failure or self._audit_precision()
+            failure = failure or self._audit_precision() or self._ranges.run(runner, binding=True)
             self._add_evidence()
         return runner if failure is None else self._record.failed(failure)
 
@@ -190,6 +194,7 @@ class CandidateEvaluation:
                 sol_ns=workload.sol_ns,
             )
         )
+        self._record.add_checks(verdict.checks)
         failure = failure_of(verdict, workload.workload)
         if failure is None:
             self._record.add_findings(verdict.findings)
@@ -249,22 +254,26 @@ class CandidateEvaluation:
 
     def _take_times(self, runner: ChildProcess) -> CandidateFailed | None:
         timed = [w for w in self._admission.workloads if not w.held_out]
-        with self._record.stage("timing"):
-            for index, workload in enumerate(timed):
-                result = self._time_one(runner, workload, index)
-                if isinstance(result, CandidateFailed):
-                    return result
-                self._keep_times(workload, result)
-                if result.failure is not None:
-                    return result.failure
+        for index, workload in enumerate(timed):
+            timer = self._timer(runner, workload, index)
+            with self._record.stage("timing"):
+                result = timer.time()
+            if isinstance(result, CandidateFailed):
+                return result
+            if result.failure is None:
+                with self._record.stage("data_flow"):
+                    result = timer.probed(result)
+            self._keep_times(workload, result)
+            if result.failure is not None:
+                return result.failure
         return None
 
-    def _time_one(
+    def _timer(
         self, runner: ChildProcess, workload: WorkloadAdmission, index: int
-    ) -> WorkloadTimed | CandidateFailed:
+    ) -> WorkloadTimer:
         request, settings = self._request, self._site.settings
         incumbents = request.stop_above_ns
-        timer = WorkloadTimer(
+        return WorkloadTimer(
             runner,
             self._judge,
             draw=self._drawn[workload.workload].result().draw,
@@ -279,9 +288,9 @@ class CandidateEvaluation:
                 stop_above_ns=incumbents[index] if index < len(incumbents) else 0.0,
                 fresh_baselines=request.fresh_baselines,
                 divides_time=self._is_divided(workload.workload),
+                is_prepared=self._bound[workload.workload].prepared_bytes > 0,
             ),
         )
-        return timer.time()
 
     def _is_divided(self, workload: str) -> bool:
         """Return whether a call's time is not all in the candidate's own kernels."""
@@ -298,6 +307,8 @@ class CandidateEvaluation:
             prepare_ns=timed.prepare_ns,
         )
         self._record.set_workload(result)
+        self._record.add_checks(timed.checks)
+        self._record.add_findings(timed.findings)
         self._record.add_fact(
             f"pool of {workload.workload}",
             f"{timed.pool.set_count} input sets, {timed.pool.pool_bytes} bytes; "
@@ -340,19 +351,8 @@ class CandidateEvaluation:
             self._record.add_fact(fact.name, fact.value)
 
     def _release_draws(self) -> None:
-        for future in self._drawn.values():
-            self._site.helpers.submit(_release, self._judge, future, self._runner)
-
-
-def _release(
-    judge: JudgeClient, future: "Future[DrawnInputs]", runner: ChildProcess | None
-) -> None:
-    if future.exception() is None:
-        drawn = future.result()
-        drawn.close()
-        # A driver may take long to end a kernel, and till then it writes into this draw.
-        if runner is None or runner.wait(LAST_SECONDS) is not None:
-            judge.release(drawn.draw.draw)
+        for future in (*self._drawn.values(), *self._ranges.drawn):
+            self._site.helpers.submit(release, self._judge, future, self._runner)
 
 
 def _launch_facts(bound: BoundWorkload) -> LaunchFacts:

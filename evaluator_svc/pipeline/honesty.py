@@ -11,7 +11,10 @@ import statistics
 from dataclasses import dataclass
 from typing import Final
 
+from evaluator_svc.messages import CandidateFailed
+from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.device import Peaks
+from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
 
 _FLOOR_SHARE: Final = 0.5
@@ -26,6 +29,19 @@ _EVENT_SHARE: Final = 0.7
 """Of the host's time for a call that its events must account for, once the slack is taken off."""
 _EVENT_SLACK_NS: Final = 100e3
 """Submission, and the wake-up of the host that waits: 5 to 10 µs as measured."""
+
+
+_LEAST_SAMPLES: Final = 8
+"""Fewest samples among which one says anything about the others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clocked:
+    """What the clocks come to."""
+
+    checks: tuple[Check, ...]
+    failure: CandidateFailed | None = None
+    suspicions: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +82,11 @@ def adds_up(claim: Claim) -> bool:
     return claimed_ns >= _ACCOUNTED_SHARE * (claim.wall_ns - _SLACK_NS)
 
 
+def is_far_below(median_ns: float, warm: Claim) -> bool:
+    """Return whether a median with emptied caches is far below the best warm time."""
+    return median_ns < _COLD_SHARE * warm.best_ns
+
+
 def floor_ns(minimal_bytes: int, peaks: Peaks, *, in_cache: bool) -> float:
     """Return the time below which nothing can move `minimal_bytes` on this device."""
     bandwidth = peaks.bandwidth_bytes_per_second
@@ -74,13 +95,70 @@ def floor_ns(minimal_bytes: int, peaks: Peaks, *, in_cache: bool) -> float:
     return _FLOOR_SHARE * 1e9 * minimal_bytes / bandwidth if bandwidth > 0 else 0.0
 
 
+def clocked(cold: Claim, warm: Claim, *, workload: str, median_ns: float, floor: float) -> Clocked:
+    """Return what the claims come to, as checks."""
+    forged = impossible(cold, warm, median_ns=median_ns, floor=0.0)
+    finding = impossible(cold, warm, median_ns=median_ns, floor=floor)
+    is_first = _first_does_it_all(cold)
+    is_too_fast = median_ns < floor
+    clock = CheckResult.SUSPECT if is_first else CheckResult.PASSED
+    if forged is not None:
+        clock = CheckResult.FAILED
+    figures = {
+        "cold_samples_ns": cold.total_ns,
+        "cold_wall_ns": cold.wall_ns,
+        "warm_samples_ns": warm.total_ns,
+        "warm_wall_ns": warm.wall_ns,
+        "first_sample_ns": cold.samples_ns[0],
+        "median_ns": median_ns,
+    }
+    checks = (
+        Check(
+            kind=CheckKind.CLOCK,
+            result=clock,
+            workload=workload,
+            figures=tuple(Evidence(name=n, value=v) for n, v in figures.items()),
+        ),
+        Check(
+            kind=CheckKind.PHYSICAL_FLOOR,
+            result=CheckResult.FAILED if is_too_fast else CheckResult.PASSED,
+            workload=workload,
+            figures=_evidence(median_ns, floor),
+        ),
+    )
+    if finding is not None:
+        failure = CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=(finding,))
+        return Clocked(checks=checks, failure=failure)
+    return Clocked(checks=checks, suspicions=(_suspicion(cold),) if is_first else ())
+
+
+def _first_does_it_all(cold: Claim) -> bool:
+    """Return whether the first call takes longer than all others together."""
+    first, count = cold.samples_ns[0], len(cold.samples_ns)
+    return count >= _LEAST_SAMPLES and first > cold.total_ns - first
+
+
+def _suspicion(cold: Claim) -> Finding:
+    first = cold.samples_ns[0]
+    return Finding(
+        kind=FindingKind.SUSPICION,
+        severity=Severity.WARNING,
+        message="the first timed call takes longer than all others together",
+        evidence=(
+            Evidence(name="first_sample_ns", value=first),
+            Evidence(name="other_samples_ns", value=cold.total_ns - first),
+        ),
+        rule="timing.first_call",
+    )
+
+
 def impossible(cold: Claim, warm: Claim, *, median_ns: float, floor: float) -> Finding | None:
     """Return why the claims cannot be true, or None."""
     if cold.total_ns > cold.wall_ns or min(cold.best_ns, warm.best_ns) <= 0:
         return _finding("the samples take longer than the time that passed", median_ns, floor)
     if not adds_up(warm):
         return _finding("the samples do not add up to the time that passed", median_ns, floor)
-    if median_ns < _COLD_SHARE * warm.best_ns:
+    if is_far_below(median_ns, warm):
         return _finding("times with emptied caches are far below warm ones", median_ns, floor)
     if median_ns < floor:
         return _finding(
@@ -94,8 +172,12 @@ def _finding(message: str, median_ns: float, floor: float) -> Finding:
         kind=FindingKind.IMPOSSIBLE_TIME,
         severity=Severity.ERROR,
         message=message,
-        evidence=(
-            Evidence(name="median_ns", value=median_ns),
-            Evidence(name="floor_ns", value=floor),
-        ),
+        evidence=_evidence(median_ns, floor),
+    )
+
+
+def _evidence(median_ns: float, floor: float) -> tuple[Evidence, ...]:
+    return (
+        Evidence(name="median_ns", value=median_ns),
+        Evidence(name="floor_ns", value=floor),
     )

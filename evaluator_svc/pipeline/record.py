@@ -101,6 +101,10 @@ class EvaluationRecord:
         """Keep what a workload's inputs are drawn from; told once the evaluation is over."""
         self._seeds[workload] = seeds
 
+    def seeds(self, workload: str) -> tuple[int, ...]:
+        """Return what a workload's inputs are drawn from."""
+        return self._seeds[workload]
+
     def add_checks(self, checks: tuple[Check, ...]) -> None:
         """Add checks in the order in which they were made."""
         self._checks += checks

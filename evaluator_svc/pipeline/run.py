@@ -4,10 +4,12 @@ Knows nothing of times.
 """
 
 import os
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Final
 
 from evaluator_svc.exchange import Draw, Verdict
+from evaluator_svc.judge_client import JudgeClient
 from evaluator_svc.messages import (
     CandidateFailed,
     Done,
@@ -38,6 +40,16 @@ class DrawnInputs:
         """Give the supervisor's descriptors back; judge and runner hold their own."""
         for descriptor in self.descriptors:
             os.close(descriptor)
+
+
+def release(judge: JudgeClient, future: "Future[DrawnInputs]", runner: ChildProcess | None) -> None:
+    """Give a draw back once the runner that had it is dead."""
+    if future.exception() is None:
+        drawn = future.result()
+        drawn.close()
+        # A driver may take long to end a kernel, and till then it writes into this draw.
+        if runner is None or runner.wait(LAST_SECONDS) is not None:
+            judge.release(drawn.draw.draw)
 
 
 def load(
@@ -85,7 +97,7 @@ def failure_of(verdict: Verdict, workload: str) -> CandidateFailed | None:
         if not any(f.kind is FindingKind.INPUT_MODIFIED for f in findings):
             findings = (finding, *findings)
         return CandidateFailed(outcome=EvaluationOutcome.WRONG_RESULT, findings=findings)
-    if verdict.is_wrong:
+    if verdict.is_wrong or verdict.stray_writes:
         return CandidateFailed(outcome=EvaluationOutcome.WRONG_RESULT, findings=verdict.findings)
     if verdict.is_nondeterministic:
         return CandidateFailed(

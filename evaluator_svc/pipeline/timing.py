@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.exchange import Draw, MeasurePlan
+from evaluator_svc.exchange import Draw, MeasurePlan, Verdict
 from evaluator_svc.judge_client import JudgeClient
 from evaluator_svc.messages import (
     CandidateFailed,
@@ -21,11 +21,21 @@ from evaluator_svc.messages import (
     Timed,
     TimeRequest,
 )
-from evaluator_svc.pipeline.honesty import Claim, adds_up, floor_ns, impossible
+from evaluator_svc.messages_judge import KeptClaim
+from evaluator_svc.pipeline.data_flow import probe_data_flow
+from evaluator_svc.pipeline.honesty import (
+    Claim,
+    Clocked,
+    adds_up,
+    clocked,
+    floor_ns,
+    is_far_below,
+)
 from evaluator_svc.pipeline.run import failure_of
 from evaluator_svc.process import ChildProcess
 from evaluator_svc.process_answers import ask_candidate
 from kernel_foundry.domain.admission import WorkloadAdmission
+from kernel_foundry.domain.check import Check
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline, EvaluationOutcome, Timing
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
@@ -59,6 +69,8 @@ class TimingSettings:
     fresh_baselines: bool
     divides_time: bool
     """Whether to measure what part of a call is spent in the candidate's own kernels."""
+    is_prepared: bool = False
+    """Whether the plan prepares its parameters, untimed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +87,9 @@ class WorkloadTimed:
     prepare_ns: float | None
     failure: CandidateFailed | None
     """The times are impossible, or a timed call's outputs are wrong."""
+    checks: tuple[Check, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    """Suspicions."""
 
 
 def least_seconds(device: DeviceSpec) -> float:
@@ -118,23 +133,19 @@ class WorkloadTimer:
         pool = self._fill_pool()
         if isinstance(pool, CandidateFailed):
             return pool
-        self._judge.poison(self._draw.draw)
-        blocks = self._cold_blocks()
+        blocks = self._cold_blocks(pool)
         if isinstance(blocks, CandidateFailed):
             return blocks
-        cold, claim, baselines = blocks
-        kept = self._judge.verify_kept(self._draw.draw, cold.kept)
-        warm = self._warm()
+        cold, claim, baselines, kept = blocks
+        timing = _timing(cold, is_cold=True)
+        warm = self._warm(timing.median_ns)
         if isinstance(warm, CandidateFailed):
             return warm
         warm_timed, warm_claim = warm
         share = self._share() if self._settings.divides_time else None
         if isinstance(share, CandidateFailed):
             return share
-        timing = _timing(cold, is_cold=True)
-        failure = failure_of(kept, self._draw.workload) or self._impossible(
-            claim, warm_claim, timing, pool
-        )
+        clocked = self._clocked(claim, warm_claim, timing, pool)
         return WorkloadTimed(
             timing=timing,
             warm_timing=_timing(warm_timed, is_cold=False),
@@ -143,7 +154,22 @@ class WorkloadTimer:
             flush_bytes=self._flush_bytes,
             own_share=None if share is None else _own_share(share),
             prepare_ns=None if share is None else share.prepare_ns,
-            failure=failure,
+            failure=failure_of(kept, self._draw.workload) or clocked.failure,
+            checks=(*kept.checks, *clocked.checks),
+            findings=clocked.suspicions,
+        )
+
+    def probed(self, timed: WorkloadTimed) -> WorkloadTimed:
+        """Return `timed` with what came of changing inputs after the last call."""
+        found = probe_data_flow(
+            self._process,
+            self._judge,
+            self._draw,
+            seconds=self._settings.run_seconds,
+            is_prepared=self._settings.is_prepared,
+        )
+        return dataclasses.replace(
+            timed, failure=found.failure, checks=(*timed.checks, *found.checks)
         )
 
     def _fill_pool(self) -> PoolReady | CandidateFailed:
@@ -161,9 +187,12 @@ class WorkloadTimer:
         return pool
 
     def _cold_blocks(
-        self,
-    ) -> tuple[Timed, Claim, tuple[Baseline, ...]] | CandidateFailed:
-        """Return one measurement, or the alternating blocks of a promotion as one."""
+        self, pool: PoolReady
+    ) -> tuple[Timed, Claim, tuple[Baseline, ...], Verdict] | CandidateFailed:
+        """Return one measurement, or the alternating blocks of a promotion as one.
+
+        Ends with the first block whose kept outputs are wrong, as the verdict then says.
+        """
         settings = self._settings
         count = _BLOCKS if settings.fresh_baselines else 1
         names = tuple(b.name for b in self._admission.baselines)
@@ -177,16 +206,32 @@ class WorkloadTimer:
                 min_seconds=least_seconds(settings.device),
                 order_seed=secrets.randbits(63),
             )
+            self._judge.poison(self._draw.draw)
             block = self._measure(plan, poison=True, keep_count=KEPT_CALLS)
             if isinstance(block, CandidateFailed):
                 return block
             measured.append(block)
+            kept = self._judged(block[0], plan, pool)
             if settings.fresh_baselines:
                 baselines.append(self._judge.time_baselines(self._draw.draw, plan, names))
+            if kept.is_wrong:
+                break
         merged = _merged_baselines(baselines) if baselines else self._admission.baselines
-        return (*_merged(measured), merged)
+        return (*_merged(measured), merged, kept)
 
-    def _warm(self) -> tuple[Timed, Claim] | CandidateFailed:
+    def _judged(self, timed: Timed, plan: MeasurePlan, pool: PoolReady) -> Verdict:
+        """Return the verdict on the kept outputs, and on whether they are of the calls drawn."""
+        claimed = KeptClaim(
+            order_seed=plan.order_seed,
+            set_count=pool.set_count,
+            keep_count=KEPT_CALLS,
+            warmup_count=timed.warmup_count,
+            call_count=len(timed.samples_ns) + timed.discarded_count,
+        )
+        return self._judge.verify_kept(self._draw.draw, timed.kept, claimed)
+
+    def _warm(self, cold_median_ns: float) -> tuple[Timed, Claim] | CandidateFailed:
+        """Measure with warm caches; again where it does not fit the clock or the cold median."""
         for _ in range(_WARM_TRIES):
             plan = MeasurePlan(
                 seconds=self._settings.warm_seconds,
@@ -195,7 +240,9 @@ class WorkloadTimer:
                 order_seed=secrets.randbits(63),
             )
             block = self._measure(plan, poison=False, keep_count=0)
-            if isinstance(block, CandidateFailed) or adds_up(block[1]):
+            if isinstance(block, CandidateFailed):
+                return block
+            if adds_up(block[1]) and not is_far_below(cold_median_ns, block[1]):
                 return block
         return block
 
@@ -241,16 +288,13 @@ class WorkloadTimer:
         )
         return timed, claim
 
-    def _impossible(
-        self, cold: Claim, warm: Claim, timing: Timing, pool: PoolReady
-    ) -> CandidateFailed | None:
+    def _clocked(self, cold: Claim, warm: Claim, timing: Timing, pool: PoolReady) -> Clocked:
         settings = self._settings
         in_cache = pool.pool_bytes <= settings.device.cache_bytes
         floor = floor_ns(self._admission.minimal_bytes, settings.peaks, in_cache=in_cache)
-        finding = impossible(cold, warm, median_ns=timing.median_ns, floor=floor)
-        if finding is None:
-            return None
-        return CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=(finding,))
+        return clocked(
+            cold, warm, workload=self._draw.workload, median_ns=timing.median_ns, floor=floor
+        )
 
 
 def _own_share(share: Share) -> float | None:

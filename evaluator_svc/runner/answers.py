@@ -13,6 +13,7 @@ from evaluator_svc.messages import (
     DropRequest,
     LoadRequest,
     PoolRequest,
+    RunAgainRequest,
     RunRequest,
     ShareRequest,
     TimeRequest,
@@ -37,13 +38,15 @@ def answer_requests(conversation: Conversation, opened: OpenDevice) -> None:
         return
     while True:
         received = conversation.receive(
-            RunRequest, PoolRequest, TimeRequest, ShareRequest, DropRequest
+            RunRequest, RunAgainRequest, PoolRequest, TimeRequest, ShareRequest, DropRequest
         )
         request = received.message
         step: Callable[[], object]
         match request:
             case RunRequest():
                 step = partial(session.run, request, received.descriptors)
+            case RunAgainRequest():
+                step = partial(session.run_again, request)
             case PoolRequest():
                 step = partial(session.fill_pool, request)
             case TimeRequest():

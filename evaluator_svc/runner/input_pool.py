@@ -1,13 +1,16 @@
 """The sets of inputs and outputs that are timed: more data than the cache, never the same twice.
 
-Private copies as a rule, with fresh addresses. Where one set of device memory is beyond every
-cache, the shared buffers themselves: copies of it would buy nothing, and may not fit. Knows
-nothing of how times are taken.
+Private copies as a rule, with fresh addresses and guarded as the shared buffers are. Where one set
+of device memory is beyond every cache, the shared buffers themselves: copies of it would buy
+nothing, and may not fit. What the judge is to see of private copies goes back into the shared
+buffers: outputs that are kept, and the inputs and guards around them. Knows nothing of how times
+are taken.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
-from evaluator_svc.exchange import OUTPUT_SLOTS, TensorSlot
+from evaluator_svc.exchange import OUTPUT_SLOTS, POISON_BYTE, TensorSlot
 from evaluator_svc.runner.shared_sets import SharedSets
 
 _MOST_SETS: Final = 64
@@ -35,8 +38,22 @@ class TimedSets(Protocol):
         """Return addresses for the outputs of `count` calls whose sets are not yet known."""
         ...
 
-    def keep(self, slots: list[TensorSlot], seeds: list[int]) -> None:
-        """Move what was set aside, call by call, into output slots 0, 1, … of their seeds."""
+    def keep(self, slots: list[TensorSlot], sets: list[int]) -> None:
+        """Move what was set aside, call by call, into output slots 0, 1, … of their sets' seeds.
+
+        What lies around those outputs goes with them.
+        """
+        ...
+
+    def refresh(self, index: int) -> None:
+        """Take set `index`'s inputs from the shared buffers again, and poison its outputs."""
+        ...
+
+    def hand_back(self, index: int, slot: int, outputs: Mapping[str, int]) -> None:
+        """Copy outputs of set `index`, by name, into an output slot of its seed.
+
+        What lies around them goes with them.
+        """
         ...
 
 
@@ -91,25 +108,55 @@ class InputPool:
         self._aside = [[self._spare(slot.size_bytes) for slot in slots] for _ in range(count)]
         return [[int(buffer.address) for buffer in kept] for kept in self._aside]
 
-    def keep(self, slots: list[TensorSlot], seeds: list[int]) -> None:
+    def keep(self, slots: list[TensorSlot], sets: list[int]) -> None:
         """Copy what was set aside into the shared buffers."""
-        for position, seed in enumerate(seeds):
-            for buffer, slot in zip(self._aside[position], slots, strict=True):
-                target = self.shared.address(seed, slot, position)
-                self._device.copy(to=target, from_=buffer.address, size_bytes=slot.size_bytes)
-        self._device.synchronize()
+        for position, index in enumerate(sets):
+            kept = zip(slots, self._aside[position], strict=True)
+            outputs = {slot.name: int(buffer.address) for slot, buffer in kept}
+            self.hand_back(index, position, outputs)
         self._aside = []
+
+    def refresh(self, index: int) -> None:
+        """Take set `index`'s inputs from the shared buffers again, and poison its outputs."""
+        seed, buffers = self.seed_of(index), self._sets[index]
+        for slot in self.shared.inputs:
+            source = self.shared.address(seed, slot, 0)
+            self._copy(buffers[slot.name].address, source, slot.size_bytes)
+        for slot in self.shared.outputs:
+            self._device.fill(buffers[slot.name].address, slot.size_bytes, POISON_BYTE)
+
+    def hand_back(self, index: int, slot: int, outputs: Mapping[str, int]) -> None:
+        """Copy outputs, inputs and guards of set `index` into the shared buffer of its seed."""
+        seed, buffers, guard = self.seed_of(index), self._sets[index], self._guard_bytes
+        for tensor in self.shared.inputs:
+            target = self.shared.address(seed, tensor, 0)
+            self._copy(target, buffers[tensor.name].address, tensor.size_bytes + guard)
+        for tensor in self.shared.outputs:
+            target, size_bytes = self.shared.address(seed, tensor, slot), tensor.size_bytes
+            if tensor.name in outputs:
+                self._copy(target, outputs[tensor.name], size_bytes)
+            self._copy(target + size_bytes, buffers[tensor.name].address + size_bytes, guard)
+        self._device.synchronize()
+
+    @property
+    def _guard_bytes(self) -> int:
+        return self.shared.draw.guard_bytes
 
     def _spare(self, size_bytes: int) -> Any:
         return self._device.allocate(max(size_bytes, 1))
 
+    def _copy(self, to: int, from_: int, size_bytes: int) -> None:
+        if size_bytes:
+            self._device.copy(to=to, from_=from_, size_bytes=size_bytes)
+
     def _fill(self, index: int) -> dict[str, Any]:
+        seed, guard = self.seed_of(index), self._guard_bytes
         buffers = {}
         for slot in (*self.shared.inputs, *self.shared.outputs):
-            buffer = self._spare(slot.size_bytes)
-            if slot in self.shared.inputs and slot.size_bytes:
-                source = self.shared.address(self.seed_of(index), slot, 0)
-                self._device.copy(to=buffer.address, from_=source, size_bytes=slot.size_bytes)
+            buffer = self._spare(slot.size_bytes + guard)
+            source = self.shared.address(seed, slot, 0)
+            start = 0 if slot in self.shared.inputs else slot.size_bytes
+            self._copy(buffer.address + start, source + start, slot.size_bytes - start + guard)
             buffers[slot.name] = buffer
         return buffers
 
@@ -146,12 +193,23 @@ class SharedPool:
             [self.shared.address(0, slot, position) for slot in slots] for position in range(count)
         ]
 
-    def keep(self, slots: list[TensorSlot], seeds: list[int]) -> None:
+    def keep(self, slots: list[TensorSlot], sets: list[int]) -> None:
         """Copy from the first seed's slot to the same slot of the call's own seed."""
-        for position, seed in enumerate(seeds):
-            for slot in slots:
-                source = self.shared.address(0, slot, position)
-                target = self.shared.address(seed, slot, position)
-                if source != target:
-                    self._device.copy(to=target, from_=source, size_bytes=slot.size_bytes)
+        for position, seed in enumerate(sets):
+            outputs = {slot.name: self.shared.address(0, slot, position) for slot in slots}
+            self.hand_back(seed, position, outputs)
+
+    def refresh(self, index: int) -> None:
+        """Poison the outputs; the inputs are the shared ones."""
+        for slot in self.shared.outputs:
+            target = self.shared.address(index, slot, _KEPT_SLOTS)
+            self._device.fill(target, slot.size_bytes, POISON_BYTE)
+
+    def hand_back(self, index: int, slot: int, outputs: Mapping[str, int]) -> None:
+        """Copy outputs into another slot; all that lies around them is there already."""
+        for tensor in self.shared.outputs:
+            source = outputs.get(tensor.name)
+            target = self.shared.address(index, tensor, slot)
+            if source is not None and source != target and tensor.size_bytes:
+                self._device.copy(to=target, from_=source, size_bytes=tensor.size_bytes)
         self._device.synchronize()

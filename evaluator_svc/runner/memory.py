@@ -1,15 +1,22 @@
 """A plan's own memory: scratch, one for all runs, and what `prepare` fills, one for each seed.
 
-Knows nothing of launches.
+Scratch is spoilt before every run, and guarded bytes lie behind each buffer: nothing of a call is
+left to the next. Knows nothing of launches.
 """
 
+import ctypes
+import secrets
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
+from evaluator_svc.exchange import GUARD_BYTES
 from evaluator_svc.runner.faults import fault
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
-from kernel_foundry.plan.sequence import BufferSpec, LaunchSequence
+from kernel_foundry.plan.sequence import Clear, LaunchSequence
+
+_NAN_BYTE: Final = 0xFF
+"""NaN as float, -1 as integer."""
 
 
 def plan_memory(device: Any, sequence: LaunchSequence, *, seed_count: int) -> "PlanMemory":
@@ -21,7 +28,7 @@ def plan_memory(device: Any, sequence: LaunchSequence, *, seed_count: int) -> "P
     import kernel_foundry_native as native
 
     try:
-        return PlanMemory(device, sequence.buffers, seed_count=seed_count)
+        return PlanMemory(device, sequence, seed_count=seed_count)
     except (MemoryError, native.DriverError) as error:
         held = sequence.scratch_bytes + seed_count * sequence.prepared_bytes
         raise fault(
@@ -36,17 +43,28 @@ class PlanMemory:
 
     Args:
         device: Native device that allocates.
-        buffers: All buffers of the plan.
+        sequence: The bound plan.
         seed_count: Sets of weights.
     """
 
-    def __init__(self, device: Any, buffers: tuple[BufferSpec, ...], *, seed_count: int) -> None:
-        self.buffers = buffers
+    def __init__(self, device: Any, sequence: LaunchSequence, *, seed_count: int) -> None:
+        self.buffers = sequence.buffers
         self._device = device
         # One scratch for all: the runs follow each other.
-        self._scratch = _allocate(device, buffers, "scratch")
-        self._prepared = [_allocate(device, buffers, "prepared") for _ in range(seed_count)]
+        self._scratch = self._allocate("scratch")
+        self._prepared = [self._allocate("prepared") for _ in range(seed_count)]
         self._pristine: list[dict[int, Any]] = []
+        cleared = {step.buffer for step in sequence.steps if isinstance(step, Clear)}
+        self.spoilt = tuple(
+            (position, self.buffers[position].size_bytes)
+            for position in self._scratch
+            if position not in cleared and self.buffers[position].size_bytes
+        )
+        """(position, size) of scratch whose content is unspecified when a call begins."""
+        self._guard_byte = secrets.randbelow(_NAN_BYTE - 1) + 1
+        for address, _name in self._guards():
+            device.fill(address, GUARD_BYTES, self._guard_byte)
+        self._next_byte = _NAN_BYTE
 
     def addresses(self, tensors: Mapping[str, int], seed: int) -> list[int]:
         """Return the address of every buffer, in order; 0 for those that a call decides.
@@ -63,18 +81,24 @@ class PlanMemory:
             for position, buffer in enumerate(self.buffers)
         ]  # fmt: skip
 
+    def spoil(self) -> None:
+        """Overwrite scratch: with NaN at first, later with any byte."""
+        for position, size_bytes in self.spoilt:
+            self._device.fill(self._scratch[position].address, size_bytes, self._next_byte)
+        self._next_byte = secrets.randbelow(_NAN_BYTE + 1)
+
     def seal(self) -> None:
         """Remember what was prepared, for `check`."""
-        self._pristine = [_allocate(self._device, self.buffers, "prepared") for _ in self._prepared]
+        self._pristine = [self._allocate("prepared") for _ in self._prepared]
         for _, size_bytes, prepared, pristine in self._pairs():
             self._device.copy(to=pristine, from_=prepared, size_bytes=size_bytes)
         self._device.synchronize()
 
     def check(self) -> None:
-        """See that what was prepared is as it was: no call leaves something to the next.
+        """See that what was prepared is as it was, and nothing was written behind a buffer.
 
         Raises:
-            CandidateFaultError: it is not.
+            CandidateFaultError: it is not: a call could leave something to the next.
         """
         for position, size_bytes, prepared, pristine in self._pairs():
             if not self._device.same_bytes(prepared, pristine, size_bytes):
@@ -85,6 +109,27 @@ class PlanMemory:
                     f"the kernels of launch changed {name}, which prepare has made",
                     hint="write only to outputs and scratch",
                 )
+        for address, name in self._guards():
+            if self._read(address, GUARD_BYTES) != bytes([self._guard_byte]) * GUARD_BYTES:
+                raise fault(
+                    EvaluationOutcome.WRONG_RESULT,
+                    FindingKind.STRAY_WRITE,
+                    f"a kernel wrote beyond the end of {name}",
+                    hint="check every index of a store against the buffer's size",
+                )
+
+    def _read(self, address: int, size_bytes: int) -> bytes:
+        # Compared here: a runner on a GPU would have to build a kernel for it.
+        content = (ctypes.c_ubyte * size_bytes)()
+        self._device.copy(to=ctypes.addressof(content), from_=address, size_bytes=size_bytes)
+        return bytes(content)
+
+    def _guards(self) -> Iterator[tuple[int, str]]:
+        """Yield the address of every guard, and the name of the buffer before it."""
+        for held in (self._scratch, *self._prepared):
+            for position, buffer in held.items():
+                spec = self.buffers[position]
+                yield buffer.address + spec.size_bytes, spec.name
 
     def _pairs(self) -> Iterator[tuple[int, int, int, int]]:
         """Yield (position, size, address, address of the copy) of every prepared buffer."""
@@ -94,10 +139,9 @@ class PlanMemory:
                 if size_bytes:
                     yield position, size_bytes, buffer.address, pristine[position].address
 
-
-def _allocate(device: Any, buffers: tuple[BufferSpec, ...], kind: str) -> dict[int, Any]:
-    return {
-        position: device.allocate(max(buffer.size_bytes, 1))
-        for position, buffer in enumerate(buffers)
-        if buffer.kind == kind
-    }
+    def _allocate(self, kind: str) -> dict[int, Any]:
+        return {
+            position: self._device.allocate(buffer.size_bytes + GUARD_BYTES)
+            for position, buffer in enumerate(self.buffers)
+            if buffer.kind == kind
+        }

@@ -58,6 +58,11 @@ class Replay:
         """Sets that are bound."""
         return len(self._addresses)
 
+    @property
+    def scratch(self) -> tuple[tuple[int, int], ...]:
+        """(buffer, bytes) of scratch whose content is unspecified when a call begins."""
+        return self._memory.spoilt
+
     def buffer_index(self, name: str) -> int | None:
         """Return the position of the tensor `name`, or None when no step takes it."""
         for index, buffer in enumerate(self._memory.buffers):
@@ -84,8 +89,13 @@ class Replay:
         return self._addresses[index]
 
     def run(self, index: int) -> None:
-        """Do everything on set `index` and wait."""
+        """Spoil scratch, do everything on set `index` and wait."""
+        self.spoil()
         self.native.run(index)
+
+    def spoil(self) -> None:
+        """Overwrite scratch whose content is unspecified when a call begins."""
+        self._memory.spoil()
 
     def forget_results(self) -> None:
         """Give the memory of library calls' results back."""

@@ -14,6 +14,7 @@ from evaluator_svc.messages import (
     LoadRequest,
     PoolReady,
     PoolRequest,
+    RunAgainRequest,
     RunRequest,
     Share,
     Timed,
@@ -62,11 +63,19 @@ class Session:
     def run(self, request: RunRequest, descriptors: tuple[int, ...]) -> Done:
         """Run every seed, or look what is left of the results without the kernels."""
         workload = self._workloads[request.draw.workload]
+        if request.once:
+            workload.run_once(request.draw, descriptors)
+            return Done()
         workload.open(request.draw, descriptors)
         if request.without_kernels:
             workload.run_without_kernels()
         else:
             workload.run()
+        return Done()
+
+    def run_again(self, request: RunAgainRequest) -> Done:
+        """Run seeds whose inputs have changed."""
+        self._workloads[request.workload].run_again(request.seeds)
         return Done()
 
     def fill_pool(self, request: PoolRequest) -> PoolReady:

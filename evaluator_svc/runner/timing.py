@@ -36,10 +36,12 @@ def take_times(sequence: Any, replay: Replay, pool: TimedSets, request: TimeRequ
         outputs=[(i, slot.size_bytes) for i, slot in outputs] if request.poison else [],
         # Which seed a kept call will have had is known only afterwards: first it is set aside.
         keep_into=pool.set_aside(slots, request.keep_count),
+        scratch=replay.scratch if request.poison else (),
     )
     replay.forget_results()
-    seeds = [pool.seed_of(index) for _call, index in measurement.kept]
-    pool.keep(slots, seeds)
+    sets = [index for _call, index in measurement.kept]
+    seeds = [pool.seed_of(index) for index in sets]
+    pool.keep(slots, sets)
     return Timed(
         samples_ns=tuple(measurement.samples_ns),
         device_ns=tuple(measurement.device_ns),

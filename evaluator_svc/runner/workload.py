@@ -4,6 +4,7 @@ Knows nothing of what results should be.
 """
 
 import os
+import secrets
 import statistics
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,6 +51,12 @@ class _TimedRuns:
     replay: Replay
     sequence: Any
     """What is timed: the replay's own native sequence, or its graphs."""
+
+    def run(self, index: int) -> list[int]:
+        """Run set `index` as it was timed; return the address of every buffer afterwards."""
+        self.replay.spoil()
+        self.sequence.run(index)
+        return list(self.sequence.last_addresses)
 
 
 class Workload:
@@ -109,6 +116,48 @@ class Workload:
             for index in range(0, replay.set_count, OUTPUT_SLOTS):
                 replay.native.run_without_launches(index)
         replay.forget_results()
+
+    def run_once(self, draw: Draw, descriptors: tuple[int, ...]) -> None:
+        """Run every seed of another draw, once into the first slot; nothing of it is kept."""
+        device = self._opened.device
+        shared = SharedSets(draw, descriptors, device)
+        try:
+            memory = plan_memory(device, self.sequence, seed_count=draw.seed_count)
+            with _faults():
+                self._prepare(shared, memory)
+                replay = self._replay(memory, self.sequence.steps)
+                for seed in range(draw.seed_count):
+                    replay.bind(seed, shared.addresses(seed, 0), seed=seed)
+                    replay.run(seed)
+            replay.forget_results()
+            memory.check()
+        finally:
+            device.synchronize()
+            shared.close()
+
+    def run_again(self, seeds: tuple[int, ...]) -> None:
+        """Run some seeds, whose inputs have changed: where they lie, and as they were timed.
+
+        The outputs of the first go into the first slot, those of the second into the second.
+        """
+        runs, timed = self._opened_runs(), self._timed
+        assert timed is not None, "times were taken before"
+        outputs = {s.name: timed.replay.buffer_index(s.name) for s in runs.shared.outputs}
+        with _faults():
+            for seed in seeds:
+                runs.replay.run(seed * OUTPUT_SLOTS)
+                of_seed = [i for i in range(timed.pool.set_count) if timed.pool.seed_of(i) == seed]
+                if not of_seed:  # a pool of few large sets
+                    runs.replay.run(seed * OUTPUT_SLOTS + 1)
+                    continue
+                index = secrets.choice(of_seed)
+                timed.pool.refresh(index)
+                addresses = timed.run(index)
+                written = {n: addresses[i] for n, i in outputs.items() if i is not None}
+                timed.pool.hand_back(index, 1, written)
+        runs.replay.forget_results()
+        timed.replay.forget_results()
+        runs.memory.check()
 
     def fill_pool(self, *, wanted_bytes: int, limit_bytes: int) -> PoolReady:
         """Make the sets that are timed, and bind them."""

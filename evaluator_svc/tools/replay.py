@@ -59,7 +59,7 @@ def _run(opened: OpenDevice, replay: ReplayInput, runs: int) -> None:
     unit = load.unit_of_workload[position]
     device = opened.device
     program = device.load(code=replay.codes[unit], kernels=list(load.kernels[unit]))
-    memory = PlanMemory(device, sequence.buffers, seed_count=1)
+    memory = PlanMemory(device, sequence, seed_count=1)
     tensors = {slot.name: _tensor(device, slot) for slot in draw.slots}
     _fill(device, draw, tensors)
     addresses = {name: int(buffer.address) for name, buffer in tensors.items()}

@@ -108,6 +108,10 @@ void bind_sequence(py::module_& m) {
            "Run step by step; nanoseconds of each.")
       .def("capture", &LaunchSequence::capture, py::arg("set"), Unlocked(),
            "Record the steps as a graph to be replayed, where that can be.")
+      .def_property_readonly(
+          "last_addresses",
+          [](const LaunchSequence& sequence) { return sequence.last_addresses(); },
+          "Addresses of the last run, with the results of its calls.")
       .def("measure", &measure_sequence, py::arg("options"), py::kw_only(), py::arg("flush_bytes"),
            py::arg("outputs"), py::arg("keep_into"), py::arg("scratch") = RegionRows(), Unlocked(),
            "Measure; `outputs` are (buffer, size_bytes), `keep_into[slot]` their addresses.");

@@ -289,6 +289,10 @@ class LaunchSequence:
     def capture(self, set: int) -> None:
         """Record the steps as a graph that is replayed from then on, where that can be."""
 
+    @property
+    def last_addresses(self) -> list[int]:
+        """Addresses of the last run, with the results of its calls."""
+
     def measure(
         self,
         options: MeasureOptions,

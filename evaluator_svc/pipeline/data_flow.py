@@ -1,0 +1,63 @@
+"""Stage data flow: do outputs follow when a few elements of the inputs change in place?
+
+After the times are taken, on the addresses that they were taken on: a candidate cannot tell this
+call from a timed one. Knows nothing of which elements change.
+"""
+
+from dataclasses import dataclass
+
+from evaluator_svc.exchange import Draw
+from evaluator_svc.judge_client import JudgeClient
+from evaluator_svc.messages import CandidateFailed, Done, RunAgainRequest
+from evaluator_svc.pipeline.run import failure_of
+from evaluator_svc.process import ChildProcess
+from evaluator_svc.process_answers import ask_candidate
+from kernel_foundry.domain.check import Check, CheckKind, CheckResult
+from kernel_foundry.domain.evaluation import EvaluationOutcome
+
+_NOTHING = "every input is bound by a structure, or the same under every seed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataFlowProbed:
+    """What the probe came to."""
+
+    checks: tuple[Check, ...]
+    failure: CandidateFailed | None = None
+
+
+def probe_data_flow(
+    process: ChildProcess, judge: JudgeClient, draw: Draw, *, seconds: float, is_prepared: bool
+) -> DataFlowProbed:
+    """Change inputs, run the candidate once more and look at its outputs.
+
+    Args:
+        process: The runner, which has taken times on the draw.
+        judge: Changes inputs and compares.
+        draw: The workload's inputs.
+        seconds: What the runs may take.
+        is_prepared: Whether the plan has prepared the parameters, which then stay as they are.
+    """
+    seeds = judge.change_inputs(draw.draw, with_parameters=not is_prepared).seeds
+    if not seeds:
+        skipped = Check(
+            kind=CheckKind.DATA_FLOW,
+            result=CheckResult.SKIPPED,
+            workload=draw.workload,
+            note=_NOTHING,
+        )
+        return DataFlowProbed(checks=(skipped,))
+    answer = ask_candidate(
+        process,
+        RunAgainRequest(workload=draw.workload, seeds=seeds),
+        Done,
+        seconds=seconds,
+        doing=f"running the kernels on changed inputs of workload {draw.workload}",
+    )
+    if isinstance(answer, CandidateFailed):
+        return DataFlowProbed(checks=(), failure=answer)
+    verdict = judge.verify_changed(draw.draw, seeds)
+    failure = failure_of(verdict, draw.workload)
+    if verdict.is_stale:
+        failure = CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=verdict.findings)
+    return DataFlowProbed(checks=verdict.checks, failure=failure)
