@@ -29,16 +29,23 @@ def to_message(value: object, message_class: type[M]) -> M:
             surrogate in a string).
     """
     message = message_class()
-    _write_dataclass(message, value, "")
+    kind: Any = value.__class__
+    try:
+        _writer(kind, message.DESCRIPTOR)(message, value)
+    except _RefusedError as refused:
+        raise _invalid(refused.path, refused.what) from refused.__cause__
     return message
 
 
 def build(message_class: type[M], **fields: object) -> M:
     """Return a message whose `fields` are given as domain values; raises as `to_message`."""
     message = message_class()
-    slots = _slots(message.DESCRIPTOR)
-    for name, value in fields.items():
-        _write(slots[name], message, value, "")
+    try:
+        for name, value in fields.items():
+            if value is not None and value != ():
+                _field_writer(message.DESCRIPTOR.fields_by_name[name])(message, value)
+    except _RefusedError as refused:
+        raise _invalid(refused.path, refused.what) from refused.__cause__
     return message
 
 
@@ -134,89 +141,8 @@ def _number_by_enum(kind: type[Enum], descriptor: EnumDescriptor) -> dict[Enum |
     return {member: number for number, member in enum_members(kind, descriptor).items()}
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Slot:
-    """Where a field's value goes in a message."""
-
-    name: str
-    is_repeated: bool
-    is_message: bool
-    is_plain: bool
-    """One scalar that is no enum."""
-    enum_type: EnumDescriptor | None
-
-
-@cache
-def _slots(descriptor: Descriptor) -> dict[str, _Slot]:
-    return {
-        field.name: _Slot(
-            name=field.name,
-            is_repeated=field.is_repeated,
-            is_message=field.message_type is not None,
-            is_plain=not (field.is_repeated or field.message_type or field.enum_type),
-            enum_type=field.enum_type,
-        )
-        for field in descriptor.fields
-    }
-
-
-@cache
-def _slots_of(kind: Any, descriptor: Descriptor) -> tuple[_Slot, ...]:
-    slots = _slots(descriptor)
-    return tuple(slots[field.name] for field in dataclasses.fields(kind))
-
-
-def _write_dataclass(message: Message, value: Any, prefix: str) -> None:
-    for slot in _slots_of(value.__class__, message.DESCRIPTOR):
-        item = getattr(value, slot.name)
-        # Most fields hold what they would hold anyway, or are set as they are.
-        if item is None or item == ():
-            continue
-        if slot.is_plain:
-            try:
-                setattr(message, slot.name, item)
-            except (TypeError, ValueError) as error:
-                raise _invalid(prefix + slot.name, str(error)) from error
-        else:
-            _write(slot, message, item, prefix)
-
-
-def _write(slot: _Slot, message: Message, value: Any, prefix: str) -> None:
-    """Write one field; `prefix` leads to its message, for errors."""
-    if value is None or value == ():
-        return
-    if not slot.is_message:
-        _write_scalars(slot, message, value, prefix)
-    elif slot.is_repeated:
-        items = getattr(message, slot.name)
-        for index, item in enumerate(value):
-            _write_dataclass(items.add(), item, f"{prefix}{slot.name}[{index}].")
-    else:
-        part = getattr(message, slot.name)
-        part.SetInParent()
-        _write_dataclass(part, value, f"{prefix}{slot.name}.")
-
-
-def _write_scalars(slot: _Slot, message: Message, value: Any, prefix: str) -> None:
-    if slot.enum_type is not None:
-        value = _numbers(value, slot.enum_type, is_repeated=slot.is_repeated)
-    try:
-        if slot.is_repeated:
-            getattr(message, slot.name).extend(value)  # samples: hundreds in one call
-        else:
-            setattr(message, slot.name, value)
-    except (TypeError, ValueError) as error:
-        raise _invalid(prefix + slot.name, str(error)) from error
-
-
-def _numbers(value: Any, enum_type: EnumDescriptor, *, is_repeated: bool) -> Any:
-    if is_repeated:
-        return [_number_by_enum(item.__class__, enum_type)[item] for item in value]
-    return _number_by_enum(value.__class__, enum_type)[value]
-
-
 class _RefusedError(Exception):
-    """What a message holds is no value; `path` leads there from the message that is read."""
+    """A field cannot be converted; `path` leads there from the message at hand."""
 
     def __init__(self, path: str, what: str) -> None:
         super().__init__(path, what)
@@ -230,17 +156,100 @@ class _RefusedError(Exception):
         return outer
 
 
+Writer = Callable[[Any, Any], None]
+"""Puts a value into a message; raises _RefusedError."""
+
+
+@cache
+def _writer(kind: Any, descriptor: Descriptor) -> Writer:
+    """Return what writes a dataclass into messages of one type.
+
+    A verdict has hundreds of parts: which field is written how is decided once, and where a part
+    stands is found out when it is refused. The same holds for `_reader`.
+    """
+    fields = [descriptor.fields_by_name[field.name] for field in dataclasses.fields(kind)]
+    plain = tuple(f.name for f in fields if _is_one_scalar(f))
+    others = tuple((f.name, _field_writer(f)) for f in fields if not _is_one_scalar(f))
+
+    def write(message: Any, value: Any) -> None:
+        name = ""
+        try:
+            for name in plain:
+                item = getattr(value, name)
+                if item is not None:
+                    setattr(message, name, item)
+        except (TypeError, ValueError) as error:
+            raise _RefusedError(name, str(error)) from error
+        for name, write_one in others:
+            item = getattr(value, name)
+            if item is not None and item != ():
+                write_one(message, item)
+
+    return write
+
+
+def _is_one_scalar(field: FieldDescriptor) -> bool:
+    return not (field.is_repeated or field.message_type or field.enum_type)
+
+
+@cache
+def _field_writer(field: FieldDescriptor) -> Writer:
+    """Return what writes one field, which is there."""
+    if field.message_type is None:
+        return _scalar_writer(field)
+    name, descriptor = field.name, field.message_type
+
+    def write_one(message: Any, value: Any) -> None:
+        part = getattr(message, name)
+        part.SetInParent()
+        try:
+            _writer(value.__class__, descriptor)(part, value)
+        except _RefusedError as refused:
+            raise refused.within(name) from refused.__cause__
+
+    def write_all(message: Any, values: Any) -> None:
+        items = getattr(message, name)
+        write_item = _writer(values[0].__class__, descriptor)
+        try:
+            for value in values:
+                write_item(items.add(), value)
+        except _RefusedError as refused:
+            raise refused.within(f"{name}[{len(items) - 1}]") from refused.__cause__
+
+    return write_all if field.is_repeated else write_one
+
+
+def _scalar_writer(field: FieldDescriptor) -> Writer:
+    """Return what writes a number, a text or an enum, or a sequence of them."""
+    name, is_repeated, enum_type = field.name, field.is_repeated, field.enum_type
+
+    def write(message: Any, value: Any) -> None:
+        if enum_type is not None:
+            value = _numbers(value, enum_type, is_repeated=is_repeated)
+        try:
+            if is_repeated:
+                getattr(message, name).extend(value)  # samples: hundreds in one call
+            else:
+                setattr(message, name, value)
+        except (TypeError, ValueError) as error:
+            raise _RefusedError(name, str(error)) from error
+
+    return write
+
+
+def _numbers(value: Any, enum_type: EnumDescriptor, *, is_repeated: bool) -> Any:
+    if is_repeated:
+        return [_number_by_enum(item.__class__, enum_type)[item] for item in value]
+    return _number_by_enum(value.__class__, enum_type)[value]
+
+
 Reader = Callable[[Any], Any]
 """From a message to a value; raises _RefusedError."""
 
 
 @cache
 def _reader(kind: Any, descriptor: Descriptor) -> Reader:
-    """Return what reads messages of one type as a dataclass.
-
-    A verdict has hundreds of parts: which field is read how is decided once, and where a part
-    stands is found out when it is refused.
-    """
+    """Return what reads messages of one type as a dataclass."""
     hints = typing.get_type_hints(kind)
     fields = [
         _field(hints[field.name], descriptor.fields_by_name[field.name])
