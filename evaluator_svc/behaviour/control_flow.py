@@ -31,6 +31,8 @@ class ControlFlow(Generic[InstructionT]):
 
     blocks: Mapping[int, tuple[InstructionT, ...]]
     loops: tuple[Loop, ...]
+    successors: Mapping[int, tuple[int, ...]]
+    """Blocks that may follow each block."""
 
     def around(self, block: int) -> tuple[Loop, ...]:
         """Return the loops that a block is in, outermost first."""

@@ -42,6 +42,14 @@ OBJECT_RULES: Final = (
         honest_use="constexpr and __constant__ tables, shared memory, scratch from the plan",
     ),
     PolicyRule(
+        id="object.stale_memory",
+        subject=Subject.OBJECT,
+        verdict=RuleClass.REJECT,
+        catches="memory of a group or a CUDA thread that is read before any of it is written",
+        why="it may hold what an earlier launch left: a counter of calls, or an answer",
+        honest_use="tiles that one part of a group fills for another, arrays that loops fill",
+    ),
+    PolicyRule(
         id="object.foreign_memory",
         subject=Subject.OBJECT,
         languages=_CUDA,

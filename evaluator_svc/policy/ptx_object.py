@@ -13,6 +13,7 @@ from typing import Final
 from evaluator_svc.policy.finding import MAX_FINDINGS, short, told
 from evaluator_svc.policy.limits import MAX_CONSTANT_BYTES
 from evaluator_svc.policy.ptx_addresses import absolute_accesses
+from evaluator_svc.policy.ptx_stale import stale_spaces
 from evaluator_svc.policy.taint import Addresses
 from evaluator_svc.ptx import Instruction, Location, Module, PtxError, parse
 from evaluator_svc.ptx.module import OWN_FILE
@@ -82,7 +83,7 @@ def check_ptx(code: bytes, kernels: tuple[str, ...] = ()) -> tuple[Finding, ...]
     except PtxError as error:
         return (told("object.unreadable", f"the assembly cannot be read: {error.reason}"),)
     refused = (*_imports(module), *_state(module))[:MAX_FINDINGS]
-    odd = (*_oddities(module), *_absolute(module), *_tables(module))
+    odd = (*_stale(module), *_oddities(module), *_absolute(module), *_tables(module))
     return (*refused, *_missing(module, kernels), *odd)
 
 
@@ -118,6 +119,12 @@ def _state(module: Module) -> Iterator[Finding]:
                 "make it constexpr or __constant__, or have the plan pass zeros(shape, dtype)",
                 module.source_line(instruction.location),
             )
+
+
+def _stale(module: Module) -> Iterator[Finding]:
+    for space in stale_spaces(module):
+        message = f"{space} memory is read before anything is written there"
+        yield told("object.stale_memory", message, "write it first: it holds what was there before")
 
 
 def _missing(module: Module, kernels: tuple[str, ...]) -> Iterator[Finding]:

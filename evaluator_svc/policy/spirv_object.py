@@ -11,6 +11,7 @@ from typing import Final
 from evaluator_svc.policy.finding import MAX_FINDINGS, short, told
 from evaluator_svc.policy.limits import MAX_CONSTANT_BYTES
 from evaluator_svc.policy.spirv_pointers import Origin, Pointers
+from evaluator_svc.policy.spirv_stale import MemoryUse
 from evaluator_svc.spirv import Module, SpirvError, parse
 from evaluator_svc.spirv.opcodes import OPENCL_PRINTF, Op, StorageClass
 from kernel_foundry.domain.finding import Finding
@@ -43,9 +44,6 @@ _OPCODES: Final = {
 }
 _PRINTF: Final = re.compile(r"\w*printf\w*")
 _CLOCK: Final = re.compile(r"\w*(?:clock|cycle_?counter)\w*", re.IGNORECASE)
-_MAKES_POINTERS: Final = frozenset(
-    {Op.CONVERT_U_TO_PTR, Op.BITCAST, Op.CONSTANT_NULL, Op.LOAD, Op.PTR_ACCESS_CHAIN}
-)
 
 
 def check_spirv(code: bytes, kernels: tuple[str, ...] = ()) -> tuple[Finding, ...]:
@@ -60,7 +58,7 @@ def check_spirv(code: bytes, kernels: tuple[str, ...] = ()) -> tuple[Finding, ..
     except SpirvError as error:
         return (told("object.unreadable", f"the object code cannot be read: {error.reason}"),)
     refused = (*_imports(module), *_state(module), *_host_code(module))[:MAX_FINDINGS]
-    odd = (*_pointers(module), *_clocks(module), *_tables(module))
+    odd = (*_stale(module), *_pointers(module), *_clocks(module), *_tables(module))
     return (*refused, *_missing(module, kernels), *odd)
 
 
@@ -92,6 +90,12 @@ def _state(module: Module) -> Iterator[Finding]:
             )
 
 
+def _stale(module: Module) -> Iterator[Finding]:
+    for space in MemoryUse(module).stale_spaces():
+        message = f"{space} memory is read before anything is written there"
+        yield told("object.stale_memory", message, "write it first: it holds what was there before")
+
+
 def _host_code(module: Module) -> Iterator[Finding]:
     used = {what for number, what in _CAPABILITIES.items() if number in module.capabilities}
     used |= {what for opcode, what in _OPCODES.items() if opcode in module.opcodes}
@@ -109,9 +113,14 @@ def _print() -> Finding:
 
 
 def _pointers(module: Module) -> Iterator[Finding]:
-    if module.opcodes.isdisjoint(_MAKES_POINTERS):
-        return
-    for origin in sorted(set(Pointers(module).forged()), key=lambda o: o.value):
+    pointers = Pointers(module)
+    for name in sorted(pointers.written_constants()):
+        yield told(
+            "object.global_state",
+            f"the constant {short(name)} is written to: it would keep state between calls",
+            "have the plan pass zeros(shape, dtype)",
+        )
+    for origin in sorted(set(pointers.forged()), key=lambda o: o.value):
         if origin is Origin.NUMBERS:
             yield told(
                 "object.absolute_address",

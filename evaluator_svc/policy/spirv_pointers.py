@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Final
 
 from evaluator_svc.spirv import Instruction, Module
-from evaluator_svc.spirv.opcodes import Op, StorageClass
+from evaluator_svc.spirv.opcodes import ATOMICS, Op, StorageClass
 
 _CHAINS: Final = frozenset(
     {
@@ -31,6 +31,7 @@ _ARITHMETIC: Final = frozenset(
         *(Op.COMPOSITE_EXTRACT, Op.COMPOSITE_CONSTRUCT),
     }
 )
+_WRITES: Final = frozenset({Op.STORE, Op.COPY_MEMORY, Op.COPY_MEMORY_SIZED})
 _MAX_STEPS: Final = 100_000
 """Of following values in one module."""
 
@@ -70,6 +71,16 @@ class Pointers:
             found = self._forged(instruction)
             if found is not None:
                 yield found
+
+    def written_constants(self) -> frozenset[str]:
+        """Return the names of the module's constants that are written to."""
+        constants = {v.id: v.name for v in self._module.globals if v.is_constant}
+        roots = (
+            self._root(i.operands[0])
+            for i in self._module.instructions()
+            if i.operands and (i.opcode in _WRITES or i.opcode in ATOMICS)
+        )
+        return frozenset(constants[root] for root in roots if root in constants)
 
     def _forged(self, instruction: Instruction) -> Origin | None:
         operands = instruction.operands

@@ -34,6 +34,7 @@ def control_flow(function: Function) -> ControlFlow[Instruction]:
     return ControlFlow(
         blocks={number: tuple(body) for number, body in blocks.items()},
         loops=tuple(loops(successors)) if len(blocks) <= _MAX_BLOCKS else (),
+        successors=successors,
     )
 
 

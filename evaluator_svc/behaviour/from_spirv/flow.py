@@ -22,6 +22,7 @@ def control_flow(function: Function) -> ControlFlow[Instruction]:
     return ControlFlow(
         blocks={label: tuple(body) for label, body in blocks.items()},
         loops=tuple(loops(successors)),
+        successors=successors,
     )
 
 
