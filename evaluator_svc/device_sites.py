@@ -45,7 +45,6 @@ class DeviceSites:
         self._failures: dict[str, int] = {}
         self._set_aside: dict[str, str] = {}
         self.builders = BuilderPools(settings, starter)
-        self.isolation = IsolationReport(mechanisms=())
 
     def working(self) -> tuple[DeviceSite, ...]:
         """Return the devices that are not set aside."""
@@ -59,6 +58,13 @@ class DeviceSites:
             for device, reason in self._set_aside.items()
         ]
         return (*self._availability, *broken)
+
+    def isolation(self) -> tuple[IsolationReport, ...]:
+        """Return what locks in each kind of process that meets candidates here."""
+        kinds = dict.fromkeys(site.kind for site in self.working())
+        # Without any device: what a runner that found none said.
+        kinds = kinds or dict.fromkeys(self._settings.device_kinds)
+        return tuple(report for kind in kinds for report in self._starter.reports(kind))
 
     @contextmanager
     def reserved(
@@ -151,7 +157,6 @@ class DeviceSites:
     def _probe(self, kind: str) -> list[DeviceSite]:
         """Ask a runner for the first device of a kind; the others are opened side by side."""
         first = self._ready(kind, 0)
-        self.isolation = first.isolation
         builder = self._builder(kind, first)
         reason = first.unavailable or ("" if builder is None else builder.unavailable)
         self._availability.append(Availability(kind=kind, available=not reason, reason=reason))

@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 from evaluator_svc.build_site import BuildSites
 from evaluator_svc.device_site import DeviceSite
 from evaluator_svc.device_sites import DeviceSites
+from evaluator_svc.given_seeds import check_seeds
 from evaluator_svc.locked_starter import LockedStarter
 from evaluator_svc.peaks import measure_peaks
 from evaluator_svc.pipeline.build_only import CandidateBuild
@@ -28,7 +29,7 @@ from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.signing import Signer
 from evaluator_svc.sweeps import Emit, Sweeps
 from kernel_foundry.domain.admission import Admission
-from kernel_foundry.domain.device import Capabilities, Peaks
+from kernel_foundry.domain.device import Capabilities, IsolationReport, Peaks
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.probe import Probe
@@ -165,16 +166,19 @@ class Evaluator:
         for site in sites:
             self._peaks(site)
             site.warm_up()
+        processes = self._sites.isolation()
         return Capabilities(
             devices=tuple(site.spec for site in sites),
             availability=self._sites.availability(),
-            isolation=self._sites.isolation,
+            isolation=_in_common(processes),
             versions=_versions(),
+            processes=processes,
         )
 
     def _evaluate(self, request: EvaluationRequest, site: DeviceSite) -> Evaluation:
         if request.build_only:
             return CandidateBuild(site, request).evaluate()
+        check_seeds(request)
         admission = self._admitted(request.task, site)
         peaks = self._peaks(site)
         self._signer.prepare()
@@ -234,6 +238,14 @@ def _language_of(text: str) -> Language | None:
 
 def _succeeded(answer: "asyncio.Future[Evaluation]") -> bool:
     return not answer.cancelled() and answer.exception() is None
+
+
+def _in_common(processes: tuple[IsolationReport, ...]) -> IsolationReport:
+    """Return the mechanisms that hold for every process, and whatever is missing in any."""
+    first = processes[0].mechanisms if processes else ()
+    mechanisms = tuple(m for m in first if all(m in p.mechanisms for p in processes))
+    missing = dict.fromkeys(reason for p in processes for reason in p.missing)
+    return IsolationReport(mechanisms=mechanisms, missing=tuple(missing))
 
 
 def _versions() -> tuple[str, ...]:

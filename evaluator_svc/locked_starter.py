@@ -25,6 +25,7 @@ from evaluator_svc.sandbox.host_paths import (
 )
 from evaluator_svc.sandbox.system_calls import CallPolicy
 from evaluator_svc.settings import EvaluatorSettings
+from kernel_foundry.domain.device import IsolationReport
 from kernel_foundry.errors import ProcessLostError
 
 BUILDER: Final = "evaluator_svc.builder"
@@ -42,6 +43,9 @@ FILE_BYTES: Final = 16 << 20
 OPEN_FILES: Final = 1024
 """Shared buffers, libraries while they load, the device: a few dozen were seen. A CUDA driver
 opens several files for every GPU of the host."""
+_SAME_RULES: Final = ("capabilities:", "seccomp:")
+"""What does not depend on a process's scratch folder and namespaces."""
+_NOT_STARTED: Final = "a report of its own: none has been started yet"
 _FORK_SERVER: Final = "evaluator_svc.runner.fork_server"
 
 
@@ -58,6 +62,8 @@ class LockedStarter:
         self._launcher = launcher
         self._readable = readable_paths()
         self._forks = ForkClient(self._start_fork_server)
+        self._reports: dict[str, IsolationReport] = {}
+        """What the last process of each name said."""
 
     def start(
         self,
@@ -105,9 +111,29 @@ class LockedStarter:
             counts_devices=counts_devices,
         )
         ready = _configure(process, configure)
-        name = f"{kind} {'library ' if with_library else ''}{module.rpartition('.')[2]}"
-        missing = (f"bubblewrap: {without}",) if without else ()
-        return process, _told(ready, name, missing)
+        ready = _told(ready, _name(module, kind, with_library=with_library), _missing(without))
+        self._reports[ready.isolation.process] = ready.isolation
+        return process, ready
+
+    def reports(self, kind: str) -> tuple[IsolationReport, ...]:
+        """Return what locks in a device kind's builders, runners and library runners.
+
+        As the last of each found it in force. Before the first library runner, which takes
+        seconds to start, what it shares with a runner is told.
+        """
+        found = [self._reports.get(_name(m, kind)) for m in (BUILDER, RUNNER)]
+        name = _name(RUNNER, kind, with_library=True)
+        runner, library = found[-1], self._reports.get(name)
+        if runner is not None and library is None:
+            without = self._why_no_bubblewrap(RUNNER, kind, with_library=True)
+            library = dataclasses.replace(
+                runner,
+                process=name,
+                mechanisms=tuple(m for m in runner.mechanisms if m != "bubblewrap"),
+                rules=tuple(r for r in runner.rules if r.startswith(_SAME_RULES)),
+                missing=(_NOT_STARTED, *_missing(without)),
+            )
+        return tuple(report for report in (*found, library) if report is not None)
 
     def warm_up_library(self) -> str:
         """Start the fork server unless it runs, and wait for it; returns torch's version.
@@ -209,6 +235,15 @@ def _configure(process: ChildProcess, configure: Configure) -> Ready:
         raise received.message.error()
     ready: Ready = received.message
     return ready
+
+
+def _name(module: str, kind: str, *, with_library: bool = False) -> str:
+    """Return what a process is called in reports: "sycl builder", "cuda library runner"."""
+    return f"{kind} {'library ' if with_library else ''}{module.rpartition('.')[2]}"
+
+
+def _missing(without: str) -> tuple[str, ...]:
+    return (f"bubblewrap: {without}",) if without else ()
 
 
 def _told(ready: Ready, process: str, missing: tuple[str, ...]) -> Ready:

@@ -79,7 +79,11 @@ def restrict(policy: CallPolicy, *, process_id: int) -> None:
     Raises:
         MechanismUnavailableError: the kernel refuses filters.
     """
-    code = _filter(policy, process_id)
+    install(_filter(policy, process_id))
+
+
+def install(code: list[_Line]) -> None:
+    """Put a filter in force for every thread of the process; raises as `restrict`."""
     instructions = (_Instruction * len(code))(*(_Instruction(*line) for line in code))
     program = _Program(length=len(code), filter=instructions)
     libc = ctypes.CDLL(None, use_errno=True)

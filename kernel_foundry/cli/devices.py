@@ -20,6 +20,9 @@ from kernel_foundry.domain.plain import to_plain
 def command(as_json: bool, **targets: Any) -> int:
     """Show devices with their measured peaks, what is missing and why, and what isolates.
 
+    For each kind of process that meets a candidate: the mechanisms in force, its limits, and what
+    is missing and why.
+
     Exit code 3 when there is no device to run on.
     """
     with open_foundry(**targets) as foundry:
@@ -49,11 +52,31 @@ def _show(console: Console, capabilities: Capabilities) -> None:
             console.print(
                 f"{kind.kind}: not available: {kind.reason}", style="yellow", markup=False
             )
-    isolation = capabilities.isolation
-    console.print(f"isolation: {', '.join(isolation.mechanisms) or 'none'}")
-    for missing in isolation.missing:
-        console.print(f"  without {missing}", style="dim", markup=False)
+    _show_isolation(console, capabilities)
     console.print(", ".join(capabilities.versions), style="dim", markup=False)
+
+
+def _show_isolation(console: Console, capabilities: Capabilities) -> None:
+    """Tell what locks each kind of process in, and what does not and why."""
+    common = ", ".join(capabilities.isolation.mechanisms)
+    if not common:
+        console.print("isolation: none that holds for every process", style="bold red")
+    else:
+        console.print(f"isolation of all that meets a candidate: {common}", markup=False)
+    for process in capabilities.processes:
+        console.print(f"{process.process}: {', '.join(process.mechanisms) or 'none'}", markup=False)
+        limits = ", ".join(_limit(limit.name, limit.value) for limit in process.limits)
+        for line in (*process.rules, *([f"limits: {limits}"] if limits else [])):
+            console.print(f"  {line}", style="dim", markup=False)
+        for missing in process.missing:
+            console.print(f"  without {missing}", style="yellow", markup=False)
+
+
+def _limit(name: str, value: int) -> str:
+    subject, _, unit = name.rpartition("_")
+    if unit == "bytes":
+        return f"{subject} {value >> 20} MiB"
+    return f"{subject} {value} s" if unit == "seconds" else f"{name.replace('_', ' ')} {value}"
 
 
 def _peaks(peaks: Peaks | None) -> str:

@@ -1,0 +1,110 @@
+"""What is in force is told for each kind of process, and no sandbox is a refusal."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.locked_starter import FILE_BYTES, OPEN_FILES
+from evaluator_svc.sandbox.confinement import is_sufficient
+from evaluator_svc.sandbox.host_paths import package_root
+from evaluator_svc.settings import EvaluatorSettings
+from kernel_foundry.domain.device import Capabilities
+
+MEMORY_BYTES = 1 << 30
+
+_BARE_HOST = """
+import asyncio, sys
+from pathlib import Path
+from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.sandbox import limits, seccomp
+from evaluator_svc.settings import EvaluatorSettings
+from kernel_foundry.errors import KernelFoundryError
+
+missing = [seccomp._when(number, [seccomp._ABSENT]) for number in (317, 444)]
+limits.forbid_new_privileges()
+seccomp.install([(seccomp._LOAD, 0, 0, 0), *sum(missing, []), seccomp._ALLOWED])
+
+async def main():
+    evaluator = Evaluator(EvaluatorSettings(
+        device_kinds=("null",), cache_dir=Path(sys.argv[1]), use_bubblewrap=False,
+        unsafe_no_sandbox=sys.argv[2] == "1"))
+    try:
+        print(*(await evaluator.capabilities()).isolation.mechanisms)
+    except KernelFoundryError as error:
+        print(f"{type(error).__name__}: {error}")
+    await evaluator.close()
+
+asyncio.run(main())
+"""
+"""On a kernel, as the process sees it, with neither seccomp nor Landlock."""
+
+
+@pytest.fixture
+def capabilities(tmp_path: Path) -> Iterator[Capabilities]:
+    """Of an evaluator without devices but the null one."""
+    settings = EvaluatorSettings(
+        device_kinds=("null",),
+        cache_dir=tmp_path,
+        builder_memory_bytes=MEMORY_BYTES,
+        runner_memory_bytes=2 * MEMORY_BYTES,
+    )
+    evaluator = Evaluator(settings)
+    yield asyncio.run(evaluator.capabilities())
+    asyncio.run(evaluator.close())
+
+
+def test_every_kind_of_process_is_reported_with_its_limits(capabilities: Capabilities) -> None:
+    """Builder, runner and library runner, each with what holds for it."""
+    reports = {report.process: report for report in capabilities.processes}
+    assert list(reports) == ["null builder", "null runner", "null library runner"]
+    for name, report in reports.items():
+        limits = {limit.name: limit.value for limit in report.limits}
+        expected = MEMORY_BYTES if name == "null builder" else 2 * MEMORY_BYTES
+        assert limits["memory_bytes"] == expected
+        assert (limits["file_bytes"], limits["open_files"]) == (FILE_BYTES, OPEN_FILES)
+        assert limits["processes"] == 0
+        assert any(rule.startswith("seccomp: ") for rule in report.rules)
+        assert is_sufficient(report)
+
+
+def test_what_holds_for_all_is_what_none_lacks(capabilities: Capabilities) -> None:
+    """A library runner is forked, so that bubblewrap holds for the others alone."""
+    assert set(capabilities.isolation.mechanisms) == {
+        "landlock", "rlimits", "capabilities", "seccomp",
+    }  # fmt: skip
+    library = capabilities.processes[-1]
+    assert any(reason.startswith("bubblewrap: not around a forked") for reason in library.missing)
+    assert any("none has been started yet" in reason for reason in library.missing)
+
+
+def _on_a_bare_host(folder: Path, *, unsafe_no_sandbox: bool) -> str:
+    ended = subprocess.run(
+        [sys.executable, "-P", "-c", _BARE_HOST, str(folder), str(int(unsafe_no_sandbox))],
+        env={**os.environ, "PYTHONPATH": package_root()},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=50,
+    )
+    return ended.stdout
+
+
+def test_without_a_sandbox_nothing_is_run(tmp_path: Path) -> None:
+    """The error is a typed one; it says what is missing and how to go on all the same."""
+    said = _on_a_bare_host(tmp_path, unsafe_no_sandbox=False)
+    assert said.startswith("IsolationUnavailableError: ")
+    assert "landlock_create_ruleset: Function not implemented" in said
+    assert "seccomp: Function not implemented" in said
+    assert "--unsafe-no-sandbox" in said
+
+
+def test_going_without_is_told_as_such(tmp_path: Path) -> None:
+    """What is left is named, and nothing that is not there."""
+    said = _on_a_bare_host(tmp_path, unsafe_no_sandbox=True)
+    assert said.split() == ["rlimits", "capabilities"]
