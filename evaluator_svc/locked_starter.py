@@ -24,6 +24,7 @@ from evaluator_svc.sandbox.host_paths import (
     readable_paths,
 )
 from evaluator_svc.sandbox.system_calls import CallPolicy
+from evaluator_svc.scratch_watch import ScratchWatch
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.device import IsolationReport
 from kernel_foundry.errors import ProcessLostError
@@ -62,6 +63,7 @@ class LockedStarter:
         self._launcher = launcher
         self._readable = readable_paths()
         self._forks = ForkClient(self._start_fork_server)
+        self._scratch_watch = ScratchWatch(bubblewrap.SCRATCH_BYTES)
         self._reports: dict[str, IsolationReport] = {}
         """What the last process of each name said."""
 
@@ -100,6 +102,8 @@ class LockedStarter:
             wrapping = None if without else self._wrapping(kind, folder)
             process = self._spawn(module, folder, wrapping)
         process.scratch = scratch
+        if scratch is not None:
+            self._scratch_watch.add(process)
         configure = Configure(
             kind=kind,
             index=index,
@@ -144,8 +148,9 @@ class LockedStarter:
         return self._forks.warm_up().torch_version
 
     def close(self) -> None:
-        """End the fork server."""
+        """End the fork server, and look after no scratch folder any more."""
         self._forks.close()
+        self._scratch_watch.close()
 
     def _spawn(
         self, module: str, scratch: str, wrapping: bubblewrap.Wrapping | None

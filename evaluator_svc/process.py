@@ -51,9 +51,13 @@ class ProcessEnd:
     """Largest resident set."""
     last_words: str
     """Tail of its stderr."""
+    reason: str = ""
+    """Why we ended it; empty when we did not, or for no fault of its own."""
 
     def describe(self) -> str:
         """Return the end in words."""
+        if self.reason:
+            return f"it was ended: {self.reason}"
         if self.signal is None:
             return f"it ended with exit code {self.exit_code}"
         try:
@@ -137,6 +141,7 @@ class ChildProcess:
         self._process = process
         self._stderr = stderr
         self._end: ProcessEnd | None = None
+        self._reason = ""
         self.conversation = conversation
         self.scratch: tempfile.TemporaryDirectory[str] | None = None
         """Folder on the host that goes with the process."""
@@ -174,6 +179,12 @@ class ChildProcess:
             time.sleep(0.002)
         return self._end
 
+    def end(self, reason: str) -> None:
+        """End it for what it did; whoever talks with it learns why."""
+        if self.is_running:
+            self._reason = reason
+            self._process.kill()
+
     def kill(self) -> ProcessEnd | None:
         """End it and all it started, at once; return how it ended."""
         if self.is_running:
@@ -198,6 +209,7 @@ class ChildProcess:
             signal=number,
             peak_memory_bytes=ended.peak_memory_bytes,
             last_words=self.last_words(),
+            reason=self._reason,
         )
         return self._end
 
