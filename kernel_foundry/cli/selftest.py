@@ -10,7 +10,6 @@ from rich.console import Console
 
 from kernel_foundry.cli.options import (
     device_of,
-    device_option,
     json_option,
     open_foundry,
     target_options,
@@ -32,7 +31,12 @@ from kernel_foundry.selftest.case_folder import BUILT_IN, read_cases
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Judge the cases of this folder, and not the built-in ones; implies --cheats.",
 )
-@device_option
+@click.option(
+    "--device",
+    default="",
+    help="Device such as sycl:0 or cuda:1, a kind such as cuda, or an evaluator's address.  "
+    "[default: one of every kind]",
+)
 @json_option
 @target_options
 def command(cheats: bool, folder: Path | None, device: str, as_json: bool, **targets: Any) -> int:
