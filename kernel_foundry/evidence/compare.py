@@ -33,13 +33,16 @@ _OF_THE_MOMENT: Final = (
 )
 """Checks of times: what made one suspicious may not come again."""
 
+_OF_THE_SEEDS: Final = (CheckKind.COMPARISON, CheckKind.PRECISION)
+"""Checks whose figures the seeds decide, where a kernel gives the same result in every run."""
+
 _SUM_DIGITS: Final = 1e-9
 """Relative; sums of many errors are added up in no fixed order."""
 
 _TIME_OF: Final = "time of "
 _SPEEDUP: Final = "speed-up"
 
-CheckName = tuple[CheckKind, str, int]
+CheckName = tuple[CheckKind, str, str, int]
 
 
 def compare(record: EvidenceRecord, again: Evaluation) -> tuple[Statement, ...]:
@@ -50,7 +53,7 @@ def compare(record: EvidenceRecord, again: Evaluation) -> tuple[Statement, ...]:
     return (
         _outcome(recorded, again),
         _environment(recorded, again),
-        *_checks(recorded, again),
+        *_checks(recorded, again, to_the_bit=same_device and same_software),
         *_results(record, again, to_the_bit=same_device and same_software),
         *_times(record, again, same_device=same_device),
     )
@@ -98,37 +101,75 @@ def _environment(recorded: Evaluation, again: Evaluation) -> Statement:
     )
 
 
-def _checks(recorded: Evaluation, again: Evaluation) -> Iterator[Statement]:
+def _checks(recorded: Evaluation, again: Evaluation, *, to_the_bit: bool) -> Iterator[Statement]:
     found = _named(again.checks)
+    exact = _exact_workloads(recorded) & _exact_workloads(again) if to_the_bit else set()
     for name, check in _named(recorded.checks).items():
-        yield _check(check, found.get(name))
+        by_seeds = check.kind in _OF_THE_SEEDS and check.workload in exact
+        yield _check(check, found.get(name), compares_figures=by_seeds)
+
+
+def _exact_workloads(evaluation: Evaluation) -> set[str]:
+    """Return the workloads whose results are the same in every run."""
+    return {
+        w.workload
+        for w in evaluation.workloads
+        if w.correctness is not None and w.correctness.bitwise_reproducible
+    }
 
 
 def _named(checks: tuple[Check, ...]) -> dict[CheckName, Check]:
-    """Return checks by kind, workload and which one of its sort it is."""
-    seen: Counter[tuple[CheckKind, str]] = Counter()
+    """Return checks by kind, workload, distribution and which one of its sort it is."""
+    seen: Counter[tuple[CheckKind, str, str]] = Counter()
     named = {}
     for check in checks:
-        key = (check.kind, check.workload)
+        key = (check.kind, check.workload, _distribution(check))
         named[*key, seen[key]] = check
         seen[key] += 1
     return named
 
 
-def _check(recorded: Check, found: Check | None) -> Statement:
+def _distribution(check: Check) -> str:
+    """Return the distribution that a check of value ranges is about; "" for other checks."""
+    return check.note if check.kind is CheckKind.VALUE_RANGE else ""
+
+
+def _check(recorded: Check, found: Check | None, *, compares_figures: bool) -> Statement:
     agrees = found is not None and found.result is recorded.result
     agreement = Agreement.AGREES if agrees else Agreement.DIFFERS
     is_failed = found is not None and found.result is CheckResult.FAILED
     if not agrees and not is_failed and recorded.kind in _OF_THE_MOMENT:
         agreement = Agreement.NOT_COMPARABLE
+    note = "" if found is None or agrees else found.note
+    if agrees and compares_figures and (differing := _differing_figures(recorded, found)):
+        agreement, note = Agreement.DIFFERS, f"the same seeds give other figures: {differing}"
     place = f" on {recorded.workload}" if recorded.workload else ""
+    which = f" ({name})" if (name := _distribution(recorded)) else ""
     return Statement(
-        subject=f"check {recorded.kind.value.replace('_', ' ')}{place}",
+        subject=f"check {recorded.kind.value.replace('_', ' ')}{which}{place}",
         agreement=agreement,
-        recorded=recorded.result.value,
-        found="not made" if found is None else found.result.value,
-        note="" if found is None or agrees else found.note,
+        recorded=_check_text(recorded),
+        found="not made" if found is None else _check_text(found),
+        note=note,
     )
+
+
+def _check_text(check: Check) -> str:
+    figures = ", ".join(f"{figure.name} {figure.value:.6g}" for figure in check.figures)
+    return f"{check.result.value} ({figures})" if figures else check.result.value
+
+
+def _differing_figures(recorded: Check, found: Check | None) -> str:
+    first = {figure.name: figure.value for figure in recorded.figures}
+    second = {figure.name: figure.value for figure in found.figures} if found else {}
+    differing = [
+        name
+        for name in first.keys() | second.keys()
+        if name not in first
+        or name not in second
+        or not math.isclose(first[name], second[name], rel_tol=_SUM_DIGITS)
+    ]
+    return ", ".join(sorted(differing))
 
 
 def _results(record: EvidenceRecord, again: Evaluation, *, to_the_bit: bool) -> Iterator[Statement]:
@@ -220,13 +261,27 @@ def _speedup(
 ) -> Statement:
     first, second = recorded.speedup, again.speedup
     agrees = first is not None and second is not None and 1 / most <= second / first <= most
+    (low, high), (low_again, high_again) = _speedup_interval(recorded), _speedup_interval(again)
+    agrees = agrees or (low <= high_again and low_again <= high)
     return Statement(
         subject=_SPEEDUP,
         agreement=_measured(agrees=agrees, same_device=same_device),
-        recorded=speedup_text(first),
-        found=speedup_text(second),
+        recorded=f"{speedup_text(first)} ({low:.2f} to {high:.2f})",
+        found=f"{speedup_text(second)} ({low_again:.2f} to {high_again:.2f})",
         note="" if same_device else "another device: speed-ups are not comparable",
     )
+
+
+def _speedup_interval(evaluation: Evaluation) -> tuple[float, float]:
+    """Return the least and the most that a speed-up can be by the intervals of its times."""
+    timed = [w for w in evaluation.workloads if w.timing is not None and w.baselines]
+    low, high = 0.0, 0.0
+    for result in timed:
+        assert result.timing is not None
+        fastest = min(result.baselines, key=lambda b: b.timing.median_ns).timing
+        low += math.log(fastest.ci95_ns[0] / result.timing.ci95_ns[1]) / len(timed)
+        high += math.log(fastest.ci95_ns[1] / result.timing.ci95_ns[0]) / len(timed)
+    return math.exp(low), math.exp(high)
 
 
 def _measured(*, agrees: bool, same_device: bool) -> Agreement:

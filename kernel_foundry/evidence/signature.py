@@ -3,6 +3,7 @@
 Every way in which it is not has a sentence of its own. Knows no private key.
 """
 
+import math
 from collections.abc import Iterator
 
 from cryptography.exceptions import InvalidSignature
@@ -91,7 +92,7 @@ def _samples(record: EvidenceRecord) -> Iterator[Statement]:
             subject=f"samples of {result.workload}",
             agreement=Agreement.DIFFERS if wrong else Agreement.AGREES,
             recorded=f"{count} of {len(timings)} measurements",
-            note=f"median and interval do not come from the samples: {', '.join(wrong)}"
+            note=f"median and interval do not come from these samples: {', '.join(wrong)}"
             if wrong
             else "",
         )
@@ -107,7 +108,7 @@ def _timings(result: WorkloadResult) -> Iterator[tuple[str, Timing]]:
 
 
 def _fits(timing: Timing) -> bool:
-    if not timing.samples_ns:
+    if not timing.samples_ns or not all(0 < sample < math.inf for sample in timing.samples_ns):
         return False
     return median_interval(timing.samples_ns) == (timing.median_ns, timing.ci95_ns)
 

@@ -7,7 +7,7 @@ import pytest
 
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome, Fact, WorkloadResult
-from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.evidence.compare import compare
 from kernel_foundry.evidence.record import EvidenceRecord
@@ -138,20 +138,55 @@ def test_a_check_that_comes_out_otherwise_differs(record: EvidenceRecord) -> Non
     assert lines["check clock"].agreement is OTHER
 
 
-def test_checks_of_one_kind_are_told_apart_by_their_order(record: EvidenceRecord) -> None:
-    twice = [
-        Check(kind=CheckKind.VALUE_RANGE, result=result)
-        for result in (CheckResult.PASSED, CheckResult.SKIPPED)
+def test_checks_of_one_kind_are_told_apart(record: EvidenceRecord) -> None:
+    """Value ranges by their distribution, others by their order."""
+    results = {"large": CheckResult.PASSED, "zeros": CheckResult.SKIPPED}
+    ranges = [
+        Check(kind=CheckKind.VALUE_RANGE, result=result, note=name)
+        for name, result in results.items()
     ]
-    two = dataclasses.replace(record.evaluation, checks=tuple(twice))
-    statements = compare(
-        dataclasses.replace(record, evaluation=two), evaluate(checks=tuple(reversed(twice)))
+    policies = [Check(kind=CheckKind.OBJECT_POLICY, result=r) for r in results.values()]
+    two = dataclasses.replace(record.evaluation, checks=(*ranges, *policies))
+    again = evaluate(checks=(*reversed(ranges), *reversed(policies)))
+    lines = [
+        (s.subject, s.recorded, s.found)
+        for s in compare(dataclasses.replace(record, evaluation=two), again)
+        if s.subject.startswith("check")
+    ]
+    assert lines == [
+        ("check value range (large)", "passed", "passed"),
+        ("check value range (zeros)", "skipped", "skipped"),
+        ("check object policy", "passed", "skipped"),
+        ("check object policy", "skipped", "passed"),
+    ]
+
+
+def test_figures_that_the_seeds_decide_are_compared(record: EvidenceRecord) -> None:
+    """To the bit, and only where nothing else could have changed them."""
+    figures = (Evidence(name="largest_error", value=2.5e-7),)
+    checks = (dataclasses.replace(CHECKS[0], figures=figures), *CHECKS[1:])
+    line = _lines(record, evaluate(checks=checks))["check comparison on n=8"]
+    assert line.agreement is DIFFERS
+    assert line.note == "the same seeds give other figures: largest_error"
+    assert (line.recorded, line.found) == (
+        "passed (largest_error 1.25e-07)",
+        "passed (largest_error 2.5e-07)",
     )
-    of_range = [s for s in statements if s.subject == "check value range"]
-    assert [(s.recorded, s.found) for s in of_range] == [
-        ("passed", "skipped"),
-        ("skipped", "passed"),
-    ]
+    elsewhere = evaluate(checks=checks, evidence=_with_facts(compiler="another"))
+    assert _lines(record, elsewhere)["check comparison on n=8"].agreement is AGREES
+
+
+def test_speedups_agree_where_their_intervals_overlap(record: EvidenceRecord) -> None:
+    """A busy host's wide intervals say little, and nothing against a record."""
+
+    def noisy(result: WorkloadResult) -> WorkloadResult:
+        slow = _slower(4.0)(result)
+        timing = dataclasses.replace(slow.timing, ci95_ns=(1.0, 2 * slow.timing.median_ns))
+        return dataclasses.replace(slow, timing=timing)
+
+    lines = _lines(record, _with_first(evaluate(), noisy))
+    assert lines["time of n=8"].agreement is AGREES
+    assert lines["speed-up"].agreement is AGREES
 
 
 def test_what_is_asked_again_is_what_was_judged(record: EvidenceRecord) -> None:

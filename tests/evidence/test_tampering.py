@@ -1,6 +1,7 @@
 """Every way in which a record is not what was signed for is found, and called what it is."""
 
 import dataclasses
+import math
 from collections.abc import Callable
 
 import pytest
@@ -126,6 +127,18 @@ def test_a_foreign_key_is_named(record: EvidenceRecord, public_key: str):
     assert _differing(forged, public_key, trusted=(name,)) == {}
     # Who names a key wants that one, and not their own either.
     assert "none of those" in _differing(record, public_key, trusted=(name,))["key"]
+
+
+@pytest.mark.parametrize("sample_ns", [0.0, -1.0, math.nan, math.inf])
+def test_times_that_are_none_are_found_whoever_signed(sample_ns: float):
+    first, *rest = evaluate().workloads
+    timing = dataclasses.replace(
+        first.timing, samples_ns=(sample_ns,), median_ns=sample_ns, ci95_ns=(sample_ns,) * 2
+    )
+    workloads = (dataclasses.replace(first, timing=timing), *rest)
+    foreign = Ed25519PrivateKey.generate()
+    forged = signed(TASK, SOURCE, evaluate(workloads=workloads), foreign)
+    assert "samples of n=8" in _differing(record_of(TASK, SOURCE, forged))
 
 
 def test_an_attestation_of_another_verdict_is_found(

@@ -1,0 +1,30 @@
+"""Seeds that a caller gives to have a verdict again; they come from a file, so they are checked."""
+
+from evaluator_svc.exchange import SEED_COUNT
+from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.errors import InvalidArgumentError
+
+_END = 2**63
+"""Of what a generator of random numbers takes."""
+
+
+def check_seeds(request: EvaluationRequest) -> None:
+    """Refuse seeds that no evaluation draws.
+
+    Raises:
+        InvalidArgumentError: a workload is unknown or comes twice, or its seeds are too few, too
+            many or out of range.
+    """
+    names = [given.workload for given in request.seeds]
+    known = {workload.name for workload in request.task.workloads}
+    for name in names:
+        if name not in known or names.count(name) > 1:
+            raise InvalidArgumentError(
+                f"seeds of {name}: it is no workload of the task, or comes twice", field="seeds"
+            )
+    for given in request.seeds:
+        if len(given.seeds) != SEED_COUNT or not all(0 <= s < _END for s in given.seeds):
+            raise InvalidArgumentError(
+                f"seeds of {given.workload}: expected {SEED_COUNT} whole numbers from 0 to 2^63",
+                field="seeds",
+            )
