@@ -49,7 +49,8 @@ the supervisor's."""
 _BASIC_NODES: Final = ("/dev/null", "/dev/urandom", "/dev/random")
 """`/dev/zero` is not among them: mapped as shared, it is memory that no limit counts."""
 _INTEL_NODES: Final = "/dev/dri"
-_NVIDIA_NODES: Final = "nvidia*"
+_NVIDIA_NODES: Final = ("nvidiactl", "nvidia-uvm", "nvidia-caps", "nvidia[0-9]*")
+"""The driver, its unified memory, parts of a divided GPU, GPUs; none for displays and switches."""
 _NVIDIA_GPU: Final = re.compile(r"/dev/nvidia[0-9]+")
 
 
@@ -64,7 +65,7 @@ def device_nodes(kind: str, node: str = "") -> tuple[str, ...]:
         return (*_BASIC_NODES, _INTEL_NODES)
     if kind != "cuda":
         return _BASIC_NODES
-    found = sorted(str(path) for path in Path("/dev").glob(_NVIDIA_NODES))
+    found = [str(path) for name in _NVIDIA_NODES for path in sorted(Path("/dev").glob(name))]
     others = [path for path in found if node and path != node and _NVIDIA_GPU.fullmatch(path)]
     return (*_BASIC_NODES, *(path for path in found if path not in others))
 
