@@ -1,10 +1,15 @@
 """The evaluator's key: made once, whole, for its owner alone, and out of a candidate's reach."""
 
+import asyncio
 import multiprocessing
+import os
 from pathlib import Path
 
 import pytest
 
+from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.messages_probe import Attempted, AttemptRequest, AttemptTargets
+from evaluator_svc.sandbox.attempts import attempt
 from evaluator_svc.sandbox.host_paths import readable_paths
 from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.signing import Signer, own_public_key
@@ -83,3 +88,48 @@ def test_the_place_can_be_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert EvaluatorSettings().signing_key == tmp_path / "evaluator.key"
     chosen = {"KERNEL_FOUNDRY_KEY_FILE": str(tmp_path / "other.key")}
     assert EvaluatorSettings.from_environment(chosen).signing_key == tmp_path / "other.key"
+
+
+def _targets(key_file: Path) -> AttemptTargets:
+    return AttemptTargets(
+        processes=(os.getpid(),),
+        secrets=(str(key_file),),
+        token="PRIVATE KEY",  # of its first line
+        outside="",
+        port=0,
+        abstract_name="",
+        scratch="",
+        memory_bytes=0,
+        file_bytes=0,
+        open_files=0,
+    )
+
+
+@pytest.mark.parametrize("lock", ["bubblewrap", "landlock"])
+def test_builder_and_runner_reach_neither_the_key_nor_who_holds_it(
+    lock: str, tmp_path: Path
+) -> None:
+    """Real ones, as they are started for candidates; without their lock it can be read."""
+    settings = EvaluatorSettings(
+        device_kinds=("null",),
+        cache_dir=tmp_path / "cache",
+        key_file=tmp_path / "evaluator.key",
+        use_bubblewrap=lock == "bubblewrap",
+        runner_memory_bytes=1 << 30,
+    )
+    Signer(settings.signing_key).prepare()
+    targets = _targets(settings.signing_key)
+    read = AttemptRequest(name="read_secret", targets=targets)
+    assert attempt(read).succeeded
+    evaluator = Evaluator(settings)
+    (site,) = evaluator._sites.working()
+    if lock == "bubblewrap" and "bubblewrap" not in site.isolation.mechanisms:
+        pytest.skip(site.isolation.missing[0])
+    memory = AttemptRequest(name="memory_of_other", targets=targets)
+    for start in (site.builders.start_another, site.runners.start_another):
+        process = start()
+        for request in (read, memory):
+            answer = process.ask(request, Attempted, timeout_seconds=20.0)
+            assert not answer.message.succeeded, request.name
+        process.kill()
+    asyncio.run(evaluator.close())
