@@ -214,7 +214,7 @@ class Judge:
         self._draw(draw).poison()
 
     def verify_kept(
-        self, draw: int, kept: tuple[KeptOutput, ...], claimed: KeptClaim | None
+        self, draw: int, kept: tuple[KeptOutput, ...], claimed: KeptClaim | None = None
     ) -> Verdict:
         """Compare outputs of timed calls; expected values are kept, so this is cheap."""
         return verification.verify_kept(self._draw(draw), kept, claimed)

@@ -107,18 +107,23 @@ def verify(draw: SharedDraw) -> Verdict:
 def verify_kept(
     draw: SharedDraw, kept: Sequence[KeptOutput], claimed: KeptClaim | None = None
 ) -> Verdict:
-    """Return the verdict on outputs of timed calls that were copied back.
+    """Return the verdict on outputs of timed calls that were copied back, and on what is around.
 
     Which calls those are was drawn before they were made: a runner that gives others is wrong.
     """
     if claimed is not None and not _is_as_drawn(draw, kept, claimed):
         return _other_calls(draw)
-    checks = [
-        check_output(draw, seed=item.seed, output=output, slots=(item.slot,))
-        for item in sorted(kept, key=lambda item: item.seed)
-        for output in range(len(draw.output_slots))
-    ]
-    verdict = judge_outputs(draw, checks, Surroundings())
+    checks: list[OutputCheck] = []
+    modified: set[str] = set()
+    # All of one seed before the next, as in `verify`.
+    for item in sorted(kept, key=lambda item: item.seed):
+        modified.update(draw.modified_inputs(item.seed))
+        checks += [
+            check_output(draw, seed=item.seed, output=output, slots=(item.slot,))
+            for output in range(len(draw.output_slots))
+        ]
+    intact = Surroundings(modified=tuple(sorted(modified)), touched=draw.stray_writes())
+    verdict = judge_outputs(draw, checks, intact)
     check = comparison_check(
         draw,
         verdict.correctness,
