@@ -4,7 +4,7 @@ Knows nothing of candidates and of shared buffers.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -21,24 +21,22 @@ from evaluator_svc.judge.baselines import (
     time_baseline,
 )
 from evaluator_svc.judge.cost import count_bytes, count_flops
+from evaluator_svc.judge.gate import ADMISSION_SEEDS, Gate, judge_answers, settle_exact
 from evaluator_svc.judge.graph import export_graph
 from evaluator_svc.judge.input_set import InputSet
 from evaluator_svc.judge.judge_memory import JudgeMemory
 from evaluator_svc.judge.layout import tensor_bytes
 from evaluator_svc.judge.memory import least_bytes, memory_refusal, needed_bytes
 from evaluator_svc.judge.prepared import PreparedWorkload
+from evaluator_svc.judge.redundancy import find_redundancies
 from evaluator_svc.judge.roofline import speed_of_light_ns
-from evaluator_svc.judge.screening import screen
 from evaluator_svc.judge.task_module import TaskModule
-from evaluator_svc.judge.tolerance import derive_tolerance
+from evaluator_svc.judge.value_ranges import find_value_ranges
 from kernel_foundry.domain.admission import Admission, GraphNode, TensorRole, WorkloadAdmission
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline, Fact
 from kernel_foundry.domain.task import Task, Tolerance, Workload
 from kernel_foundry.errors import TaskInvalidError
-
-ADMISSION_SEEDS: Final = (101, 102, 103)
-"""Known seeds: admission judges the task, not a candidate."""
 
 _BASELINE_SECONDS: Final = 1.0
 _FLUSH_CACHES: Final = 2
@@ -85,33 +83,59 @@ def admit_task(
         prepared = _fitting(task, prepare, memory_bytes)
     except _DoesNotFitError as error:
         return _refused(task, device, fallback, str(error))
-    found.refusals += _changed_kinds(prepared)
-    tolerance, noise = _tolerance(task, prepared)
-    for item in prepared:
-        _screen(item, tolerance, found, memory)
-    if noise > tolerance.rtol and not found.refusals:
-        found.warnings.append(
-            f"the reference is ill-conditioned: reordering alone changes it by {noise:.1g} of its"
-            f" scale, and the tolerance is {tolerance.rtol:g}"
-        )
+    if changed := _changed_kinds(prepared):
+        return _refused(task, device, fallback, *changed)
+    gate = judge_answers(task, prepared, memory)
+    ranged, value_ranges = find_value_ranges(
+        () if gate.refusals else prepared, gate.tolerance, ADMISSION_SEEDS[0]
+    )
+    at = next((item for item in prepared if item.workload.name == ranged), None)
+    settle_exact(gate, at, value_ranges, memory)
+    found = _Findings(refusals=gate.refusals, warnings=[*_conditioning(gate), *gate.warnings])
     time_baselines = partial(_baselines, device=device, memory=memory, found=found, note=note)
     workloads = [
-        _workload_admission(item, device, peaks, found, time_baselines) for item in prepared
+        replace(
+            _workload_admission(item, device, peaks, found, time_baselines),
+            value_ranges=value_ranges if item.workload.name == ranged else (),
+        )
+        for item in prepared
     ]
     return Admission(
         task=task.digest,
         device=device,
         workloads=tuple(workloads),
-        tolerance=tolerance,
+        tolerance=gate.tolerance,
         refusals=_unique(found.refusals),
         warnings=_unique(found.warnings),
+        derivation=gate.derivation,
+        redundancies=_redundancies(prepared),
     )
 
 
-def _refused(task: Task, device: DeviceSpec, tolerance: Tolerance, reason: str) -> Admission:
+def _refused(task: Task, device: DeviceSpec, tolerance: Tolerance, *reasons: str) -> Admission:
     return Admission(
-        task=task.digest, device=device, workloads=(), tolerance=tolerance, refusals=(reason,)
+        task=task.digest, device=device, workloads=(), tolerance=tolerance, refusals=reasons
     )
+
+
+def _conditioning(gate: Gate) -> tuple[str, ...]:
+    """Return a warning where rounding alone may leave the tolerance."""
+    noise = max(gate.derivation.noise, gate.derivation.tf32_noise)
+    if noise <= gate.tolerance.rtol or gate.refusals:
+        return ()
+    return (
+        f"the reference is ill-conditioned: reordering alone changes it by {noise:.1g} of its"
+        f" scale, and the tolerance is {gate.tolerance.rtol:g}",
+    )
+
+
+def _redundancies(prepared: Sequence[PreparedWorkload]) -> tuple[str, ...]:
+    """Return what the smallest workload's results do not need."""
+    small = [item for item in prepared if not item.is_large]
+    if not small:
+        return ()
+    smallest = min(small, key=lambda item: item.size_bytes)
+    return find_redundancies(smallest, (ADMISSION_SEEDS[0], ADMISSION_SEEDS[1]))
 
 
 def _fitting(
@@ -153,42 +177,6 @@ def _changed_kinds(prepared: Sequence[PreparedWorkload]) -> list[str]:
         for item in prepared[1:]
         if [(t.name, t.dtype, len(t.shape)) for t in item.tensors] != first
     ]
-
-
-def _tolerance(task: Task, prepared: Sequence[PreparedWorkload]) -> tuple[Tolerance, float]:
-    """Return the task's own tolerance, or the widest that its workloads need, and the noise."""
-    if task.tolerance is not None:
-        return task.tolerance, 0.0
-    derived = [derive_tolerance([p.input_set(ADMISSION_SEEDS[0])]) for p in prepared]
-    tolerance = max((tolerance for tolerance, _ in derived), key=lambda t: t.rtol)
-    return tolerance, max(noise for _, noise in derived)
-
-
-def _screen(
-    item: PreparedWorkload, tolerance: Tolerance, found: _Findings, memory: JudgeMemory
-) -> None:
-    sets = [item.input_set(seed) for seed in ADMISSION_SEEDS[:2]]
-    if item.is_large and not _same_values(sets[0], item.input_set(ADMISSION_SEEDS[0]), memory):
-        found.refusals.append(
-            f"{item.workload.name}: get_inputs() gives other values under the same seed, and the"
-            " workload is too large to keep copies of them; draw from torch's generator"
-        )
-    screening = screen(
-        sets,
-        tolerance,
-        is_scaled=item.task.tolerance is None,
-        where=item.workload.name,
-        memory=memory,
-    )
-    found.refusals += screening.refusals
-    found.warnings += screening.warnings
-
-
-def _same_values(first: InputSet, second: InputSet, memory: JudgeMemory) -> bool:
-    return all(
-        memory.same_bytes(a.data_ptr(), b.data_ptr(), a.nbytes)
-        for a, b in zip(first.pristine, second.pristine, strict=True)
-    )
 
 
 def _workload_admission(

@@ -27,12 +27,21 @@ def export_graph(
     Raises:
         TaskInvalidError: torch.export cannot follow the reference (no reason to refuse it).
     """
+    program = export_program(model, values)
+    names = _node_names(program, tensors)
+    return tuple(_node(node, names) for node in program.graph.nodes if node.op != "get_attr")
+
+
+def export_program(model: nn.Module, values: Sequence[Any]) -> torch.export.ExportedProgram:
+    """Return `model(*values)` as torch.export follows it.
+
+    Raises:
+        TaskInvalidError: it cannot (no reason to refuse the task).
+    """
     try:
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            program = torch.export.export(model, tuple(values))
-        names = _node_names(program, tensors)
-        return tuple(_node(node, names) for node in program.graph.nodes if node.op != "get_attr")
+            return torch.export.export(model, tuple(values))
     except Exception as error:  # the exporter passes on whatever the reference raises
         first = str(error).strip().partition("\n")[0]
         raise TaskInvalidError(f"torch.export: {type(error).__name__}: {first}") from error

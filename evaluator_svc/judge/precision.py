@@ -7,12 +7,12 @@ Only measures; what it means for a candidate is decided where its object code is
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import torch
 
-from evaluator_svc.judge.compare import group_scale, group_shape, row_chunks
+from evaluator_svc.judge.relative_errors import relative_errors
 from evaluator_svc.judge.shared_draw import TELLING_SEED, SharedDraw
 from evaluator_svc.messages_judge import PrecisionAudited
 from kernel_foundry.domain.evaluation import PrecisionAudit
@@ -26,9 +26,6 @@ _BUDGET_SECONDS: Final = {"cpu": 0.4, "cuda": 0.07}
 
 _TRIALS: Final = 2
 """Runs in float64 before their time is believed: the first one loads the device's kernels."""
-
-_CHUNK_ELEMENTS: Final = {"cpu": 1 << 18, "cuda": 1 << 24}
-"""Elements worked on at a time; on the CPU as many as its caches hold in float64."""
 
 _SAMPLE_ELEMENTS: Final = 1 << 18
 """Most errors that median and 99th percentile are taken of, evenly spaced."""
@@ -69,25 +66,6 @@ def effective_bits(rms_error: float) -> float:
     return -math.log2(max(rms_error, _LEAST_ERROR))
 
 
-def errors(actual: torch.Tensor, exact: torch.Tensor) -> Iterator[torch.Tensor]:
-    """Yield |actual - exact| / (scale of the row + |exact|), `(rows, inner)` float64 chunks.
-
-    NaN and infinities count nothing where both have them, and 1 where the candidate alone has.
-    """
-    shape = group_shape(tuple(exact.shape))
-    scale, row = group_scale(exact).double(), 0
-    size = _CHUNK_ELEMENTS[exact.device.type]
-    parts = zip(
-        row_chunks(actual.reshape(shape), size), row_chunks(exact.reshape(shape), size), strict=True
-    )
-    for a, e in parts:
-        exactly = e.double()
-        error = a.double().sub_(exactly).abs_()
-        error /= exactly.abs().add_(scale[row : row + len(e), None])
-        row += len(e)
-        yield error.nan_to_num_(nan=0.0, posinf=1.0)
-
-
 def _exact(draw: SharedDraw) -> tuple[torch.Tensor, ...]:
     started = time.perf_counter()
     exact = draw.input_set(TELLING_SEED).run(dtype=torch.float64)
@@ -102,7 +80,7 @@ def _is_auditable(tensor: torch.Tensor) -> bool:
 def _audit(actual: torch.Tensor, expected: torch.Tensor, exact: torch.Tensor) -> PrecisionAudit:
     stride = -(-exact.numel() // _SAMPLE_ELEMENTS)
     squares, largest, sample = 0.0, 0.0, []
-    for part in errors(actual, exact):
+    for part in relative_errors(actual, exact):
         largest = max(largest, float(part.max()))
         sample.append(part.flatten()[::stride].clone())
         squares += float(part.square_().sum())
@@ -120,7 +98,7 @@ def _audit(actual: torch.Tensor, expected: torch.Tensor, exact: torch.Tensor) ->
 
 
 def _rms(actual: torch.Tensor, exact: torch.Tensor) -> float:
-    squares = sum(float(part.square_().sum()) for part in errors(actual, exact))
+    squares = sum(float(part.square_().sum()) for part in relative_errors(actual, exact))
     return math.sqrt(squares / exact.numel())
 
 

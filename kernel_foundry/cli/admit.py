@@ -51,10 +51,9 @@ def _show(console: Console, admission: Admission) -> None:
         console.print(f"refused: {refusal}", style="red", markup=False)
     for warning in admission.warnings:
         console.print(f"warning: {warning}", style="yellow", markup=False)
-    console.print(
-        f"tolerance: rtol {admission.tolerance.rtol:.2e}, atol {admission.tolerance.atol:.2e} "
-        "of the row's scale"
-    )
+    for redundancy in admission.redundancies:
+        console.print(f"redundant: {redundancy}", style="yellow", markup=False)
+    console.print(_tolerance_text(admission), markup=False)
     table = Table("workload", "baselines", "speed of light", "flops", "bytes")
     for workload in admission.workloads:
         table.add_row(
@@ -73,3 +72,23 @@ def _show(console: Console, admission: Admission) -> None:
         for scalar in first.scalars:
             names.add_row(scalar.name, "scalar", "", scalar.literal)
     console.print(names)
+
+
+def _tolerance_text(admission: Admission) -> str:
+    """Return the tolerance and where it comes from."""
+    tolerance, derivation = admission.tolerance, admission.derivation
+    bounds = f"tolerance: rtol {tolerance.rtol:.2e}, atol {tolerance.atol:.2e}"
+    if derivation is None:
+        return bounds
+    if derivation.source != "measured":
+        return f"{bounds}, as the task gives it"
+    text = (
+        f"{bounds} of the row's scale: rounding noise {derivation.noise:.1e} of"
+        f" {derivation.workload} times {derivation.safety:g}, at least {derivation.floor:.0e} and"
+        f" at most {derivation.ceiling:.0e}"
+    )
+    if derivation.tf32_noise:
+        text += f"; TF32 costs {derivation.tf32_noise:.1e}"
+    if derivation.tightened_by:
+        text += f"; tightened until {derivation.tightened_by} fails"
+    return text
