@@ -25,7 +25,7 @@ _OFFSET_IN_RMS: Final = 16.0
 _SPARSE_RUN: Final = 24
 """Elements of a stretch of zeros, and of one that stays."""
 _STRIDE: Final = 997
-"""One element in so many becomes NaN or infinite."""
+"""One element in so many becomes NaN, and one infinite; more in small tensors."""
 
 _SAFETY: Final = 8.0
 """Multiple of the noise, as for the tolerance itself."""
@@ -216,8 +216,9 @@ def _denormal(tensor: torch.Tensor) -> torch.Tensor:
 def _non_finite(tensor: torch.Tensor) -> torch.Tensor:
     result = tensor.clone(memory_format=torch.contiguous_format)
     flat = result.view(-1)
-    flat[_STRIDE // 2 :: _STRIDE] = float("nan")
-    flat[_STRIDE // 4 :: _STRIDE] = float("inf")
+    stride = max(min(_STRIDE, tensor.numel() // 4), 2)
+    flat[stride // 2 :: stride] = float("nan")
+    flat[stride // 4 :: stride] = float("inf")
     return result
 
 
