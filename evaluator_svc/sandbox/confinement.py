@@ -21,6 +21,7 @@ reach them.
 Knows nothing of device code.
 """
 
+import contextlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -72,7 +73,8 @@ def confine(confinement: Confinement, *, outer: tuple[str, ...]) -> IsolationRep
     limits.forbid_new_privileges()
     # Never closed: a rule is about an inode, and `/proc` makes another one for an entry that
     # nobody holds.
-    os.open(_OWN_PROCESS, os.O_PATH | os.O_CLOEXEC)
+    with contextlib.suppress(OSError):  # a host without it has nothing to be shut out of
+        os.open(_OWN_PROCESS, os.O_PATH | os.O_CLOEXEC)
     interface = landlock.version()  # while it may still be asked
     mechanisms = list(outer)
     missing = []

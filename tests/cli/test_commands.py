@@ -79,3 +79,15 @@ def test_missing_device_kind_is_reported_with_its_reason(folder: Path) -> None:
     capabilities = json.loads(result.stdout)
     assert [d["id"] for d in capabilities["devices"]] == ["null:0"]
     assert capabilities["isolation"]["mechanisms"]
+    processes = {process["process"]: process for process in capabilities["processes"]}
+    assert set(processes) == {"null builder", "null runner", "null library runner"}
+    assert {"memory_bytes", "cpu_seconds", "file_bytes"} <= {
+        limit["name"] for limit in processes["null runner"]["limits"]
+    }
+
+
+def test_isolation_is_told_for_each_process(folder: Path) -> None:
+    result = run_kfoundry(folder, "devices")
+    assert "isolation of all that meets a candidate: " in result.stdout
+    for words in ("null builder: ", "null runner: ", "seccomp: ", "limits: memory "):
+        assert words in result.stdout
