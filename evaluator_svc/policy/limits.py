@@ -2,7 +2,8 @@
 
 from typing import Final
 
-MAX_SOURCE_CHARACTERS: Final = 1 << 20
+MAX_SOURCE_CHARACTERS: Final = 1 << 18
+"""As many as kernels are looked for in."""
 MAX_LIST_NUMBERS: Final = 1024
 """Numbers in one list of a source; a look-up table for one byte has 256."""
 MAX_STRING_CHARACTERS: Final = 4096

@@ -44,11 +44,7 @@ def _is_elsewhere(instruction: Instruction) -> bool:
 
 def _is_absolute(operand: str, numbers: frozenset[str]) -> bool:
     address = address_of(operand)
-    if address is None:
-        return False
-    if not address.base:
-        return any(digit in "123456789abcdefABCDEF" for digit in operand)
-    return address.base in numbers
+    return address is not None and (not address.base or address.base in numbers)
 
 
 def _numbers(function: Function) -> frozenset[str]:

@@ -10,7 +10,7 @@ SOURCE_RULES: Final = (
         id="source.size",
         subject=Subject.SOURCE,
         verdict=RuleClass.REJECT,
-        catches="more than 1 048 576 characters",
+        catches="more than 262 144 characters",
         why="a text without end keeps whoever reads it busy",
         honest_use="generated kernels of thousands of lines",
     ),

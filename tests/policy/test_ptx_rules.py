@@ -1,0 +1,170 @@
+"""Every rule for PTX, on what NVRTC makes of small kernels."""
+
+import pytest
+
+from evaluator_svc.policy import RULES, RuleClass, Subject, check_object, object_facts
+from evaluator_svc.policy.facts import ObjectFacts
+from evaluator_svc.policy.rules import rule_of
+from kernel_foundry.domain.finding import FindingKind, Severity
+from kernel_foundry.domain.language import Language
+from tests.behaviour import nvrtc
+
+pytestmark = pytest.mark.skipif(bool(nvrtc.absence()), reason=nvrtc.absence() or "NVRTC is there")
+
+SEVERITIES = {
+    RuleClass.REJECT: (FindingKind.POLICY, Severity.ERROR),
+    RuleClass.SUSPECT: (FindingKind.SUSPICION, Severity.WARNING),
+    RuleClass.NOTE: (FindingKind.POLICY, Severity.INFO),
+}
+
+Snippet = tuple[str, str]
+"""What stands before a kernel, and its body."""
+
+
+def ptx(before: str, body: str) -> bytes:
+    built = nvrtc.build(
+        f'{before}\nextern "C" __global__ void k(float* out, const float* x, int n) {{\n{body}\n}}'
+    )
+    assert built.ptx, built.log
+    return built.ptx
+
+
+def special(register: str) -> Snippet:
+    return "", f'unsigned v; asm volatile("mov.u32 %0, %%{register};" : "=r"(v)); out[n] = v;'
+
+
+def wide(register: str) -> Snippet:
+    body = f'long long v; asm volatile("mov.u64 %0, %%{register};" : "=l"(v)); out[n] = v;'
+    return "", body
+
+
+FOUND: dict[str, tuple[Snippet, ...]] = {
+    "object.global_state": (("__device__ int calls;", "out[0] = ++calls;"),),
+    "object.stale_memory": (
+        ("", "extern __shared__ float s[]; out[n] = s[n] + x[n]; s[n] = out[n] + 1;"),
+        ("", "extern __shared__ int s[]; __syncthreads(); out[n] = atomicAdd(s, 1);"),
+        ("", "volatile int seen[4]; out[n] = seen[n & 3]; seen[n & 3] = n;"),
+    ),
+    "object.foreign_memory": (("__managed__ int host;", "out[0] = host;"),),
+    "object.print": (("", 'printf("%d", n);'),),
+    "object.heap": (("", "float* p = (float*)malloc(n); p[n] = x[n]; out[n] = p[0]; free(p);"),),
+    "object.assert": (("", "assert(n > 3); out[0] = 1.0f;"),),
+    "object.launch_counter": (wide("gridid"), wide("current_graph_exec")),
+    "object.discard": (("", 'asm volatile("discard.global.L2 [%0], 128;" :: "l"(out));'),),
+    "object.absolute_address": (
+        ("", "((float*)0x7f0000001000ull)[threadIdx.x] = x[n];"),
+        ("", "out[n] = *(const volatile float*)0x7f0000001000ull;"),
+        ("", 'asm volatile("{.reg .b64 a; mov.b64 a, 0x7f00001000; st.global.u32 [a], 1;}");'),
+        ("", "for (float* p = (float*)0x7f0000001000ull; n--; ++p) *p = 1.0f;"),
+    ),
+    "object.clock": (
+        ("", "if (clock64() & 1) out[n] = x[n];"),
+        ("", "out[n] = clock();"),
+        wide("globaltimer"),
+        (
+            "#include <cuda/std/chrono>",
+            "out[n] = cuda::std::chrono::system_clock::now().time_since_epoch().count();",
+        ),
+    ),
+    "object.constant_table": (
+        (
+            "struct T { int v[9000]; constexpr T() : v() { for (int i = 0; i < 9000; ++i)"
+            " v[i] = i * 7 % 13; } }; __device__ constexpr T table;",
+            "out[n] = table.v[n];",
+        ),
+    ),
+    "object.cache_hint": (
+        (
+            "",
+            'unsigned long long p; asm volatile("createpolicy.fractional.L2::evict_last.b64 %0,'
+            ' 1.0;" : "=l"(p)); out[n] = p;',
+        ),
+    ),
+    "object.processor_id": (special("smid"), special("warpid")),
+    "object.sleep": (("", "__nanosleep(100); out[n] = x[n];"),),
+}
+TEXTS = {
+    "object.unreadable": b"no module",
+    "object.import": b".version 9.0\n.target sm_90\n.extern .func system (.param .b64 a);\n",
+    "object.device_runtime": (
+        b".version 9.0\n.target sm_90\n.extern .func cudaLaunchDeviceV2 (.param .b64 a);\n"
+    ),
+}
+"""Modules that NVRTC would not make whole."""
+ELSEWHERE = {"object.missing_kernel", "object.narrow_float"}
+
+HONEST: tuple[Snippet, ...] = (
+    ("#include <cuda/barrier>", "__shared__ cuda::barrier<cuda::thread_scope_block> b;"
+     "if (threadIdx.x == 0) init(&b, blockDim.x); __syncthreads(); b.arrive_and_wait();"
+     "out[n] = x[n];"),
+    ("#include <cuda/atomic>", "cuda::atomic_ref<int> a(*(int*)out); a.wait(3);"),
+    ("#include <cooperative_groups.h>", "cooperative_groups::this_grid().sync(); out[n] = x[n];"),
+    ("", "auto a = (reinterpret_cast<unsigned long long>(out) + 255) / 256 * 256;"
+     "((float*)a)[n] = x[n];"),
+    ("", "const float* p[4] = {x, x + n, x + 2 * n, x + 3}; out[n] = p[n & 3][threadIdx.x];"),
+    ("", "float* p = n > 3 ? out : nullptr; if (p) p[n] = x[n];"),
+    ("", "float a[32] = {}; for (int i = 0; i < n; ++i) a[i & 31] += x[i]; out[0] = a[n & 31];"),
+    ("", "extern __shared__ float s[]; for (int t = 0; t < n; ++t) { s[threadIdx.x] = x[t];"
+     "__syncthreads(); out[t] += s[threadIdx.x ^ 1]; __syncthreads(); }"),
+    # One part of the block fills what another part reads.
+    ("", '__shared__ float s[64]; if (threadIdx.x < 32) { s[threadIdx.x] = x[threadIdx.x];'
+     'asm volatile("bar.arrive 1, 64;" ::: "memory"); } else {'
+     'asm volatile("bar.sync 1, 64;" ::: "memory"); out[n] = s[threadIdx.x - 32]; }'),
+    ("__constant__ float t[256] = {1, 2, 3};", "out[n] = t[n & 255];"),
+    ("", 'asm volatile("st.global.L1::no_allocate.f32 [%0], %1;" :: "l"(out), "f"(x[n]));'),
+    ("", "out[n] = __ldcs(x + n); __stcs(out, x[0]);"),
+    special("laneid"),
+    special("nctaid.x"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rule", "snippet"), [(rule, s) for rule, several in FOUND.items() for s in several]
+)
+def test_what_a_rule_catches_names_the_rule(rule: str, snippet: Snippet) -> None:
+    found = {f.rule: f for f in check_object(ptx(*snippet), ("k",), Language.CUDA)}
+
+    assert rule in found
+    expected = SEVERITIES[rule_of(rule).verdict]
+    assert (found[rule].kind, found[rule].severity) == expected
+
+
+@pytest.mark.parametrize(("rule", "text"), TEXTS.items())
+def test_what_no_compiler_makes_whole_names_the_rule(rule: str, text: bytes) -> None:
+    (found,) = check_object(text, (), Language.CUDA)
+
+    assert (found.rule, found.severity) == (rule, Severity.ERROR)
+
+
+@pytest.mark.parametrize("snippet", HONEST)
+def test_honest_look_alikes_pass(snippet: Snippet) -> None:
+    assert check_object(ptx(*snippet), ("k",), Language.CUDA) == ()
+
+
+def test_every_rule_has_a_case() -> None:
+    rules = {
+        rule.id
+        for rule in RULES
+        if rule.subject is Subject.OBJECT and Language.CUDA in rule.languages
+    }
+
+    assert set(FOUND) | set(TEXTS) | ELSEWHERE == rules
+
+
+@pytest.mark.parametrize(
+    ("body", "facts"),
+    [
+        ("out[n] = expf(x[n]) * erff(x[n]);", ObjectFacts()),
+        ("out[n] = __half2float(__float2half(x[n]));", ObjectFacts(formats=("float16",))),
+        (
+            "out[n] = __int_as_float(__float_as_int(x[n]) & 0xffffe000) * x[0];",
+            ObjectFacts(masks_low_bits=True),
+        ),
+        (
+            'unsigned t; asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(t) : "f"(x[n])); out[n] = t;',
+            ObjectFacts(formats=("TF32",)),
+        ),
+    ],
+)
+def test_narrow_formats_are_facts(body: str, facts: ObjectFacts) -> None:
+    assert object_facts((ptx("", body),), Language.CUDA) == facts

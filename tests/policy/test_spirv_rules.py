@@ -1,0 +1,100 @@
+"""Every rule for SPIR-V, on modules that the compiler made (`kernels/`) or might make."""
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from evaluator_svc.policy import RULES, RuleClass, Subject, check_object, object_facts
+from evaluator_svc.policy.rules import rule_of
+from kernel_foundry.domain.finding import FindingKind, Severity
+from kernel_foundry.domain.language import Language
+
+KERNELS = Path(__file__).parent / "kernels"
+OTHERS = Path(__file__).parents[1] / "behaviour" / "kernels"
+SEVERITIES = {
+    RuleClass.REJECT: (FindingKind.POLICY, Severity.ERROR),
+    RuleClass.SUSPECT: (FindingKind.SUSPICION, Severity.WARNING),
+    RuleClass.NOTE: (FindingKind.POLICY, Severity.INFO),
+}
+
+
+def module(name: str) -> bytes:
+    folder = KERNELS if (KERNELS / f"{name}.spv").exists() else OTHERS
+    return (folder / f"{name}.spv").read_bytes()
+
+
+def with_capability(number: int) -> bytes:
+    """Return a module that asks for one more capability: some, no SYCL source leads to."""
+    code = module("pointwise")
+    return code[:20] + struct.pack("<2I", 2 << 16 | 17, number) + code[20:]
+
+
+FOUND = {
+    "object.unreadable": (b"", b"\0" * 32),
+    "object.import": (module("calls_system"),),
+    "object.global_state": (module("keeps_state"), module("writes_constant")),
+    "object.stale_memory": (module("stale_local_memory"),),
+    "object.print": (module("prints"),),
+    "object.device_launch": (with_capability(19),),
+    "object.pipe": (with_capability(17),),
+    "object.function_pointer": (with_capability(5603), with_capability(5604)),
+    "object.assembly": (module("inline_assembly"), with_capability(5606)),
+    "object.absolute_address": (
+        module("absolute_address"),
+        module("address_from_argument"),
+        module("offset_from_null"),
+    ),
+    "object.forged_pointer": (module("pointer_from_memory"), module("pointer_in_memory")),
+    "object.clock": (module("reads_clock"),),
+    "object.constant_table": (module("large_table"),),
+}
+ELSEWHERE = {"object.missing_kernel", "object.narrow_float"}
+"""Rules that need more than a module; they have tests of their own."""
+
+HONEST = sorted(path.stem for path in KERNELS.glob("honest_*.spv"))
+
+
+@pytest.mark.parametrize(
+    ("rule", "code"), [(rule, code) for rule, codes in FOUND.items() for code in codes]
+)
+def test_what_a_rule_catches_names_the_rule(rule: str, code: bytes) -> None:
+    found = {f.rule: f for f in check_object(code)}
+
+    assert rule in found
+    expected = SEVERITIES[rule_of(rule).verdict]
+    assert (found[rule].kind, found[rule].severity) == expected
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_honest_look_alikes_pass(name: str) -> None:
+    assert check_object(module(name), ("k",)) == ()
+
+
+def test_every_rule_has_a_case() -> None:
+    rules = {
+        rule.id
+        for rule in RULES
+        if rule.subject is Subject.OBJECT and Language.SYCL in rule.languages
+    }
+
+    assert set(FOUND) | ELSEWHERE == rules
+
+
+def test_a_kernel_that_is_not_there_is_refused() -> None:
+    (finding,) = check_object(module("honest_views"), ("k", "gelu"))
+
+    assert finding.rule == "object.missing_kernel"
+
+
+def test_narrow_formats_are_facts() -> None:
+    half = object_facts((module("pointwise"), module("honest_half")), Language.SYCL)
+    cut = object_facts((module("masks_mantissa"),), Language.SYCL)
+
+    assert (half.formats, half.uses_16_bit_floats, half.masks_low_bits) == (
+        ("float16",),
+        True,
+        False,
+    )
+    assert (cut.formats, cut.masks_low_bits) == ((), True)
+    assert object_facts((b"nothing",), Language.SYCL).formats == ()
