@@ -148,6 +148,6 @@ def _show_problems(console: Console, results: tuple[CaseResult, ...]) -> None:
     for result in results:
         if result.state not in (CaseState.UNEXPECTED, CaseState.ERROR):
             continue
-        told = f" ({result.reason})" if result.evaluation and result.reason else ""
+        told = f" ({result.told})" if result.told else ""
         line = f"{result.case.name}: {result.detail}{told}"
         console.print(line, style="red", markup=False, soft_wrap=True)

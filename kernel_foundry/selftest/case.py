@@ -74,7 +74,7 @@ class CaseResult:
     evaluation: Evaluation | None
     """None without a verdict."""
     detail: str = ""
-    """What is not as expected, what failed, or why it was not run."""
+    """What is not as expected, why a gain counts as denied, what failed, or why it was not run."""
     seconds: float = 0.0
     """Time to the verdict, without the task's admission."""
 
@@ -83,6 +83,15 @@ class CaseResult:
         """Why it came out so, in one sentence; empty for what passed without a word."""
         if self.evaluation is None:
             return self.detail
+        if self.evaluation.passed and self.case.expectation.gain_denied:
+            return ": ".join(filter(None, [self.detail, self.told]))
+        return self.told
+
+    @property
+    def told(self) -> str:
+        """The verdict's own first reason; empty where it gives none."""
+        if self.evaluation is None:
+            return ""
         for severity in (Severity.ERROR, Severity.WARNING):
             for finding in self.evaluation.findings:
                 is_told = severity is Severity.ERROR or finding.kind is FindingKind.SUSPICION
@@ -91,8 +100,17 @@ class CaseResult:
         return ""
 
 
-def unexpected(case: Case, evaluation: Evaluation, twin: Evaluation | None) -> str:
-    """Return what about a verdict is not as expected; empty when all is.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A verdict beside what was expected."""
+
+    is_expected: bool
+    detail: str = ""
+    """What is not as expected, or why a gain counts as denied."""
+
+
+def compare(case: Case, evaluation: Evaluation, twin: Evaluation | None) -> Comparison:
+    """Hold a verdict against what is expected of a case.
 
     Args:
         case: The case.
@@ -102,6 +120,11 @@ def unexpected(case: Case, evaluation: Evaluation, twin: Evaluation | None) -> s
     expected = case.expectation
     if evaluation.passed and expected.gain_denied:
         return _gain(evaluation, twin)
+    problem = _problem(expected, evaluation)
+    return Comparison(is_expected=not problem, detail=problem)
+
+
+def _problem(expected: Expectation, evaluation: Evaluation) -> str:
     if evaluation.outcome not in expected.outcomes:
         allowed = " or ".join(outcome.name for outcome in expected.outcomes)
         return f"expected {allowed}, and it came out as {evaluation.outcome.name}"
@@ -116,12 +139,14 @@ def unexpected(case: Case, evaluation: Evaluation, twin: Evaluation | None) -> s
     return ""
 
 
-def _gain(evaluation: Evaluation, twin: Evaluation | None) -> str:
-    """Return what a case has gained that should have gained nothing; empty when it has not."""
+def _gain(evaluation: Evaluation, twin: Evaluation | None) -> Comparison:
+    """Return whether a case that passed has gained nothing by it."""
     if evaluation.trust is Trust.SUSPECT:
-        return ""
+        return Comparison(is_expected=True, detail="gain denied: it is not trusted")
     if twin is None or twin.speedup is None or evaluation.speedup is None:
-        return "it passed with full trust, and there is no honest time to compare with"
+        problem = "it passed with full trust, and there is no honest time to compare with"
+        return Comparison(is_expected=False, detail=problem)
+    figures = f"{evaluation.speedup:.2f}×, its honest twin {twin.speedup:.2f}×"
     if evaluation.speedup <= GAIN_MARGIN * twin.speedup:
-        return ""
-    return f"it gained: {evaluation.speedup:.2f}×, its honest twin {twin.speedup:.2f}×"
+        return Comparison(is_expected=True, detail=f"gain denied: {figures}")
+    return Comparison(is_expected=False, detail=f"it gained: {figures}")

@@ -14,7 +14,7 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.errors import BackendUnavailableError
 from kernel_foundry.ports import Evaluator
-from kernel_foundry.selftest.case import Case, CaseResult, CaseState, unexpected
+from kernel_foundry.selftest.case import Case, CaseResult, CaseState, Comparison, compare
 from kernel_foundry.selftest.case_folder import twin_of
 
 Listener = Callable[[CaseResult], None]
@@ -108,13 +108,12 @@ class _CaseRun:
         seconds = time.perf_counter() - started_s
         twin = twin_of(case, self._honest)
         compared = None if twin is None else self._results[twin.name].evaluation
-        problem = unexpected(case, evaluation, compared)
-        if problem and evaluation.passed and twin is not None and compared is not None:
+        held = compare(case, evaluation, compared)
+        if not held.is_expected and evaluation.passed and twin is not None and compared is not None:
             # Times are noisy, and a gain that is none does not come twice.
-            again = await self._evaluate(case)
-            problem = unexpected(case, again, await self._evaluate(twin))
-            evaluation = again
-        return _decided(case, evaluation, problem, seconds)
+            evaluation = await self._evaluate(case)
+            held = compare(case, evaluation, await self._evaluate(twin))
+        return _decided(case, evaluation, held, seconds)
 
     async def _built(self, case: Case) -> CaseResult:
         """Build a case without its device, which decides some of them."""
@@ -140,7 +139,7 @@ class _CaseRun:
         if evaluation.outcome is EvaluationOutcome.BUILT:
             detail = f"{missing}, and its build alone does not decide it"
             return _result(case, CaseState.NOT_RUN, detail=detail, seconds=seconds)
-        return _decided(case, evaluation, unexpected(case, evaluation, None), seconds)
+        return _decided(case, evaluation, compare(case, evaluation, None), seconds)
 
     async def _admit(self, case: Case) -> None:
         """Have the case's task admitted before its verdict is timed; once for all of a task."""
@@ -160,9 +159,9 @@ class _CaseRun:
         )
 
 
-def _decided(case: Case, evaluation: Evaluation, problem: str, seconds: float) -> CaseResult:
-    state = CaseState.UNEXPECTED if problem else CaseState.AS_EXPECTED
-    return _result(case, state, detail=problem, evaluation=evaluation, seconds=seconds)
+def _decided(case: Case, evaluation: Evaluation, held: Comparison, seconds: float) -> CaseResult:
+    state = CaseState.AS_EXPECTED if held.is_expected else CaseState.UNEXPECTED
+    return _result(case, state, detail=held.detail, evaluation=evaluation, seconds=seconds)
 
 
 def _result(

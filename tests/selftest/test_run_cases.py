@@ -76,6 +76,7 @@ def test_a_denied_gain_is_measured_by_the_honest_twin(
     cases = {"cheat": (denied, script), "honest": ("passed", "passed speedup=2")}
     result = _run(tmp_path, cases)["cheat"]
     assert (result.state is CaseState.AS_EXPECTED) == is_expected
+    assert result.reason  # it is stated, whichever way it went
 
 
 def test_a_gain_without_an_honest_time_to_compare_with_is_not_denied(tmp_path: Path) -> None:
