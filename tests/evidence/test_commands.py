@@ -1,0 +1,136 @@
+"""Records on the command line: written, checked, run again; exit codes and words."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from archive_svc.archive import Archive
+from kernel_foundry.domain.archive import RunSpec
+from kernel_foundry.domain.candidate import Candidate
+from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.language import Language
+from kernel_foundry.evidence.fingerprint import fingerprint
+from kernel_foundry.evidence.record import read_record, record_of
+from tests.cli.conftest import CANDIDATE, TASK, run_kfoundry
+from tests.evidence import conftest as signed_by_hand
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a task, candidates, and the record of one that passed on the null device."""
+    path = tmp_path_factory.mktemp("records")
+    (path / "relu.py").write_text(TASK)
+    (path / "relu.md").write_text(CANDIDATE)
+    (path / "wrong.md").write_text(CANDIDATE.replace("null_relu", "null_copy"))
+    judged = run_kfoundry(path, "evaluate", "relu.py", "relu.md", "--json", "--record", "r.json")
+    assert judged.returncode == 0, judged.stderr
+    assert "record: r.json" in judged.stderr
+    (path / "verdict.json").write_text(judged.stdout)
+    return path
+
+
+def _verify(folder: Path, *arguments: str) -> tuple[int, dict[str, dict[str, str]]]:
+    result = run_kfoundry(folder, "verify", *arguments, "--json")
+    told = json.loads(result.stdout)
+    assert told["agrees"] is (result.returncode == 0), result.stderr
+    return result.returncode, {s["subject"]: s for s in told["statements"]}
+
+
+def test_a_record_is_checked_and_run_again(folder: Path) -> None:
+    _, lines = _verify(folder, "r.json")
+    of_numbers = {n: s for n, s in lines.items() if not n.startswith(("time of", "speed-up"))}
+    assert {s["agreement"] for s in of_numbers.values()} == {"agrees"}
+    assert lines["key"]["note"] == "this machine's"
+    assert lines["outcome"]["found"] == "PASSED"
+    assert "time of default" in lines
+
+
+def test_a_changed_record_is_named_and_not_run(folder: Path) -> None:
+    """The words for people, too."""
+    data = json.loads((folder / "r.json").read_text())
+    data["candidate"]["device_code"] += "// better\n"
+    (folder / "changed.json").write_text(json.dumps(data))
+    result = run_kfoundry(folder, "verify", "changed.json")
+    assert result.returncode == 1
+    assert "the candidate in the record is not the one that was judged" in result.stdout
+    assert "changed after it was signed" in result.stdout
+    assert "second evaluation: none: the record is not what was signed for" in result.stdout
+    assert "the record does not agree: candidate, digest" in result.stdout
+
+
+def test_another_machines_key_is_named(folder: Path, tmp_path: Path) -> None:
+    """There only a run, or a word for the key, can tell."""
+    (tmp_path / "r.json").write_bytes((folder / "r.json").read_bytes())
+    name = fingerprint(read_record(folder / "r.json").attestation.public_key)
+    code, lines = _verify(tmp_path, "r.json", "--no-run")
+    assert (code, lines["key"]["recorded"]) == (1, name)
+    assert "a foreign key" in lines["key"]["note"]
+    assert _verify(tmp_path, "r.json", "--no-run", "--key", name)[0] == 0
+    assert _verify(folder, "r.json", "--no-run")[0] == 0
+    assert _verify(folder, "r.json", "--no-run", "--key", "0" * 16)[0] == 1
+
+
+@pytest.mark.parametrize("name", ["relu.py", "missing.json", "."])
+def test_what_is_no_record_is_bad_input(folder: Path, name: str) -> None:
+    result = run_kfoundry(folder, "verify", name)
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+
+
+def test_what_fails_has_no_record_and_keeps_its_verdict(folder: Path) -> None:
+    result = run_kfoundry(folder, "evaluate", "relu.py", "wrong.md", "--record", "wrong.json")
+    assert result.returncode == 1
+    assert "WRONG_RESULT" in result.stdout
+    assert "1 failed (comparison)" in result.stdout
+    assert "no record: only what passes is signed for" in result.stderr
+    assert not (folder / "wrong.json").exists()
+
+
+def test_the_json_of_a_verdict_says_what_it_rests_on(folder: Path) -> None:
+    verdict = json.loads((folder / "verdict.json").read_text())
+    assert verdict["trust"] == "full"
+    assert {c["kind"] for c in verdict["checks"]} >= {"comparison", "determinism"}
+    assert all(
+        set(c) == {"kind", "result", "workload", "figures", "note"} for c in verdict["checks"]
+    )
+    attestation = verdict["attestation"]
+    assert attestation["key_fingerprint"] == fingerprint(attestation["public_key"])
+    assert list(attestation["seeds"]) == ["default"]
+    assert len(attestation["signature"]) == 128
+
+
+def test_the_record_of_a_run_is_its_winners(tmp_path: Path, evaluation: Evaluation) -> None:
+    """By default; another candidate by its digest; none where nobody signed."""
+    task, source = signed_by_hand.TASK, signed_by_hand.SOURCE
+    spec = RunSpec(
+        name="told",
+        task=task,
+        language=Language.SYCL,
+        device="fake:0",
+        models=("fake",),
+        strategy="gradient",
+        seed=0,
+    )
+
+    async def tell() -> None:
+        archive = Archive(f"sqlite:///{tmp_path / 'data' / 'runs.db'}")
+        await archive.create_run(spec)
+        await archive.tell("told", Candidate(source=source), evaluation, request_id="1")
+        await archive.close()
+
+    asyncio.run(tell())
+    told = run_kfoundry(tmp_path, "runs", "record", "--json", "-o", "winner.json")
+    assert told.returncode == 0, told.stderr
+    assert json.loads(told.stdout)["candidate"] == source.digest
+    assert read_record(tmp_path / "winner.json") == record_of(task, source, evaluation)
+    by_digest = run_kfoundry(tmp_path, "runs", "record", "told", "--candidate", source.digest[:9])
+    assert by_digest.returncode == 0, by_digest.stderr
+    assert (tmp_path / f"{source.digest[:16]}.record.json").exists()
+    nobody = run_kfoundry(tmp_path, "runs", "record", "told", "--candidate", "f00d")
+    assert (nobody.returncode, nobody.stdout) == (2, "")
+    assert "no candidate f00d that passed" in nobody.stderr
