@@ -2,7 +2,6 @@
 
 import asyncio
 import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -57,7 +56,15 @@ AUDIT = PrecisionAudit(
     element_count=24,
 )
 
-Amend = Callable[..., EvidenceRecord]
+DRAFT = Attestation(
+    seeds=tuple(WorkloadSeeds(workload=w.name, seeds=(1, 2, 3)) for w in TASK.workloads),
+    seeds_given=False,
+    signed_unix_s=0.0,
+    digest="",
+    public_key="",
+    signature="",
+)
+"""What there is to sign for."""
 
 
 def evaluate(source: KernelSource = SOURCE, **changes: Any) -> Evaluation:
@@ -69,16 +76,8 @@ def evaluate(source: KernelSource = SOURCE, **changes: Any) -> Evaluation:
         dataclasses.replace(r, correctness=dataclasses.replace(r.correctness, precision=AUDIT))
         for r in evaluation.workloads
     )
-    draft = Attestation(
-        seeds=tuple(WorkloadSeeds(workload=w.name, seeds=(1, 2, 3)) for w in TASK.workloads),
-        seeds_given=False,
-        signed_unix_s=0.0,
-        digest="",
-        public_key="",
-        signature="",
-    )
     facts = tuple(Fact(name=name, value=value) for name, value in FACTS.items())
-    whole = {"workloads": results, "evidence": facts, "checks": CHECKS, "attestation": draft}
+    whole = {"workloads": results, "evidence": facts, "checks": CHECKS, "attestation": DRAFT}
     return dataclasses.replace(evaluation, **(whole | changes))
 
 

@@ -1,0 +1,64 @@
+"""Nothing that the loop does to a verdict changes what was signed."""
+
+import asyncio
+import dataclasses
+from pathlib import Path
+
+from archive_svc.archive import Archive
+from evaluator_svc.signing import Signer
+from kernel_foundry.budget import Budget
+from kernel_foundry.domain.archive import Elite, ToldEvaluation
+from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
+from kernel_foundry.evidence.record import record_of
+from kernel_foundry.evidence.signature import check_integrity
+from kernel_foundry.evidence.statement import holds
+from kernel_foundry.evolution import Evolution
+from kernel_foundry.progress import Event, Judged
+from tests.evidence.conftest import CHECKS, DRAFT
+from tests.sweep.test_evolution_sweeps import SPEC, SpyEvaluator, TunedGenerator
+
+
+class SigningEvaluator(SpyEvaluator):
+    """Signs what passes, as a real one does."""
+
+    def __init__(self, key_file: Path) -> None:
+        super().__init__()
+        self._signer = Signer(key_file)
+
+    async def evaluate(self, request: EvaluationRequest) -> Evaluation:
+        judged = await super().evaluate(request)
+        draft = dataclasses.replace(judged, attestation=DRAFT, checks=CHECKS)
+        return self._signer.attested(request.task, request.text, draft)
+
+
+def test_every_verdict_of_a_run_is_as_it_was_signed(tmp_path: Path) -> None:
+    """Told seeds, mutations, winners of sweeps, promotions; as told and as elites."""
+    events: list[Event] = []
+
+    async def evolve() -> tuple[tuple[ToldEvaluation, ...], tuple[Elite, ...]]:
+        archive = Archive(f"sqlite:///{tmp_path / 'runs.db'}")
+        evolution = Evolution(
+            evaluator=SigningEvaluator(tmp_path / "evaluator.key"),
+            archive=archive,
+            generator=TunedGenerator(),
+            run=await archive.create_run(SPEC),
+            budget=Budget(evaluations=40, light_share=2.0),
+            limits=EvaluationLimits(),
+            in_flight=2,
+            judging=1,
+            listener=events.append,
+        )
+        await evolution.run()
+        told = await archive.evaluations(SPEC.name, limit=1000)
+        elites = await archive.elites(SPEC.name)
+        await archive.close()
+        return told, elites
+
+    told, elites = asyncio.run(evolve())
+    assert any(t.evaluation.swept_count for t in told)
+    assert any(isinstance(event, Judged) and event.is_promotion for event in events)
+    assert elites
+    for entry in (*told, *elites):
+        record = record_of(SPEC.task, entry.candidate.source, entry.evaluation)
+        assert holds(check_integrity(record)), check_integrity(record)
