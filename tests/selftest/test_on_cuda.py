@@ -1,0 +1,73 @@
+"""The probes' CUDA kernels build without a GPU, and on one all of them pass."""
+
+import asyncio
+import dataclasses
+from collections.abc import Iterator
+
+import pytest
+
+from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.probing import device_task as known
+from evaluator_svc.probing.timer_kernels import SPINS_NS, TIMER_KERNELS
+from evaluator_svc.settings import EvaluatorSettings
+from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.domain.task import Task
+
+BODIES = (
+    known.RIGHT,
+    known.UNWRITTEN_END,
+    known.WRONG_IN_PLACES,
+    known.ENDLESS,
+    known.STRAY,
+)
+
+pytestmark = pytest.mark.timeout(240)
+
+
+@pytest.fixture(scope="module")
+def builder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluator]:
+    """An evaluator without any device."""
+    opened = Evaluator(
+        EvaluatorSettings(
+            device_kinds=(), cache_dir=tmp_path_factory.mktemp("cache"), spare_processes_of_gpu=1
+        )
+    )
+    yield opened
+    asyncio.run(opened.close())
+
+
+def _outcome(builder: Evaluator, task: Task, text: str) -> EvaluationOutcome:
+    request = EvaluationRequest(
+        task=task, device="", text=text, build_only=True, architecture="sm_90"
+    )
+    return asyncio.run(builder.evaluate(request)).outcome
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_a_device_probes_candidate_builds(builder: Evaluator, body: str) -> None:
+    text = known.candidate(Language.CUDA, body)
+    assert _outcome(builder, known.TASK, text) is EvaluationOutcome.BUILT
+
+
+@pytest.mark.parametrize("probe", ["chain_1", "copy", *SPINS_NS])
+def test_a_timers_kernel_builds(builder: Evaluator, probe: str) -> None:
+    init = f"    def __init__(self):\n        super().__init__()\n        self.probe = {probe!r}\n"
+    reference = known.TASK.reference.replace("    def forward", f"{init}\n    def forward")
+    task = dataclasses.replace(known.TASK, reference=reference)
+    assert _outcome(builder, task, TIMER_KERNELS[Language.CUDA]) is EvaluationOutcome.BUILT
+
+
+@pytest.mark.gpu
+def test_every_probe_passes_on_a_gpu(tmp_path_factory: pytest.TempPathFactory) -> None:
+    place = tmp_path_factory.mktemp("gpu")
+    evaluator = Evaluator(
+        EvaluatorSettings(device_kinds=("cuda",), cache_dir=place, key_file=place / "key")
+    )
+    try:
+        probes = asyncio.run(evaluator.probe("cuda:0"))
+    finally:
+        asyncio.run(evaluator.close())
+    assert [f"{p.name}: {p.detail}" for p in probes if not p.passed] == []
+    assert "timer.known_duration" in {probe.name for probe in probes}
