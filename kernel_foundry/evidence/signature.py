@@ -41,13 +41,19 @@ def check_integrity(record: EvidenceRecord) -> tuple[Statement, ...]:
 
 
 def check_key(
-    public_key: str, *, own: str = "", trusted: tuple[str, ...] = (), ran: bool = True
+    public_key: str,
+    *,
+    own: str = "",
+    judge: str = "",
+    trusted: tuple[str, ...] = (),
+    ran: bool = True,
 ) -> Statement:
     """Return whose key it is.
 
     Args:
         public_key: The record's.
         own: This machine's; "" when it has none.
+        judge: That of the evaluator that judged again, which may be on another machine.
         trusted: Keys or fingerprints that the caller vouches for.
         ran: Whether the candidate was judged again; a stranger's word alone says nothing.
     """
@@ -56,8 +62,10 @@ def check_key(
         if public_key in trusted or name in trusted:
             return _key(Agreement.AGREES, name, "a key that you named")
         return _key(Agreement.DIFFERS, name, "a foreign key: none of those that you named")
-    if public_key == own:
+    if public_key and public_key == own:
         return _key(Agreement.AGREES, name, "this machine's")
+    if public_key and public_key == judge:
+        return _key(Agreement.AGREES, name, "that of the evaluator that judged it again")
     note = f"a foreign key, another machine's: --key {name} says that you know whose it is"
     if ran:
         return _key(Agreement.NOT_COMPARABLE, name, f"{note}; the second evaluation decides")

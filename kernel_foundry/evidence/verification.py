@@ -101,7 +101,11 @@ def verification(
     """
     whole = check_integrity(record)
     key = check_key(
-        record.attestation.public_key, own=own_key, trusted=trusted, ran=again is not None
+        record.attestation.public_key,
+        own=own_key,
+        judge=again.attestation.public_key if again and again.attestation else "",
+        trusted=trusted,
+        ran=again is not None,
     )
     rest = (_not_run(is_intact=holds(whole)),) if again is None else compare(record, again)
     return Verification(statements=(*whole, key, *rest), again=again)

@@ -129,6 +129,20 @@ def test_a_foreign_key_is_named(record: EvidenceRecord, public_key: str):
     assert "none of those" in _differing(record, public_key, trusted=(name,))["key"]
 
 
+def test_the_key_of_the_evaluator_that_judges_again_is_known(
+    record: EvidenceRecord, key: Ed25519PrivateKey
+):
+    """It may be on another machine than the file; a run by another one leaves the key foreign."""
+    notes = {}
+    for name, used in (("same", key), ("other", Ed25519PrivateKey.generate())):
+        again = signed(TASK, SOURCE, evaluate(), used)
+        statements = verification(record, again).statements
+        notes[name] = next(s for s in statements if s.subject == "key")
+    assert notes["same"].agreement is Agreement.AGREES
+    assert notes["other"].agreement is Agreement.NOT_COMPARABLE
+    assert "the second evaluation decides" in notes["other"].note
+
+
 @pytest.mark.parametrize("sample_ns", [0.0, -1.0, math.nan, math.inf])
 def test_times_that_are_none_are_found_whoever_signed(sample_ns: float):
     first, *rest = evaluate().workloads
