@@ -85,6 +85,8 @@ def confine(confinement: Confinement, *, outer: tuple[str, ...]) -> IsolationRep
             missing.append(f"{name}: {error}")
         else:
             mechanisms.append(name)
+    if "landlock" in mechanisms:
+        missing += landlock.shortcomings(interface)
     return IsolationReport(
         mechanisms=tuple(mechanisms),
         missing=tuple(missing),

@@ -39,6 +39,15 @@ _SCOPES: Final = 0b11
 _SCOPES_SINCE: Final = 6
 
 
+_SINCE: Final = {
+    3: "truncation",
+    _TCP_SINCE: "TCP",
+    5: "device ioctl",
+    _SCOPES_SINCE: "signals and abstract sockets",
+}
+"""What later versions restrict as well; seccomp refuses all of it but ioctl without Landlock."""
+
+
 class _RulesetAttributes(ctypes.Structure):
     _fields_ = (
         ("handled_access_fs", ctypes.c_uint64),
@@ -85,6 +94,15 @@ def version() -> int:
         return _probe()[1]
     except MechanismUnavailableError:
         return 0
+
+
+def shortcomings(known: int) -> tuple[str, ...]:
+    """Return what a version of the kernel's interface, from 1 on, cannot restrict yet."""
+    return tuple(
+        f"landlock of {subject}: the kernel's interface is {known}, it came with {since}"
+        for since, subject in _SINCE.items()
+        if known < since
+    )
 
 
 def hide(nodes: Collection[str]) -> None:

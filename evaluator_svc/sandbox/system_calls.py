@@ -105,8 +105,8 @@ REFUSED: Final = {
     "removexattr": 197, "lremovexattr": 198, "fremovexattr": 199, "removexattrat": 466,
     "file_setattr": 469, "inotify_init": 253, "inotify_init1": 294, "inotify_add_watch": 254,
     "fanotify_init": 300, "fanotify_mark": 301, "mknod": 133, "mknodat": 259,
-    # Files without a name, by another door; writing back the whole host's.
-    "openat2": 437, "sync": 162, "syncfs": 306,
+    # Files without a name or cut short, by other doors; writing back the whole host's.
+    "openat2": 437, "truncate": 76, "sync": 162, "syncfs": 306,
     # Mounts, namespaces, handles of files.
     "mount": 165, "umount2": 166, "pivot_root": 155, "chroot": 161, "setns": 308, "unshare": 272,
     "open_tree": 428, "open_tree_attr": 467, "move_mount": 429, "fsopen": 430, "fsconfig": 431,

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from evaluator_svc.sandbox import bubblewrap
+from evaluator_svc.sandbox import bubblewrap, landlock
 from evaluator_svc.sandbox.confinement import Confinement, is_sufficient
 from evaluator_svc.sandbox.host_paths import device_nodes, package_root, readable_paths
 from evaluator_svc.sandbox.system_calls import CallPolicy
@@ -127,3 +127,12 @@ def test_no_lock_is_not_sufficient():
     """Limits alone do not keep a candidate in."""
     assert not is_sufficient(IsolationReport(mechanisms=("rlimits", "landlock")))
     assert not is_sufficient(IsolationReport(mechanisms=("rlimits", "seccomp")))
+
+
+def test_an_older_kernels_landlock_is_told_as_such():
+    """Each thing that it cannot restrict, with the version that can."""
+    assert landlock.shortcomings(6) == ()
+    assert len(landlock.shortcomings(1)) == 4
+    (reason,) = landlock.shortcomings(5)
+    assert "signals" in reason
+    assert "interface is 5" in reason
