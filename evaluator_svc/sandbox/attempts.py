@@ -6,10 +6,13 @@ Runs in a builder or runner that never meets a candidate; knows nothing of how i
 """
 
 import errno
+import fcntl
 import mmap
 import os
 import resource
 import socket
+import stat
+import struct
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -22,6 +25,9 @@ from evaluator_svc.sandbox.kernel_attempts import KERNEL_ATTEMPTS
 _T = TypeVar("_T")
 
 _CONNECT_SECONDS: Final = 2.0
+_FEW_DESCRIPTORS: Final = 64
+_NAME_OF_INTERFACE: Final = 0x8910
+_FIRST_INTERFACE: Final = struct.pack("16si20x", b"", 1)
 _BEYOND_BYTES: Final = 1 << 30
 _EXECUTABLE: Final = mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC
 _VFORK_AND_EXIT: Final = bytes.fromhex("b83a0000000f0585c07509b83c00000031ff0f05c3")
@@ -50,6 +56,23 @@ def _connect(targets: AttemptTargets) -> None:
 def _connect_unix(targets: AttemptTargets) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.connect("\0" + targets.abstract_name)
+
+
+def _interfaces() -> None:
+    """Ask a socket that is there already, such as the one to the supervisor."""
+    given = [fd for fd in range(_FEW_DESCRIPTORS) if _is_socket(fd)]
+    if given:
+        fcntl.ioctl(given[0], _NAME_OF_INTERFACE, _FIRST_INTERFACE)
+        return
+    with socket.socket() as made:
+        fcntl.ioctl(made.fileno(), _NAME_OF_INTERFACE, _FIRST_INTERFACE)
+
+
+def _is_socket(descriptor: int) -> bool:
+    try:
+        return stat.S_ISSOCK(os.fstat(descriptor).st_mode)
+    except OSError:
+        return False
 
 
 def _any(targets: Iterable[_T], step: Callable[[_T], object]) -> None:
@@ -171,6 +194,7 @@ ATTEMPTS: Final[dict[str, Callable[[AttemptTargets], None]]] = {
     "socket_netlink": lambda _: _socket(socket.AF_NETLINK, socket.SOCK_RAW),
     "connect": _connect,
     "connect_unix": _connect_unix,
+    "interfaces": lambda _: _interfaces(),
     "read_secret": _read_secrets,
     "own_environment": _own_environment,
     "environment_of_other": lambda t: _of_others(t, lambda p: _read(f"/proc/{p}/environ", t.token)),

@@ -23,6 +23,9 @@ _O_UNNAMED: Final = 0x400000
 """The bit of O_TMPFILE that is its own."""
 _TERMINAL_INPUT: Final = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX."""
+_IOCTL_KIND: Final = 0xFF00
+_OF_INTERFACES: Final = 0x8900
+"""What any socket can be asked about the host's network, the one to the supervisor too."""
 _PRCTL_OPTIONS: Final = (15, 16, 0x53564D41)
 """PR_SET_NAME, PR_GET_NAME, PR_SET_VMA."""
 
@@ -42,6 +45,7 @@ _LOAD: Final = 0x20  # BPF_LD | BPF_W | BPF_ABS
 _IF_EQUAL: Final = 0x15  # BPF_JMP | BPF_JEQ | BPF_K
 _IF_AT_LEAST: Final = 0x35  # BPF_JMP | BPF_JGE | BPF_K
 _IF_ANY_BIT: Final = 0x45  # BPF_JMP | BPF_JSET | BPF_K
+_AND: Final = 0x54  # BPF_ALU | BPF_AND | BPF_K
 _RETURN: Final = 0x06  # BPF_RET | BPF_K
 
 _ALLOW: Final = 0x7FFF0000
@@ -127,7 +131,16 @@ def _restricted(process_id: int) -> list[_Line]:
         system_calls.CLONE,
         [_argument(0), (_IF_ANY_BIT, 0, 1, _CLONE_THREAD), _ALLOWED, _REFUSED],
     )
-    code += _when(system_calls.IOCTL, _unless_argument_in(1, _TERMINAL_INPUT))
+    code += _when(
+        system_calls.IOCTL,
+        [
+            _argument(1),
+            (_AND, 0, 0, _IOCTL_KIND),
+            (_IF_EQUAL, 0, 1, _OF_INTERFACES),
+            _REFUSED,
+            *_unless_argument_in(1, _TERMINAL_INPUT),
+        ],
+    )
     for number in system_calls.OWN_PROCESS_ONLY.values():
         code += _when(number, _if_argument_in(0, (process_id,)))
     for number in system_calls.OWN_OR_ZERO.values():

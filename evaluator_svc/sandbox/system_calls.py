@@ -32,7 +32,7 @@ OPEN: Final = 2
 OPENAT: Final = 257
 """Not for files without a name, which would hide from a look at the scratch folder."""
 IOCTL: Final = 16
-"""Not to put characters into a terminal's input."""
+"""Not to put characters into a terminal's input, nor to ask a socket about the network."""
 PRCTL: Final = 157
 """Names of threads and of memory."""
 OWN_PROCESS_ONLY: Final = {"kill": 62, "tgkill": 234}
