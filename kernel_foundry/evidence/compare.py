@@ -33,6 +33,8 @@ _OF_THE_MOMENT: Final = (
 )
 """Checks of times: what made one suspicious may not come again."""
 
+_WORST: Final = tuple(CheckResult[n] for n in ("SKIPPED", "PASSED", "SUSPECT", "FAILED"))
+
 _OF_THE_SEEDS: Final = (CheckKind.COMPARISON, CheckKind.PRECISION)
 """Checks whose figures the seeds decide, where a kernel gives the same result in every run."""
 
@@ -106,7 +108,7 @@ def _checks(recorded: Evaluation, again: Evaluation, *, to_the_bit: bool) -> Ite
     exact = _exact_workloads(recorded) & _exact_workloads(again) if to_the_bit else set()
     for name, check in _named(recorded.checks).items():
         by_seeds = check.kind in _OF_THE_SEEDS and check.workload in exact
-        yield _check(check, found.get(name), compares_figures=by_seeds)
+        yield _check(check, _counterpart(name, found), compares_figures=by_seeds)
 
 
 def _exact_workloads(evaluation: Evaluation) -> set[str]:
@@ -129,9 +131,17 @@ def _named(checks: tuple[Check, ...]) -> dict[CheckName, Check]:
     return named
 
 
+def _counterpart(name: CheckName, found: dict[CheckName, Check]) -> Check | None:
+    """Return the same check of now; how often some are made depends on how long things took."""
+    if name in found:
+        return found[name]
+    others = [check for other, check in found.items() if other[:-1] == name[:-1]]
+    return max(others, key=lambda check: _WORST.index(check.result), default=None)
+
+
 def _distribution(check: Check) -> str:
     """Return the distribution that a check of value ranges is about; "" for other checks."""
-    return check.note if check.kind is CheckKind.VALUE_RANGE else ""
+    return check.note.partition(":")[0] if check.kind is CheckKind.VALUE_RANGE else ""
 
 
 def _check(recorded: Check, found: Check | None, *, compares_figures: bool) -> Statement:

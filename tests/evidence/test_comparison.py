@@ -142,7 +142,7 @@ def test_checks_of_one_kind_are_told_apart(record: EvidenceRecord) -> None:
     """Value ranges by their distribution, others by their order."""
     results = {"large": CheckResult.PASSED, "zeros": CheckResult.SKIPPED}
     ranges = [
-        Check(kind=CheckKind.VALUE_RANGE, result=result, note=name)
+        Check(kind=CheckKind.VALUE_RANGE, result=result, note=f"{name}: as it happens")
         for name, result in results.items()
     ]
     policies = [Check(kind=CheckKind.OBJECT_POLICY, result=r) for r in results.values()]
@@ -159,6 +159,19 @@ def test_checks_of_one_kind_are_told_apart(record: EvidenceRecord) -> None:
         ("check object policy", "passed", "skipped"),
         ("check object policy", "skipped", "passed"),
     ]
+
+
+def test_a_check_that_is_made_less_often_is_held_against_the_worst_of_its_sort(
+    record: EvidenceRecord,
+) -> None:
+    """Timed outputs are looked at after each block of samples, and blocks depend on the noise."""
+    once = Check(kind=CheckKind.TIMED_OUTPUTS, result=CheckResult.PASSED, workload="n=8")
+    twice = dataclasses.replace(record.evaluation, checks=(once, once))
+    recorded = dataclasses.replace(record, evaluation=twice)
+    assert {s.agreement for s in compare(recorded, evaluate(checks=(once,)))} == {AGREES}
+    failed = dataclasses.replace(once, result=CheckResult.FAILED)
+    results = [s.found for s in compare(recorded, evaluate(checks=(failed,)))]
+    assert results.count("failed") == 2
 
 
 def test_figures_that_the_seeds_decide_are_compared(record: EvidenceRecord) -> None:
