@@ -1,8 +1,12 @@
 """Every way in which a record is not what was signed for is found, and called what it is."""
 
+import copy
 import dataclasses
+import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -11,10 +15,11 @@ from evaluator_svc.signing import signed
 from kernel_foundry.domain.attestation import WorkloadSeeds
 from kernel_foundry.domain.check import Trust
 from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evidence.fingerprint import fingerprint
-from kernel_foundry.evidence.record import EvidenceRecord, record_of
+from kernel_foundry.evidence.record import EvidenceRecord, read_record, record_of
 from kernel_foundry.evidence.statement import Agreement
-from kernel_foundry.evidence.verification import verification
+from kernel_foundry.evidence.verification import is_intact, verification
 from tests.evidence.conftest import SOURCE, TASK, evaluate
 
 Change = Callable[[EvidenceRecord], EvidenceRecord]
@@ -80,6 +85,47 @@ CONTENT: dict[str, tuple[Change, set[str]]] = {
     "seeds that were given": (lambda r: _attestation(r, seeds_given=True), {"digest"}),
     "date": (lambda r: _attestation(r, signed_unix_s=1.0), {"digest"}),
 }
+
+
+def _leaves(part: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield where each value of plain data stands."""
+    items = part.items() if isinstance(part, dict) else enumerate(part)
+    for name, value in items:
+        if isinstance(value, dict | list):
+            yield from _leaves(value, (*path, name))
+        else:
+            yield (*path, name)
+
+
+def _other(value: Any) -> Any:
+    if isinstance(value, bool):
+        return not value
+    return 1 if value is None else value + ("0" if isinstance(value, str) else 1)
+
+
+def test_no_value_of_a_file_can_be_changed_or_left_out(
+    record: EvidenceRecord, tmp_path: Path
+) -> None:
+    """Whatever it is: the file is no record any more, or it is not what was signed for."""
+    path, untouched = tmp_path / "record.json", record.to_plain()
+    survived = []
+    for place in _leaves(untouched):
+        for change in ("changed", "left out"):
+            data = copy.deepcopy(untouched)
+            part = data
+            for name in place[:-1]:
+                part = part[name]
+            if change == "changed":
+                part[place[-1]] = _other(part[place[-1]])
+            else:
+                del part[place[-1]]
+            path.write_text(json.dumps(data))
+            try:
+                if is_intact(read_record(path)):
+                    survived.append((place, change))
+            except InvalidArgumentError:
+                continue
+    assert survived == []
 
 
 def test_an_untouched_record_is_what_was_signed_for(record: EvidenceRecord, public_key: str):
