@@ -111,11 +111,12 @@ def _finding(audit: PrecisionAudit, workload: str, formats: tuple[str, ...]) -> 
 
 
 def _check(audit: PrecisionAudit, result: CheckResult, workload: str, note: str = "") -> Check:
+    # The other figures are the workload's own, in `Correctness.precision`.
     return Check(
         kind=CheckKind.PRECISION,
         result=result,
         workload=workload,
-        figures=_evidence(audit),
+        figures=(Evidence(name="effective_bits", value=audit.effective_bits),),
         note=note,
     )
 

@@ -1,0 +1,111 @@
+"""No trivial answer passes an example task, in any precision: a zero-filled output above all."""
+
+import dataclasses
+import itertools
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from evaluator_svc.judge.compare import expect, matches
+from evaluator_svc.judge.gate import ADMISSION_SEEDS, judge_answers
+from evaluator_svc.judge.judge_memory import open_memory
+from evaluator_svc.judge.prepared import PreparedWorkload
+from evaluator_svc.judge.trivial_answers import Question, try_answers
+from kernel_foundry.domain.task import Precision, Size, Task
+from kernel_foundry.task_file import read_task
+from tests.judge.judge_tasks import SCALED, make_task
+from tests.judge.test_admission import EXAMPLES
+
+MEMORY = open_memory("null:0")
+
+_LARGEST_SIZE = 32
+"""Sizes are cut to this: answers are as trivial on small outputs."""
+
+_WITH_HELD_OUT = ("softmax", "residual_rmsnorm", "matmul_bias_relu")
+"""Cut to these sizes, the other examples' workloads differ in nothing."""
+
+
+def small_example(name: str, precision: Precision) -> Task:
+    task = read_task(EXAMPLES / f"{name}.py")
+    workloads = tuple(
+        dataclasses.replace(
+            workload,
+            sizes=tuple(
+                Size(name=s.name, value=min(s.value, 3 if s.name == "batch" else _LARGEST_SIZE))
+                for s in workload.sizes
+            ),
+        )
+        for workload in task.workloads
+        if not workload.held_out or task.name in _WITH_HELD_OUT
+    )
+    return dataclasses.replace(task, workloads=workloads, precision=precision)
+
+
+def questions(prepared: PreparedWorkload) -> Iterator[Question]:
+    """Yield what is asked of a workload on two pairs of draws."""
+    for first, second in itertools.pairwise(ADMISSION_SEEDS):
+        sets = (prepared.input_set(first), prepared.input_set(second))
+        one, two = (
+            tuple(expect(o, is_scaled=True, memory=MEMORY) for o in s.expected()) for s in sets
+        )
+        yield Question(prepared=prepared, sets=sets, expected=(one, two))
+
+
+@pytest.mark.parametrize("precision", Precision)
+@pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py")))
+def test_no_trivial_answer_passes_an_example(name: str, precision: Precision) -> None:
+    task = small_example(name, precision)
+    prepared = [
+        PreparedWorkload(task, w, device=torch.device("cpu"), memory_bytes=8 << 30)
+        for w in task.workloads
+    ]
+    gate = judge_answers(task, prepared, MEMORY)
+
+    assert (gate.refusals, gate.exact) == ([], [])
+    tried = 0
+    for item in prepared:
+        for question in questions(item):
+            for expected in question.expected[0]:
+                assert not matches(torch.zeros_like(expected.tensor), expected, gate.tolerance)
+            for answer in try_answers(question, gate.tolerance):
+                assert not answer.passes, answer
+                tried += 1
+        item.close()
+    assert tried >= 2 * 6
+
+
+@pytest.mark.parametrize("precision", Precision)
+def test_every_answer_of_the_battery_is_tried(precision: Precision) -> None:
+    task = dataclasses.replace(make_task(SCALED), precision=precision)
+    prepared = PreparedWorkload(
+        task, task.workloads[0], device=torch.device("cpu"), memory_bytes=8 << 30
+    )
+    question = next(questions(prepared))
+    elsewhere = dataclasses.replace(
+        question, elsewhere=(torch.ones(5, 5).to(prepared.module.dtype),)
+    )
+    tolerance = judge_answers(task, [prepared], MEMORY).tolerance
+
+    names = {tried.name for tried in try_answers(elsewhere, tolerance)}
+
+    assert names == {
+        "an output of zeros",
+        "an output of ones",
+        "the mean of another output everywhere",
+        "the answer to another draw",
+        "the mean of each row",
+        "the mean of each column",
+        "the answer of another workload, cropped or tiled",
+        "a copy of input 'x'",
+        "input 'x', negated",
+        "input 'x', transposed",
+        "the first element of input 'x' everywhere",
+        *(
+            f"parameter {path!r}, {how}"
+            for path in ("weight", "bias")
+            for how in ("broadcast", "cropped or tiled")
+        ),
+        *(f"the first element of parameter {path!r} everywhere" for path in ("weight", "bias")),
+    }
+    prepared.close()
