@@ -168,7 +168,7 @@ class JudgeClient:
         return self._ask(request, Verdict)[0]  # type: ignore[no-any-return]
 
     def change_inputs(self, draw: int, *, with_parameters: bool) -> Changed:
-        """Change a few elements of some seeds' inputs in place and poison all outputs."""
+        """Change a few elements of some seeds' inputs in place and poison their first slots."""
         request = ChangeRequest(draw=draw, with_parameters=with_parameters)
         return self._ask(request, Changed)[0]  # type: ignore[no-any-return]
 

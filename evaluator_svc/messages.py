@@ -270,11 +270,7 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunAgainRequest:
-    """Run seeds whose inputs have changed in place, after times were taken.
-
-    Once on the shared buffers, into the first slot, and once as timed, on a set of the pool with
-    the changed inputs, into the second.
-    """
+    """Run seeds whose inputs have changed in place, as they were timed, into the first slots."""
 
     workload: str
     seeds: tuple[int, ...]

@@ -5,7 +5,7 @@ Knows nothing of sockets.
 
 from dataclasses import dataclass
 
-from evaluator_svc.exchange import KeptOutput, MeasurePlan, RangeVerdict, Verdict
+from evaluator_svc.exchange import KeptOutput, MeasurePlan, RangeVerdict
 from evaluator_svc.messages import WorkloadNames
 from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.domain.device import DeviceSpec, Peaks
@@ -95,7 +95,7 @@ class VerifyKeptRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRequest:
-    """Change a few elements of the inputs in place and poison all outputs."""
+    """Change a few elements of some seeds' inputs in place, and poison their first slots."""
 
     draw: int
     with_parameters: bool
@@ -107,8 +107,6 @@ class Changed:
 
     seeds: tuple[int, ...]
     """Indices of the seeds whose inputs changed."""
-    verdict: Verdict
-    """On what the calls before left behind around the outputs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -221,8 +221,8 @@ class Judge:
 
     def change_inputs(self, draw: int, *, with_parameters: bool) -> Changed:
         """Change a few elements of the inputs in place, after the timed calls."""
-        seeds, verdict = data_flow.change_inputs(self._draw(draw), with_parameters=with_parameters)
-        return Changed(seeds=seeds, verdict=verdict)
+        seeds = data_flow.change_inputs(self._draw(draw), with_parameters=with_parameters)
+        return Changed(seeds=seeds)
 
     def verify_changed(self, draw: int, seeds: tuple[int, ...]) -> Verdict:
         """Tell whether outputs followed the inputs that were changed."""

@@ -115,13 +115,15 @@ class SharedDraw:
         )
         return draw, descriptors
 
-    def poison(self) -> None:
-        """Poison every output slot of every seed."""
-        for region in self.regions:
-            for slot in self.output_slots:
-                for offset in slot.offsets:
-                    address = region.address + offset
-                    self.memory.fill(address, slot.size_bytes, native.POISON_BYTE)
+    def poison(
+        self, *, seeds: Sequence[int] | None = None, slots: Sequence[int] | None = None
+    ) -> None:
+        """Poison the output slots of every seed, or of some; all slots, or some."""
+        for seed in range(len(self.seeds)) if seeds is None else seeds:
+            for output in self.output_slots:
+                for slot in range(len(output.offsets)) if slots is None else slots:
+                    address = self.regions[seed].address + output.offsets[slot]
+                    self.memory.fill(address, output.size_bytes, native.POISON_BYTE)
         self.memory.synchronize()
 
     def modified_inputs(self, seed: int) -> tuple[str, ...]:

@@ -22,8 +22,10 @@ from kernel_foundry.errors import TaskInvalidError
 
 _LARGE_FACTOR: Final = {torch.float32: 64.0, torch.float16: 8.0, torch.bfloat16: 8.0}
 _OFFSET_IN_RMS: Final = 16.0
-_SPARSE_RUN: Final = 24
-"""Elements of a stretch of zeros, and of one that stays."""
+_SPARSE_SHARE: Final = 8
+"""Of each row one stretch of one in so many elements stays."""
+_LEAST_ROW: Final = 16
+"""Elements of a row; shorter ones are taken together."""
 _STRIDE: Final = 997
 """One element in so many becomes NaN, and one infinite; more in small tensors."""
 
@@ -202,10 +204,24 @@ def _offset(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _sparse(tensor: torch.Tensor) -> torch.Tensor:
-    flat = torch.arange(tensor.numel(), device=tensor.device).div_(
-        _SPARSE_RUN, rounding_mode="floor"
+    """Return zeros but for a stretch in each row: a sample of a row tells nothing of the rest."""
+    width = tensor.shape[-1] if tensor.ndim else 1
+    rows = tensor.reshape(-1, width if width >= _LEAST_ROW else tensor.numel())
+    length = -(-rows.shape[1] // _SPARSE_SHARE)
+    # Places follow from the values, which follow from the seed.
+    generator = torch.Generator(tensor.device).manual_seed(_seed_of(rows))
+    starts = torch.randint(
+        rows.shape[1] - length + 1, (len(rows), 1), generator=generator, device=tensor.device
     )
-    return torch.where((flat % 2 == 0).reshape(tensor.shape), tensor, torch.zeros_like(tensor))
+    places = torch.arange(rows.shape[1], device=tensor.device)
+    stays = (places >= starts) & (places < starts + length)
+    return torch.where(stays, rows, torch.zeros_like(rows)).reshape(tensor.shape)
+
+
+def _seed_of(values: torch.Tensor) -> int:
+    """Return a number that differs between draws."""
+    first = values.flatten()[:_LEAST_ROW].float().nan_to_num_(posinf=0.0, neginf=0.0)
+    return int(first.view(torch.int32).to(torch.int64).sum()) % 2**31
 
 
 def _denormal(tensor: torch.Tensor) -> torch.Tensor:

@@ -8,6 +8,7 @@ from evaluator_svc.messages import CandidateFailed, Done, RunRequest
 from evaluator_svc.pipeline.run import DrawnInputs
 from evaluator_svc.process import ChildProcess
 from evaluator_svc.process_answers import ask_candidate
+from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 
@@ -33,6 +34,16 @@ def run_without_kernels(
         return CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=(_finding(drawn),))
     judge.poison(drawn.draw.draw)
     return None
+
+
+def own_kernels_check(workload: str, failure: CandidateFailed | None) -> Check:
+    """Return the check that outputs are wrong without the candidate's kernels."""
+    return Check(
+        kind=CheckKind.OWN_KERNELS,
+        result=CheckResult.PASSED if failure is None else CheckResult.FAILED,
+        workload=workload,
+        note="the library calls alone leave the outputs wrong" if failure is None else "",
+    )
 
 
 def _finding(drawn: DrawnInputs) -> Finding:

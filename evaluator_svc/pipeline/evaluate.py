@@ -27,7 +27,7 @@ from evaluator_svc.pipeline.built_candidate import (
     operator_count,
     read_and_build,
 )
-from evaluator_svc.pipeline.decoy import run_without_kernels
+from evaluator_svc.pipeline.decoy import own_kernels_check, run_without_kernels
 from evaluator_svc.pipeline.facts import verdict_facts
 from evaluator_svc.pipeline.precision import PrecisionJudged, judge_precision
 from evaluator_svc.pipeline.record import EvaluationRecord
@@ -182,6 +182,7 @@ class CandidateEvaluation:
         failure = None
         if self._bound[workload.workload].library_call_count:
             failure = run_without_kernels(runner, self._judge, drawn, seconds=seconds)
+            self._record.add_checks((own_kernels_check(workload.workload, failure),))
         failure = failure or run(runner, drawn, seconds=seconds)
         if failure is not None:
             return self._explained(self._with_resources(failure, workload.workload), drawn)

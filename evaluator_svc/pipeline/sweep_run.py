@@ -197,7 +197,7 @@ class SweepRunner:
         for inputs in self._drawn:
             verdict = self._judge.verify(inputs.draw.draw)
             failure = failure or failure_of(verdict, inputs.draw.workload)
-            is_spoiled = is_spoiled or bool(verdict.inputs_modified)
+            is_spoiled = is_spoiled or bool(verdict.inputs_modified or verdict.stray_writes)
         if is_spoiled:
             self.close()
         else:

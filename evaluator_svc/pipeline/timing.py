@@ -37,7 +37,12 @@ from evaluator_svc.process_answers import ask_candidate
 from kernel_foundry.domain.admission import WorkloadAdmission
 from kernel_foundry.domain.check import Check
 from kernel_foundry.domain.device import DeviceSpec, Peaks
-from kernel_foundry.domain.evaluation import Baseline, EvaluationOutcome, Timing
+from kernel_foundry.domain.evaluation import (
+    Baseline,
+    EvaluationOutcome,
+    StopReason,
+    Timing,
+)
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.median import median_interval
@@ -46,6 +51,8 @@ KEPT_CALLS: Final = 2
 """Timed calls whose outputs are verified afterwards."""
 _BLOCKS: Final = 3
 """Alternating blocks of candidate and baselines at a promotion."""
+_BLOCKS_ALONE: Final = 2
+"""Blocks of the candidate else: kept calls of each are judged before the next begins."""
 _POOL_SECONDS: Final = 60.0
 _WARM_TRIES: Final = 3
 """A pause by the scheduler looks like a forged clock; it does not come three times."""
@@ -136,7 +143,7 @@ class WorkloadTimer:
         blocks = self._cold_blocks(pool)
         if isinstance(blocks, CandidateFailed):
             return blocks
-        cold, claim, baselines, kept = blocks
+        cold, claim, baselines, verdicts = blocks
         timing = _timing(cold, is_cold=True)
         warm = self._warm(timing.median_ns)
         if isinstance(warm, CandidateFailed):
@@ -154,8 +161,8 @@ class WorkloadTimer:
             flush_bytes=self._flush_bytes,
             own_share=None if share is None else _own_share(share),
             prepare_ns=None if share is None else share.prepare_ns,
-            failure=failure_of(kept, self._draw.workload) or clocked.failure,
-            checks=(*kept.checks, *clocked.checks),
+            failure=failure_of(verdicts[-1], self._draw.workload) or clocked.failure,
+            checks=(*(check for kept in verdicts for check in kept.checks), *clocked.checks),
             findings=clocked.suspicions,
         )
 
@@ -188,15 +195,16 @@ class WorkloadTimer:
 
     def _cold_blocks(
         self, pool: PoolReady
-    ) -> tuple[Timed, Claim, tuple[Baseline, ...], Verdict] | CandidateFailed:
-        """Return one measurement, or the alternating blocks of a promotion as one.
+    ) -> tuple[Timed, Claim, tuple[Baseline, ...], list[Verdict]] | CandidateFailed:
+        """Return the blocks of one measurement as one, with a verdict on each.
 
         Ends with the first block whose kept outputs are wrong, as the verdict then says.
         """
         settings = self._settings
-        count = _BLOCKS if settings.fresh_baselines else 1
+        count = _BLOCKS if settings.fresh_baselines else _BLOCKS_ALONE
         names = tuple(b.name for b in self._admission.baselines)
         measured: list[tuple[Timed, Claim]] = []
+        verdicts: list[Verdict] = []
         baselines: list[tuple[Baseline, ...]] = []
         for _ in range(count):
             plan = MeasurePlan(
@@ -211,13 +219,14 @@ class WorkloadTimer:
             if isinstance(block, CandidateFailed):
                 return block
             measured.append(block)
-            kept = self._judged(block[0], plan, pool)
+            verdicts.append(self._judged(block[0], plan, pool))
             if settings.fresh_baselines:
                 baselines.append(self._judge.time_baselines(self._draw.draw, plan, names))
-            if kept.is_wrong:
+            is_slow = block[0].stop_reason is StopReason.SLOWER_THAN_INCUMBENT
+            if verdicts[-1].is_wrong or is_slow:
                 break
         merged = _merged_baselines(baselines) if baselines else self._admission.baselines
-        return (*_merged(measured), merged, kept)
+        return (*_merged(measured), merged, verdicts)
 
     def _judged(self, timed: Timed, plan: MeasurePlan, pool: PoolReady) -> Verdict:
         """Return the verdict on the kept outputs, and on whether they are of the calls drawn."""

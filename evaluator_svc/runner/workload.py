@@ -136,25 +136,21 @@ class Workload:
             shared.close()
 
     def run_again(self, seeds: tuple[int, ...]) -> None:
-        """Run some seeds, whose inputs have changed: where they lie, and as they were timed.
-
-        The outputs of the first go into the first slot, those of the second into the second.
-        """
+        """Run seeds whose inputs have changed, as they were timed, into the first slots."""
         runs, timed = self._opened_runs(), self._timed
         assert timed is not None, "times were taken before"
         outputs = {s.name: timed.replay.buffer_index(s.name) for s in runs.shared.outputs}
         with _faults():
             for seed in seeds:
-                runs.replay.run(seed * OUTPUT_SLOTS)
                 of_seed = [i for i in range(timed.pool.set_count) if timed.pool.seed_of(i) == seed]
                 if not of_seed:  # a pool of few large sets
-                    runs.replay.run(seed * OUTPUT_SLOTS + 1)
+                    runs.replay.run(seed * OUTPUT_SLOTS)
                     continue
                 index = secrets.choice(of_seed)
                 timed.pool.refresh(index)
                 addresses = timed.run(index)
                 written = {n: addresses[i] for n, i in outputs.items() if i is not None}
-                timed.pool.hand_back(index, 1, written)
+                timed.pool.hand_back(index, 0, written)
         runs.replay.forget_results()
         timed.replay.forget_results()
         runs.memory.check()

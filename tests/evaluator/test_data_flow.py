@@ -82,7 +82,7 @@ def test_a_stored_output_is_found_out(judged):
     (check,) = _flow(evaluation)
     assert check.result is CheckResult.FAILED
     kept = [c.result for c in evaluation.checks if c.kind is CheckKind.TIMED_OUTPUTS]
-    assert kept == [CheckResult.PASSED]
+    assert set(kept) == {CheckResult.PASSED}
 
 
 def test_inputs_bound_by_a_structure_stay_as_they_are(judged):

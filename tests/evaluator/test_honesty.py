@@ -72,7 +72,9 @@ def test_only_a_device_timed_by_events_has_a_host_clock_of_its_own(language, is_
         discarded_count=0,
         kept=(),
     )
-    process = SimpleNamespace(ask=lambda *_args, **_rest: SimpleNamespace(message=claimed))
+    process = SimpleNamespace(
+        ask=lambda *_args, **_rest: SimpleNamespace(message=claimed, blobs=())
+    )
     timer = WorkloadTimer(
         process,
         judge=None,

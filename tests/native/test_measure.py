@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import kernel_foundry_native as native
-from kernel_foundry_native._core import POISON_BYTE, MeasureOptions, measure_callable
+from kernel_foundry_native._core import POISON_BYTE, MeasureOptions, kept_calls, measure_callable
 
 Options = Callable[..., MeasureOptions]
 
@@ -129,7 +129,46 @@ def test_outputs_are_poisoned_before_each_call(options: Options) -> None:
     assert not np.isnan(kept[:count]).any()
 
 
+def test_scratch_holds_another_byte_before_each_call(options: Options) -> None:
+    count = 64
+    sequence, _, outputs = relu_sequence(count, 1)
+    # The kernel leaves its second half alone, which is looked at as if it were an output.
+    scratch = np.zeros(2 * count, dtype=np.float32)
+    kept = [np.zeros(2 * count, dtype=np.float32) for _ in range(4)]
+    sequence.bind(0, [outputs[0].ctypes.data, scratch.ctypes.data])
+    sequence.measure(
+        options(max_samples=40, order_seed=5),
+        flush_bytes=0,
+        outputs=[(1, scratch.nbytes)],
+        keep_into=[[values.ctypes.data] for values in kept],
+        scratch=[(1, scratch.nbytes)],
+    )
+    found = [values.view(np.uint8)[4 * count :] for values in kept]
+    assert all((values == values[0]).all() for values in found)
+    assert len({int(values[0]) for values in found}) > 1
+
+
 def test_a_keep_slot_needs_an_address_for_each_output(options: Options) -> None:
     sequence, _, outputs = relu_sequence(10, 1)
     with pytest.raises(ValueError, match="one address for each output"):
         sequence.measure(options(), flush_bytes=0, outputs=[(1, outputs[0].nbytes)], keep_into=[[]])
+
+
+@pytest.mark.parametrize("keep_count", [0, 1, 2, 5])
+def test_what_is_kept_can_be_told_by_another_process(options: Options, keep_count: int) -> None:
+    sequence, _inputs, outputs = relu_sequence(64, 4)
+    kept = [np.zeros(64, np.float32) for _ in range(keep_count)]
+    found = sequence.measure(
+        options(set_count=4, max_samples=37, order_seed=11),
+        flush_bytes=0,
+        outputs=[(1, outputs[0].nbytes)],
+        keep_into=[[values.ctypes.data] for values in kept],
+    )
+    told = kept_calls(
+        order_seed=11,
+        set_count=4,
+        keep_count=keep_count,
+        warmup_count=found.warmup_count,
+        call_count=len(found.samples_ns) + found.discarded_count,
+    )
+    assert told == found.kept
