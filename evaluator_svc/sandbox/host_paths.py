@@ -78,7 +78,7 @@ def readable_paths() -> tuple[str, ...]:
     for package in _PACKAGES:
         wanted += _package_folders(package)
     for variable in _LIBRARY_VARIABLES:
-        wanted += _folders(os.environ.get(variable, ""))
+        wanted += _named(os.environ.get(variable, ""))
     found = [part for path in wanted if Path(path).exists() for part in _without_secrets(path)]
     return tuple(dict.fromkeys(found))
 
@@ -100,10 +100,10 @@ def package_root() -> str:
     return str(Path(__file__).resolve().parents[2])
 
 
-def _folders(paths: str) -> list[str]:
-    """Return the absolute folders that a variable names, or that hold the files it names."""
+def _named(paths: str) -> list[str]:
+    """Return what a variable names, with the folders of files: a library's parts lie beside it."""
     named = [Path(part) for part in paths.split(":") if part.startswith("/")]
-    return [str(path if path.is_dir() else path.parent) for path in named]
+    return [str(p) for path in named for p in ([path] if path.is_dir() else [path, path.parent])]
 
 
 def _package_folders(package: str) -> list[str]:
