@@ -42,8 +42,15 @@ class MemoryUse:
         return tuple(
             name
             for storage, name in _SPACES.items()
-            if any(self._is_stale(kernel, storage) for kernel in self._module.kernels())
+            if any(self._is_stale(self._body(k), storage) for k in self._module.kernels())
         )
+
+    def _body(self, kernel: Function) -> Function:
+        """Return what a kernel does: the compiler leaves an entry point around a large one."""
+        calls = [i for i in kernel.body if i.opcode == Op.FUNCTION_CALL and i.operands]
+        called = [self._module.functions.get(i.operands[0]) for i in calls]
+        own = [function for function in called if function is not None and function.body]
+        return own[0] if len(own) == 1 and len(control_flow(kernel).blocks) == 1 else kernel
 
     def _is_stale(self, kernel: Function, storage: StorageClass) -> bool:
         if not any(self._reads(instruction, storage) for instruction in kernel.body):

@@ -34,7 +34,7 @@ FOUND = {
     "object.unreadable": (b"", b"\0" * 32),
     "object.import": (module("calls_system"),),
     "object.global_state": (module("keeps_state"), module("writes_constant")),
-    "object.stale_memory": (module("stale_local_memory"),),
+    "object.stale_memory": (module("stale_local_memory"), module("stale_behind_entry")),
     "object.print": (module("prints"),),
     "object.device_launch": (with_capability(19),),
     "object.pipe": (with_capability(17),),
