@@ -5,7 +5,8 @@ of cost.
 """
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import torch
@@ -29,7 +30,8 @@ def export_graph(
     """
     program = export_program(model, values)
     names = _node_names(program, tensors)
-    return tuple(_node(node, names) for node in program.graph.nodes if node.op != "get_attr")
+    with _exporting():  # sizes that depend on values show here
+        return tuple(_node(node, names) for node in program.graph.nodes if node.op != "get_attr")
 
 
 def export_program(model: nn.Module, values: Sequence[Any]) -> torch.export.ExportedProgram:
@@ -38,10 +40,15 @@ def export_program(model: nn.Module, values: Sequence[Any]) -> torch.export.Expo
     Raises:
         TaskInvalidError: it cannot (no reason to refuse the task).
     """
+    with _exporting(), torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch.export.export(model, tuple(values))
+
+
+@contextmanager
+def _exporting() -> Iterator[None]:
     try:
-        with torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return torch.export.export(model, tuple(values))
+        yield
     except Exception as error:  # the exporter passes on whatever the reference raises
         first = str(error).strip().partition("\n")[0]
         raise TaskInvalidError(f"torch.export: {type(error).__name__}: {first}") from error

@@ -23,6 +23,9 @@ _MORE_SEEDS: Final = 10
 """Draws on which something must make no difference before it is told of: a mask may hide it in
 one."""
 
+_TOLD_SHARE: Final = 0.05
+"""Share of an output's places from which idle ones are told; the first of a scan may well be 0."""
+
 _REGIONS: Final = 4
 """Parts that an axis of an input is looked at in."""
 
@@ -161,7 +164,7 @@ def _idle_outputs(question: Question, tolerance: Tolerance) -> Iterator[str]:
         for axis, size in enumerate(output.tensor.shape if output.tensor.ndim > 1 else ()):
             idle = _same_places(question, index, axis, tolerance, few)
             # A mask may leave a place zero in two draws by chance, hardly in all of many.
-            if not 0 < len(idle) < size:
+            if not idle or not _TOLD_SHARE * size <= len(idle) < size:
                 continue
             if idle == _same_places(question, index, axis, tolerance, many):
                 yield (

@@ -185,7 +185,8 @@ def _observe(
 
 def _unused(nodes: Sequence[fx.Node]) -> Iterator[tuple[str, str]]:
     for node in nodes:
-        if not node.users and not _is_mutable(node) and _name(node) not in _LAYOUT:
+        is_guard = _name(node).startswith(("_assert", "sym_"))
+        if not (node.users or is_guard or _is_mutable(node) or _name(node) in _LAYOUT):
             yield node.name, f"the result of {_title(node)} is never used: {_CONSEQUENCE}"
 
 
