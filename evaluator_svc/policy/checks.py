@@ -47,11 +47,6 @@ def _check(found: set[str], language: Language, subject: Subject) -> Check:
     return Check(
         kind=_KINDS[subject],
         result=result,
-        figures=(
-            Evidence(name="rule_count", value=float(rule_count)),
-            Evidence(name="reject_count", value=float(classes.count(RuleClass.REJECT))),
-            Evidence(name="suspect_count", value=float(classes.count(RuleClass.SUSPECT))),
-            Evidence(name="note_count", value=float(classes.count(RuleClass.NOTE))),
-        ),
+        figures=(Evidence(name="rule_count", value=float(rule_count)),),
         note=", ".join(ids),
     )
