@@ -82,7 +82,8 @@ class PlanMemory:
         ]  # fmt: skip
 
     def spoil(self) -> None:
-        """Overwrite scratch: with NaN at first, later with any byte."""
+        """Overwrite scratch, with NaN at first, later with any byte, and processors' own memory."""
+        self._device.scrub()
         for position, size_bytes in self.spoilt:
             self._device.fill(self._scratch[position].address, size_bytes, self._next_byte)
         self._next_byte = secrets.randbelow(_NAN_BYTE + 1)

@@ -79,6 +79,8 @@ void bind_device_memory(py::classh<Device>& device) {
            Unlocked())
       .def("copy", &copy_and_wait, py::arg("to"), py::arg("from_"), py::arg("size_bytes"),
            Unlocked(), "Copy between addresses that do not overlap.")
+      .def("scrub", &Device::scrub, Unlocked(),
+           "Enqueue what overwrites shared memory; does nothing on host memory.")
       .def("create_shared", &Device::create_shared, py::arg("size_bytes"), Unlocked())
       .def(
           "open_shared",

@@ -17,6 +17,7 @@
 #include "cuda_hold.hpp"
 #include "cuda_memory.hpp"
 #include "cuda_program.hpp"
+#include "cuda_scrub.hpp"
 #include "error.hpp"
 #include "nvml.hpp"
 
@@ -39,6 +40,7 @@ class CudaDevice final : public Device {
     end_ = cuda::create_event(context_);
     hold_.emplace(context_);
     flush_.emplace(context_);
+    scrub_.emplace(context_);
     overhead_.emplace(context_);
     clocks_ = open_nvml_clocks(facts_.uuid);
     comparer_.emplace(
@@ -96,6 +98,11 @@ class CudaDevice final : public Device {
     flush_->enqueue(size_bytes, stream_.get());
   }
 
+  void scrub() override {
+    current();
+    scrub_->enqueue(stream_.get());
+  }
+
   void wait() override {
     current();
     hold_->release();  // or it would wait for itself
@@ -120,6 +127,7 @@ class CudaDevice final : public Device {
     comparer_.reset();
     if (hold_) hold_->release();
     overhead_.reset();
+    scrub_.reset();
     flush_.reset();
     clocks_.reset();
     start_.reset();
@@ -201,6 +209,7 @@ class CudaDevice final : public Device {
   cuda::UniqueEvent start_, end_;
   std::optional<CudaHold> hold_;
   std::optional<CudaFlush> flush_;
+  std::optional<CudaScrub> scrub_;
   std::optional<CudaEventOverhead> overhead_;
   std::unique_ptr<Clocks> clocks_;
   std::optional<CudaComparer> comparer_;  // the last: it uses all the others

@@ -191,6 +191,9 @@ class Device {
   }
   // Null where the device does not tell.
   [[nodiscard]] virtual Clocks* clocks() noexcept { return nullptr; }
+  // Overwrites what the next kernel could find on the processors from those before it; where
+  // nothing of the kind is, does nothing.
+  virtual void scrub() {}
   // Lets go of cache lines that a kernel asked to keep.
   virtual void reset_persisting_cache() {}
 

@@ -38,6 +38,8 @@ void SequenceTrial::poison(std::size_t set) {
 
 void SequenceTrial::flush() {
   if (flush_bytes_ == 0) return;
+  // First: it takes the multiprocessors' memory for itself, and reading gives it back.
+  sequence_.device().scrub();
   sequence_.device().flush(flush_bytes_);
   sequence_.device().reset_persisting_cache();
 }

@@ -61,6 +61,14 @@ def test_a_program_tells_what_its_kernels_need(case: CudaCase) -> None:
     assert max_block >= 256
 
 
+def test_a_scrub_touches_no_buffer_and_disturbs_no_launch(case: CudaCase) -> None:
+    sequence, out = scaled_twice(case)
+    case.device.scrub()
+    sequence.run(0)
+    case.device.scrub()
+    np.testing.assert_array_equal(case.download(out, COUNT), 6 * numbers())
+
+
 def test_steps_run_in_order(case: CudaCase) -> None:
     sequence, out = scaled_twice(case)
     sequence.run(0)

@@ -183,6 +183,9 @@ class Device:
     def copy(self, to: int, from_: int, size_bytes: int) -> None:
         """Copy between addresses that do not overlap; done when it returns."""
 
+    def scrub(self) -> None:
+        """Enqueue what overwrites shared memory on every processor; nothing on host memory."""
+
     def create_shared(self, size_bytes: int) -> SharedMemory:
         """Return zeros that other processes can open.
 
