@@ -10,8 +10,8 @@ import torch
 
 from evaluator_svc.judge.compare import group_scale, group_shape, row_chunks
 
-_CHUNK_ELEMENTS: Final = {"cpu": 1 << 18, "cuda": 1 << 24}
-"""Elements worked on at a time; on the CPU as many as its caches hold in float64."""
+_CHUNK_ELEMENTS: Final = {"cpu": 1 << 20, "cuda": 1 << 24}
+"""Elements worked on at a time: several temporaries of them in float64."""
 
 
 def relative_errors(actual: torch.Tensor, exact: torch.Tensor) -> Iterator[torch.Tensor]:

