@@ -169,7 +169,14 @@ def _read_scalar(kind: Any, data: Any, path: str) -> Any:
     if kind is float and isinstance(data, str) and data in _NON_FINITE:
         return _NON_FINITE[data]
     if kind is float and isinstance(data, int) and not isinstance(data, bool):
-        return float(data)
+        return _as_float(data, path)
     if type(data) is kind:
         return data
     raise PlainError(f"{path}: expected {kind.__name__}, got {type(data).__name__}")
+
+
+def _as_float(data: int, path: str) -> float:
+    try:
+        return float(data)
+    except OverflowError as error:
+        raise PlainError(f"{path}: a number of {data.bit_length()} bits") from error

@@ -11,20 +11,27 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from evaluator_svc.channel import Channel, ChannelError, close_descriptors
+from evaluator_svc.channel import FROM_LOCKED, Channel, ChannelError
 from evaluator_svc.conversation import Conversation
 from evaluator_svc.cubin import elf
+from evaluator_svc.exchange import MeasurePlan
 from evaluator_svc.messages import (
     CandidateFailed,
+    CandidateSource,
     Compiled,
     Done,
     Loaded,
+    LoadRequest,
     PoolReady,
     Prepared,
+    PrepareRequest,
     Ready,
     Share,
     Timed,
+    TimeRequest,
+    WorkloadNames,
 )
+from evaluator_svc.plausible import ImplausibleError, check_answer
 from evaluator_svc.policy import check_source
 from evaluator_svc.policy.ptx_object import check_ptx
 from evaluator_svc.policy.spirv_object import check_spirv
@@ -32,6 +39,7 @@ from evaluator_svc.spirv import SpirvError
 from evaluator_svc.spirv import parse as parse_spirv
 from generator_svc.replies.extraction import ReplyForm, extract
 from kernel_foundry.domain.candidate import KernelSource
+from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.language import Language
 from kernel_foundry.plan import (
     DeviceLimits,
@@ -114,13 +122,37 @@ def _protocol(data: bytes) -> None:
     with theirs:
         theirs.setblocking(False)
         theirs.send(data[: 1 << 16])
-    conversation = Conversation(Channel(ours, accepts_descriptors=False))
+    conversation = Conversation(Channel(ours, accepts_descriptors=False, limits=FROM_LOCKED))
     with contextlib.closing(conversation), contextlib.suppress(ChannelError):
         for _ in range(64):
             received = conversation.receive(*_ANSWERS, timeout_seconds=_RECEIVE_SECONDS)
             assert isinstance(received.message, _ANSWERS)
             assert not received.descriptors
-            close_descriptors(received.descriptors)
+            request = _requests().get(type(received.message))
+            with contextlib.suppress(ImplausibleError):
+                check_answer(request, received.message, blob_count=len(received.blobs))
+
+
+@functools.cache
+def _requests() -> Mapping[type, object]:
+    """Return the question for each kind of answer that is held against its question."""
+    names = WorkloadNames(workload="w", tensors=(), scalars=())
+    device = DeviceSpec(
+        id="sycl:0", language=Language.SYCL, name="", vendor="", architecture="",
+        driver_version="", compute_units=1, sub_group_size=1, max_block=1, shared_bytes=1,
+        memory_bytes=1, cache_bytes=1,
+    )  # fmt: skip
+    source = CandidateSource(language=Language.SYCL, device_code="", plan="", configuration=())
+    load = LoadRequest(
+        source=source, device=device, workloads=(names,), kernels=(("k",),), unit_of_workload=(0,)
+    )
+    plan = MeasurePlan(seconds=1.0)
+    prepare = PrepareRequest(text="", configuration=(), device=device, workloads=(names,))
+    return {
+        Loaded: load,
+        Prepared: prepare,
+        Timed: TimeRequest(workload="w", plan=plan, poison=True, keep_count=2),
+    }
 
 
 def _spirv(data: bytes) -> None:
