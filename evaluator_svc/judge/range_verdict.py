@@ -78,7 +78,6 @@ def _check(
         workload=draw.workload,
         figures=figures(
             tolerance_factor=factor,
-            elements=sum(output.element_count for output in outputs),
             mismatched_elements=sum(comparison.mismatch_count for comparison in found),
         ),
         note=f"{name}: {note}" if note else name,

@@ -29,7 +29,7 @@ _LEAST_ROW: Final = 16
 _STRIDE: Final = 997
 """One element in so many becomes NaN, and one infinite; more in small tensors."""
 
-_SAFETY: Final = 8.0
+_SAFETY: Final = {torch.float32: 8.0, torch.float16: 2.0, torch.bfloat16: 2.0}
 """Multiple of the noise, as for the tolerance itself."""
 _USUAL_FACTOR: Final = 4.0
 _OFFSET_FACTOR: Final = {torch.float32: 32.0}
@@ -134,9 +134,10 @@ def _value_range(
         least = _OFFSET_FACTOR.get(dtype, least)
     is_derived = ordinary.module.task.tolerance is None
     most = max(CEILING[dtype] / tolerance.rtol, 1.0) if is_derived else _MOST_FACTOR
-    if _SAFETY * noise > most:
+    needed = _SAFETY[dtype] * noise
+    if needed > most:
         return None
-    factor = max(_SAFETY * noise, min(least, most))
+    factor = max(needed, min(least, most))
     return ValueRange(
         distribution=distribution, factor=float(f"{factor:.2g}"), is_binding=not is_ambiguous
     )
@@ -213,6 +214,8 @@ def _sparse(tensor: torch.Tensor) -> torch.Tensor:
     starts = torch.randint(
         rows.shape[1] - length + 1, (len(rows), 1), generator=generator, device=tensor.device
     )
+    # Whoever leaves out the beginning or the end of every row is sure to miss one.
+    starts[0], starts[-1] = 0, rows.shape[1] - length
     places = torch.arange(rows.shape[1], device=tensor.device)
     stays = (places >= starts) & (places < starts + length)
     return torch.where(stays, rows, torch.zeros_like(rows)).reshape(tensor.shape)

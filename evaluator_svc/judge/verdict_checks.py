@@ -36,10 +36,6 @@ def comparison_check(
             seeds=correctness.seed_count,
             elements=correctness.element_count,
             mismatched_elements=correctness.mismatch_count,
-            max_abs_error=correctness.max_abs_error,
-            max_rel_error=correctness.max_rel_error,
-            rtol=draw.tolerance.rtol,
-            atol=draw.tolerance.atol,
         ),
     )
 

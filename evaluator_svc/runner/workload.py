@@ -19,6 +19,7 @@ from evaluator_svc.messages import (
     Timed,
     TimeRequest,
 )
+from evaluator_svc.runner.copied_results import check_copies
 from evaluator_svc.runner.faults import launch_fault
 from evaluator_svc.runner.input_pool import TimedSets, make_pool
 from evaluator_svc.runner.memory import PlanMemory, plan_memory
@@ -106,6 +107,7 @@ class Workload:
         with _faults():
             for index in range(runs.replay.set_count):
                 runs.replay.run(index)
+            check_copies(self._opened.device, runs.replay, runs.shared.outputs)
         runs.replay.forget_results()
         runs.memory.check()
 

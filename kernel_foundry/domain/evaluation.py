@@ -225,8 +225,7 @@ class StageTime:
 
     stage: str
     """parse, policy, build, bind, prepare, correctness, precision, value_ranges, timing,
-    data_flow, behaviour, tools or
-    diagnosis."""
+    data_flow, behaviour, tools or diagnosis."""
     wall_ms: float
 
 

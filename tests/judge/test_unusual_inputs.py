@@ -1,0 +1,99 @@
+"""What inputs become on other distributions and after a change in place; what is left alone."""
+
+import pytest
+import torch
+
+from evaluator_svc.judge.input_change import InputChange, changed, is_structured
+from evaluator_svc.judge.prepared import PreparedWorkload
+from evaluator_svc.judge.value_ranges import find_value_ranges, in_range
+from kernel_foundry.domain.admission import Distribution
+from kernel_foundry.domain.task import Task, Tolerance
+from tests.judge.judge_tasks import SCALED, SOFTMAX, TOLERANCE, make_task
+
+_LOGARITHM = """
+def forward(self, x):
+    return torch.log(x)
+"""
+_LARGEST = """
+def forward(self, x):
+    return torch.argmax(x, dim=-1)
+"""
+
+
+def _prepared(task: Task) -> PreparedWorkload:
+    device = torch.device("cpu")
+    return PreparedWorkload(task, task.workloads[0], device=device, memory_bytes=1 << 33)
+
+
+def _found(task: Task, tolerance: Tolerance = TOLERANCE) -> dict[Distribution, bool]:
+    _, ranges = find_value_ranges([_prepared(task)], tolerance, 101)
+    return {value_range.distribution: value_range.is_binding for value_range in ranges}
+
+
+def test_a_defined_reference_binds_on_all_but_denormals_and_nan() -> None:
+    assert _found(make_task(SOFTMAX)) == {
+        Distribution.LARGE: True,
+        Distribution.OFFSET: True,
+        Distribution.ZEROS: True,
+        Distribution.SPARSE: True,
+        Distribution.DENORMAL: False,
+        Distribution.NON_FINITE: False,
+    }
+
+
+def test_a_reference_that_is_not_finite_there_is_left_out() -> None:
+    """The logarithm of zero is none; large inputs keep the sign that the domain has."""
+    task = make_task(_LOGARITHM, inputs="[torch.rand(rows, cols) + 0.1]")
+    found = _found(task)
+    assert Distribution.ZEROS not in found
+    assert Distribution.SPARSE not in found
+    assert found[Distribution.LARGE]
+
+
+def test_equal_values_bind_no_index() -> None:
+    """A kernel may name another of several maxima."""
+    found = _found(make_task(_LARGEST))
+    assert found[Distribution.LARGE]
+    assert not found[Distribution.ZEROS]
+    assert not found[Distribution.SPARSE]
+
+
+def test_large_inputs_have_the_other_sign_where_that_is_defined() -> None:
+    prepared = _prepared(make_task(SOFTMAX))
+    ordinary = prepared.input_set(5)
+    (large,) = in_range(prepared, ordinary, Distribution.LARGE).inputs
+    assert torch.equal(large, ordinary.inputs[0] * -64.0)
+
+
+def test_parameters_stay_on_every_distribution() -> None:
+    prepared = _prepared(make_task(SCALED))
+    ordinary = prepared.input_set(5)
+    for distribution in Distribution:
+        other = in_range(prepared, ordinary, distribution)
+        assert all(torch.equal(other.state[p], t) for p, t in ordinary.state.items())
+        assert not torch.equal(other.inputs[0], ordinary.inputs[0])
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("with_parameters", [False, True])
+def test_few_elements_change_to_those_of_another_draw(is_sparse: bool, with_parameters: bool) -> None:
+    prepared = _prepared(make_task(SCALED, rows=64, cols=128))
+    before, other = prepared.input_set(5), prepared.input_set(6)
+    change = InputChange(other_seed=6, is_sparse=is_sparse, with_parameters=with_parameters)
+    after = changed(before, other, change)
+    differs = after.inputs[0] != before.inputs[0]
+    assert 0 < int(differs.sum()) <= (16 if is_sparse else 128)
+    assert torch.equal(after.inputs[0][differs], other.inputs[0][differs])
+    is_changed = any(after.state[p] is not tensor for p, tensor in before.state.items())
+    assert is_changed == with_parameters
+    again = changed(before, other, change)
+    assert torch.equal(again.inputs[0], after.inputs[0])
+
+
+def test_a_structure_is_left_whole() -> None:
+    square = torch.randn(32, 32)
+    assert is_structured(square + square.T)
+    assert is_structured(torch.sort(torch.rand(4, 50)).values)
+    assert is_structured(torch.randperm(40))
+    assert not is_structured(square)
+    assert not is_structured(torch.randint(0, 9, (4, 50)))
