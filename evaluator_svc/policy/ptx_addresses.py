@@ -49,19 +49,35 @@ def _is_absolute(operand: str, numbers: frozenset[str]) -> bool:
 
 def _numbers(function: Function) -> frozenset[str]:
     """Return the registers that hold nothing but numbers, other than zero, in every definition."""
-    definitions: dict[str, list[tuple[str, ...]]] = {}
+    held: set[str] = set()
+    zero: set[str] = set()
+    used_by: dict[str, list[str]] = {}
+    wrong: list[str] = []
     for instruction in function.body:
         if instruction.opcode == LABEL:
             continue
         inputs = _inputs(instruction)
         for name in instruction.results:
-            definitions.setdefault(name, []).append(inputs)
-    held = set(definitions)
-    while True:
-        wrong = {n for n in held if not all(_are_numbers(i, held) for i in definitions[n])}
-        if not wrong:
-            return frozenset(n for n in held if any(i != ("0",) for i in definitions[n]))
-        held -= wrong
+            (zero if inputs == ("0",) else held).add(name)
+            for used in _names(inputs):
+                used_by.setdefault(used, []).append(name)
+            if any(operand.startswith("[") for operand in inputs):
+                wrong.append(name)
+    known = held | zero
+    wrong += [n for n in used_by if n not in known and not n.startswith(_PLACES)]
+    refuted = set(wrong)
+    while wrong:
+        for name in used_by.get(wrong.pop(), ()):
+            if name not in refuted:
+                refuted.add(name)
+                wrong.append(name)
+    return frozenset(held - refuted)
+
+
+def _names(inputs: tuple[str, ...]) -> Iterator[str]:
+    for operand in inputs:
+        if not operand.startswith("["):
+            yield from names_in(operand)
 
 
 def _inputs(instruction: Instruction) -> tuple[str, ...]:
@@ -70,13 +86,3 @@ def _inputs(instruction: Instruction) -> tuple[str, ...]:
     if instruction.opcode not in _ARITHMETIC or (into_other_space and _is_elsewhere(instruction)):
         return ("[]",)
     return instruction.inputs
-
-
-def _are_numbers(inputs: tuple[str, ...], held: set[str]) -> bool:
-    for operand in inputs:
-        if operand.startswith("["):
-            return False
-        for name in names_in(operand):
-            if name not in held and not name.startswith(_PLACES):
-                return False
-    return True
