@@ -32,8 +32,8 @@ _ARITHMETIC: Final = frozenset(
     }
 )
 _WRITES: Final = frozenset({Op.STORE, Op.COPY_MEMORY, Op.COPY_MEMORY_SIZED})
-_MAX_STEPS: Final = 100_000
-"""Of following values in one module."""
+_MAX_STEPS: Final = 200_000
+"""Of following values in one module; a large kernel takes some ten thousand."""
 
 
 class Origin(Enum):
@@ -154,7 +154,7 @@ class Pointers:
 
     def _root(self, pointer: int) -> int:
         """Return what a pointer points into, behind casts and offsets."""
-        for _ in range(_MAX_STEPS):
+        while self._steps <= _MAX_STEPS:
             definition = self._definitions.get(pointer)
             if definition is None or not definition.operands:
                 return pointer
