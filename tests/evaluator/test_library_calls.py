@@ -128,3 +128,15 @@ def launch(x, weight, out):
     )
     assert evaluation.outcome is EvaluationOutcome.REJECTED, evaluation.findings
     assert FindingKind.DECOY in [f.kind for f in evaluation.findings]
+
+
+def test_a_kernel_that_copies_a_library_result_is_found_out(verdict):
+    """Without the kernel the output is not written, and still all of it is the library's."""
+    reference = TASK.reference.replace("torch.relu(self.linear(x))", "self.linear(x) + 0.0")
+    copy = "relu[cdiv(y.numel(), 64), 64](y, out, y.numel())"
+    kernel_that_copies = LINEAR.replace(copy, "transpose[32, 64](y, out, 1, y.numel())")
+    evaluation = verdict(
+        kernel_that_copies, dataclasses.replace(TASK, name="linear", reference=reference)
+    )
+    assert evaluation.outcome is EvaluationOutcome.REJECTED, evaluation.findings
+    assert FindingKind.DECOY in [f.kind for f in evaluation.findings]
