@@ -2,7 +2,8 @@
 
 Inside bubblewrap the folder is a file system of fixed size. Elsewhere the kernel bounds each file
 and no folder, so that somebody has to look: several times a second, at folders that are empty but
-for mischief. A locked process cannot remove or hide what it wrote there (see `sandbox.landlock`).
+for mischief. A locked process cannot remove what it wrote there, and no kernel can hide it in
+folders of its own (see `sandbox.landlock`).
 Knows nothing of what the processes are.
 """
 
@@ -84,6 +85,8 @@ def _exceeds(folder: str, limit_bytes: int) -> bool:
                     size += _BLOCK_BYTES * entry.stat(follow_symlinks=False).st_blocks
                     if size > limit_bytes or count > _MOST_ENTRIES:
                         return True
-        except OSError:
+        except FileNotFoundError:
             continue  # it has just been removed, with its process
+        except OSError:
+            return True  # what cannot be looked into may hold anything
     return False

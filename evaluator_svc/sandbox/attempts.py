@@ -75,6 +75,16 @@ def _is_socket(descriptor: int) -> bool:
         return False
 
 
+def _signal_by_descriptor(process: int) -> None:
+    """Let what comes in by a pipe be a signal to another; nothing comes, and none is sent."""
+    reading, writing = os.pipe()
+    try:
+        fcntl.fcntl(reading, fcntl.F_SETOWN, process)
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
 def _any(targets: Iterable[_T], step: Callable[[_T], object]) -> None:
     """Return when `step` works for one target; raises as for the last of them."""
     error = OSError(errno.ENOENT, "nothing to try")
@@ -206,6 +216,7 @@ ATTEMPTS: Final[dict[str, Callable[[AttemptTargets], None]]] = {
         t, lambda p: Path(f"/proc/{p}/cmdline").read_bytes()
     ),
     "signal": lambda t: _of_others(t, lambda p: os.kill(p, 0)),
+    "signal_by_descriptor": lambda t: _of_others(t, _signal_by_descriptor),
     "pace_of_other": lambda t: _of_others(
         t, lambda p: os.sched_setaffinity(p, os.sched_getaffinity(p))
     ),

@@ -46,6 +46,9 @@ class Confinement:
     """Device nodes it may use."""
     scratch: str
     """The one folder it may write to."""
+    makes_folders: bool
+    """Whether there may be folders in it: compilers make some. Kernels would hide files below
+    paths that are too long for anybody else, or nest more than can be removed."""
     memory_bytes: int
     """Private writable memory, on top of what the process has."""
     cpu_seconds: int
@@ -107,6 +110,7 @@ def _steps(confinement: Confinement) -> dict[str, Callable[[], None]]:
             readable=confinement.readable,
             writable=(confinement.scratch,),
             devices=confinement.devices,
+            makes_folders=confinement.makes_folders,
         ),
         "rlimits": lambda: limits.limit(
             memory_bytes=confinement.memory_bytes,

@@ -24,9 +24,11 @@ _READ_DIR: Final = 1 << 3
 _WRITE_FILE: Final = 1 << 1
 _TRUNCATE: Final = 1 << 14
 _IOCTL_DEVICE: Final = 1 << 15
-_SCRATCH_RIGHTS: Final = _READ_FILE | _READ_DIR | _WRITE_FILE | _TRUNCATE | 1 << 7 | 1 << 8
-"""Folders and plain files may be made; nothing is removed or renamed, so that a look at the
-folder sees all that fills the disk."""
+_MAKE_FOLDER: Final = 1 << 7
+_MAKE_FILE: Final = 1 << 8
+_SCRATCH_RIGHTS: Final = _READ_FILE | _READ_DIR | _WRITE_FILE | _TRUNCATE | _MAKE_FILE
+"""Plain files may be made, and nothing is removed or renamed, so that a look at the folder sees
+all that fills the disk."""
 _FILE_RIGHTS: Final = 1 | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEVICE
 
 _RIGHTS_OF_VERSION: Final = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
@@ -62,7 +64,11 @@ class _PathBeneath(ctypes.Structure):
 
 
 def restrict(
-    *, readable: tuple[str, ...], writable: tuple[str, ...], devices: tuple[str, ...]
+    *,
+    readable: tuple[str, ...],
+    writable: tuple[str, ...],
+    devices: tuple[str, ...],
+    makes_folders: bool,
 ) -> None:
     """Restrict the calling thread and all it starts; paths that do not exist are left out.
 
@@ -83,7 +89,8 @@ def restrict(
         for path in readable:
             _allow(libc, ruleset, path, (_READ_FILE | _READ_DIR) & handled)
         for path in writable:
-            _allow(libc, ruleset, path, _SCRATCH_RIGHTS & handled)
+            made = _MAKE_FOLDER if makes_folders else 0
+            _allow(libc, ruleset, path, (_SCRATCH_RIGHTS | made) & handled)
         for path in devices:
             _allow(libc, ruleset, path, (_FILE_RIGHTS | _READ_DIR) & handled & ~1)
 

@@ -26,6 +26,11 @@ _TERMINAL_INPUT: Final = (0x5412, 0x541C)
 _IOCTL_KIND: Final = 0xFF00
 _OF_INTERFACES: Final = 0x8900
 """What any socket can be asked about the host's network, the one to the supervisor too."""
+_MAP_GROWS_DOWN: Final = 0x100
+"""A stack to the kernel, which RLIMIT_DATA does not count."""
+_OF_OTHERS_BY_DESCRIPTOR: Final = (8, 10, 15, 1024, 1026)
+"""F_SETOWN, F_SETSIG, F_SETOWN_EX: a descriptor sends any signal to any process. F_SETLEASE and
+F_NOTIFY: news of what others do with files."""
 _PRCTL_OPTIONS: Final = (15, 16, 0x53564D41)
 """PR_SET_NAME, PR_GET_NAME, PR_SET_VMA."""
 
@@ -141,6 +146,7 @@ def _restricted(process_id: int) -> list[_Line]:
             *_unless_argument_in(1, _TERMINAL_INPUT),
         ],
     )
+    code += _when(system_calls.FCNTL, _unless_argument_in(1, _OF_OTHERS_BY_DESCRIPTOR))
     for number in system_calls.OWN_PROCESS_ONLY.values():
         code += _when(number, _if_argument_in(0, (process_id,)))
     for number in system_calls.OWN_OR_ZERO.values():
@@ -158,10 +164,11 @@ def _only_native_memory() -> list[_Line]:
             system_calls.MMAP,
             [
                 _argument(3),
-                (_IF_ANY_BIT, 0, 2, _MAP_ANONYMOUS),
-                (_IF_ANY_BIT, 0, 1, _MAP_SHARED),
-                _REFUSED,
+                (_IF_ANY_BIT, 3, 0, _MAP_GROWS_DOWN),
+                (_IF_ANY_BIT, 0, 1, _MAP_ANONYMOUS),
+                (_IF_ANY_BIT, 1, 0, _MAP_SHARED),
                 _ALLOWED,
+                _REFUSED,
             ],
         ),
         *_when(system_calls.PRCTL, _if_argument_in(0, _PRCTL_OPTIONS)),

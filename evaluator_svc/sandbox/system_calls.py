@@ -27,12 +27,14 @@ CLONE: Final = 56
 CLONE3: Final = 435
 """Its flags lie in memory, where a filter cannot look: never."""
 MMAP: Final = 9
-"""Not shared and anonymous at once: such memory escapes RLIMIT_DATA."""
+"""Neither shared and anonymous at once nor growing like a stack: both escape RLIMIT_DATA."""
 OPEN: Final = 2
 OPENAT: Final = 257
 """Not for files without a name, which would hide from a look at the scratch folder."""
 IOCTL: Final = 16
 """Not to put characters into a terminal's input, nor to ask a socket about the network."""
+FCNTL: Final = 72
+"""Not to let a descriptor send signals, nor to watch files."""
 PRCTL: Final = 157
 """Names of threads and of memory."""
 OWN_PROCESS_ONLY: Final = {"kill": 62, "tgkill": 234}
@@ -50,7 +52,7 @@ ALLOWED: Final = {
     "fstat": 5, "stat": 4, "lstat": 6, "newfstatat": 262, "statx": 332, "lseek": 8,
     "pread64": 17, "pwrite64": 18, "readv": 19, "writev": 20, "access": 21, "faccessat": 269,
     "faccessat2": 439, "readlink": 89, "readlinkat": 267, "getdents64": 217, "getcwd": 79,
-    "fcntl": 72, "flock": 73, "ftruncate": 77, "fallocate": 285, "fsync": 74, "fdatasync": 75,
+    "flock": 73, "ftruncate": 77, "fallocate": 285, "fsync": 74, "fdatasync": 75,
     "fadvise64": 221, "mkdir": 83, "mkdirat": 258, "rmdir": 84, "unlink": 87, "unlinkat": 263,
     "rename": 82, "renameat": 264, "renameat2": 316, "umask": 95, "statfs": 137, "fstatfs": 138,
     "dup": 32, "dup2": 33, "dup3": 292, "close_range": 436, "pipe": 22, "pipe2": 293,

@@ -48,6 +48,7 @@ print(json.dumps({
     "secret": attempt(lambda: open(given["secret"]).read()),
     "write_outside": attempt(lambda: write(given["outside"])),
     "write_scratch": attempt(lambda: write(confinement.scratch + "/file")),
+    "folder_in_scratch": attempt(lambda: os.mkdir(confinement.scratch + "/folder")),
     "kill_other": attempt(lambda: os.kill(given["other"], 0)),
     "thread": attempt(thread),
     "memory": attempt(lambda: bytearray(given["confinement"]["memory_bytes"])),
@@ -79,6 +80,7 @@ def locked(request, tmp_path):
         cpu_seconds=60,
         file_bytes=1 << 20,
         open_files=256,
+        makes_folders=False,
         scratch_bytes=1 << 22,
         calls=CallPolicy.ALLOW_LISTED,
     )
@@ -114,6 +116,7 @@ def test_a_locked_process_can_only_compute(locked):
     assert locked["system"] != 0
     refused = (
         "fork", "exec", "socket", "passwd", "secret", "write_outside", "kill_other", "memory",
+        "folder_in_scratch",
     )  # fmt: skip
     assert {name: locked[name] for name in refused if locked[name] == "done"} == {}
 

@@ -16,6 +16,10 @@ import os, sys, time
 from pathlib import Path
 folder = Path(os.environ["TMPDIR"], "below")
 folder.mkdir()
+at = os.open(folder, os.O_RDONLY)
+for _ in range(int(os.environ["LEVELS"])):
+    os.mkdir("d" * 250, dir_fd=at)
+    at = os.open("d" * 250, os.O_RDONLY, dir_fd=at)
 for number in range(int(os.environ["COUNT"])):
     (folder / str(number)).write_bytes(bytes(int(os.environ["SIZE"])))
 print("done", file=sys.stderr, flush=True)
@@ -31,11 +35,11 @@ def fill(tmp_path: Path):
     watch = ScratchWatch(1 << 20, look_seconds=0.02)
     started: list[ChildProcess] = []
 
-    def start(count: int, size: int) -> ChildProcess:
+    def start(count: int, size: int, levels: int = 0) -> ChildProcess:
         scratch = tempfile.TemporaryDirectory()
         environment = {
             "PYTHONPATH": f"{tmp_path}:{package_root()}", "PATH": os.environ["PATH"],
-            "TMPDIR": scratch.name, "COUNT": str(count), "SIZE": str(size),
+            "TMPDIR": scratch.name, "COUNT": str(count), "SIZE": str(size), "LEVELS": str(levels),
         }  # fmt: skip
         process = launcher.start(
             ProcessCommand(
@@ -64,6 +68,13 @@ def test_too_much_ends_the_process(fill, count, size):
     end = process.wait(20.0)
     assert end is not None
     assert "more than 1 MiB to its scratch folder" in end.describe()
+
+
+def test_what_nobody_can_look_into_ends_the_process(fill):
+    """A path that is longer than the system takes could hide anything."""
+    end = fill(0, 0, levels=20).wait(20.0)
+    assert end is not None
+    assert "scratch folder" in end.describe()
 
 
 def test_a_little_is_left_alone(fill):

@@ -24,11 +24,12 @@ _NAMED = {
     "open": system_calls.OPEN,
     "openat": system_calls.OPENAT,
     "ioctl": system_calls.IOCTL,
+    "fcntl": system_calls.FCNTL,
     "prctl": system_calls.PRCTL,
 }
 
 _FILTERED = """
-import mmap, os, socket, sys, threading
+import ctypes, fcntl, mmap, os, socket, sys, threading
 from evaluator_svc.sandbox import limits, seccomp
 from evaluator_svc.sandbox.system_calls import CallPolicy
 
@@ -49,6 +50,14 @@ def thread():
     worker.start()
     worker.join()
 
+def stack():
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    at = libc.mmap(None, 1 << 20, mmap.PROT_WRITE, private | 0x100, -1, ctypes.c_long(0))
+    if at == ctypes.c_void_p(-1).value:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
 shared = mmap.MAP_SHARED | mmap.MAP_ANONYMOUS
 attempt("thread", thread)
 attempt("talk", lambda: given[0].send(b"x"))
@@ -56,6 +65,10 @@ attempt("signal_oneself", lambda: os.kill(os.getpid(), 0))
 attempt("own_pace", lambda: os.sched_setaffinity(0, os.sched_getaffinity(0)))
 attempt("private_memory", lambda: mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
 attempt("shared_memory", lambda: mmap.mmap(-1, 4096, shared))
+attempt("stack_memory", stack)
+attempt("read_flags", lambda: fcntl.fcntl(0, fcntl.F_GETFL))
+attempt("signal_others", lambda: fcntl.fcntl(0, fcntl.F_SETOWN, os.getppid()))
+attempt("choose_signal", lambda: fcntl.fcntl(0, 10, 9))
 attempt("memory_file", lambda: os.memfd_create("x"))
 attempt("unnamed_file", lambda: os.open("/tmp", os.O_TMPFILE | os.O_RDWR))
 attempt("socket_pair", lambda: socket.socketpair())
@@ -67,7 +80,7 @@ def test_no_call_is_on_two_lists() -> None:
     """Every name has one number, and every number one meaning."""
     assert len(_NAMED) == len(set(_NAMED.values()))
     lists = (system_calls.ALLOWED, system_calls.REFUSED)
-    assert sum(len(calls) for calls in lists) + 11 == len(_NAMED)
+    assert sum(len(calls) for calls in lists) + 12 == len(_NAMED)
 
 
 def test_numbers_are_the_kernels() -> None:
@@ -97,15 +110,15 @@ def _tried(policy: CallPolicy) -> dict[str, str]:
 def test_what_a_runtime_needs_stays(policy: CallPolicy) -> None:
     """Threads, the conversation, memory of its own."""
     tried = _tried(policy)
-    needed = ("thread", "talk", "signal_oneself", "own_pace", "private_memory")
+    needed = ("thread", "talk", "signal_oneself", "own_pace", "private_memory", "read_flags")
     assert {tried[name] for name in needed} == {"done"}
-    refused = ("unnamed_file", "socket_pair")
+    refused = ("unnamed_file", "socket_pair", "signal_others", "choose_signal")
     assert {tried[name] for name in refused} == {"Operation not permitted"}
 
 
 def test_what_is_not_listed_is_refused_where_the_list_is_of_what_is_allowed() -> None:
     """Memory that no limit counts among it; a GPU's driver keeps these."""
-    names = ("shared_memory", "memory_file", "change_folder")
+    names = ("shared_memory", "stack_memory", "memory_file", "change_folder")
     strict = _tried(CallPolicy.ALLOW_LISTED)
     assert {strict[name] for name in names} == {"Operation not permitted"}
     lenient = _tried(CallPolicy.REFUSE_LISTED)
