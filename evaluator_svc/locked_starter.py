@@ -15,6 +15,7 @@ from evaluator_svc.channel import ChannelError
 from evaluator_svc.fork_client import ForkClient
 from evaluator_svc.messages import Configure, Failed, Ready
 from evaluator_svc.process import ChildProcess, ProcessCommand, ProcessLauncher
+from evaluator_svc.process_watch import ProcessWatch
 from evaluator_svc.sandbox import bubblewrap
 from evaluator_svc.sandbox.confinement import Confinement
 from evaluator_svc.sandbox.host_paths import (
@@ -24,7 +25,6 @@ from evaluator_svc.sandbox.host_paths import (
     readable_paths,
 )
 from evaluator_svc.sandbox.system_calls import CallPolicy
-from evaluator_svc.scratch_watch import ScratchWatch
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.device import IsolationReport
 from kernel_foundry.errors import ProcessLostError
@@ -44,6 +44,8 @@ FILE_BYTES: Final = 16 << 20
 OPEN_FILES: Final = 1024
 """Shared buffers, libraries while they load, the device: a few dozen were seen. A CUDA driver
 opens several files for every GPU of the host."""
+_BEFORE_LOCK_BYTES: Final = 1 << 30
+"""What a driver or torch may hold when the lock comes, which adds its limit to that."""
 _SAME_RULES: Final = ("capabilities:", "seccomp:")
 """What does not depend on a process's scratch folder and namespaces."""
 _NOT_STARTED: Final = "a report of its own: none has been started yet"
@@ -63,7 +65,7 @@ class LockedStarter:
         self._launcher = launcher
         self._readable = readable_paths()
         self._forks = ForkClient(self._start_fork_server)
-        self._scratch_watch = ScratchWatch(bubblewrap.SCRATCH_BYTES)
+        self._watch = ProcessWatch(bubblewrap.SCRATCH_BYTES)
         self._reports: dict[str, IsolationReport] = {}
         """What the last process of each name said."""
 
@@ -102,14 +104,14 @@ class LockedStarter:
             wrapping = None if without else self._wrapping(kind, folder)
             process = self._spawn(module, folder, wrapping)
         process.scratch = scratch
-        if scratch is not None:
-            self._scratch_watch.add(process)
+        confinement = self._confinement(module, folder, kind, node, architecture)
+        self._watch.add(process, memory_bytes=confinement.memory_bytes + _BEFORE_LOCK_BYTES)
         configure = Configure(
             kind=kind,
             index=index,
             node=node,
             architecture=architecture,
-            confinement=self._confinement(module, folder, kind, node, architecture),
+            confinement=confinement,
             outer=() if without else ("bubblewrap",),
             unsafe_no_sandbox=self._settings.unsafe_no_sandbox,
             counts_devices=counts_devices,
@@ -148,9 +150,9 @@ class LockedStarter:
         return self._forks.warm_up().torch_version
 
     def close(self) -> None:
-        """End the fork server, and look after no scratch folder any more."""
+        """End the fork server, and look after no process any more."""
         self._forks.close()
-        self._scratch_watch.close()
+        self._watch.close()
 
     def _spawn(
         self, module: str, scratch: str, wrapping: bubblewrap.Wrapping | None

@@ -1,6 +1,7 @@
-"""A process that fills its scratch folder on the host is ended, and it is said why."""
+"""A process that fills its scratch folder on the host, or memory, is ended, and it is said why."""
 
 import os
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -8,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from evaluator_svc.process import ChildProcess, ProcessCommand, ProcessLauncher
-from evaluator_svc.sandbox.host_paths import package_root
-from evaluator_svc.scratch_watch import ScratchWatch
+from evaluator_svc.process_watch import ProcessWatch
+from evaluator_svc.sandbox.bubblewrap import Wrapping, probe
+from evaluator_svc.sandbox.host_paths import package_root, readable_paths
 
 _FILLER = """
 import os, sys, time
@@ -27,12 +29,26 @@ time.sleep(30)
 """
 
 
+_HOARDER = """
+import ctypes, mmap, time
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+size = 64 << 20
+for _ in range(4):
+    at = libc.mmap(None, size, mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+    ctypes.memset(at, 1, size)
+    libc.mprotect(ctypes.c_void_p(at), ctypes.c_size_t(size), mmap.PROT_READ)
+time.sleep(30)
+"""
+
+
 @pytest.fixture
 def fill(tmp_path: Path):
     """Start a process that writes files to its scratch folder and then waits."""
     (tmp_path / "filler.py").write_text(_FILLER)
     launcher = ProcessLauncher()
-    watch = ScratchWatch(1 << 20, look_seconds=0.02)
+    watch = ProcessWatch(1 << 20, look_seconds=0.02)
     started: list[ChildProcess] = []
 
     def start(count: int, size: int, levels: int = 0) -> ChildProcess:
@@ -50,7 +66,7 @@ def fill(tmp_path: Path):
             )
         )
         process.scratch = scratch
-        watch.add(process)
+        watch.add(process, memory_bytes=1 << 30)
         started.append(process)
         return process
 
@@ -86,3 +102,31 @@ def test_a_little_is_left_alone(fill):
     assert process.wait(0.2) is None
     end = process.kill()
     assert "scratch" not in end.describe()
+
+
+@pytest.mark.parametrize("is_wrapped", [False, True], ids=["bare", "bubblewrap"])
+def test_memory_that_no_limit_counts_ends_the_process(tmp_path, is_wrapped):
+    """Written, then made read-only, again and again: RLIMIT_DATA forgets it."""
+    (tmp_path / "hoarder.py").write_text(_HOARDER)
+    environment = (("PYTHONPATH", str(tmp_path)),)
+    readable = (*readable_paths(), str(tmp_path))
+    wrapping = Wrapping(readable=readable, devices=(), environment=environment)
+    if is_wrapped and (reason := probe(wrapping, sys.executable)):
+        pytest.skip(f"bubblewrap: {reason}")
+    launcher, watch = ProcessLauncher(), ProcessWatch(1 << 20, look_seconds=0.02)
+    command = ProcessCommand(
+        module="hoarder",
+        environment=environment,
+        wrapping=wrapping if is_wrapped else None,
+        accepts_descriptors=False,
+    )
+    process = launcher.start(command)
+    try:
+        watch.add(process, memory_bytes=128 << 20)
+        end = process.wait(20.0)
+        assert end is not None
+        assert "more than 128 MiB of memory" in end.describe()
+    finally:
+        process.kill()
+        watch.close()
+        launcher.close()
