@@ -109,6 +109,11 @@ def _checks(recorded: Evaluation, again: Evaluation, *, to_the_bit: bool) -> Ite
     for name, check in _named(recorded.checks).items():
         by_seeds = check.kind in _OF_THE_SEEDS and check.workload in exact
         yield _check(check, _counterpart(name, found), compares_figures=by_seeds)
+    told = {check.kind for check in recorded.checks}
+    for check in again.checks:
+        is_worse = check.result in (CheckResult.SUSPECT, CheckResult.FAILED)
+        if is_worse and check.kind not in told:
+            yield _left_out(check)
 
 
 def _exact_workloads(evaluation: Evaluation) -> set[str]:
@@ -153,15 +158,31 @@ def _check(recorded: Check, found: Check | None, *, compares_figures: bool) -> S
     note = "" if found is None or agrees else found.note
     if agrees and compares_figures and (differing := _differing_figures(recorded, found)):
         agreement, note = Agreement.DIFFERS, f"the same seeds give other figures: {differing}"
-    place = f" on {recorded.workload}" if recorded.workload else ""
-    which = f" ({name})" if (name := _distribution(recorded)) else ""
     return Statement(
-        subject=f"check {recorded.kind.value.replace('_', ' ')}{which}{place}",
+        subject=_check_subject(recorded),
         agreement=agreement,
         recorded=_check_text(recorded),
         found="not made" if found is None else _check_text(found),
         note=note,
     )
+
+
+def _left_out(found: Check) -> Statement:
+    """Say that a record is silent of a check that casts doubt on its candidate."""
+    of_the_moment = found.kind in _OF_THE_MOMENT
+    return Statement(
+        subject=_check_subject(found),
+        agreement=Agreement.NOT_COMPARABLE if of_the_moment else Agreement.DIFFERS,
+        recorded="none",
+        found=_check_text(found),
+        note=found.note,
+    )
+
+
+def _check_subject(check: Check) -> str:
+    place = f" on {check.workload}" if check.workload else ""
+    which = f" ({name})" if (name := _distribution(check)) else ""
+    return f"check {check.kind.value.replace('_', ' ')}{which}{place}"
 
 
 def _check_text(check: Check) -> str:
@@ -256,7 +277,10 @@ def _time(result: WorkloadResult, found: Timing, most: float, *, same_device: bo
     ratio = found.median_ns / recorded.median_ns
     overlap = found.ci95_ns[0] <= recorded.ci95_ns[1] and recorded.ci95_ns[0] <= found.ci95_ns[1]
     note = f"{ratio:.3f} times as long; intervals {'overlap' if overlap else 'are apart'}"
-    agrees = overlap or 1 / most <= ratio <= most
+    # A time that is shorter than now's must lie within what was measured now: whoever makes a
+    # record up chooses its samples, and with them how far its interval reaches.
+    is_borne_out = found.ci95_ns[0] <= most * recorded.median_ns if ratio > 1.0 else overlap
+    agrees = is_borne_out or 1 / most <= ratio <= most
     return Statement(
         subject=_TIME_OF + result.workload,
         agreement=_measured(agrees=agrees, same_device=same_device),
@@ -270,9 +294,12 @@ def _speedup(
     recorded: Evaluation, again: Evaluation, most: float, *, same_device: bool
 ) -> Statement:
     first, second = recorded.speedup, again.speedup
-    agrees = first is not None and second is not None and 1 / most <= second / first <= most
     (low, high), (low_again, high_again) = _speedup_interval(recorded), _speedup_interval(again)
-    agrees = agrees or (low <= high_again and low_again <= high)
+    agrees = False
+    if first is not None and second is not None:
+        overlap = low <= high_again and low_again <= high
+        is_borne_out = first <= most * high_again if first > second else overlap
+        agrees = is_borne_out or 1 / most <= second / first <= most
     return Statement(
         subject=_SPEEDUP,
         agreement=_measured(agrees=agrees, same_device=same_device),

@@ -152,10 +152,12 @@ def _record(data: Any) -> EvidenceRecord:
     evaluation = from_plain(Evaluation, data["evaluation"], "evaluation")
     if evaluation.attestation is None:
         raise PlainError("evaluation.attestation: is missing")
+    if evaluation.swept_count:
+        raise PlainError("evaluation.swept_count: nobody signs for it, and no record has it")
     record = EvidenceRecord(
         task=from_plain(Task, data["task"], "task"),
         source=from_plain(KernelSource, data["candidate"], "candidate"),
-        evaluation=dataclasses.replace(evaluation, swept_count=0),
+        evaluation=evaluation,
     )
     record.digest()  # raises for what has no canonical form
     return record

@@ -8,6 +8,7 @@ import pytest
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome, Fact, WorkloadResult
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.median import median_interval
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.evidence.compare import compare
 from kernel_foundry.evidence.record import EvidenceRecord
@@ -231,3 +232,55 @@ def test_a_time_that_differs_is_taken_again(record: EvidenceRecord) -> None:
     wrong = _Evaluators(_with_first(slow, _error(1.0, mismatch_count=3)), evaluate())
     assert not asyncio.run(judged_again(record, wrong)).agrees
     assert len(wrong.verdicts) == 1
+
+
+def _hoped_for(result: WorkloadResult) -> WorkloadResult:
+    """Return a measurement whose median is a tenth of the truth, which its interval reaches."""
+    if result.timing is None:
+        return result
+    true_ns = result.timing.median_ns
+    samples = (true_ns / 10.0,) * 12 + (true_ns,) * 10
+    median_ns, ci95_ns = median_interval(samples)
+    timing = dataclasses.replace(
+        result.timing, samples_ns=samples, median_ns=median_ns, ci95_ns=ci95_ns
+    )
+    return dataclasses.replace(result, timing=timing)
+
+
+def test_a_wide_interval_in_the_record_vouches_for_no_claim(record: EvidenceRecord) -> None:
+    """Whoever makes a record up chooses its samples; what was measured now is one's own."""
+    claimed = _with_first(record.evaluation, _hoped_for)
+    forged = dataclasses.replace(record, evaluation=claimed)
+    first = claimed.workloads[0].timing
+    assert first.ci95_ns[1] >= 9.0 * first.median_ns
+    lines = _lines(forged, evaluate())
+    assert (lines["time of n=8"].agreement, lines["speed-up"].agreement) == (DIFFERS, DIFFERS)
+
+
+def test_a_wide_interval_of_now_is_no_reason_to_doubt(record: EvidenceRecord) -> None:
+    """A host that is busy while it judges again; nor is a record from a busy one."""
+
+    def widened(result: WorkloadResult) -> WorkloadResult:
+        low, _high = result.timing.ci95_ns
+        timing = dataclasses.replace(result.timing, median_ns=7.0 * low, ci95_ns=(low, 8.0 * low))
+        return dataclasses.replace(result, timing=timing)
+
+    busy = _with_first(evaluate(), widened)
+    lines = _lines(record, busy)
+    assert (lines["time of n=8"].agreement, lines["speed-up"].agreement) == (AGREES, AGREES)
+    from_busy = dataclasses.replace(record, evaluation=_with_first(record.evaluation, widened))
+    lines = _lines(from_busy, evaluate())
+    assert (lines["time of n=8"].agreement, lines["speed-up"].agreement) == (AGREES, AGREES)
+
+
+def test_a_suspicion_that_the_record_leaves_out_differs(record: EvidenceRecord) -> None:
+    """Leaving a check out is no way to have it pass."""
+    silent = dataclasses.replace(
+        record, evaluation=dataclasses.replace(record.evaluation, checks=CHECKS[:1])
+    )
+    suspicious = Check(kind=CheckKind.PRECISION, result=CheckResult.SUSPECT, note="13 bits")
+    lines = _lines(silent, evaluate(checks=(*CHECKS, suspicious)))
+    assert lines["check precision"].agreement is DIFFERS
+    assert (lines["check precision"].recorded, lines["check precision"].note) == ("none", "13 bits")
+    assert lines["check clock"].agreement is OTHER
+    assert "check determinism on n=8" not in lines

@@ -207,3 +207,12 @@ def test_an_attestation_of_another_verdict_is_found(
     other: Evaluation = signed(TASK, SOURCE, evaluate(checks=()), key)
     moved = _evaluation(record, attestation=other.attestation)
     assert set(_differing(moved, public_key)) == {"digest"}
+
+
+def test_what_nobody_signs_for_is_in_no_record(record: EvidenceRecord, tmp_path: Path) -> None:
+    """How many configurations a search tried is written after the verdict was signed."""
+    plain, path = record.to_plain(), tmp_path / "record.json"
+    plain["evaluation"]["swept_count"] = 999
+    path.write_text(json.dumps(plain), encoding="utf-8")
+    with pytest.raises(InvalidArgumentError, match="swept_count"):
+        read_record(path)
