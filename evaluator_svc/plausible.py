@@ -64,9 +64,14 @@ def bounded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
         dataclasses.replace(
             finding,
             message=_text(finding.message),
+            # No source has so many lines, and no message so large a number.
+            line=None if finding.line is None or not 0 < finding.line <= _MOST else finding.line,
             hint=_text(finding.hint),
-            rule=_text(finding.rule),
-            evidence=finding.evidence[:_MOST_EVIDENCE],
+            rule=_name(finding.rule),
+            evidence=tuple(
+                dataclasses.replace(figure, name=_name(figure.name))
+                for figure in finding.evidence[:_MOST_EVIDENCE]
+            ),
         )
         for finding in list(findings)[:_MOST_FINDINGS]
     )
@@ -76,6 +81,10 @@ def _text(said: str) -> str:
     """Return text without characters that stores refuse and terminals obey."""
     kept = said[:_MESSAGE_CHARACTERS]
     return "".join(c if c.isprintable() or c in "\n\t" else " " for c in kept)
+
+
+def _name(said: str) -> str:
+    return _text(said[:_NAME_CHARACTERS])
 
 
 @singledispatch

@@ -28,11 +28,18 @@ from evaluator_svc.plausible import ImplausibleError, bounded, check_answer
 from evaluator_svc.process import ProcessCommand, ProcessLauncher
 from evaluator_svc.process_answers import ask_candidate
 from evaluator_svc.sandbox.host_paths import package_root
+from kernel_foundry.common.v1 import evaluation_pb2
 from kernel_foundry.domain.device import DeviceSpec
-from kernel_foundry.domain.evaluation import ClockBlock, EvaluationOutcome, StopReason
+from kernel_foundry.domain.evaluation import (
+    ClockBlock,
+    Evaluation,
+    EvaluationOutcome,
+    StopReason,
+)
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.plain import to_plain
+from kernel_foundry.wire.message import to_message
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -259,3 +266,22 @@ def test_what_a_process_found_is_cut_to_size():
     assert len(kept) < 100
     assert all(len(f.message) < 5000 and len(f.evidence) < 100 for f in kept)
     assert kept[0].message.startswith(" [2J x")
+
+
+def test_a_finding_of_any_size_fits_on_the_wire():
+    """A verdict with it is sent on: no number is too large for that, and all of it not too long."""
+    hostile = Finding(
+        kind=FindingKind.MISMATCH,
+        severity=Severity.ERROR,
+        message="x",
+        line=10**30,
+        evidence=(Evidence(name="n\x1b" * 30_000, value=1.0),) * 64,
+    )
+    (kept,) = bounded((hostile,))
+    assert kept.line is None
+    assert kept.evidence[0].name.startswith("n n ")
+    evaluation = Evaluation(
+        candidate="c", task="t", device="d", outcome=EvaluationOutcome.CRASHED,
+        findings=bounded((hostile,) * 1000),
+    )  # fmt: skip
+    assert to_message(evaluation, evaluation_pb2.Evaluation).ByteSize() < 2 << 20
