@@ -126,7 +126,8 @@ def command(
     """  # noqa: D301  a backspace keeps click from joining the lines
     if architecture and not build_only:
         raise click.UsageError("--arch goes with --build-only: a device has its own architecture")
-    if language and f"```{language}" not in candidate.read_text():
+    text = candidate.read_text()  # once: the file may be edited while its candidate is judged
+    if language and f"```{language}" not in text:
         raise click.BadParameter(f"{candidate} has no ```{language} block", param_hint="--language")
     device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
     loaded = read_task(task)
@@ -135,7 +136,7 @@ def command(
         try:
             evaluation = foundry.evaluate(
                 loaded,
-                candidate,
+                text,
                 device=device,
                 configuration=configuration,
                 fresh_baselines=fresh_baselines,
@@ -158,7 +159,7 @@ def command(
     else:
         show(Console(), evaluation)
     if record_file is not None:
-        _keep_record(record_file, loaded, candidate.read_text(), evaluation)
+        _keep_record(record_file, loaded, text, evaluation)
     built = evaluation.outcome is EvaluationOutcome.BUILT
     return 0 if evaluation.passed or built else 1
 

@@ -1,18 +1,22 @@
 """Records on the command line: written, checked, run again; exit codes and words."""
 
 import asyncio
+import contextlib
 import json
 from pathlib import Path
 
 import pytest
 
 from archive_svc.archive import Archive
+from kernel_foundry.cli import evaluate
 from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.task import Task
 from kernel_foundry.evidence.fingerprint import fingerprint
 from kernel_foundry.evidence.record import read_record, record_of
+from kernel_foundry.plan.candidate_text import render
 from tests.cli.conftest import CANDIDATE, TASK, run_kfoundry
 from tests.evidence import conftest as signed_by_hand
 
@@ -134,3 +138,26 @@ def test_the_record_of_a_run_is_its_winners(tmp_path: Path, evaluation: Evaluati
     nobody = run_kfoundry(tmp_path, "runs", "record", "told", "--candidate", "f00d")
     assert (nobody.returncode, nobody.stdout) == (2, "")
     assert "no candidate f00d that passed" in nobody.stderr
+
+
+def test_a_record_is_of_the_text_that_was_judged(
+    tmp_path: Path, evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever edits the file meanwhile loses no record."""
+    source = signed_by_hand.SOURCE
+    text = render(source.language.value, source.device_code, source.plan)
+    candidate, task = tmp_path / "double.md", tmp_path / "double.py"
+    candidate.write_text(text)
+    task.write_text(TASK)
+
+    class _EditedMeanwhile:
+        def evaluate(self, _task: Task, _text: str, **_: object) -> Evaluation:
+            candidate.write_text("something else")
+            return evaluation
+
+    foundry = contextlib.nullcontext(_EditedMeanwhile())
+    monkeypatch.setattr(evaluate, "open_foundry", lambda **_: foundry)
+    path = tmp_path / "r.json"
+    arguments = [str(task), str(candidate), "--json", "--record", str(path)]
+    evaluate.command.main(arguments, standalone_mode=False)
+    assert read_record(path).source == source
