@@ -14,18 +14,18 @@ from typing import Final
 import torch
 
 from evaluator_svc.exchange import Draw, JudgeFacts, KeptOutput, MeasurePlan, Verdict
-from evaluator_svc.judge import data_flow
-from evaluator_svc.judge import verify as verification
-from evaluator_svc.judge.admit import admit_task
+from evaluator_svc.judge.admission.admit import admit_task
 from evaluator_svc.judge.baselines import BaselineFailedError, time_baseline
-from evaluator_svc.judge.buffer_pool import BufferPool
-from evaluator_svc.judge.comparison_probe import probe_comparison
-from evaluator_svc.judge.describe import describe_task
-from evaluator_svc.judge.judge_memory import JudgeMemory, open_memory
-from evaluator_svc.judge.precision import audit_precision
-from evaluator_svc.judge.prepared import PreparedWorkload
-from evaluator_svc.judge.range_verdict import verify_ranges
-from evaluator_svc.judge.shared_draw import SharedDraw
+from evaluator_svc.judge.draws.buffer_pool import BufferPool
+from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.draws.shared_draw import SharedDraw
+from evaluator_svc.judge.memory.judge_memory import JudgeMemory, open_memory
+from evaluator_svc.judge.reference.describe import describe_task
+from evaluator_svc.judge.verdict import data_flow
+from evaluator_svc.judge.verdict import verify as verification
+from evaluator_svc.judge.verdict.comparison_probe import probe_comparison
+from evaluator_svc.judge.verdict.precision import audit_precision
+from evaluator_svc.judge.verdict.range_verdict import verify_ranges
 from evaluator_svc.messages_judge import (
     Changed,
     ComparisonProbed,

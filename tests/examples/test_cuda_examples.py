@@ -10,11 +10,11 @@ import pytest
 import torch
 
 import kernel_foundry_native
-from evaluator_svc.judge.arguments import read_arguments
-from evaluator_svc.judge.describe import describe_task
-from evaluator_svc.judge.input_set import flatten_outputs
-from evaluator_svc.judge.redraw import redraw, redraw_rules
-from evaluator_svc.judge.task_module import TaskModule
+from evaluator_svc.judge.draws.input_set import flatten_outputs
+from evaluator_svc.judge.draws.redraw import redraw, redraw_rules
+from evaluator_svc.judge.reference.arguments import read_arguments
+from evaluator_svc.judge.reference.describe import describe_task
+from evaluator_svc.judge.reference.task_module import TaskModule
 from evaluator_svc.plan_inputs import name_table
 from kernel_foundry.domain.task import Task
 from kernel_foundry.plan import (

@@ -5,10 +5,10 @@ import dataclasses
 import pytest
 import torch
 
-from evaluator_svc.judge.gate import ADMISSION_SEEDS, Gate, judge_answers, settle_exact
-from evaluator_svc.judge.judge_memory import open_memory
-from evaluator_svc.judge.prepared import PreparedWorkload
-from evaluator_svc.judge.value_ranges import find_value_ranges
+from evaluator_svc.judge.admission.gate import ADMISSION_SEEDS, Gate, judge_answers, settle_exact
+from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.draws.value_ranges import find_value_ranges
+from evaluator_svc.judge.memory.judge_memory import open_memory
 from kernel_foundry.domain.task import Size, Task, Tolerance, Workload
 from tests.judge.judge_tasks import SOFTMAX, make_task
 

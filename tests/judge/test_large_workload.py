@@ -6,12 +6,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from evaluator_svc.judge import Judge, tolerance
-from evaluator_svc.judge.buffer_pool import BufferPool
-from evaluator_svc.judge.compare import expect, group_scale
-from evaluator_svc.judge.host_memory import HostMemory
-from evaluator_svc.judge.judge_memory import open_memory
-from evaluator_svc.judge.memory import KEPT_SHARE, memory_refusal, needed_bytes
+from evaluator_svc.judge import Judge
+from evaluator_svc.judge.admission import tolerance
+from evaluator_svc.judge.draws.buffer_pool import BufferPool
+from evaluator_svc.judge.memory.fit import KEPT_SHARE, memory_refusal, needed_bytes
+from evaluator_svc.judge.memory.host_memory import HostMemory
+from evaluator_svc.judge.memory.judge_memory import open_memory
+from evaluator_svc.judge.verdict.compare import expect, group_scale
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
 from kernel_foundry.domain.task import Task, Workload
 from tests.judge.judge_tasks import DEVICE, PEAKS, SOFTMAX, TOLERANCE, make_task
@@ -90,7 +91,7 @@ def test_work_in_pieces_gives_the_same_numbers(monkeypatch: pytest.MonkeyPatch) 
     whole = group_scale(tensor)
     distance = tolerance._distance((tensor,), (tensor.double() * 1.01,))
 
-    monkeypatch.setattr("evaluator_svc.judge.compare.CHUNK_ELEMENTS", 700)
+    monkeypatch.setattr("evaluator_svc.judge.verdict.compare.CHUNK_ELEMENTS", 700)
     monkeypatch.setattr(tolerance, "CHUNK_ELEMENTS", 700)
     with noise:
         moved = tensor * 1.0

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from evaluator_svc.judge import Judge
-from evaluator_svc.judge.precision import effective_bits
-from evaluator_svc.judge.telling_mantissas import with_telling_mantissas
+from evaluator_svc.judge.draws.telling_mantissas import with_telling_mantissas
+from evaluator_svc.judge.verdict.precision import effective_bits
 from evaluator_svc.messages_judge import PrecisionAudited
 from evaluator_svc.pipeline.precision import PrecisionJudged, judge_precision
 from kernel_foundry.domain.check import CheckResult
@@ -236,7 +236,7 @@ def test_a_reference_that_is_slow_in_float64_is_run_for_cause_only(
 ) -> None:
     if judge._memory.torch_device.type == "cuda":
         pytest.skip("the budget is patched for the host")
-    monkeypatch.setattr("evaluator_svc.judge.precision._BUDGET_SECONDS", {"cpu": -1.0})
+    monkeypatch.setattr("evaluator_svc.judge.verdict.precision._BUDGET_SECONDS", {"cpu": -1.0})
     # A task of its own, whose times nobody else has noted.
     task = dataclasses.replace(PRODUCT, instructions="slow", training=False)
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from evaluator_svc.judge.prepared import PreparedWorkload
-from evaluator_svc.judge.redundancy import find_redundancies
+from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.reference.redundancy import find_redundancies
 from kernel_foundry.task_file import read_task
 from tests.judge.judge_tasks import make_task
 from tests.judge.test_admission import EXAMPLES

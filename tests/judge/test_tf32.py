@@ -7,10 +7,10 @@ import torch
 
 from evaluator_svc.arithmetic_peak import peaks_for
 from evaluator_svc.judge import Judge
-from evaluator_svc.judge.input_set import InputSet
-from evaluator_svc.judge.prepared import PreparedWorkload
-from evaluator_svc.judge.tf32 import Tf32Operands, tf32_allowed
-from evaluator_svc.judge.tolerance import derive_tolerance, tf32_noise
+from evaluator_svc.judge.admission.tolerance import derive_tolerance, tf32_noise
+from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.reference.tf32 import Tf32Operands, tf32_allowed
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Task
 from tests.judge.judge_tasks import DEVICE, PEAKS, SOFTMAX, make_task

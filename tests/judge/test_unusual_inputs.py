@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from evaluator_svc.judge.input_change import InputChange, changed, is_structured
-from evaluator_svc.judge.prepared import PreparedWorkload
-from evaluator_svc.judge.value_ranges import find_value_ranges, in_range
+from evaluator_svc.judge.draws.input_change import InputChange, changed, is_structured
+from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.draws.value_ranges import find_value_ranges, in_range
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Task, Tolerance
 from tests.judge.judge_tasks import SCALED, SOFTMAX, TOLERANCE, make_task
@@ -76,7 +76,9 @@ def test_parameters_stay_on_every_distribution() -> None:
 
 @pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.parametrize("with_parameters", [False, True])
-def test_few_elements_change_to_those_of_another_draw(is_sparse: bool, with_parameters: bool) -> None:
+def test_few_elements_change_to_those_of_another_draw(
+    is_sparse: bool, with_parameters: bool
+) -> None:
     prepared = _prepared(make_task(SCALED, rows=64, cols=128))
     before, other = prepared.input_set(5), prepared.input_set(6)
     change = InputChange(other_seed=6, is_sparse=is_sparse, with_parameters=with_parameters)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
-from evaluator_svc.judge.graph import export_graph
+from evaluator_svc.judge.reference.graph import export_graph
 from kernel_foundry.domain.admission import (
     Admission,
     NamedTensor,

@@ -1,0 +1,275 @@
+"""Whether a task can be judged at all: no trivial answer may pass it, tightened if need be.
+
+Derives the tolerance, tries the battery of trivial answers on every workload, tightens the
+tolerance as far as rounding noise allows, and says what remains to be said against the task.
+Knows nothing of baselines and graphs.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import torch
+
+from evaluator_svc.judge.admission.insensitivity import find_insensitive
+from evaluator_svc.judge.admission.screening import Screening, screen
+from evaluator_svc.judge.admission.tolerance import granted, least, measure
+from evaluator_svc.judge.admission.trivial_answers import ANOTHER_DRAW, Question, Tried, try_answers
+from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.draws.value_ranges import in_range
+from evaluator_svc.judge.memory.judge_memory import JudgeMemory
+from evaluator_svc.judge.verdict.compare import expect
+from kernel_foundry.domain.admission import ToleranceDerivation, ValueRange
+from kernel_foundry.domain.task import Task, Tolerance
+
+ADMISSION_SEEDS: Final = (101, 102, 103)
+"""Known seeds: admission judges the task, not a candidate."""
+
+_CLEAR_OF: Final = 0.5
+"""A tightened tolerance is at most this share of a trivial answer's error…"""
+
+_AT_LEAST_CLEAR_OF: Final = 0.9
+"""…or this one where the noise allows no less."""
+
+_PARTIAL_SHARE: Final = 0.55
+"""Of elements that a trivial answer gets right, from which it is told. Not one half, which a ReLU
+leaves zero or does not by chance."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Gate:
+    """What was found of a task's answers, and the tolerance that follows."""
+
+    tolerance: Tolerance
+    derivation: ToleranceDerivation
+    refusals: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    exact: list["_Pass"] = field(default_factory=list)
+    """Answers that are right to the last bit on ordinary inputs, which no tolerance refuses."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pass:
+    """A trivial answer that passes a workload."""
+
+    where: str
+    tried: Tried
+    output_count: int
+
+    @property
+    def which(self) -> str:
+        """Names the output where there are several."""
+        return f" for output {self.tried.output}" if self.output_count > 1 else ""
+
+
+def judge_answers(task: Task, prepared: Sequence[PreparedWorkload], memory: JudgeMemory) -> Gate:
+    """Return the tolerance of `task` and what speaks against it.
+
+    Raises:
+        TaskInvalidError: the reference raises.
+    """
+    gate = _derive(task, prepared)
+    for item in prepared:
+        _take(gate, _screened(item, gate.tolerance, memory))
+    if gate.refusals:
+        return gate
+    passes = list(_passes(prepared, gate, memory))
+    _tighten(gate, [p.tried for p in passes])
+    for passed in passes:
+        if passed.tried.is_exact and passed.tried.name != ANOTHER_DRAW:
+            gate.exact.append(passed)
+        elif passed.tried.error <= gate.tolerance.rtol or not _is_scaled(task):
+            gate.refusals.append(_refusal(passed, gate.tolerance))
+    if not gate.refusals:
+        for item in prepared:
+            _take(
+                gate, find_insensitive(_question(item, _two_sets(item), (), memory), gate.tolerance)
+            )
+    return gate
+
+
+def settle_exact(
+    gate: Gate,
+    ranged: PreparedWorkload | None,
+    value_ranges: Sequence[ValueRange],
+    memory: JudgeMemory,
+) -> None:
+    """Refuse a task for answers that are exact, unless unusual inputs tell them from it.
+
+    Args:
+        gate: What was found so far.
+        ranged: The workload that candidates are tried on with other distributions, if any.
+        value_ranges: Those distributions.
+        memory: Where the reference runs.
+    """
+    for item in gate.exact:
+        told = ranged is not None and any(
+            value_range.is_binding and not _passes_in(item, ranged, value_range, gate, memory)
+            for value_range in value_ranges
+        )
+        if told:
+            gate.warnings.append(
+                f"{item.where}: {item.tried.name} is right{item.which} on what get_inputs() gives;"
+                " only inputs of other magnitude or sign tell it from the operator"
+            )
+        else:
+            gate.refusals.append(_refusal(item, gate.tolerance))
+
+
+def _passes_in(
+    item: _Pass,
+    ranged: PreparedWorkload,
+    value_range: ValueRange,
+    gate: Gate,
+    memory: JudgeMemory,
+) -> bool:
+    """Return whether an answer is right on inputs of another distribution, too."""
+    seeds = ADMISSION_SEEDS[:2]
+    sets = [in_range(ranged, ranged.input_set(seed), value_range.distribution) for seed in seeds]
+    factor = value_range.factor
+    tolerance = Tolerance(rtol=factor * gate.tolerance.rtol, atol=factor * gate.tolerance.atol)
+    question = _question(ranged, (sets[0], sets[1]), (), memory)
+    return any(
+        tried.passes
+        for tried in try_answers(question, tolerance)
+        if (tried.name, tried.output) == (item.tried.name, item.tried.output)
+    )
+
+
+def _is_scaled(task: Task) -> bool:
+    return task.tolerance is None
+
+
+def _derive(task: Task, prepared: Sequence[PreparedWorkload]) -> Gate:
+    """Return the task's own tolerance, or the widest that one of its workloads needs."""
+    if task.tolerance is not None:
+        bound = task.tolerance.rtol
+        given = ToleranceDerivation(
+            source="sidecar", noise=0.0, safety=1.0, floor=bound, ceiling=bound
+        )
+        return Gate(tolerance=task.tolerance, derivation=given)
+    seed = ADMISSION_SEEDS[0]
+    measured = [measure([item.input_set(seed)], item.workload.name) for item in prepared]
+    derivation = max(measured, key=lambda d: (granted(d), d.noise))
+    # What is safe for one workload may be under another one's noise.
+    derivation = dataclasses.replace(
+        derivation,
+        noise=max(d.noise for d in measured),
+        tf32_noise=max(d.tf32_noise for d in measured),
+    )
+    bound = granted(derivation)
+    return Gate(tolerance=Tolerance(rtol=bound, atol=bound), derivation=derivation)
+
+
+def _screened(item: PreparedWorkload, tolerance: Tolerance, memory: JudgeMemory) -> Screening:
+    sets = _two_sets(item)
+    found = Screening()
+    if item.is_large and not _same_values(sets[0], item.input_set(ADMISSION_SEEDS[0]), memory):
+        found.refusals.append(
+            f"{item.workload.name}: get_inputs() gives other values under the same seed, and the"
+            " workload is too large to keep copies of them; draw from torch's generator"
+        )
+        return found
+    return screen(
+        sets,
+        tolerance,
+        is_scaled=_is_scaled(item.task),
+        where=item.workload.name,
+        memory=memory,
+    )
+
+
+def _same_values(first: InputSet, second: InputSet, memory: JudgeMemory) -> bool:
+    return all(
+        memory.same_bytes(a.data_ptr(), b.data_ptr(), a.nbytes)
+        for a, b in zip(first.pristine, second.pristine, strict=True)
+    )
+
+
+def _take(gate: Gate, found: Screening) -> None:
+    gate.refusals += found.refusals
+    gate.warnings += found.warnings
+
+
+def _two_sets(item: PreparedWorkload) -> tuple[InputSet, InputSet]:
+    return item.input_set(ADMISSION_SEEDS[0]), item.input_set(ADMISSION_SEEDS[1])
+
+
+def _question(
+    item: PreparedWorkload,
+    sets: tuple[InputSet, InputSet],
+    elsewhere: tuple[torch.Tensor, ...],
+    memory: JudgeMemory,
+) -> Question:
+    scaled = _is_scaled(item.task)
+    expected = [
+        tuple(expect(o, is_scaled=scaled, memory=memory) for o in drawn.expected())
+        for drawn in sets
+    ]
+    return Question(
+        prepared=item,
+        sets=sets,
+        expected=(expected[0], expected[1]),
+        elsewhere=elsewhere,
+    )
+
+
+def _passes(
+    prepared: Sequence[PreparedWorkload], gate: Gate, memory: JudgeMemory
+) -> Iterator[_Pass]:
+    """Yield what passes, and warn of what nearly does."""
+    small = [item for item in prepared if not item.is_large]
+    for item in prepared:
+        source = next((other for other in small if other is not item), None)
+        # Another seed than the workload's own: equal generators begin with equal values.
+        elsewhere = source.input_set(ADMISSION_SEEDS[2]).expected() if source else ()
+        question = _question(item, _two_sets(item), elsewhere, memory)
+        count = len(question.expected[0])
+        partial: list[Tried] = []
+        for tried in try_answers(question, gate.tolerance):
+            if tried.passes:
+                yield _Pass(where=item.workload.name, tried=tried, output_count=count)
+            elif tried.share >= _PARTIAL_SHARE:
+                partial.append(tried)
+        if partial:
+            best = max(partial, key=lambda tried: tried.share)
+            gate.warnings.append(
+                f"{item.workload.name}: {best.name} is right in {best.share:.0%} of the elements"
+                f"{f' of output {best.output}' if count > 1 else ''}: the inputs leave them"
+                " unchecked"
+            )
+
+
+def _tighten(gate: Gate, passed: Sequence[Tried]) -> None:
+    """Tighten a derived tolerance until the answers fail, as far as the noise allows."""
+    if gate.derivation.source != "measured":
+        return
+    limit = least(gate.derivation)
+    for tried in sorted(passed, key=lambda t: t.error, reverse=True):
+        if tried.error * _AT_LEAST_CLEAR_OF < limit or tried.error == 0.0:
+            continue
+        bound = float(f"{max(_CLEAR_OF * tried.error, limit):.1e}")
+        if bound < min(gate.tolerance.rtol, tried.error):
+            gate.tolerance = Tolerance(rtol=bound, atol=bound)
+            gate.derivation = dataclasses.replace(gate.derivation, tightened_by=tried.name)
+
+
+def _refusal(passed: _Pass, tolerance: Tolerance) -> str:
+    name, which = passed.tried.name, passed.which
+    if name == ANOTHER_DRAW:
+        return (
+            f"{passed.where}: the output{which} is constant: other inputs and parameters change it"
+            " by less than the tolerance"
+        )
+    if passed.tried.is_exact:
+        return (
+            f"{passed.where}: {name} is right{which} on what get_inputs() gives, and would pass as"
+            " a candidate: choose inputs on which the operator does something"
+        )
+    return (
+        f"{passed.where}: {name} would pass as a candidate{which}: the tolerance (rtol"
+        f" {tolerance.rtol:g}, atol {tolerance.atol:g}) is too loose for the output, and rounding"
+        " noise allows no tighter one"
+    )

@@ -1,0 +1,191 @@
+"""What an output hardly depends on: inputs, parameters, regions of inputs; and dead output.
+
+A kernel that leaves such a thing out is right, so it is told. Knows nothing of trivial answers.
+"""
+
+import dataclasses
+import itertools
+import time
+from collections.abc import Iterator, Sequence
+from typing import Final, Self
+
+import torch
+
+from evaluator_svc.judge.admission.screening import Screening
+from evaluator_svc.judge.admission.trivial_answers import Question
+from evaluator_svc.judge.verdict.compare import ExpectedOutput, expect, matches
+from kernel_foundry.domain.task import Tolerance
+
+_SECONDS: Final = 5.0
+"""Budget of one workload for asking of every parameter and region whether it matters."""
+
+_MORE_SEEDS: Final = 10
+"""Draws on which something must make no difference before it is told of: a mask may hide it in
+one."""
+
+_TOLD_SHARE: Final = 0.05
+"""Share of an output's places from which idle ones are told; the first of a scan may well be 0."""
+
+_REGIONS: Final = 4
+"""Parts that an axis of an input is looked at in."""
+
+
+def find_insensitive(question: Question, tolerance: Tolerance) -> Screening:
+    """Return what the outputs of a workload hardly depend on."""
+    found = Screening()
+    asked = _Asked(question, tolerance)
+    idle = list(_idle_inputs(asked, found))
+    first = asked.first
+    if idle and len(idle) == len(first.inputs):
+        found.refusals.append(f"the output hardly depends on any input ({', '.join(idle)})")
+        return found
+    found.warnings += [
+        f"the output hardly depends on input {name!r}: a kernel that ignores it passes"
+        for name in idle
+    ]
+    found.warnings += _idle_parameters(asked)
+    if not question.prepared.is_large:
+        found.warnings += _idle_regions(asked, idle)
+        found.warnings += _idle_outputs(question, tolerance)
+    return found
+
+
+class _Asked:
+    """One input set whose parts are exchanged for those of another."""
+
+    def __init__(self, question: Question, tolerance: Tolerance) -> None:
+        self.first, self.second = question.sets
+        self._expected: Sequence[ExpectedOutput] = question.expected[0]
+        self._question = question
+        self._tolerance = tolerance
+        self.deadline = time.monotonic() + _SECONDS
+
+    def is_same(
+        self,
+        *,
+        inputs: Sequence[torch.Tensor] | None = None,
+        state: dict[str, torch.Tensor] | None = None,
+    ) -> bool:
+        """Return whether the outputs stay within the tolerance."""
+        actual = self.first.run(inputs=inputs, state=state)
+        return len(actual) == len(self._expected) and all(
+            matches(a.to(e.tensor.dtype), e, self._tolerance)
+            for a, e in zip(actual, self._expected, strict=True)
+        )
+
+    def with_input(self, index: int, value: torch.Tensor) -> bool:
+        """Return whether another value of one input leaves the outputs as they are."""
+        inputs = [*self.first.inputs]
+        inputs[index] = value
+        return self.is_same(inputs=inputs)
+
+    def with_region(self, index: int, axis: int, start: int, stop: int) -> bool:
+        """Return whether another draw's values in a part of an input change nothing."""
+        changed = self.first.inputs[index].clone()
+        other = self.second.inputs[index]
+        changed.narrow(axis, start, stop - start).copy_(other.narrow(axis, start, stop - start))
+        return self.with_input(index, changed)
+
+    def on_other_draws(self) -> Iterator[Self]:
+        """Yield the same question of further draws, for what a draw may hide by chance."""
+        question = self._question
+        for seed in range(_MORE_SEEDS):
+            drawn = question.prepared.input_set(seed)
+            expected = tuple(
+                expect(o, is_scaled=e.scale is not None, memory=e.memory)
+                for o, e in zip(drawn.expected(), self._expected, strict=True)
+            )
+            other = dataclasses.replace(
+                question,
+                sets=(drawn, question.sets[1]),
+                expected=(expected, question.expected[1]),
+            )
+            yield type(self)(other, self._tolerance)
+
+
+def _idle_inputs(asked: _Asked, found: Screening) -> Iterator[str]:
+    first, second = asked.first, asked.second
+    for index, name in enumerate(first.arguments.names):
+        own, other = first.inputs[index], second.inputs[index]
+        if torch.equal(own, other):
+            found.warnings.append(f"get_inputs() gives the same {name!r} under every seed")
+        elif asked.with_input(index, other):
+            yield name
+
+
+def _idle_parameters(asked: _Asked) -> Iterator[str]:
+    first, second = asked.first, asked.second
+    paths = [path for path, _ in first.module.model.named_parameters()]
+    if not paths:
+        return
+    if asked.is_same(state=first.state | {path: second.state[path] for path in paths}):
+        yield "the output hardly depends on the weights: a kernel that ignores them passes"
+        return
+    for path in paths if len(paths) > 1 else ():
+        if time.monotonic() > asked.deadline:
+            return
+        if asked.is_same(state=first.state | {path: second.state[path]}):
+            yield (
+                f"the output hardly depends on parameter {path!r}: a kernel that ignores it passes"
+            )
+
+
+def _idle_regions(asked: _Asked, idle: Sequence[str]) -> Iterator[str]:
+    """Yield warnings for parts of inputs, by their first and last axes."""
+    first, second = asked.first, asked.second
+    for index, name in enumerate(first.arguments.names):
+        own, other = first.inputs[index], second.inputs[index]
+        if name in idle or torch.equal(own, other):
+            continue
+        for axis in sorted({0, own.ndim - 1} - {-1}):
+            for start, stop in _parts(own.shape[axis]):
+                if time.monotonic() > asked.deadline:
+                    return
+                region = (index, axis, start, stop)
+                if asked.with_region(*region) and all(
+                    other.with_region(*region) for other in asked.on_other_draws()
+                ):
+                    yield (
+                        f"the output hardly depends on {start}:{stop} of axis {axis} of input"
+                        f" {name!r}: a kernel that does not read it passes"
+                    )
+
+
+def _parts(size: int) -> Iterator[tuple[int, int]]:
+    edges = sorted({size * part // _REGIONS for part in range(_REGIONS + 1)})
+    yield from itertools.pairwise(edges)
+
+
+def _idle_outputs(question: Question, tolerance: Tolerance) -> Iterator[str]:
+    """Yield warnings for slices of an output that are the same whatever the inputs are."""
+    few, many = (question.sets[1].seed,), tuple(range(_MORE_SEEDS))
+    for index, output in enumerate(question.expected[0]):
+        which = f"output {index}" if len(question.expected[0]) > 1 else "the output"
+        for axis, size in enumerate(output.tensor.shape if output.tensor.ndim > 1 else ()):
+            idle = _same_places(question, index, axis, tolerance, few)
+            # A mask may leave a place zero in two draws by chance, hardly in all of many.
+            if not idle or not _TOLD_SHARE * size <= len(idle) < size:
+                continue
+            if idle == _same_places(question, index, axis, tolerance, many):
+                yield (
+                    f"{which} is the same at {len(idle)} of {size} places of axis {axis} (the"
+                    f" first at {min(idle)}) whatever the inputs are: nothing is checked there"
+                )
+
+
+def _same_places(
+    question: Question, index: int, axis: int, tolerance: Tolerance, seeds: Sequence[int]
+) -> set[int]:
+    """Return the places of an axis where draws from `seeds` give what the first set gives."""
+    one = question.expected[0][index]
+    bound = one.bound(tolerance)
+    others = tuple(other for other in range(one.tensor.ndim) if other != axis)
+    same = torch.ones(one.tensor.shape[axis], dtype=torch.bool, device=bound.device)
+    for seed in seeds:
+        two = question.prepared.input_set(seed).expected()[index]
+        error = (one.tensor.float() - two.float()).abs_()
+        close = error.le(bound) | (one.tensor.isnan() & two.isnan())
+        same &= close.all(dim=others)
+        if not bool(same.any()):
+            break
+    return set(same.nonzero().flatten().tolist())

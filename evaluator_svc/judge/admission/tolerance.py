@@ -1,0 +1,182 @@
+"""The automatic tolerance: a safe multiple of the rounding noise of a reordered evaluation.
+
+The reference is computed in float64, then in the task's precision, once as it stands and twice
+with every operator's result moved by up to one rounding error (Monte Carlo arithmetic), which is
+what another order of the same operations does. Where TF32 is allowed, what it costs counts too.
+Knows nothing of candidates; `screening` checks
+that nothing trivial passes the result.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_any, tree_map
+
+from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.judge.reference.tf32 import Tf32Operands
+from evaluator_svc.judge.verdict.compare import CHUNK_ELEMENTS, group_scale, group_shape, row_chunks
+from kernel_foundry.domain.admission import ToleranceDerivation
+from kernel_foundry.domain.task import Tolerance
+
+_SAFETY: Final = {torch.float32: 8.0, torch.float16: 2.0, torch.bfloat16: 2.0}
+"""Multiple of the noise: other algorithms round more often than a reordering does. Less for 16
+bits, where PyTorch rounds after every operator and a fused kernel hardly ever does."""
+
+_FLOOR: Final = {torch.float32: 5e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
+"""Least tolerance: room for own exp and erf of float32 accuracy, and for rounding to 16 bits a
+few times; far less than what float16 or TF32 inside a float32 task costs (1e-3)."""
+
+CEILING: Final = {torch.float32: 5e-3, torch.float16: 5e-2, torch.bfloat16: 1e-1}
+"""Most that is granted, in units of the row's scale: more would check nothing."""
+
+_TF32_SAFETY: Final = 2.0
+"""Multiple of what TF32 costs, which hardly depends on the algorithm: operands are cut at worst,
+and that is what is measured."""
+
+_TF32_CEILING: Final = 5e-2
+"""As for float16, which has as many bits of mantissa."""
+
+_NOISE_SEEDS: Final = (1, 2)
+
+_EXACT_RESULTS: Final = frozenset({"floor", "ceil", "round", "trunc", "sign", "one_hot"})
+"""Operators whose float results are whole numbers in any order of evaluation."""
+
+
+def derive_tolerance(sets: Sequence[InputSet]) -> tuple[Tolerance, float]:
+    """Return the tolerance for outputs like those of `sets`, and the noise it rests on.
+
+    The noise is the largest |error| / (scale + |expected|) seen, dimensionless; it is above the
+    tolerance when the reference is too ill-conditioned for its own precision.
+    """
+    derivation = measure(sets)
+    bound = granted(derivation)
+    return Tolerance(rtol=bound, atol=bound), max(derivation.noise, derivation.tf32_noise)
+
+
+def measure(sets: Sequence[InputSet], workload: str = "") -> ToleranceDerivation:
+    """Return what the tolerance of outputs like those of `sets` is derived from."""
+    dtype = sets[0].module.dtype
+    has_tf32 = sets[0].module.allows_tf32
+    return ToleranceDerivation(
+        source="measured",
+        noise=max(_rounding_noise(input_set) for input_set in sets),
+        safety=_SAFETY[dtype],
+        floor=_FLOOR[dtype],
+        ceiling=CEILING[dtype],
+        tf32_noise=max(tf32_noise(input_set) for input_set in sets) if has_tf32 else 0.0,
+        workload=workload,
+    )
+
+
+def granted(derivation: ToleranceDerivation) -> float:
+    """Return the tolerance that follows from a derivation, in two digits."""
+    bound = derivation.safety * derivation.noise
+    bound = min(max(bound, derivation.floor), derivation.ceiling)
+    return float(f"{max(bound, _tf32_bound(derivation)):.1e}")
+
+
+def least(derivation: ToleranceDerivation) -> float:
+    """Return the least tolerance that lets every honest order of evaluation pass."""
+    return max(derivation.safety * derivation.noise, _tf32_bound(derivation))
+
+
+def _tf32_bound(derivation: ToleranceDerivation) -> float:
+    return min(_TF32_SAFETY * derivation.tf32_noise, _TF32_CEILING)
+
+
+def tf32_noise(input_set: InputSet) -> float:
+    """Return how far TF32 moves the outputs, in the units of the tolerance.
+
+    Both as PyTorch uses it here, which may be in no product of this task, and as a candidate may
+    use it in each of them.
+    """
+    expected = input_set.expected()
+    with Tf32Operands():
+        cut = input_set.run(dtype=torch.float32)
+    return max(_distance(cut, expected), _distance(input_set.run(), expected))
+
+
+def _rounding_noise(input_set: InputSet) -> float:
+    exact = input_set.run(dtype=torch.float64)
+    dtype = input_set.module.dtype
+    noise = _distance(input_set.expected(), exact)
+    for seed in _NOISE_SEEDS:
+        with RoundingNoise(torch.finfo(dtype).eps / 2, seed=seed, device=input_set.module.device):
+            perturbed = input_set.run()
+        noise = max(noise, _distance(perturbed, exact))
+    return noise
+
+
+def _distance(actual: Sequence[torch.Tensor], exact: Sequence[torch.Tensor]) -> float:
+    worst = 0.0
+    for a, e in zip(actual, exact, strict=True):
+        if not a.is_floating_point() or not a.numel():
+            continue
+        shape = group_shape(tuple(e.shape))
+        scale, row = group_scale(e).double(), 0
+        parts = zip(row_chunks(a.reshape(shape)), row_chunks(e.reshape(shape)), strict=True)
+        for x, y in parts:
+            error = (x.double() - y.double()).abs_()
+            error /= y.double().abs() + scale[row : row + len(y), None]
+            row += len(y)
+            worst = max(worst, float(error.nan_to_num_(nan=0.0, posinf=0.0).max()))
+    return worst
+
+
+class RoundingNoise(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's own base
+    """While active, moves every float result of an operator by up to one rounding error.
+
+    Args:
+        relative: Largest relative change: half a unit in the last place.
+        seed: Of the changes.
+        device: Where the operators run.
+    """
+
+    def __init__(self, relative: float, *, seed: int, device: torch.device) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # torch's own base
+        self._relative = relative
+        self._generator = torch.Generator(device).manual_seed(seed)
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Run the operator, then perturb what it made anew."""
+        result = func(*args, **(kwargs or {}))
+        schema = func._schema
+        makes_new = not schema.is_mutable and all(r.alias_info is None for r in schema.returns)
+        name = schema.name.partition("::")[2]
+        if not makes_new or name in _EXACT_RESULTS or not tree_any(_is_float, args):
+            return result
+        return tree_map(self._perturb, result)
+
+    def _perturb(self, value: Any) -> Any:
+        if not _is_float(value):
+            return value
+        if value.device != self._generator.device:
+            return value  # a size or an index on the host, on its way to the device
+        if value.numel() <= CHUNK_ELEMENTS or not value.is_contiguous():
+            return self._moved(value)
+        moved = torch.empty_like(value)
+        to, source = moved.view(-1), value.view(-1)
+        for start in range(0, len(source), CHUNK_ELEMENTS):
+            part = slice(start, start + CHUNK_ELEMENTS)
+            to[part] = self._moved(source[part])
+        return moved
+
+    def _moved(self, value: torch.Tensor) -> torch.Tensor:
+        factor = torch.rand(
+            value.shape, generator=self._generator, dtype=torch.float32, device=value.device
+        )
+        factor = factor.mul_(2.0).sub_(1.0).mul_(self._relative)
+        # Rounding again would eat changes of less than one unit: add them in double.
+        return (value.double() * (1.0 + factor.double())).to(value.dtype)
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point()

@@ -1,0 +1,237 @@
+"""What a lazy candidate would write instead of computing: the battery that a task must refuse.
+
+Every answer is held against the expected output as a candidate's would be. Knows nothing of
+tolerances' origin and of what becomes of a task (`gate`).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import torch
+
+from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.verdict.compare import ExpectedOutput, compare_output, group_shape
+from evaluator_svc.judge.verdict.relative_errors import largest_error
+from kernel_foundry.domain.task import Tolerance
+
+ANOTHER_DRAW: Final = "the answer to another draw"
+"""Passes where the output is constant."""
+
+_EXACT: Final = Tolerance(rtol=0.0, atol=0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One trivial answer to one output of one input set."""
+
+    name: str
+    make: Callable[[], torch.Tensor | None]
+    """Gives the values; None: there is no such answer to this output."""
+    may_be_the_task: bool = False
+    """To the last bit it is no shortcut but what the operator does (a transposition)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """How an answer fared."""
+
+    name: str
+    output: int
+    share: float
+    """Of the elements that are right, dimensionless."""
+    is_exact: bool = False
+    """Every element is what was expected, to the last bit."""
+    error: float = 0.0
+    """Largest error where all are right, in the units of the tolerance."""
+
+    @property
+    def passes(self) -> bool:
+        """Whether a candidate that writes this would be right."""
+        return self.share == 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is to be answered: one workload's outputs on two input sets."""
+
+    prepared: PreparedWorkload
+    sets: tuple[InputSet, InputSet]
+    expected: tuple[tuple[ExpectedOutput, ...], tuple[ExpectedOutput, ...]]
+    """Of each set."""
+    elsewhere: tuple[torch.Tensor, ...] = ()
+    """Outputs of another workload; empty when there is none."""
+
+
+def try_answers(question: Question, tolerance: Tolerance) -> Iterator[Tried]:
+    """Yield how every trivial answer to every output fared; a pass holds on both input sets."""
+    for index in range(len(question.expected[0])):
+        seconds = {a.name: a for a in _answers(question, index, own=1)}
+        for answer in _answers(question, index, own=0):
+            tried = _try(answer, question.expected[0][index], index, tolerance)
+            if tried is not None and tried.passes:
+                again = _try(seconds[answer.name], question.expected[1][index], index, tolerance)
+                tried = _both(tried, again)
+            if tried is not None and not (tried.is_exact and answer.may_be_the_task):
+                yield tried
+
+
+def _both(first: Tried, second: Tried | None) -> Tried | None:
+    if second is None or not second.passes:
+        return second
+    return Tried(
+        name=first.name,
+        output=first.output,
+        share=1.0,
+        is_exact=first.is_exact and second.is_exact,
+        error=max(first.error, second.error),
+    )
+
+
+def _try(
+    answer: Answer, expected: ExpectedOutput, index: int, tolerance: Tolerance
+) -> Tried | None:
+    values = answer.make()
+    if values is None or not expected.tensor.numel():
+        return None
+    values = values.to(expected.tensor.dtype).contiguous()
+    wrong = _wrong_count(values, expected, tolerance)
+    if wrong:
+        return Tried(name=answer.name, output=index, share=1.0 - wrong / values.numel())
+    is_exact = not _wrong_count(values, expected, _EXACT)
+    error = 0.0 if is_exact else largest_error(values, expected.tensor)
+    return Tried(name=answer.name, output=index, share=1.0, is_exact=is_exact, error=error)
+
+
+def _wrong_count(values: torch.Tensor, expected: ExpectedOutput, tolerance: Tolerance) -> int:
+    return int(compare_output(values.data_ptr(), expected, tolerance).mismatch_count)
+
+
+def _answers(question: Question, index: int, *, own: int) -> Iterator[Answer]:
+    """Yield the answers on input set `own`; of a large workload those that need no copies."""
+    output = question.expected[own][index].tensor
+    other = question.expected[1 - own][index].tensor
+    yield Answer(name="an output of zeros", make=lambda: torch.zeros_like(output))
+    yield Answer(name="an output of ones", make=lambda: torch.ones_like(output))
+    yield Answer(
+        name="the mean of another output everywhere"
+        if output.is_floating_point()
+        else "the most frequent value of another output everywhere",
+        make=lambda: torch.full_like(output, _typical(other)),
+    )
+    yield Answer(name=ANOTHER_DRAW, make=lambda: other)
+    sources = _sources(question.sets[own])
+    for name, value in sources:
+        yield Answer(name=f"a copy of {name}", make=partial(_copied, value, output))
+    if question.prepared.is_large:
+        return
+    yield from _averages(output)
+    if question.elsewhere:
+        source = question.elsewhere[index]
+        yield Answer(
+            name="the answer of another workload, cropped or tiled",
+            make=lambda: _fitted(source, output),
+        )
+    for name, value in sources:
+        yield from _rearranged(name, value, output)
+
+
+def _typical(output: torch.Tensor) -> float:
+    if output.is_floating_point():
+        return float(output.float().mean())
+    return float(output.flatten().mode().values)
+
+
+def _sources(input_set: InputSet) -> Sequence[tuple[str, torch.Tensor]]:
+    """Return inputs and parameters with what they are called in messages."""
+    inputs = zip(input_set.arguments.names, input_set.inputs, strict=True)
+    named = [(f"input {name!r}", value) for name, value in inputs]
+    return named + [(f"parameter {path!r}", value) for path, value in input_set.state.items()]
+
+
+def _averages(output: torch.Tensor) -> Iterator[Answer]:
+    """Yield averages of the answer itself: what varies less than the tolerance is not checked."""
+    groups, inner = group_shape(tuple(output.shape))
+    if not output.is_floating_point():
+        return
+    if inner > 1:
+        rows = output.reshape(groups, inner)
+        yield Answer(
+            name="the mean of each row", make=lambda: _mean(rows, 1, output), may_be_the_task=True
+        )
+    if groups > 1:
+        columns = output.reshape(len(output), -1)
+        yield Answer(
+            name="the mean of each column",
+            make=lambda: _mean(columns, 0, output),
+            may_be_the_task=True,
+        )
+
+
+def _mean(values: torch.Tensor, axis: int, output: torch.Tensor) -> torch.Tensor | None:
+    """Return means along an axis everywhere; None where all values along it are the same."""
+    if values.shape[axis] < 2 or bool(values.eq(values.narrow(axis, 0, 1)).all()):
+        return None
+    return values.float().mean(axis, keepdim=True).expand(values.shape).reshape(output.shape)
+
+
+def _copied(value: torch.Tensor, output: torch.Tensor) -> torch.Tensor | None:
+    return value.reshape(output.shape) if value.numel() == output.numel() else None
+
+
+def _rearranged(name: str, value: torch.Tensor, output: torch.Tensor) -> Iterator[Answer]:
+    changes: dict[str, Callable[[], torch.Tensor | None]] = {
+        f"{name}, negated": lambda: _copied(-value, output) if _is_signed(value) else None,
+        f"{name}, transposed": lambda: _transposed(value, output),
+        f"{name}, broadcast": lambda: _broadcast(value, output),
+        f"{name}, cropped or tiled": lambda: _fitted_flat(value, output),
+        f"the first element of {name} everywhere": lambda: _first(value, output),
+    }
+    for what, make in changes.items():
+        yield Answer(name=what, make=make, may_be_the_task=True)
+
+
+def _is_signed(value: torch.Tensor) -> bool:
+    return value.dtype is not torch.bool
+
+
+def _transposed(value: torch.Tensor, output: torch.Tensor) -> torch.Tensor | None:
+    if value.ndim < 2 or value.numel() != output.numel():
+        return None
+    return value.transpose(-1, -2).reshape(output.shape)
+
+
+def _broadcast(value: torch.Tensor, output: torch.Tensor) -> torch.Tensor | None:
+    if value.numel() == output.numel():
+        return None
+    try:
+        return value.expand(output.shape)
+    except RuntimeError:  # the shapes do not broadcast
+        return None
+
+
+def _first(value: torch.Tensor, output: torch.Tensor) -> torch.Tensor | None:
+    return (
+        value.flatten()[:1].expand(output.numel()).reshape(output.shape)
+        if len(value.shape)
+        else None
+    )
+
+
+def _fitted_flat(value: torch.Tensor, output: torch.Tensor) -> torch.Tensor | None:
+    if not value.numel() or value.numel() == output.numel():
+        return None
+    repeats = -(-output.numel() // value.numel())
+    return value.flatten().repeat(repeats)[: output.numel()].reshape(output.shape)
+
+
+def _fitted(source: torch.Tensor, output: torch.Tensor) -> torch.Tensor | None:
+    """Return `source` cut and repeated along every axis to the shape of `output`."""
+    if source.ndim != output.ndim or not source.numel():
+        return None
+    for axis, size in enumerate(output.shape):
+        places = torch.arange(size, device=source.device) % source.shape[axis]
+        source = source.index_select(axis, places)
+    return source

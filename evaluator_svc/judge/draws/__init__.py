@@ -1,0 +1,1 @@
+"""Inputs and parameters: drawn, laid out in shared regions, changed."""

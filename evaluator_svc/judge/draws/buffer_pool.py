@@ -1,0 +1,81 @@
+"""Shared regions that no draw uses at present, kept for the next draw of the same size.
+
+Fresh shared pages cost more time than everything else in a draw. Knows nothing of what is in them.
+"""
+
+from collections.abc import Sequence
+
+from evaluator_svc.judge.memory.judge_memory import JudgeMemory, SharedRegion
+from kernel_foundry.errors import DeviceBusyError
+from kernel_foundry_native import DriverError
+
+
+class BufferPool:
+    """Idle shared regions of one memory.
+
+    Args:
+        memory: Where they are made.
+        limit_bytes: Most that is kept idle; the oldest are closed first. When new regions are
+            made, those in use count too.
+    """
+
+    def __init__(self, memory: JudgeMemory, limit_bytes: int) -> None:
+        self._memory = memory
+        self._limit_bytes = limit_bytes
+        self._free: list[SharedRegion] = []
+        self._used_bytes = 0
+
+    def take(self, size_bytes: int, *, count: int) -> list[SharedRegion]:
+        """Return regions of exactly `size_bytes`; their content is unspecified.
+
+        Raises:
+            DeviceBusyError: there is no memory left.
+        """
+        taken: list[SharedRegion] = []
+        try:
+            taken += (self._take(size_bytes) for _ in range(count))
+        except DeviceBusyError:
+            self.give(taken)
+            raise
+        return taken
+
+    def _take(self, size_bytes: int) -> SharedRegion:
+        region = self._idle(size_bytes) or self._make(size_bytes)
+        self._used_bytes += size_bytes
+        return region
+
+    def _idle(self, size_bytes: int) -> SharedRegion | None:
+        for index, region in enumerate(self._free):
+            if region.size_bytes == size_bytes:
+                return self._free.pop(index)
+        return None
+
+    def _make(self, size_bytes: int) -> SharedRegion:
+        # The idle ones are of other sizes, and a large draw needs their room.
+        self._shrink(self._limit_bytes - self._used_bytes - size_bytes)
+        try:
+            return self._memory.share(size_bytes)
+        except DriverError:
+            self.clear()
+        try:
+            return self._memory.share(size_bytes)
+        except DriverError as error:
+            raise DeviceBusyError(
+                f"no memory for a shared buffer of {size_bytes / 1e9:.1f} GB: {error}"
+            ) from error
+
+    def give(self, regions: Sequence[SharedRegion]) -> None:
+        """Take regions back. No living process but this one may hold them."""
+        self._used_bytes -= sum(region.size_bytes for region in regions)
+        self._free += regions
+        self._shrink(self._limit_bytes)
+
+    def clear(self) -> None:
+        """Close all that is idle."""
+        self._shrink(0)
+
+    def _shrink(self, limit_bytes: int) -> None:
+        idle_bytes = sum(region.size_bytes for region in self._free)
+        while self._free and idle_bytes > limit_bytes:
+            idle_bytes -= self._free[0].size_bytes
+            self._free.pop(0).close()

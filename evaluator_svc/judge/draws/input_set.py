@@ -1,0 +1,166 @@
+"""One seed's inputs, parameters and buffers, and the reference bound to them.
+
+The tensors here are the judge's private, pristine copies; no candidate can reach them. Expected
+outputs are computed when first asked for, which the judge does only after the candidate ran.
+"""
+
+import copy
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Self
+
+import torch
+from torch import nn
+
+from evaluator_svc.judge.draws.redraw import RedrawRule, redraw
+from evaluator_svc.judge.reference.arguments import Arguments, read_arguments
+from evaluator_svc.judge.reference.task_module import TaskModule, cast_floats, seed_all
+from evaluator_svc.judge.reference.tf32 import tf32_allowed
+from kernel_foundry.errors import TaskInvalidError
+
+
+class InputSet:
+    """Everything that one seed decides.
+
+    Args:
+        module: The loaded reference.
+        rules: How its parameters are drawn.
+        seed: The same seed gives the same tensors.
+        change: Applied to every input tensor; gives one of the same shape and type.
+    """
+
+    def __init__(
+        self,
+        module: TaskModule,
+        rules: tuple[RedrawRule, ...],
+        seed: int,
+        *,
+        change: Callable[[torch.Tensor], torch.Tensor] | None = None,
+    ) -> None:
+        self.module = module
+        self.seed = seed
+        arguments = read_arguments(module.model, module.input_values(seed))
+        if change is not None:
+            changed = tuple(map(change, arguments.tensors))
+            arguments = dataclasses.replace(arguments, tensors=changed)
+        self.arguments: Arguments = arguments
+        self.state = redraw(rules, seed)
+        self._expected: tuple[torch.Tensor, ...] | None = None
+
+    @property
+    def inputs(self) -> tuple[torch.Tensor, ...]:
+        """Input tensors, in order of forward's arguments."""
+        return self.arguments.tensors
+
+    @property
+    def pristine(self) -> tuple[torch.Tensor, ...]:
+        """Inputs, parameters, buffers: the order of the name table."""
+        return (*self.inputs, *self.state.values())
+
+    def with_values(
+        self, inputs: Sequence[torch.Tensor], state: Mapping[str, torch.Tensor]
+    ) -> Self:
+        """Return the same reference on other inputs and parameters."""
+        other = copy.copy(self)
+        other.arguments = dataclasses.replace(self.arguments, tensors=tuple(inputs))
+        other.state = dict(state)
+        other._expected = None
+        return other
+
+    def expected(self) -> tuple[torch.Tensor, ...]:
+        """Return the reference's outputs, computed at the first call.
+
+        16-bit tasks are computed in float32 from the rounded inputs, so that a candidate that
+        accumulates more exactly than eager PyTorch is not marked down for it; for the same
+        reason without TF32, whatever the task allows.
+        """
+        if self._expected is None:
+            if self.module.dtype is torch.float32:
+                self._expected = self.run(dtype=torch.float32)
+            else:
+                dtypes = [output.dtype for output in self.run()]
+                exact = self.run(dtype=torch.float32)
+                self._expected = tuple(o.to(d) for o, d in zip(exact, dtypes, strict=True))
+        return self._expected
+
+    def run(
+        self,
+        *,
+        dtype: torch.dtype | None = None,
+        inputs: Sequence[torch.Tensor] | None = None,
+        state: Mapping[str, torch.Tensor] | None = None,
+        random_seed: int | None = None,
+    ) -> tuple[torch.Tensor, ...]:
+        """Return contiguous outputs of the reference, with parts of it replaced where given.
+
+        In TF32 where the task allows it, unless `dtype` asks for all of a type's bits.
+
+        Raises:
+            TaskInvalidError: the reference raises, changes its inputs, or gives something
+                other than tensors.
+        """
+        tensors = self.inputs if inputs is None else inputs
+        values = self.arguments.values(tensors)
+        model = bind_state(self.module.model, self.state if state is None else state)
+        if dtype is not None:
+            values, model = cast_floats(values, dtype), model.to(dtype)
+        seed_all(self.seed if random_seed is None else random_seed)
+        tf32 = tf32_allowed(self.module.device, allowed=dtype is None and self.module.allows_tf32)
+        with (
+            self.module.user_code("forward()"),
+            torch.no_grad(),
+            tf32,
+            self._unchanged(tensors),
+        ):
+            outputs = list(flatten_outputs(model(*values)))
+            if self.module.device.type == "cuda":
+                # A fault on the device shows when it is waited for, and is the reference's.
+                torch.cuda.synchronize(self.module.device)
+        return tuple(output.detach().contiguous() for output in outputs)
+
+    def callable_model(self) -> tuple[nn.Module, list[Any]]:
+        """Return the reference bound to this seed's parameters, and its arguments."""
+        return bind_state(self.module.model, self.state), self.arguments.values(self.inputs)
+
+    @contextmanager
+    def _unchanged(self, tensors: Sequence[torch.Tensor]) -> Iterator[None]:
+        versions = [tensor._version for tensor in tensors]
+        yield
+        for name, tensor, version in zip(self.arguments.names, tensors, versions, strict=True):
+            if tensor._version != version:
+                raise TaskInvalidError(
+                    f"{self.module.task.name}: forward() changes its input {name!r} in place;"
+                    " write it without in-place operations on inputs"
+                )
+
+
+def bind_state(model: nn.Module, state: Mapping[str, torch.Tensor]) -> nn.Module:
+    """Return a copy of `model` that uses the parameters of `state` without copying them.
+
+    Buffers are copied: forward in training mode changes running statistics.
+    """
+    memo: dict[int, Any] = {
+        id(parameter): nn.Parameter(state[path], requires_grad=False)
+        for path, parameter in model.named_parameters()
+    }
+    memo |= {id(buffer): state[path].clone() for path, buffer in model.named_buffers()}
+    return copy.deepcopy(model, memo)
+
+
+def flatten_outputs(value: Any) -> Iterator[torch.Tensor]:
+    """Yield the tensors of what forward gives, in order.
+
+    Raises:
+        TaskInvalidError: there is something else in it.
+    """
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, list | tuple) and value:
+        for item in value:
+            yield from flatten_outputs(item)
+    else:
+        raise TaskInvalidError(
+            f"forward() gives a {type(value).__name__}; expected a tensor, or a tuple or list"
+            " of tensors"
+        )

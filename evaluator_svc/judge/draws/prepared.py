@@ -1,0 +1,73 @@
+"""A workload made ready once: loaded reference, name table, layout.
+
+What stays the same over all evaluations of a task. Knows nothing of seeds that candidates see.
+"""
+
+import torch
+
+from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.judge.draws.layout import lay_out
+from evaluator_svc.judge.draws.redraw import redraw_rules
+from evaluator_svc.judge.draws.telling_mantissas import with_telling_mantissas
+from evaluator_svc.judge.memory.fit import KEPT_SHARE, needed_bytes
+from evaluator_svc.judge.reference.name_table import named_scalars, named_tensors
+from evaluator_svc.judge.reference.task_module import TaskModule
+from kernel_foundry.domain.task import Task, Workload
+
+PREPARATION_SEED = 7
+"""Any seed will do: the sets drawn from it decide shapes, never a verdict."""
+
+
+class PreparedWorkload:
+    """One workload of a task, loaded.
+
+    Args:
+        task: The task.
+        workload: One of its workloads.
+        device: Where the reference runs.
+        memory_bytes: Memory that an evaluation can have.
+
+    Raises:
+        TaskInvalidError: the reference cannot be loaded or run.
+    """
+
+    def __init__(
+        self, task: Task, workload: Workload, *, device: torch.device, memory_bytes: int
+    ) -> None:
+        self.task = task
+        self.workload = workload
+        self.module = TaskModule(task, workload, device)
+        self.rules = redraw_rules(self.module.model)
+        sample = self.input_set(PREPARATION_SEED)
+        outputs = sample.run()
+        self.tensors = named_tensors(self.module.model, sample.arguments, outputs)
+        self.scalars = named_scalars(self.module.model, sample.arguments, self.tensors)
+        self.slots, self.size_bytes = lay_out(self.tensors)
+        self.is_large = needed_bytes(self.tensors, is_large=False) > KEPT_SHARE * memory_bytes
+        """Whether copies are too many bytes to keep (see `memory`)."""
+        self.large_sign: float | None = None
+        """Which sign large inputs get; None until `value_ranges` has found out."""
+        self._exact_seconds: list[float] = []
+
+    def input_set(self, seed: int, *, is_telling: bool = False) -> InputSet:
+        """Return inputs and parameters drawn from `seed`.
+
+        Args:
+            seed: The same seed gives the same tensors.
+            is_telling: With mantissas that tell of rounding to 16 bits, where copies fit.
+        """
+        change = with_telling_mantissas if is_telling and not self.is_large else None
+        return InputSet(self.module, self.rules, seed, change=change)
+
+    def note_exact_seconds(self, seconds: float) -> None:
+        """Keep how long the reference took in float64."""
+        self._exact_seconds.append(seconds)
+
+    def exact_seconds(self, trials: int) -> float:
+        """Return the shortest time of the reference in float64; 0 until `trials` are known."""
+        known = self._exact_seconds
+        return min(known) if len(known) >= trials else 0.0
+
+    def close(self) -> None:
+        """Forget the loaded reference."""
+        self.module.close()

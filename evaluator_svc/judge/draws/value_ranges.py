@@ -1,0 +1,250 @@
+"""Inputs of unusual values, which show what ordinary ones hide: overflow, cancellation, shortcuts.
+
+Only floating-point inputs are changed; parameters stay. What admission finds of a task here tells
+evaluations where the reference is defined well enough to hold candidates to it. Knows nothing of
+candidates.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+
+import torch
+
+from evaluator_svc.judge.admission.tolerance import CEILING, RoundingNoise
+from evaluator_svc.judge.draws.input_change import is_structured
+from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.judge.draws.prepared import PREPARATION_SEED, PreparedWorkload
+from evaluator_svc.judge.verdict.compare import group_scale, group_shape
+from kernel_foundry.domain.admission import Distribution, TensorRole, ValueRange
+from kernel_foundry.domain.task import Tolerance
+from kernel_foundry.errors import TaskInvalidError
+
+_LARGE_FACTOR: Final = {torch.float32: 64.0, torch.float16: 8.0, torch.bfloat16: 8.0}
+_OFFSET_IN_RMS: Final = 16.0
+_SPARSE_SHARE: Final = 8
+"""Of each row one stretch of one in so many elements stays."""
+_LEAST_ROW: Final = 16
+"""Elements of a row; shorter ones are taken together."""
+_STRIDE: Final = 997
+"""One element in so many becomes NaN, and one infinite; more in small tensors."""
+
+_SAFETY: Final = {torch.float32: 8.0, torch.float16: 2.0, torch.bfloat16: 2.0}
+"""Multiple of the noise, as for the tolerance itself."""
+_USUAL_FACTOR: Final = 4.0
+_OFFSET_FACTOR: Final = {torch.float32: 32.0}
+"""Variance as mean of squares less square of mean is honest in float32: at an offset of 16 it
+loses 8 bits, and a shortcut through 16 bits is still worse."""
+_MOST_FACTOR: Final = 64.0
+"""Where the tolerance was given by hand."""
+_MOST_BYTES: Final = 1 << 28
+"""Inputs beyond this would make a verdict slow."""
+_REPORTED: Final = (Distribution.DENORMAL, Distribution.NON_FINITE)
+"""Kernels may flush denormals and treat NaN as they like: a difference is told, no more."""
+_TIED: Final = (Distribution.OFFSET, Distribution.ZEROS, Distribution.SPARSE)
+"""Equal values, among which a kernel may take another index than the reference does."""
+_NOISE_SEEDS: Final = (1, 2)
+
+
+def in_range(
+    prepared: PreparedWorkload, input_set: InputSet, distribution: Distribution
+) -> InputSet:
+    """Return a copy of `input_set`, a draw of `prepared`, whose inputs are of `distribution`."""
+    if distribution is Distribution.LARGE and prepared.large_sign is None:
+        prepared.large_sign = _large_sign(prepared)
+    return _changed(input_set, distribution, prepared.large_sign or 1.0)
+
+
+def _changed(input_set: InputSet, distribution: Distribution, sign: float) -> InputSet:
+    is_large = distribution is Distribution.LARGE
+    change = partial(_large, sign=sign) if is_large else _CHANGES[distribution]
+    inputs = [change(t) if t.is_floating_point() and t.numel() else t for t in input_set.inputs]
+    return input_set.with_values(inputs, input_set.state)
+
+
+def _large_sign(prepared: PreparedWorkload) -> float:
+    """Return -1 where the reference is defined on inputs of the other sign, else 1.
+
+    Inputs that are never negative hide what an operator does: a copy of them is their ReLU. Asked
+    of inputs that no candidate sees: of theirs nothing is computed before they ran.
+    """
+    turned = _changed(prepared.input_set(PREPARATION_SEED), Distribution.LARGE, -1.0)
+    try:
+        is_defined = all(bool(output.isfinite().all()) for output in turned.expected())
+    except TaskInvalidError:
+        is_defined = False
+    return -1.0 if is_defined else 1.0
+
+
+def find_value_ranges(
+    prepared: Sequence[PreparedWorkload], tolerance: Tolerance, seed: int
+) -> tuple[str, tuple[ValueRange, ...]]:
+    """Return a workload's name and what candidates are tried on there; ("", ()) if nothing.
+
+    Args:
+        prepared: All workloads of a task.
+        tolerance: What candidates are held to on ordinary inputs.
+        seed: Of the inputs that the reference is tried on.
+    """
+    chosen = _chosen(prepared)
+    if chosen is None:
+        return "", ()
+    ordinary = chosen.input_set(seed)
+    found = (_value_range(chosen, ordinary, which, tolerance) for which in Distribution)
+    return chosen.workload.name, tuple(value_range for value_range in found if value_range)
+
+
+def _chosen(prepared: Sequence[PreparedWorkload]) -> PreparedWorkload | None:
+    """Return the smallest workload with floating-point inputs, a held-out one if there is any."""
+    fitting = [
+        item
+        for item in prepared
+        if not item.is_large
+        and item.size_bytes <= _MOST_BYTES
+        and any(t.role is TensorRole.INPUT and "float" in t.dtype for t in item.tensors)
+    ]
+    order = sorted(fitting, key=lambda item: (not item.workload.held_out, item.size_bytes))
+    return order[0] if order else None
+
+
+def _value_range(
+    prepared: PreparedWorkload,
+    ordinary: InputSet,
+    distribution: Distribution,
+    tolerance: Tolerance,
+) -> ValueRange | None:
+    """Return how candidates are held to a distribution; None where the reference is not defined."""
+    dtype = ordinary.module.dtype
+    breaks_structure = distribution in (Distribution.SPARSE, Distribution.NON_FINITE)
+    if breaks_structure and any(map(is_structured, ordinary.inputs)):
+        return None
+    try:
+        changed = in_range(prepared, ordinary, distribution)
+        expected = changed.expected()
+        if distribution in _REPORTED:
+            return ValueRange(distribution=distribution, factor=_USUAL_FACTOR, is_binding=False)
+        if not all(bool(output.isfinite().all()) for output in expected):
+            return None
+        noise = _noise(changed, expected, tolerance)
+        is_ambiguous = distribution in _TIED and any(not o.is_floating_point() for o in expected)
+    except TaskInvalidError:
+        return None
+    least = _USUAL_FACTOR
+    if distribution is Distribution.OFFSET:
+        least = _OFFSET_FACTOR.get(dtype, least)
+    is_derived = ordinary.module.task.tolerance is None
+    most = max(CEILING[dtype] / tolerance.rtol, 1.0) if is_derived else _MOST_FACTOR
+    needed = _SAFETY[dtype] * noise
+    if needed > most:
+        return None
+    factor = max(needed, min(least, most))
+    return ValueRange(
+        distribution=distribution, factor=float(f"{factor:.2g}"), is_binding=not is_ambiguous
+    )
+
+
+def _noise(changed: InputSet, expected: Sequence[torch.Tensor], tolerance: Tolerance) -> float:
+    """Return the largest error of a reordered evaluation, in units of the tolerance.
+
+    The inputs are moved by a rounding error too: what a kernel computes of them in its own way
+    cannot be better defined than that.
+    """
+    exact = changed.run(dtype=torch.float64)
+    half_unit = torch.finfo(changed.module.dtype).eps / 2
+    is_scaled = changed.module.task.tolerance is None
+    worst = _distance(expected, exact, tolerance, is_scaled=is_scaled)
+    for seed in _NOISE_SEEDS:
+        device = changed.module.device
+        generator = torch.Generator(device).manual_seed(seed)
+        moved = [_moved(tensor, half_unit, generator) for tensor in changed.inputs]
+        with RoundingNoise(half_unit, seed=seed, device=device):
+            perturbed = changed.run(inputs=moved)
+        worst = max(worst, _distance(perturbed, exact, tolerance, is_scaled=is_scaled))
+    return worst
+
+
+def _moved(tensor: torch.Tensor, relative: float, generator: torch.Generator) -> torch.Tensor:
+    if not tensor.is_floating_point():
+        return tensor
+    sign = torch.rand(tensor.shape, generator=generator, device=tensor.device).sub_(0.5).sign_()
+    # A whole unit: half of one would be rounded away.
+    return (tensor.double() * (1.0 + 2.0 * relative * sign.double())).to(tensor.dtype)
+
+
+def _distance(
+    actual: Sequence[torch.Tensor],
+    exact: Sequence[torch.Tensor],
+    tolerance: Tolerance,
+    *,
+    is_scaled: bool,
+) -> float:
+    worst = 0.0
+    for a, e in zip(actual, exact, strict=True):
+        if not a.is_floating_point() or not a.numel():
+            if not torch.equal(a, e.to(a.dtype)):
+                return float("inf")  # an index that rounding decides
+            continue
+        error = (a.double() - e.double()).abs_().reshape(group_shape(tuple(e.shape)))
+        allowed = tolerance.rtol * e.double().abs().reshape(error.shape)
+        scale = group_scale(e).double()[:, None] if is_scaled else 1.0
+        ratio = error / (allowed + tolerance.atol * scale)
+        worst = max(worst, float(ratio.nan_to_num_(nan=0.0).max()))
+    return worst
+
+
+def _large(tensor: torch.Tensor, *, sign: float) -> torch.Tensor:
+    return tensor * (sign * _LARGE_FACTOR.get(tensor.dtype, 64.0))
+
+
+def _offset(tensor: torch.Tensor) -> torch.Tensor:
+    values = tensor.float()
+    finite = torch.where(values.isfinite(), values, 0.0)
+    shift = _OFFSET_IN_RMS * float(finite.square().mean().sqrt())
+    # Zeros stay: they may be a mask, or half of a triangular matrix.
+    return torch.where(tensor == 0, tensor, (values + shift).to(tensor.dtype))
+
+
+def _sparse(tensor: torch.Tensor) -> torch.Tensor:
+    """Return zeros but for a stretch in each row: a sample of a row tells nothing of the rest."""
+    width = tensor.shape[-1] if tensor.ndim else 1
+    rows = tensor.reshape(-1, width if width >= _LEAST_ROW else tensor.numel())
+    length = -(-rows.shape[1] // _SPARSE_SHARE)
+    # Places follow from the values, which follow from the seed.
+    generator = torch.Generator(tensor.device).manual_seed(_seed_of(rows))
+    starts = torch.randint(
+        rows.shape[1] - length + 1, (len(rows), 1), generator=generator, device=tensor.device
+    )
+    # Whoever leaves out the beginning or the end of every row is sure to miss one.
+    starts[0], starts[-1] = 0, rows.shape[1] - length
+    places = torch.arange(rows.shape[1], device=tensor.device)
+    stays = (places >= starts) & (places < starts + length)
+    return torch.where(stays, rows, torch.zeros_like(rows)).reshape(tensor.shape)
+
+
+def _seed_of(values: torch.Tensor) -> int:
+    """Return a number that differs between draws."""
+    first = values.flatten()[:_LEAST_ROW].float().nan_to_num_(posinf=0.0, neginf=0.0)
+    return int(first.view(torch.int32).to(torch.int64).sum()) % 2**31
+
+
+def _denormal(tensor: torch.Tensor) -> torch.Tensor:
+    tiny = torch.finfo(tensor.dtype).smallest_normal
+    return tensor.clamp(-1.0, 1.0).double().mul(tiny / 4).to(tensor.dtype)
+
+
+def _non_finite(tensor: torch.Tensor) -> torch.Tensor:
+    result = tensor.clone(memory_format=torch.contiguous_format)
+    flat = result.view(-1)
+    stride = max(min(_STRIDE, tensor.numel() // 4), 2)
+    flat[stride // 2 :: stride] = float("nan")
+    flat[stride // 4 :: stride] = float("inf")
+    return result
+
+
+_CHANGES: Final[dict[Distribution, Callable[[torch.Tensor], torch.Tensor]]] = {
+    Distribution.OFFSET: _offset,
+    Distribution.ZEROS: torch.zeros_like,
+    Distribution.SPARSE: _sparse,
+    Distribution.DENORMAL: _denormal,
+    Distribution.NON_FINITE: _non_finite,
+}

@@ -1,0 +1,125 @@
+"""Where the judge's tensors lie, and what works on them there: one face for every device kind.
+
+Chosen once, by the device's id. All work of one memory is ordered: what torch and the native
+module are told one after the other happens one after the other. Knows nothing of tasks.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Protocol
+
+import torch
+
+from evaluator_svc.judge.memory.cuda_memory import CudaMemory
+from evaluator_svc.judge.memory.host_memory import HostMemory
+from kernel_foundry.domain.evaluation import Fact
+from kernel_foundry_native import _core as native
+
+
+class SharedRegion(Protocol):
+    """Memory that a runner can open."""
+
+    @property
+    def address(self) -> int:
+        """Of the first byte, in this process."""
+
+    @property
+    def size_bytes(self) -> int:
+        """As asked for."""
+
+    def close(self) -> None:
+        """Give it back."""
+
+
+class JudgeMemory(Protocol):
+    """What the judge needs of the memory that candidates work on."""
+
+    @property
+    def torch_device(self) -> torch.device:
+        """Where the reference runs."""
+
+    @property
+    def total_bytes(self) -> int:
+        """All there is."""
+
+    @property
+    def idle_share(self) -> float:
+        """Share of `total_bytes` that idle shared regions may hold."""
+
+    @property
+    def options_type(self) -> type[native.MeasureOptions]:
+        """What `measure` takes as options."""
+
+    @property
+    def has_graphs(self) -> bool:
+        """Whether work can be captured as a graph and replayed."""
+
+    def share(self, size_bytes: int) -> SharedRegion:
+        """Return memory that a runner can open; its content is unspecified.
+
+        Raises:
+            DriverError: there is none.
+        """
+
+    def passes(self, regions: Sequence[SharedRegion]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """Return what opens the regions elsewhere: handles in hexadecimal, or descriptors."""
+
+    def bytes_of(self, region: SharedRegion, start: int, size_bytes: int) -> torch.Tensor:
+        """Return a view of part of a region, one element for each byte; at least one byte."""
+
+    def fill(self, address: int, size_bytes: int, byte: int) -> None:
+        """Fill a range with one byte."""
+
+    def copy(self, to: int, from_: int, size_bytes: int) -> None:
+        """Copy between ranges that do not overlap."""
+
+    def same_bytes(self, a: int, b: int, size_bytes: int) -> bool:
+        """Compare two ranges."""
+
+    def compare(
+        self,
+        *,
+        actual: int,
+        expected: int,
+        dtype: str,
+        count: int,
+        rtol: float,
+        atol: float,
+        scale: int,
+        groups: int,
+        inner: int,
+    ) -> native.Comparison:
+        """Compare two tensors by address, as `_core.compare` does."""
+
+    def measure(
+        self, call: Callable[[int], object], options: native.MeasureOptions, *, flush_bytes: int
+    ) -> native.Measurement:
+        """Measure `call(set)` with the loop that measures candidates."""
+
+    def synchronize(self) -> None:
+        """Wait until all that was asked for has happened."""
+
+    def trim(self) -> None:
+        """Give freed memory back that others may need."""
+
+    def facts(self) -> tuple[Fact, ...]:
+        """Return what it is, for evidence."""
+
+
+def open_memory(device_id: str) -> JudgeMemory:
+    """Return the memory of a device such as "cuda:0"; kinds that work in host memory share one.
+
+    Raises:
+        BackendUnavailableError: the device, or a torch for it, is not there.
+    """
+    kind, _, index = device_id.partition(":")
+    return _cuda_memory(int(index)) if kind == "cuda" else HostMemory()
+
+
+@cache
+def _cuda_memory(index: int) -> CudaMemory:
+    """Return the one memory of a device in this process.
+
+    Its stream is torch's current one, and torch uses it until the process ends.
+    """
+    return CudaMemory.open(index)

@@ -1,0 +1,1 @@
+"""What becomes of outputs: compared, explained, audited."""

@@ -1,0 +1,152 @@
+"""Whether outputs follow their inputs when a few elements change in place.
+
+A candidate that hands out what it stored, keyed on addresses, on the number of calls or on a few
+sampled elements, gives what the inputs gave before. Knows nothing of how it is run.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import torch
+
+from evaluator_svc.exchange import Verdict
+from evaluator_svc.judge.draws.shared_draw import SharedDraw
+from evaluator_svc.judge.verdict.checks import figures
+from evaluator_svc.judge.verdict.compare import ExpectedOutput
+from evaluator_svc.judge.verdict.verify import (
+    OutputCheck,
+    Surroundings,
+    check_output,
+    judge_outputs,
+)
+from kernel_foundry.domain.check import Check, CheckKind, CheckResult
+from kernel_foundry.domain.evaluation import Correctness
+from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+from kernel_foundry.errors import TaskInvalidError
+
+_PROBED_SEEDS: Final = 2
+_PROBED_SEEDS_LARGE: Final = 1
+_SLOTS: Final = (0,)
+"""Output slots that the run on a timed set ends up in."""
+_STALE_SHARE: Final = 0.5
+"""Of the elements that are wrong and should have changed: so many hold what was right before."""
+
+
+def change_inputs(draw: SharedDraw, *, with_parameters: bool) -> tuple[int, ...]:
+    """Change a few elements of some seeds' inputs; return which seeds, whose outputs are poisoned.
+
+    Runs of elements of one seed, which outputs that sum up all of them show; single ones of
+    another, which nobody who looks at samples sees.
+    """
+    count = _PROBED_SEEDS_LARGE if draw.is_large else min(_PROBED_SEEDS, len(draw.seeds))
+    changed = tuple(
+        seed
+        for seed in range(count)
+        if draw.change(seed, is_sparse=seed > 0, with_parameters=with_parameters)
+    )
+    draw.poison(seeds=changed, slots=_SLOTS)
+    return changed
+
+
+def verify_changed(draw: SharedDraw, seeds: Sequence[int]) -> Verdict:
+    """Return the verdict on a run on changed inputs, whose outputs are in the first slots."""
+    try:
+        checks, modified = _compared(draw, seeds)
+    except TaskInvalidError as error:
+        return _skipped(draw, f"the reference does not run on changed inputs: {error.message}")
+    if not checks:
+        return _skipped(draw, "the reference is not finite on changed inputs")
+    intact = Surroundings(modified=modified, touched=draw.stray_writes())
+    verdict = judge_outputs(draw, checks, intact)
+    wrong = [check for check in checks if any(c.mismatch_count for c in check.comparisons)]
+    stale = max((_stale_share(draw, check) for check in wrong), default=0.0)
+    is_stale = stale >= _STALE_SHARE
+    check = Check(
+        kind=CheckKind.DATA_FLOW,
+        result=CheckResult.FAILED if wrong or verdict.is_wrong else CheckResult.PASSED,
+        workload=draw.workload,
+        figures=figures(
+            seeds=len(seeds),
+            elements=verdict.correctness.element_count,
+            mismatched_elements=verdict.correctness.mismatch_count,
+            stale_share=stale,
+        ),
+    )
+    findings = (_finding(draw, stale), *verdict.findings) if is_stale else verdict.findings
+    return replace(
+        verdict,
+        is_wrong=bool(wrong) or verdict.is_wrong,
+        is_stale=is_stale,
+        findings=findings,
+        checks=(check,),
+    )
+
+
+def _compared(draw: SharedDraw, seeds: Sequence[int]) -> tuple[list[OutputCheck], tuple[str, ...]]:
+    checks: list[OutputCheck] = []
+    modified: set[str] = set()
+    for seed in seeds:
+        if not all(map(_is_finite, draw.expected(seed))):
+            continue
+        modified.update(draw.modified_inputs(seed))
+        checks += [
+            check_output(draw, seed=seed, output=output, slots=_SLOTS)
+            for output in range(len(draw.output_slots))
+        ]
+    return checks, tuple(sorted(modified))
+
+
+def _is_finite(expected: ExpectedOutput) -> bool:
+    return expected.is_exact or bool(expected.tensor.isfinite().all())
+
+
+def _stale_share(draw: SharedDraw, check: OutputCheck) -> float:
+    """Return the share of wrong elements that hold what the inputs gave before the change."""
+    actual = draw.output_tensor(check.seed, check.output, check.slots[check.worst]).clone()
+    now = draw.expected(check.seed)[check.output]
+    before = draw.expected_unchanged(check.seed)[check.output]
+    wrong = ~_is_close(actual, now, draw)
+    # An element that should not have changed tells nothing, wrong as it may be.
+    telling = wrong & ~_is_close(before.tensor, now, draw)
+    count = int(telling.sum())
+    if not count:
+        return 0.0
+    return float((telling & _is_close(actual, before, draw)).sum()) / count
+
+
+def _is_close(actual: torch.Tensor, expected: ExpectedOutput, draw: SharedDraw) -> torch.Tensor:
+    if expected.is_exact:
+        return torch.eq(actual, expected.tensor)
+    error = (actual.float() - expected.tensor.float()).abs_()
+    return torch.le(error, expected.bound(draw.tolerance))
+
+
+def _skipped(draw: SharedDraw, note: str) -> Verdict:
+    check = Check(
+        kind=CheckKind.DATA_FLOW, result=CheckResult.SKIPPED, workload=draw.workload, note=note
+    )
+    nothing = Correctness(
+        max_abs_error=0.0,
+        max_rel_error=0.0,
+        mismatch_count=0,
+        element_count=0,
+        first_mismatch=None,
+        seed_count=0,
+        run_count=0,
+        bitwise_reproducible=True,
+    )
+    return Verdict(correctness=nothing, checks=(check,))
+
+
+def _finding(draw: SharedDraw, share: float) -> Finding:
+    return Finding(
+        kind=FindingKind.DATA_FLOW,
+        severity=Severity.ERROR,
+        message=(
+            f"outputs of workload {draw.workload} did not follow when a few elements of the inputs"
+            " changed: they are what the inputs gave before"
+        ),
+        evidence=figures(stale_share=share),
+        hint="compute every output from the inputs of this very call; keep nothing between calls",
+    )

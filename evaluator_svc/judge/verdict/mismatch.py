@@ -1,0 +1,293 @@
+"""Why an output is wrong: the pattern of its mismatches, as findings with numbers and a hint.
+
+The patterns are tried from the most to the least telling; the first that fits is reported.
+Knows nothing of seeds' values and of processes.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+
+from evaluator_svc.judge.verdict.borders import border_finding
+from evaluator_svc.judge.verdict.compare import ExpectedOutput
+from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.task import Tolerance
+from kernel_foundry_native import _core as native
+
+MAX_EXPLAINED_ELEMENTS: Final = 1 << 26
+"""Largest output whose pattern is looked at; the counts are exact in any case."""
+
+_ALIKE: Final = 0.99
+"""Share of elements that must fit a pattern."""
+
+_FACTOR_SPREAD: Final = 1e-3
+"""Relative spread of actual over expected that still is one factor."""
+
+_NO_FACTOR: Final = 4e-3
+"""A factor this close to 1 is no forgotten scale, but values cut to 8 bits or more."""
+
+_PRECISION_RATIO: Final = 0.03
+"""Largest error, in units of the row's scale, that lower precision (8 bits) explains."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mismatch:
+    """One wrong output of one run."""
+
+    name: str
+    comparison: native.Comparison
+    actual: torch.Tensor
+    expected: ExpectedOutput
+    tolerance: Tolerance
+    seed_count: int
+    wrong_seed_count: int
+
+    @property
+    def mismatch_count(self) -> int:
+        """Elements outside the tolerance."""
+        return int(self.comparison.mismatch_count)
+
+    @property
+    def share(self) -> float:
+        """Share of wrong elements."""
+        return self.mismatch_count / max(self.actual.numel(), 1)
+
+    def error(self) -> torch.Tensor:
+        """Return |actual - expected| in float32."""
+        return (self.actual.float() - self.expected.tensor.float()).abs_()
+
+    def wrong(self) -> torch.Tensor:
+        """Return which elements are outside the tolerance."""
+        actual, expected = self.actual, self.expected.tensor
+        if self.expected.is_exact:
+            return torch.ne(actual, expected)
+        same = torch.eq(actual, expected) | (actual.isnan() & expected.isnan())
+        close = torch.le(self.error(), self.expected.bound(self.tolerance))
+        return torch.logical_not(same | close)
+
+    def unwritten(self) -> torch.Tensor:
+        """Return which wrong elements still hold the poison."""
+        if not self.actual.numel():
+            return torch.zeros_like(self.actual, dtype=torch.bool)
+        size = self.actual.element_size()
+        held = self.actual.reshape(-1, 1).view(torch.uint8).reshape(-1, size)
+        untouched = torch.eq(held, native.POISON_BYTE).all(dim=1)
+        return untouched.reshape(self.actual.shape) & self.wrong()
+
+
+def explain(mismatch: Mismatch) -> tuple[Finding, ...]:
+    """Return the finding for the first pattern that fits; never empty."""
+    if mismatch.actual.numel() > MAX_EXPLAINED_ELEMENTS:
+        return (_unexplained(mismatch),)
+    for pattern in _PATTERNS:
+        finding = pattern(mismatch)
+        if finding is not None:
+            return (finding,)
+    return (_unexplained(mismatch),)
+
+
+def modified_finding(names: tuple[str, ...]) -> Finding:
+    """Return the finding for inputs that a candidate changed."""
+    return Finding(
+        kind=FindingKind.INPUT_MODIFIED,
+        severity=Severity.ERROR,
+        message=f"changed {', '.join(names)}, which must stay as they are",
+        evidence=(Evidence(name="modified_tensors", value=float(len(names))),),
+        hint="Declare inputs `const` and write to `out` or to scratch from `empty(…)` only.",
+    )
+
+
+def stray_finding(names: tuple[str, ...]) -> Finding:
+    """Return the finding for writes around tensors."""
+    return Finding(
+        kind=FindingKind.STRAY_WRITE,
+        severity=Severity.ERROR,
+        message=f"wrote beyond the end of {', '.join(names)}, or before its beginning",
+        evidence=(Evidence(name="touched_tensors", value=float(len(names))),),
+        hint="Check every index of a store against the tensor's size, above all in the last"
+        " work-group and with vectors.",
+    )
+
+
+def unstable_finding(*, is_wrong: bool) -> Finding:
+    """Return the finding for runs on the same inputs that gave different bytes."""
+    return Finding(
+        kind=FindingKind.NONDETERMINISM,
+        severity=Severity.ERROR if is_wrong else Severity.INFO,
+        message="runs on the same inputs gave different results"
+        + ("" if is_wrong else ", all within the tolerance"),
+        hint="Look for a missing barrier, scratch read before it is written, or two work-items"
+        " that write the same element."
+        if is_wrong
+        else "",
+    )
+
+
+def _unwritten(mismatch: Mismatch) -> Finding | None:
+    unwritten = mismatch.unwritten()
+    count = int(unwritten.sum())
+    if not count:
+        return None
+    total = unwritten.numel()
+    first = int(unwritten.flatten().nonzero()[0])
+    evidence = (
+        Evidence(name="unwritten_elements", value=float(count)),
+        Evidence(name="unwritten_share", value=count / total),
+        Evidence(name="first_unwritten_index", value=float(first)),
+    )
+    if count == total:
+        message = f"{mismatch.name} was never written"
+        hint = "Launch a kernel that stores every element of it, with the output as argument."
+    else:
+        is_tail = first + count == total
+        where = "the tail" if is_tail else "part"
+        message = f"{where} of {mismatch.name} was never written: {count} of {total} elements"
+        hint = "Cover sizes that no block divides: round the grid up with cdiv and mask the rest."
+    return Finding(
+        kind=FindingKind.OUTPUT_NOT_WRITTEN,
+        severity=Severity.ERROR,
+        message=message,
+        evidence=evidence,
+        hint=hint,
+    )
+
+
+def _not_a_number(mismatch: Mismatch) -> Finding | None:
+    actual, expected = mismatch.actual, mismatch.expected.tensor
+    if not actual.is_floating_point():
+        return None
+    count = int((~actual.isfinite() & expected.isfinite()).sum())
+    if not count:
+        return None
+    nan_count = int(actual.isnan().sum())
+    return _finding(
+        mismatch,
+        FindingKind.NOT_A_NUMBER,
+        f"{mismatch.name} holds NaN or infinity in {count} of {actual.numel()} elements",
+        "Look for exp of large values (subtract the maximum), division by zero, the root of a"
+        " negative number, or scratch that is read before it is written.",
+        Evidence(name="nan_elements", value=float(nan_count)),
+        Evidence(name="infinite_elements", value=float(count - min(nan_count, count))),
+    )
+
+
+def _constant_factor(mismatch: Mismatch) -> Finding | None:
+    expected = mismatch.expected.tensor.float()
+    if mismatch.expected.is_exact or mismatch.share < 0.5:
+        return None
+    clear = expected.abs() > 0.1 * expected.square().mean().sqrt()
+    ratio = mismatch.actual.float()[clear] / expected[clear]
+    if ratio.numel() < 2:
+        return None
+    factor = float(ratio.median())
+    alike = (ratio - factor).abs() <= _FACTOR_SPREAD * abs(factor)
+    if factor == 0.0 or abs(factor - 1.0) <= _NO_FACTOR or float(alike.float().mean()) < _ALIKE:
+        return None
+    return _finding(
+        mismatch,
+        FindingKind.CONSTANT_FACTOR,
+        f"{mismatch.name} is {factor:.6g} times what it should be",
+        "Look for a missing or doubled scale: the count in a mean, a square root, a 0.5.",
+        Evidence(name="actual_over_expected", value=factor),
+    )
+
+
+def _transposed(mismatch: Mismatch) -> Finding | None:
+    shape = mismatch.actual.shape
+    if len(shape) < 2 or min(shape[-2:]) < 2:
+        return None
+    turned = mismatch.actual.reshape(*shape[:-2], shape[-1], shape[-2]).transpose(-1, -2)
+    bound = mismatch.expected.bound(mismatch.tolerance)
+    fits = (turned.float() - mismatch.expected.tensor.float()).abs_() <= bound
+    share = float(fits.float().mean())
+    if share < _ALIKE or share <= 1.0 - mismatch.share:
+        return None
+    return _finding(
+        mismatch,
+        FindingKind.TRANSPOSED,
+        f"{mismatch.name} is right when its last two axes are exchanged",
+        "Swap row and column in the store's index (x is the fastest dimension).",
+        Evidence(name="share_right_when_transposed", value=share),
+    )
+
+
+def _borders(mismatch: Mismatch) -> Finding | None:
+    return border_finding(mismatch.name, mismatch.wrong(), _counts(mismatch))
+
+
+def _precision(mismatch: Mismatch) -> Finding | None:
+    expected = mismatch.expected
+    if expected.is_exact:
+        return None
+    scale = expected.tensor.float().abs()
+    if expected.scale is not None:
+        grouped = scale.reshape(expected.groups, expected.inner)
+        scale = (grouped + expected.scale[:, None]).reshape(scale.shape)
+    else:
+        scale = scale + scale.square().mean().sqrt()
+    worst = float((mismatch.error() / scale).max())
+    if not worst <= _PRECISION_RATIO:
+        return None
+    return _finding(
+        mismatch,
+        FindingKind.PRECISION,
+        f"{mismatch.name} is close but not close enough: errors up to {worst:.2g} of its scale"
+        f" where {mismatch.tolerance.rtol:.2g} is allowed",
+        "Accumulate in float32, avoid native_ and half-precision functions, and subtract means"
+        " before squaring.",
+        Evidence(name="largest_error_over_scale", value=worst),
+    )
+
+
+_PATTERNS: Final[tuple[Callable[[Mismatch], Finding | None], ...]] = (
+    _unwritten,
+    _not_a_number,
+    _constant_factor,
+    _transposed,
+    _borders,
+    _precision,
+)
+
+
+def _unexplained(mismatch: Mismatch) -> Finding:
+    count, total = mismatch.mismatch_count, mismatch.actual.numel()
+    extent = "all" if mismatch.share > _ALIKE else f"{count} of {total}"
+    hint = "Check the formula against the reference, parameters and their order first."
+    if mismatch.wrong_seed_count < mismatch.seed_count:
+        hint = "It is right on other inputs: look for a case that depends on values."
+    return _finding(
+        mismatch,
+        FindingKind.MISMATCH,
+        f"{extent} elements of {mismatch.name} are wrong, the first at flat index"
+        f" {mismatch.comparison.first_mismatch}",
+        hint,
+    )
+
+
+def _finding(
+    mismatch: Mismatch, kind: FindingKind, message: str, hint: str, *evidence: Evidence
+) -> Finding:
+    return Finding(
+        kind=kind,
+        severity=Severity.ERROR,
+        message=message,
+        evidence=(*evidence, *_counts(mismatch)),
+        hint=hint,
+    )
+
+
+def _counts(mismatch: Mismatch) -> tuple[Evidence, ...]:
+    largest = float(mismatch.comparison.max_abs_error)
+    numbers = {
+        "mismatched_elements": float(mismatch.mismatch_count),
+        "mismatched_share": mismatch.share,
+        "max_abs_error": largest,
+        "first_mismatch_index": float(mismatch.comparison.first_mismatch),
+        "wrong_seeds": float(mismatch.wrong_seed_count),
+    }
+    return tuple(
+        Evidence(name=name, value=value) for name, value in numbers.items() if math.isfinite(value)
+    )

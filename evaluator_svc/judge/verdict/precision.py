@@ -1,0 +1,141 @@
+"""How exactly a candidate computed: the distribution of its errors against float64.
+
+The tolerance sees the largest error, this sees all of them: a shortcut through 16 bits whose
+errors average out of the maximum still has a root mean square far above the reference's own.
+Only measures; what it means for a candidate is decided where its object code is known.
+"""
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Self
+
+import torch
+
+from evaluator_svc.judge.draws.shared_draw import TELLING_SEED, SharedDraw
+from evaluator_svc.judge.verdict.compare import group_shape
+from evaluator_svc.judge.verdict.relative_errors import relative_errors
+from evaluator_svc.messages_judge import PrecisionAudited
+from kernel_foundry.domain.evaluation import PrecisionAudit
+
+CLEAR_BITS: Final = 14.0
+"""Bits of agreement with the float32 reference from which an expensive audit is left out: the
+figure that anything is decided by, 13 bits, cannot be reached from there."""
+
+_BUDGET_SECONDS: Final = {"cpu": 0.4, "cuda": 0.07}
+"""A fifth of a verdict; a reference that takes longer in float64 is run only for cause."""
+
+_TRIALS: Final = 2
+"""Runs in float64 before their time is believed: the first one loads the device's kernels."""
+
+_PICKED_ELEMENTS: Final = {"cpu": 1 << 20, "cuda": 1 << 24}
+"""About as many elements are looked at, in whole rows."""
+
+_SAMPLE_ELEMENTS: Final = 1 << 18
+"""Most errors that median and 99th percentile are taken of, evenly spaced."""
+
+_LEAST_ERROR: Final = 2.0**-53
+"""Stands for an error of 0 where a logarithm is asked for: float64 tells no more."""
+
+_RATIO: Final = 8.0
+"""An output whose errors exceed the reference's by this much is worse than one that does not."""
+
+
+def audit_precision(draw: SharedDraw) -> PrecisionAudited:
+    """Return the errors of the first run on the first seed, or why there are none.
+
+    Raises:
+        TaskInvalidError: the reference raises.
+    """
+    expected = [e.tensor for e in draw.expected(TELLING_SEED)]
+    floats = [i for i, tensor in enumerate(expected) if _is_auditable(tensor)]
+    if not floats:
+        return PrecisionAudited(note="the outputs are whole numbers")
+    if draw.is_large:
+        return PrecisionAudited(note="the workload is too large for a copy in float64")
+    picks = {i: _Pick.of(expected[i], draw.seeds[TELLING_SEED]) for i in floats}
+    actual = {i: picks[i].rows(draw.output_tensor(TELLING_SEED, i, 0)) for i in floats}
+    rounded = {i: picks[i].rows(expected[i]) for i in floats}
+    if draw.prepared.exact_seconds(_TRIALS) > _BUDGET_SECONDS[expected[0].device.type]:
+        bits = min(effective_bits(_rms(actual[i], rounded[i])) for i in floats)
+        if bits >= CLEAR_BITS:
+            return PrecisionAudited(
+                note=f"{bits:.1f} bits agree with the reference, which takes too long in float64",
+                agreeing_bits=bits,
+            )
+    exact = _exact(draw)
+    audits = [_audit(actual[i], rounded[i], picks[i].rows(exact[i])) for i in floats]
+    return PrecisionAudited(audit=max(audits, key=_badness))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pick:
+    """Some rows of an output, evenly spaced: a distribution needs no more."""
+
+    groups: int
+    inner: int
+    start: int
+    step: int
+
+    @classmethod
+    def of(cls, output: torch.Tensor, seed: int) -> Self:
+        """Return which rows to take; the secret seed tells where they start."""
+        groups, inner = group_shape(tuple(output.shape))
+        step = max(groups * inner // _PICKED_ELEMENTS[output.device.type], 1)
+        step = min(step, groups)
+        return cls(groups=groups, inner=inner, start=seed % step, step=step)
+
+    def rows(self, output: torch.Tensor) -> torch.Tensor:
+        """Return the picked rows of an output, `(rows, inner)`."""
+        return output.reshape(self.groups, self.inner)[self.start :: self.step]
+
+
+def effective_bits(rms_error: float) -> float:
+    """Return how many bits of mantissa errors of this size leave; at most 53."""
+    return -math.log2(max(rms_error, _LEAST_ERROR))
+
+
+def _exact(draw: SharedDraw) -> tuple[torch.Tensor, ...]:
+    started = time.perf_counter()
+    exact = draw.input_set(TELLING_SEED).run(dtype=torch.float64)
+    draw.prepared.note_exact_seconds(time.perf_counter() - started)
+    return exact
+
+
+def _is_auditable(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() and tensor.numel() > 0
+
+
+def _audit(actual: torch.Tensor, expected: torch.Tensor, exact: torch.Tensor) -> PrecisionAudit:
+    stride = -(-exact.numel() // _SAMPLE_ELEMENTS)
+    squares, largest, sample = 0.0, 0.0, []
+    for part in relative_errors(actual, exact):
+        largest = max(largest, float(part.max()))
+        sample.append(part.flatten()[::stride].clone())
+        squares += float(part.square_().sum())
+    median, p99 = _quantiles(torch.cat(sample), (0.5, 0.99))
+    rms = math.sqrt(squares / exact.numel())
+    return PrecisionAudit(
+        median_error=median,
+        p99_error=p99,
+        max_error=largest,
+        rms_error=rms,
+        reference_rms_error=_rms(expected, exact),
+        effective_bits=effective_bits(rms),
+        element_count=exact.numel(),
+    )
+
+
+def _rms(actual: torch.Tensor, exact: torch.Tensor) -> float:
+    squares = sum(float(part.square_().sum()) for part in relative_errors(actual, exact))
+    return math.sqrt(squares / exact.numel())
+
+
+def _quantiles(values: torch.Tensor, shares: Sequence[float]) -> tuple[float, ...]:
+    ordered = values.sort().values
+    return tuple(float(ordered[int(share * (len(ordered) - 1))]) for share in shares)
+
+
+def _badness(audit: PrecisionAudit) -> tuple[bool, float]:
+    return audit.rms_error >= _RATIO * audit.reference_rms_error, audit.rms_error

@@ -1,0 +1,122 @@
+"""The verdict on outputs that belong to inputs of unusual values.
+
+Knows nothing of how the inputs were made (`value_ranges`).
+"""
+
+from collections.abc import Sequence
+
+from evaluator_svc.exchange import RangeVerdict
+from evaluator_svc.judge.draws.shared_draw import SharedDraw
+from evaluator_svc.judge.verdict.checks import figures
+from evaluator_svc.judge.verdict.mismatch import stray_finding
+from evaluator_svc.judge.verdict.verify import OutputCheck, check_output
+from kernel_foundry.domain.admission import ValueRange
+from kernel_foundry.domain.check import Check, CheckKind, CheckResult
+from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+from kernel_foundry.domain.task import Tolerance
+from kernel_foundry.errors import TaskInvalidError
+
+_NO_REFERENCE = "the reference is not defined on what was drawn"
+
+
+def verify_ranges(draw: SharedDraw, ranges: Sequence[ValueRange]) -> tuple[RangeVerdict, ...]:
+    """Return a verdict for each distribution, on what lies in the first output slots."""
+    touched = draw.stray_writes()
+    verdicts = [_verdict(draw, seed, value_range) for seed, value_range in enumerate(ranges)]
+    if touched and verdicts:
+        first = verdicts[0]
+        findings = (stray_finding(touched), *first.findings)
+        verdicts[0] = RangeVerdict(check=first.check, is_wrong=True, findings=findings)
+    return tuple(verdicts)
+
+
+def _verdict(draw: SharedDraw, seed: int, value_range: ValueRange) -> RangeVerdict:
+    name = value_range.distribution.value
+    try:
+        is_defined = not value_range.is_binding or all(
+            expected.is_exact or bool(expected.tensor.isfinite().all())
+            for expected in draw.expected(seed)
+        )
+    except TaskInvalidError:
+        is_defined = False
+    if not is_defined:
+        return RangeVerdict(check=_check(draw, name, CheckResult.SKIPPED, note=_NO_REFERENCE))
+    tolerance = Tolerance(
+        rtol=value_range.factor * draw.tolerance.rtol,
+        atol=value_range.factor * draw.tolerance.atol,
+    )
+    outputs = [
+        check_output(draw, seed=seed, output=output, slots=(0,), tolerance=tolerance)
+        for output in range(len(draw.output_slots))
+    ]
+    wrong = [output for output in outputs if output.is_wrong]
+    if not wrong:
+        check = _check(draw, name, CheckResult.PASSED, outputs, factor=value_range.factor)
+        return RangeVerdict(check=check)
+    is_binding = value_range.is_binding
+    finding = _finding(draw, wrong[0], value_range)
+    # Reported ranges are none to be suspicious of: kernels may do there as they like.
+    result = CheckResult.FAILED if is_binding else CheckResult.PASSED
+    note = "" if is_binding else "it differs there, which is reported and no reason to refuse"
+    check = _check(draw, name, result, outputs, factor=value_range.factor, note=note)
+    return RangeVerdict(check=check, is_wrong=is_binding, findings=(finding,))
+
+
+def _check(
+    draw: SharedDraw,
+    name: str,
+    result: CheckResult,
+    outputs: Sequence[OutputCheck] = (),
+    *,
+    factor: float = 1.0,
+    note: str = "",
+) -> Check:
+    found = [comparison for output in outputs for comparison in output.comparisons]
+    return Check(
+        kind=CheckKind.VALUE_RANGE,
+        result=result,
+        workload=draw.workload,
+        figures=figures(
+            tolerance_factor=factor,
+            mismatched_elements=sum(comparison.mismatch_count for comparison in found),
+        ),
+        note=f"{name}: {note}" if note else name,
+    )
+
+
+def _finding(draw: SharedDraw, output: OutputCheck, value_range: ValueRange) -> Finding:
+    comparison = output.comparisons[0]
+    name = draw.output_slots[output.output].name
+    where = _WORDS[value_range.distribution.value]
+    return Finding(
+        kind=FindingKind.VALUE_RANGE,
+        severity=Severity.ERROR if value_range.is_binding else Severity.WARNING,
+        message=(
+            f"{name} is wrong in {comparison.mismatch_count} of {output.element_count} elements on"
+            f" {where}, workload {draw.workload}"
+        ),
+        evidence=figures(
+            mismatched_elements=comparison.mismatch_count,
+            nan_elements=comparison.nan_count,
+            infinite_elements=comparison.inf_count,
+            max_abs_error=comparison.max_abs_error,
+            tolerance_factor=value_range.factor,
+        ),
+        hint=_HINTS.get(value_range.distribution.value, ""),
+    )
+
+
+_WORDS = {
+    "large": "inputs of large magnitude",
+    "offset": "inputs far from zero",
+    "zeros": "inputs of zeros",
+    "sparse": "inputs with stretches of zeros",
+    "denormal": "denormal inputs",
+    "non_finite": "inputs with NaN and infinity",
+}
+_HINTS = {
+    "large": "Subtract the maximum before exp, and keep sums and squares from overflowing.",
+    "offset": "Subtract the mean before squaring, and sum in float32 at least.",
+    "zeros": "Guard divisions and logarithms as the reference does.",
+    "sparse": "Leave out no work because inputs look like zeros.",
+}

@@ -1,0 +1,262 @@
+"""The verdict on what a runner wrote: every element of every output, run and seed.
+
+Runs only after the candidate ran, so that no expected value exists before. Knows nothing of how
+a mismatch is explained (`mismatch`).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from evaluator_svc.exchange import OUTPUT_SLOTS, KeptOutput, Verdict
+from evaluator_svc.judge.draws.shared_draw import SharedDraw
+from evaluator_svc.judge.verdict.checks import (
+    comparison_check,
+    determinism_check,
+    guards_check,
+    inputs_check,
+)
+from evaluator_svc.judge.verdict.compare import compare_output
+from evaluator_svc.judge.verdict.mismatch import (
+    MAX_EXPLAINED_ELEMENTS,
+    Mismatch,
+    explain,
+    modified_finding,
+    stray_finding,
+    unstable_finding,
+)
+from evaluator_svc.messages_judge import KeptClaim
+from kernel_foundry.domain.check import CheckKind
+from kernel_foundry.domain.evaluation import Correctness
+from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+from kernel_foundry.domain.task import Tolerance
+from kernel_foundry_native import _core as native
+
+_MAX_EXPLAINED: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputCheck:
+    """One output of one seed, compared in one or several slots."""
+
+    seed: int
+    output: int
+    slots: tuple[int, ...]
+    comparisons: tuple[native.Comparison, ...]
+    """One for each slot."""
+    is_reproducible: bool
+    """All slots hold the same bytes."""
+    element_count: int
+
+    @property
+    def worst(self) -> int:
+        """Index of the slot with most mismatches."""
+        counts = [comparison.mismatch_count for comparison in self.comparisons]
+        return counts.index(max(counts))
+
+    @property
+    def is_wrong(self) -> bool:
+        """True when no run was right."""
+        return all(comparison.mismatch_count for comparison in self.comparisons)
+
+    @property
+    def is_unstable(self) -> bool:
+        """True when some runs were right and others wrong."""
+        wrong = [comparison.mismatch_count > 0 for comparison in self.comparisons]
+        return any(wrong) and not all(wrong)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a candidate had no business to write, and did."""
+
+    modified: tuple[str, ...] = ()
+    """Inputs and parameters."""
+    touched: tuple[str, ...] = ()
+    """Tensors whose guards were written."""
+
+
+def verify(draw: SharedDraw) -> Verdict:
+    """Return the verdict on every output slot, on the inputs and on the guards of `draw`."""
+    runs = tuple(range(OUTPUT_SLOTS))
+    modified: set[str] = set()
+    checks: list[OutputCheck] = []
+    # All of one seed before the next: of a large workload only one seed's tensors are held.
+    for seed in range(len(draw.seeds)):
+        modified.update(draw.modified_inputs(seed))
+        checks += [
+            check_output(draw, seed=seed, output=output, slots=runs)
+            for output in range(len(draw.output_slots))
+        ]
+    intact = Surroundings(modified=tuple(sorted(modified)), touched=draw.stray_writes())
+    verdict = judge_outputs(draw, checks, intact)
+    is_stable = not verdict.is_nondeterministic
+    is_right = not any(check.is_wrong for check in checks)
+    return replace(
+        verdict,
+        checks=(
+            comparison_check(draw, verdict.correctness, is_right=is_right),
+            determinism_check(draw, verdict.correctness, is_stable=is_stable),
+            inputs_check(draw, intact.modified),
+            guards_check(draw, intact.touched),
+        ),
+    )
+
+
+def verify_kept(
+    draw: SharedDraw, kept: Sequence[KeptOutput], claimed: KeptClaim | None = None
+) -> Verdict:
+    """Return the verdict on outputs of timed calls that were copied back, and on what is around.
+
+    Which calls those are was drawn before they were made: a runner that gives others is wrong.
+    """
+    if claimed is not None and not _is_as_drawn(draw, kept, claimed):
+        return _other_calls(draw)
+    checks: list[OutputCheck] = []
+    modified: set[str] = set()
+    # All of one seed before the next, as in `verify`.
+    for item in sorted(kept, key=lambda item: item.seed):
+        modified.update(draw.modified_inputs(item.seed))
+        checks += [
+            check_output(draw, seed=item.seed, output=output, slots=(item.slot,))
+            for output in range(len(draw.output_slots))
+        ]
+    intact = Surroundings(modified=tuple(sorted(modified)), touched=draw.stray_writes())
+    verdict = judge_outputs(draw, checks, intact)
+    check = comparison_check(
+        draw,
+        verdict.correctness,
+        is_right=not verdict.is_wrong,
+        kind=CheckKind.TIMED_OUTPUTS,
+    )
+    return replace(verdict, checks=(check,))
+
+
+def _is_as_drawn(draw: SharedDraw, kept: Sequence[KeptOutput], claimed: KeptClaim) -> bool:
+    drawn = native.kept_calls(
+        order_seed=claimed.order_seed,
+        set_count=claimed.set_count,
+        keep_count=claimed.keep_count,
+        warmup_count=claimed.warmup_count,
+        call_count=claimed.call_count,
+    )
+    seeds = [index % len(draw.seeds) for _call, index in drawn]
+    return [(item.slot, item.seed) for item in kept] == list(enumerate(seeds))
+
+
+def _other_calls(draw: SharedDraw) -> Verdict:
+    finding = Finding(
+        kind=FindingKind.IMPOSSIBLE_TIME,
+        severity=Severity.ERROR,
+        message="the runner kept outputs of other calls than those that were drawn",
+    )
+    verdict = judge_outputs(draw, (), Surroundings())
+    check = comparison_check(
+        draw, verdict.correctness, is_right=False, kind=CheckKind.TIMED_OUTPUTS
+    )
+    return replace(verdict, is_wrong=True, findings=(finding,), checks=(check,))
+
+
+def is_right_already(draw: SharedDraw) -> bool:
+    """Return whether the first slot of every output and seed is right, whoever wrote it."""
+    return not any(
+        check_output(draw, seed=seed, output=output, slots=(0,)).is_wrong
+        for seed in range(len(draw.seeds))
+        for output in range(len(draw.output_slots))
+    )
+
+
+def check_output(
+    draw: SharedDraw,
+    *,
+    seed: int,
+    output: int,
+    slots: tuple[int, ...],
+    tolerance: Tolerance | None = None,
+) -> OutputCheck:
+    """Compare one output in `slots`; slots that equal the first one are not compared again.
+
+    `tolerance` takes the place of the draw's own.
+    """
+    tolerance = tolerance or draw.tolerance
+    place = draw.output_slots[output]
+    expected = draw.expected(seed)[output]
+    base = draw.regions[seed].address
+    addresses = [base + place.offsets[slot] for slot in slots]
+    first = compare_output(addresses[0], expected, tolerance)
+    same = [draw.memory.same_bytes(addresses[0], a, place.size_bytes) for a in addresses[1:]]
+    others = [
+        first if is_same else compare_output(address, expected, tolerance)
+        for is_same, address in zip(same, addresses[1:], strict=True)
+    ]
+    return OutputCheck(
+        seed=seed,
+        output=output,
+        slots=slots,
+        comparisons=(first, *others),
+        is_reproducible=all(same),
+        element_count=expected.tensor.numel(),
+    )
+
+
+def judge_outputs(
+    draw: SharedDraw, checks: Sequence[OutputCheck], surroundings: Surroundings
+) -> Verdict:
+    """Return what comparisons come to, with findings; without checks."""
+    modified, touched = surroundings.modified, surroundings.touched
+    findings: list[Finding] = [modified_finding(modified)] if modified else []
+    findings += [stray_finding(touched)] if touched else []
+    failed = [check for check in checks if any(c.mismatch_count for c in check.comparisons)]
+    explained: set[int] = set()
+    for check in failed:
+        if check.output not in explained and len(explained) < _MAX_EXPLAINED:
+            explained.add(check.output)
+            findings += explain(_mismatch(draw, check, failed))
+    reproducible = all(check.is_reproducible for check in checks)
+    if not reproducible:
+        findings.append(unstable_finding(is_wrong=bool(failed)))
+    return Verdict(
+        correctness=_correctness(checks, reproducible=reproducible),
+        inputs_modified=modified,
+        stray_writes=touched,
+        is_wrong=any(check.is_wrong for check in checks) or bool(modified or touched),
+        is_nondeterministic=any(check.is_unstable for check in checks),
+        findings=tuple(findings),
+    )
+
+
+def _mismatch(draw: SharedDraw, check: OutputCheck, failed: Sequence[OutputCheck]) -> Mismatch:
+    slot = check.slots[check.worst]
+    actual = draw.output_tensor(check.seed, check.output, slot)
+    if actual.numel() <= MAX_EXPLAINED_ELEMENTS:
+        actual = actual.clone()  # nobody else may change it while it is looked at
+    return Mismatch(
+        name=draw.output_slots[check.output].name,
+        comparison=check.comparisons[check.worst],
+        actual=actual,
+        expected=draw.expected(check.seed)[check.output],
+        tolerance=draw.tolerance,
+        seed_count=len(draw.seeds),
+        wrong_seed_count=len({c.seed for c in failed if c.output == check.output}),
+    )
+
+
+def _correctness(checks: Sequence[OutputCheck], *, reproducible: bool) -> Correctness:
+    worst = [check.comparisons[check.worst] for check in checks]
+    wrong = [comparison for comparison in worst if comparison.mismatch_count]
+    return Correctness(
+        max_abs_error=_largest([c.max_abs_error for c in worst]),
+        max_rel_error=_largest([c.max_rel_error for c in worst]),
+        mismatch_count=sum(c.mismatch_count for c in worst),
+        element_count=sum(check.element_count for check in checks),
+        first_mismatch=wrong[0].first_mismatch if wrong else None,
+        seed_count=len({check.seed for check in checks}),
+        run_count=max((len(check.slots) for check in checks), default=0),
+        bitwise_reproducible=reproducible,
+    )
+
+
+def _largest(errors: Sequence[float]) -> float:
+    """Return the largest error; NaN when any is."""
+    return math.nan if any(math.isnan(e) for e in errors) else max(errors, default=0.0)
