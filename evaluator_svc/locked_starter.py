@@ -220,7 +220,7 @@ class LockedStarter:
             readable=self._readable,
             devices=device_nodes(opened, node),
             scratch=scratch,
-            makes_folders=is_builder,
+            makes_folders=is_builder or opened == "cuda",
             memory_bytes=settings.builder_memory_bytes if is_builder else settings.runner_bytes,
             cpu_seconds=_BUILDER_CPU_SECONDS if is_builder else _RUNNER_CPU_SECONDS,
             file_bytes=FILE_BYTES,

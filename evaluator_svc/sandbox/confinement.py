@@ -47,8 +47,9 @@ class Confinement:
     scratch: str
     """The one folder it may write to."""
     makes_folders: bool
-    """Whether there may be folders in it: compilers make some. Kernels would hide files below
-    paths that are too long for anybody else, or nest more than can be removed."""
+    """Whether there may be folders in it: compilers make some, and a GPU's driver may. A kernel on
+    the CPU device would hide files below paths too long to look at, or nest more than can be
+    removed."""
     memory_bytes: int
     """Private writable memory, on top of what the process has."""
     cpu_seconds: int
