@@ -1,0 +1,38 @@
+"""The self-test with its live cheats, as a result file: what `kfoundry selftest --cheats` says.
+
+Writes JSON with device, driver, date and commit.
+Run: python benchmarks/selftest.py --device sycl:0 [--out FILE]
+"""
+
+import argparse
+import sys
+import time
+
+from benchmarks.result_file import out_option, write_result
+from kernel_foundry.cli.selftest_view import selftest_object
+from kernel_foundry.client import connect
+from kernel_foundry.selftest.case_folder import BUILT_IN, read_cases
+
+
+def main() -> None:
+    """Probe and judge, then write the result."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="sycl:0")
+    kind_first, _ = parser.parse_known_args()
+    out_option(parser, f"selftest_{kind_first.device.partition(':')[0]}")
+    arguments = parser.parse_args()
+    with connect() as foundry:
+        spec = next(d for d in foundry.capabilities().devices if d.id == arguments.device)
+        language = spec.language
+        cases = tuple(c for c in read_cases(BUILT_IN) if c.language is language)
+        started_s = time.perf_counter()
+        found = foundry.selftest(device=arguments.device, cases=cases)
+        seconds = time.perf_counter() - started_s
+    said = selftest_object(found)
+    print(f"{seconds:.0f} s: cheats {said['cheats']}, honest {said['honest']}")
+    write_result(arguments.out, "selftest", spec, {"seconds": seconds, **said})
+    sys.exit(0 if found.passed else 1)
+
+
+if __name__ == "__main__":
+    main()
