@@ -32,8 +32,10 @@ _SLACK_NS: Final = 30e6
 _SPREAD_BY_EVENTS: Final = 0.05
 _SPREAD_BY_HOST: Final = 0.25
 """Relative spread of the repeated shortest sample; a host does other things meanwhile."""
-_COLD_SHARE: Final = 0.95
-"""Of the warm time that a cold one takes at least."""
+_COLD_SHARE_BY_EVENTS: Final = 0.95
+_COLD_SHARE_BY_HOST: Final = 1.1
+"""Of the warm time that a cold one takes at least. A CPU took 3.9 times as long; of a GPU's copy
+most is its start (an H200 took 2.7 µs and 2.6 µs), so that only an odd clock is seen there."""
 _KNOWN_ERROR: Final = 0.02
 _TICK_NS: Final = 1.1e3
 """Older GPUs' clocks tick in 1.024 µs; an H200's in 32 ns."""
@@ -171,9 +173,10 @@ def _repeatable(run: TimerRun) -> Probe:
 
 def _cold(run: TimerRun) -> Probe:
     warm_ns, cold_ns = _best_ns(run.warm[_COPY]), _best_ns(run.cold_copy)
+    least = _COLD_SHARE_BY_EVENTS if run.by_events else _COLD_SHARE_BY_HOST
     return Probe(
         name="timer.cold",
-        passed=cold_ns >= _COLD_SHARE * warm_ns,
+        passed=cold_ns >= least * warm_ns,
         detail=f"copying 1 MiB took {warm_ns / 1e3:.1f} µs with warm and {cold_ns / 1e3:.1f} µs"
         " with emptied caches",
         figures=(

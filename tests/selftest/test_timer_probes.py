@@ -76,6 +76,11 @@ def test_times_with_emptied_caches_below_warm_ones_are_noticed() -> None:
     assert _failed(_run(lambda ns: ns, cold_ns=20e3)) == {"cold"}
 
 
+def test_caches_that_are_not_emptied_are_noticed_on_a_cpu() -> None:
+    """A probe that passes with equal times could not fail there."""
+    assert _failed(_run(lambda ns: ns, with_spins=False, cold_ns=30e3)) == {"cold"}
+
+
 def test_one_disturbed_try_is_repeated_and_a_wrong_clock_stays_wrong() -> None:
     disturbed, right = _run(lambda ns: ns, cold_ns=20e3), _run(lambda ns: ns)
     tries = iter([disturbed, right])
