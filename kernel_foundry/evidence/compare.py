@@ -295,7 +295,7 @@ def _speedup(
 ) -> Statement:
     first, second = recorded.speedup, again.speedup
     (low, high), (low_again, high_again) = _speedup_interval(recorded), _speedup_interval(again)
-    agrees = False
+    agrees = first is None and second is None
     if first is not None and second is not None:
         overlap = low <= high_again and low_again <= high
         is_borne_out = first <= most * high_again if first > second else overlap

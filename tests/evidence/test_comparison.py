@@ -257,6 +257,17 @@ def test_a_wide_interval_in_the_record_vouches_for_no_claim(record: EvidenceReco
     assert (lines["time of n=8"].agreement, lines["speed-up"].agreement) == (DIFFERS, DIFFERS)
 
 
+def test_no_speed_up_agrees_with_none(record: EvidenceRecord) -> None:
+    """A workload without a baseline has none, then and now."""
+
+    def alone(result: WorkloadResult) -> WorkloadResult:
+        return dataclasses.replace(result, baselines=())
+
+    without = dataclasses.replace(record, evaluation=_with_first(record.evaluation, alone))
+    assert _lines(without, _with_first(evaluate(), alone))["speed-up"].agreement is AGREES
+    assert _lines(without, evaluate())["speed-up"].agreement is DIFFERS
+
+
 def test_a_wide_interval_of_now_is_no_reason_to_doubt(record: EvidenceRecord) -> None:
     """A host that is busy while it judges again; nor is a record from a busy one."""
 
