@@ -3,9 +3,11 @@
 Knows nothing of where evaluators are.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from kernel_foundry.domain.attestation import Attestation
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.evidence.compare import compare, is_about_times
@@ -108,7 +110,15 @@ def verification(
         ran=again is not None,
     )
     rest = (_not_run(is_intact=holds(whole)),) if again is None else compare(record, again)
-    return Verification(statements=(*whole, key, *rest), again=again)
+    statements = (*whole, key, *_seeds(record.attestation), *rest)
+    return Verification(statements=statements, again=again)
+
+
+def _seeds(attestation: Attestation) -> Iterator[Statement]:
+    """Say when the inputs were no secret: a candidate may have been written for them."""
+    if attestation.seeds_given:
+        note = "whoever asked for the verdict chose them; fresh and secret ones say more"
+        yield Statement(subject="seeds", agreement=Agreement.NOT_COMPARABLE, note=note)
 
 
 def _not_run(*, is_intact: bool) -> Statement:

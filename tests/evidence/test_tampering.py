@@ -18,9 +18,9 @@ from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evidence.fingerprint import fingerprint
 from kernel_foundry.evidence.record import EvidenceRecord, read_record, record_of
-from kernel_foundry.evidence.statement import Agreement
+from kernel_foundry.evidence.statement import Agreement, Statement
 from kernel_foundry.evidence.verification import is_intact, verification
-from tests.evidence.conftest import SOURCE, TASK, evaluate
+from tests.evidence.conftest import DRAFT, SOURCE, TASK, evaluate
 
 Change = Callable[[EvidenceRecord], EvidenceRecord]
 
@@ -207,6 +207,21 @@ def test_an_attestation_of_another_verdict_is_found(
     other: Evaluation = signed(TASK, SOURCE, evaluate(checks=()), key)
     moved = _evaluation(record, attestation=other.attestation)
     assert set(_differing(moved, public_key)) == {"digest"}
+
+
+def test_seeds_that_the_caller_chose_are_told(key: Ed25519PrivateKey, public_key: str) -> None:
+    """Fresh and secret ones need no word; of chosen ones a signature alone says too little."""
+
+    def told(*, seeds_given: bool) -> list[Statement]:
+        draft = dataclasses.replace(DRAFT, seeds_given=seeds_given)
+        chosen = record_of(TASK, SOURCE, signed(TASK, SOURCE, evaluate(attestation=draft), key))
+        statements = verification(chosen, None, own_key=public_key).statements
+        return [s for s in statements if s.subject == "seeds"]
+
+    assert told(seeds_given=False) == []
+    (given,) = told(seeds_given=True)
+    assert given.agreement is Agreement.NOT_COMPARABLE
+    assert "chose" in given.note
 
 
 def test_what_nobody_signs_for_is_in_no_record(record: EvidenceRecord, tmp_path: Path) -> None:
