@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from kernel_foundry.client import Foundry
 from kernel_foundry.domain.archive import Run, ToldEvaluation
-from kernel_foundry.errors import EliteNotFoundError
+from kernel_foundry.errors import EliteNotFoundError, InvalidArgumentError
 from kernel_foundry.evidence.record import EvidenceRecord, record_of
 
 
@@ -19,23 +19,30 @@ def record_of_run(foundry: Foundry, run: str = "", candidate: str = "") -> Evide
     Raises:
         RunNotFoundError: there is no such run.
         EliteNotFoundError: nothing of it passed, or no candidate of that digest.
-        InvalidArgumentError: nobody signed for it.
+        InvalidArgumentError: nobody signed for it, or several candidates begin so.
     """
     found = foundry.ask_archive(lambda a: a.get_run(run))
     if not candidate:
         elite = foundry.best(found.spec.name)
         return record_of(found.spec.task, elite.candidate.source, elite.evaluation)
-    newest = None
-    for told in _told(foundry, found):
-        if told.candidate.digest.startswith(candidate) and told.evaluation.passed:
-            newest = told
-    if newest is None:
+    newest = {
+        told.candidate.digest: told
+        for told in _told(foundry, found)
+        if told.candidate.digest.startswith(candidate) and told.evaluation.passed
+    }
+    if not newest:
         raise EliteNotFoundError(
             f"run {found.spec.name} has no candidate {candidate} that passed",
             run=found.spec.name,
             candidate=candidate,
         )
-    return record_of(found.spec.task, newest.candidate.source, newest.evaluation)
+    if len(newest) > 1:
+        raise InvalidArgumentError(
+            f"{len(newest)} candidates of run {found.spec.name} that passed begin with {candidate}",
+            field="candidate",
+        )
+    (told,) = newest.values()
+    return record_of(found.spec.task, told.candidate.source, told.evaluation)
 
 
 def _told(foundry: Foundry, run: Run) -> Iterator[ToldEvaluation]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import json
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from archive_svc.archive import Archive
 from kernel_foundry.cli import evaluate
 from kernel_foundry.domain.archive import RunSpec
-from kernel_foundry.domain.candidate import Candidate
+from kernel_foundry.domain.candidate import Candidate, KernelSource
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Task
@@ -121,13 +122,14 @@ def test_the_record_of_a_run_is_its_winners(tmp_path: Path, evaluation: Evaluati
         seed=0,
     )
 
-    async def tell() -> None:
+    async def tell(told: KernelSource, verdict: Evaluation) -> None:
         archive = Archive(f"sqlite:///{tmp_path / 'data' / 'runs.db'}")
-        await archive.create_run(spec)
-        await archive.tell("told", Candidate(source=source), evaluation, request_id="1")
+        if told == source:
+            await archive.create_run(spec)
+        await archive.tell("told", Candidate(source=told), verdict, request_id=told.digest)
         await archive.close()
 
-    asyncio.run(tell())
+    asyncio.run(tell(source, evaluation))
     told = run_kfoundry(tmp_path, "runs", "record", "--json", "-o", "winner.json")
     assert told.returncode == 0, told.stderr
     assert json.loads(told.stdout)["candidate"] == source.digest
@@ -138,6 +140,12 @@ def test_the_record_of_a_run_is_its_winners(tmp_path: Path, evaluation: Evaluati
     nobody = run_kfoundry(tmp_path, "runs", "record", "told", "--candidate", "f00d")
     assert (nobody.returncode, nobody.stdout) == (2, "")
     assert "no candidate f00d that passed" in nobody.stderr
+    others = (dataclasses.replace(source, plan=f"{n}\n") for n in range(1000))
+    alike = next(other for other in others if other.digest[0] == source.digest[0])
+    asyncio.run(tell(alike, signed_by_hand.evaluate(alike)))
+    either = run_kfoundry(tmp_path, "runs", "record", "told", "--candidate", source.digest[0])
+    assert (either.returncode, either.stdout) == (2, "")
+    assert "2 candidates of run told that passed begin with" in either.stderr
 
 
 def test_a_record_is_of_the_text_that_was_judged(
