@@ -20,11 +20,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from evaluator_svc.sandbox.host_paths import readable_paths
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import Evaluation
-from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import InvalidArgumentError
-from kernel_foundry.evidence.record import record_of
-from kernel_foundry.plan.candidate_text import split
+from kernel_foundry.evidence.record import record_of, source_of
 
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _SETTING: Final = "KERNEL_FOUNDRY_KEY_FILE"
@@ -58,7 +56,7 @@ class Signer:
             return dataclasses.replace(evaluation, attestation=None)
         self.prepare()
         assert self._key is not None
-        source = _source(text)
+        source = source_of(text)
         assert source.digest == evaluation.candidate, "what was judged is what is signed for"
         return signed(task, source, evaluation, self._key)
 
@@ -82,14 +80,6 @@ def signed(
 def own_public_key(key_file: Path) -> str:
     """Return the public half of the key in a file, in hexadecimal; "" when there is none."""
     return _public(_read(key_file)) if key_file.exists() else ""
-
-
-def _source(text: str) -> KernelSource:
-    """Return what the builder took from a text that passed."""
-    parts = split(text)
-    return KernelSource(
-        language=Language(parts.language), device_code=parts.device_code, plan=parts.plan_text
-    )
 
 
 def _public(key: Ed25519PrivateKey) -> str:

@@ -90,13 +90,18 @@ def record_of_text(task: Task, text: str, evaluation: Evaluation) -> EvidenceRec
     """
     if evaluation.attestation is None:
         raise _unsigned(evaluation)
-    parts = split(text)
-    source = KernelSource(
-        language=Language(parts.language), device_code=parts.device_code, plan=parts.plan_text
-    )
+    source = source_of(text)
     if source.digest != evaluation.candidate:
         raise InvalidArgumentError("the verdict is on another candidate", field="candidate")
     return record_of(task, source, evaluation)
+
+
+def source_of(text: str) -> KernelSource:
+    """Return what a builder takes from a candidate's Markdown, which has passed."""
+    parts = split(text)
+    return KernelSource(
+        language=Language(parts.language), device_code=parts.device_code, plan=parts.plan_text
+    )
 
 
 def write_record(record: EvidenceRecord, path: Path) -> None:
