@@ -47,6 +47,8 @@ def command(wrapping: Wrapping, inner: tuple[str, ...]) -> tuple[str, ...]:
         if path != "/proc":
             line += ["--ro-bind-try", path, path]
     line += ["--proc", "/proc", "--dev", "/dev"]
+    # Mapped as shared it is memory that no limit counts, and not every kernel has Landlock.
+    line += ["--ro-bind", "/dev/null", "/dev/zero"]
     for path in wrapping.devices:
         line += ["--dev-bind-try", path, path]
     # What bubblewrap makes up itself is memory, and would take files without end.

@@ -55,6 +55,16 @@ print(json.dumps({
 }))
 """
 
+_SHARED_ZEROS = """
+import mmap, os
+try:
+    mmap.mmap(os.open("/dev/zero", os.O_RDWR), 4096, mmap.MAP_SHARED)
+    print("done")
+except OSError as error:
+    print(type(error).__name__)
+print(len(open("/dev/urandom", "rb").read(4)))
+"""
+
 
 @pytest.fixture(params=["bubblewrap", "landlock"])
 def locked(request, tmp_path):
@@ -139,3 +149,14 @@ def test_an_older_kernels_landlock_is_told_as_such():
     (reason,) = landlock.shortcomings(5)
     assert "signals" in reason
     assert "interface is 5" in reason
+
+
+def test_bubblewrap_alone_leaves_no_memory_that_nothing_counts() -> None:
+    """Where the kernel has no Landlock: `/dev/zero` mapped as shared is such memory."""
+    wrapping = bubblewrap.Wrapping(readable=readable_paths(), devices=(), environment=())
+    reason = bubblewrap.probe(wrapping, sys.executable)
+    if reason:
+        pytest.skip(f"bubblewrap: {reason}")
+    line = bubblewrap.command(wrapping, (sys.executable, "-c", _SHARED_ZEROS))
+    ended = subprocess.run(line, capture_output=True, text=True, check=True, timeout=30)
+    assert ended.stdout.split() == ["PermissionError", "4"]
