@@ -3,6 +3,7 @@
 Knows nothing of what is asked.
 """
 
+import dataclasses
 import signal
 from typing import Final
 
@@ -57,7 +58,8 @@ def ask_candidate(
 def nonsense(doing: str, why: str) -> CandidateFailed:
     """Return what becomes of a candidate whose process says what cannot be."""
     text = f"while {doing}, the process said what no runner says: {why}"
-    return _failed(EvaluationOutcome.CRASHED, FindingKind.ILLEGAL_ACCESS, text)
+    failed = _failed(EvaluationOutcome.CRASHED, FindingKind.ILLEGAL_ACCESS, text)
+    return dataclasses.replace(failed, findings=bounded(failed.findings))  # it quotes the process
 
 
 def _timed_out(doing: str, seconds: float) -> CandidateFailed:

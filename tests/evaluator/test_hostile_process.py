@@ -285,3 +285,17 @@ def test_a_finding_of_any_size_fits_on_the_wire():
         findings=bounded((hostile,) * 1000),
     )  # fmt: skip
     assert to_message(evaluation, evaluation_pb2.Evaluation).ByteSize() < 2 << 20
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        _frame({"outcome": "x" * (3 << 20), "findings": []}, kind="CandidateFailed"),
+        _frame({"x" * (3 << 20): 1}),
+    ],
+    ids=["value", "name"],
+)
+def test_what_is_told_of_nonsense_is_short(say, said):
+    """What was said stands in the finding, and no more of it than of any other."""
+    (finding,) = say(said).findings
+    assert len(finding.message) < 5000
