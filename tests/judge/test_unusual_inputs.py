@@ -2,9 +2,11 @@
 
 import pytest
 import torch
+from torch import nn
 
-from evaluator_svc.judge.draws.input_change import InputChange, changed, is_structured
+from evaluator_svc.judge.draws.input_change import InputChange, changed
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.draws.structure import is_structured, structures
 from evaluator_svc.judge.draws.value_ranges import find_value_ranges, in_range
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Task, Tolerance
@@ -92,10 +94,52 @@ def test_few_elements_change_to_those_of_another_draw(
     assert torch.equal(again.inputs[0], after.inputs[0])
 
 
+_STRUCTURED = {
+    "labels": "(torch.rand(rows, cols) > 0.3).float()",
+    "falling": "(torch.arange(cols) < torch.randint(1, cols, (rows, 1))).float()",
+    "shares": "torch.softmax(torch.randn(rows, cols), dim=-1)",
+    "rising": "torch.sort(torch.randn(rows, cols), dim=-1).values",
+}
+
+
+@pytest.mark.parametrize("structure", _STRUCTURED)
+def test_no_range_breaks_a_structure(structure: str) -> None:
+    """A kernel may take a mask for 0 or 1, and search in what is sorted."""
+    inputs = f"[torch.randn(rows, cols), {_STRUCTURED[structure]}]"
+    prepared = _prepared(make_task("\ndef forward(self, x, y):\n    return x * y\n", inputs=inputs))
+    ordinary = prepared.input_set(5)
+    assert structure in structures(ordinary.inputs[1])
+    for distribution in Distribution:
+        changed_inputs = in_range(prepared, ordinary, distribution).inputs
+        assert structure in structures(changed_inputs[1])
+        assert not torch.equal(changed_inputs[0], ordinary.inputs[0])
+
+
+def test_tables_keep_their_pattern() -> None:
+    """The halves of a table of cosines are alike, and a kernel may read one of them."""
+    table = "torch.cos(torch.arange(cols) % (cols // 2)).repeat(rows, 1)"
+    inputs = f"[torch.randn(rows, cols), {table}]"
+    prepared = _prepared(make_task("\ndef forward(self, x, y):\n    return x * y\n", inputs=inputs))
+    sparse = in_range(prepared, prepared.input_set(5), Distribution.SPARSE)
+    assert torch.equal(*sparse.inputs[1].chunk(2, dim=-1))
+    assert bool((sparse.inputs[0] == 0).any())
+
+
+def test_values_stay_distinct_where_an_index_is_asked_for() -> None:
+    """Fewer mantissas are more maxima, of which a kernel may name another."""
+    prepared = _prepared(make_task(_LARGEST))
+    told, ordinary = prepared.input_set(5, is_telling=True), prepared.input_set(5)
+    assert torch.equal(told.inputs[0], ordinary.inputs[0])
+
+
 def test_a_structure_is_left_whole() -> None:
     square = torch.randn(32, 32)
     assert is_structured(square + square.T)
     assert is_structured(torch.sort(torch.rand(4, 50)).values)
     assert is_structured(torch.randperm(40))
+    assert is_structured(torch.arange(50) < torch.tensor([[50], [7], [50]]))
+    assert is_structured(nn.functional.one_hot(torch.randint(0, 9, (20,)), 9).float())
+    assert not is_structured(torch.randint(0, 2, (4, 50)).float())
+    assert not is_structured(torch.rand(4, 50) > 0.5)
     assert not is_structured(square)
     assert not is_structured(torch.randint(0, 9, (4, 50)))

@@ -2,17 +2,17 @@
 
 Elements are replaced by those of another draw at the same places, so that every value is one that
 the reference's inputs can have. A tensor with a structure that single elements would break
-(symmetric, sorted, a permutation) stays as it is: a kernel may rely on it. Knows nothing of shared
-buffers and of verdicts.
+(symmetric, sorted, a permutation, shares of a whole) stays as it is: a kernel may rely on it.
+Knows nothing of shared buffers and of verdicts.
 """
 
-import itertools
 from dataclasses import dataclass
 from typing import Final
 
 import torch
 
 from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.judge.draws.structure import is_structured
 
 _SHARE: Final = 64
 """Of a tensor's elements one in so many is replaced…"""
@@ -20,8 +20,6 @@ _RUN: Final = 32
 """…in runs of so many neighbours."""
 _FEW: Final = 16
 """Elements that are replaced where only a few are."""
-_LEAST_SORTED: Final = 8
-"""Fewest elements in order that are no accident."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +50,6 @@ def changed(input_set: InputSet, other: InputSet, change: InputChange) -> InputS
     return input_set.with_values(inputs, state)
 
 
-def is_structured(tensor: torch.Tensor) -> bool:
-    """Return whether single elements of a tensor are bound by the others."""
-    return _is_symmetric(tensor) or _is_sorted(tensor) or _is_permutation(tensor)
-
-
 def _changed(
     tensor: torch.Tensor, new: torch.Tensor, generator: torch.Generator, *, is_sparse: bool
 ) -> torch.Tensor:
@@ -79,33 +72,3 @@ def _places(count: int, generator: torch.Generator, *, is_sparse: bool) -> torch
         count - run + 1, (-(-count // (_SHARE * run)),), generator=generator, device=device
     )
     return (starts[:, None] + torch.arange(run, device=device)).reshape(-1)
-
-
-def _is_symmetric(tensor: torch.Tensor) -> bool:
-    if tensor.ndim < 2 or tensor.shape[-1] != tensor.shape[-2] or tensor.shape[-1] < 2:
-        return False
-    return torch.equal(tensor, tensor.transpose(-1, -2))
-
-
-def _is_sorted(tensor: torch.Tensor) -> bool:
-    if tensor.ndim < 1 or tensor.shape[-1] < _LEAST_SORTED or tensor.dtype is torch.bool:
-        return False
-    # One row tells most tensors at once.
-    rows = tensor.reshape(-1, tensor.shape[-1])
-    return _rises(rows[:1]) and _rises(rows)
-
-
-def _rises(rows: torch.Tensor) -> bool:
-    """Return whether rows are in order, either way, and not all the same."""
-    first, second = rows[:, :-1], rows[:, 1:]
-    rises, falls = bool((first <= second).all()), bool((first >= second).all())
-    return rises != falls
-
-
-def _is_permutation(tensor: torch.Tensor) -> bool:
-    if tensor.is_floating_point() or tensor.dtype is torch.bool or tensor.numel() < _LEAST_SORTED:
-        return False
-    return all(
-        len(torch.unique(row)) == len(row)
-        for row in itertools.islice(tensor.reshape(-1, tensor.shape[-1]), 1)
-    )

@@ -40,6 +40,7 @@ class PreparedWorkload:
         self.rules = redraw_rules(self.module.model)
         sample = self.input_set(PREPARATION_SEED)
         outputs = sample.run()
+        self._has_exact_outputs = not all(o.is_floating_point() for o in outputs)
         self.tensors = named_tensors(self.module.model, sample.arguments, outputs)
         self.scalars = named_scalars(self.module.model, sample.arguments, self.tensors)
         self.slots, self.size_bytes = lay_out(self.tensors)
@@ -47,6 +48,8 @@ class PreparedWorkload:
         """Whether copies are too many bytes to keep (see `memory`)."""
         self.large_sign: float | None = None
         """Which sign large inputs get; None until `value_ranges` has found out."""
+        self.fixed_inputs: tuple[bool, ...] | None = None
+        """Which inputs are the same under every seed; None until that was asked for."""
         self._exact_seconds: list[float] = []
 
     def input_set(self, seed: int, *, is_telling: bool = False) -> InputSet:
@@ -54,9 +57,11 @@ class PreparedWorkload:
 
         Args:
             seed: The same seed gives the same tensors.
-            is_telling: With mantissas that tell of rounding to 16 bits, where copies fit.
+            is_telling: With mantissas that tell of rounding to 16 bits, where copies fit. Not
+                for outputs of whole numbers: values that become equal make an index ambiguous.
         """
-        change = with_telling_mantissas if is_telling and not self.is_large else None
+        is_told = is_telling and not self.is_large and not self._has_exact_outputs
+        change = with_telling_mantissas if is_told else None
         return InputSet(self.module, self.rules, seed, change=change)
 
     def note_exact_seconds(self, seconds: float) -> None:

@@ -1,8 +1,8 @@
 """Inputs of unusual values, which show what ordinary ones hide: overflow, cancellation, shortcuts.
 
-Only floating-point inputs are changed; parameters stay. What admission finds of a task here tells
-evaluations where the reference is defined well enough to hold candidates to it. Knows nothing of
-candidates.
+Only floating-point inputs are changed, and only where they keep their structure; parameters stay.
+What admission finds of a task here tells evaluations where the reference is defined well enough
+to hold candidates to it. Knows nothing of candidates.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,9 +12,9 @@ from typing import Final
 import torch
 
 from evaluator_svc.judge.admission.tolerance import CEILING, RoundingNoise
-from evaluator_svc.judge.draws.input_change import is_structured
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PREPARATION_SEED, PreparedWorkload
+from evaluator_svc.judge.draws.structure import keeps_structure
 from evaluator_svc.judge.verdict.compare import group_scale, group_shape
 from kernel_foundry.domain.admission import Distribution, TensorRole, ValueRange
 from kernel_foundry.domain.task import Tolerance
@@ -52,14 +52,41 @@ def in_range(
     """Return a copy of `input_set`, a draw of `prepared`, whose inputs are of `distribution`."""
     if distribution is Distribution.LARGE and prepared.large_sign is None:
         prepared.large_sign = _large_sign(prepared)
-    return _changed(input_set, distribution, prepared.large_sign or 1.0)
+    result = _changed(input_set, distribution, prepared.large_sign or 1.0)
+    if distribution is not Distribution.SPARSE:
+        return result
+    pairs = zip(input_set.inputs, result.inputs, _fixed(prepared, input_set), strict=True)
+    inputs = [old if is_fixed else new for old, new, is_fixed in pairs]
+    return input_set.with_values(inputs, input_set.state)
+
+
+def _fixed(prepared: PreparedWorkload, input_set: InputSet) -> tuple[bool, ...]:
+    """Return which inputs are the same under every seed.
+
+    Tables of sines and the like repeat themselves in some pattern, which single places break.
+    """
+    if prepared.fixed_inputs is None:
+        other = prepared.input_set((input_set.seed + 1) % 2**63)
+        pairs = zip(input_set.inputs, other.inputs, strict=True)
+        prepared.fixed_inputs = tuple(torch.equal(a, b) for a, b in pairs)
+    return prepared.fixed_inputs
 
 
 def _changed(input_set: InputSet, distribution: Distribution, sign: float) -> InputSet:
     is_large = distribution is Distribution.LARGE
     change = partial(_large, sign=sign) if is_large else _CHANGES[distribution]
-    inputs = [change(t) if t.is_floating_point() and t.numel() else t for t in input_set.inputs]
+    inputs = [_where_free(tensor, change) for tensor in input_set.inputs]
     return input_set.with_values(inputs, input_set.state)
+
+
+def _where_free(
+    tensor: torch.Tensor, change: Callable[[torch.Tensor], torch.Tensor]
+) -> torch.Tensor:
+    """Return a tensor changed, or as it is where that would break what a kernel may rely on."""
+    if not tensor.is_floating_point() or not tensor.numel():
+        return tensor
+    result = change(tensor)
+    return result if keeps_structure(tensor, result) else tensor
 
 
 def _large_sign(prepared: PreparedWorkload) -> float:
@@ -115,11 +142,10 @@ def _value_range(
 ) -> ValueRange | None:
     """Return how candidates are held to a distribution; None where the reference is not defined."""
     dtype = ordinary.module.dtype
-    breaks_structure = distribution in (Distribution.SPARSE, Distribution.NON_FINITE)
-    if breaks_structure and any(map(is_structured, ordinary.inputs)):
-        return None
     try:
         changed = in_range(prepared, ordinary, distribution)
+        if all(new is old for new, old in zip(changed.inputs, ordinary.inputs, strict=True)):
+            return None
         expected = changed.expected()
         if distribution in _REPORTED:
             return ValueRange(distribution=distribution, factor=_USUAL_FACTOR, is_binding=False)

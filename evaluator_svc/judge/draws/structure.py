@@ -1,0 +1,108 @@
+"""What binds the elements of a tensor to each other, so that a kernel may rely on it.
+
+Order, symmetry, rows that sum to one, labels: a reference's inputs promise these, where size and
+sign of ordinary values are an accident. Knows nothing of how tensors are changed.
+"""
+
+import itertools
+from typing import Final
+
+import torch
+
+_LEAST_SORTED: Final = 8
+"""Fewest elements in order that are no accident."""
+_SHARE_ERROR: Final = {torch.float32: 2e-3, torch.float64: 2e-3}
+"""How far from one the sum of a row of shares is: rounding, and what telling mantissas move."""
+_SHARE_ERROR_16_BIT: Final = 3e-2
+
+
+def structures(tensor: torch.Tensor) -> frozenset[str]:
+    """Return the names of what binds a tensor's elements; nothing for most tensors."""
+    if not tensor.numel():
+        return frozenset()
+    found = {
+        "symmetric": _is_symmetric(tensor),
+        "rising": _is_sorted(tensor, descending=False),
+        "falling": _is_sorted(tensor, descending=True),
+        "permutation": _is_permutation(tensor),
+        "labels": _is_whole(tensor),
+        "shares": _sums_to_one(tensor),
+    }
+    return frozenset(name for name, is_there in found.items() if is_there)
+
+
+def is_structured(tensor: torch.Tensor) -> bool:
+    """Return whether single elements cannot be taken from another draw.
+
+    Labels can: each is one of few values, wherever it comes from.
+    """
+    return bool(structures(tensor) - {"labels"})
+
+
+def keeps_structure(before: torch.Tensor, after: torch.Tensor) -> bool:
+    """Return whether `after`, changed throughout, is bound as `before` is.
+
+    Labels are kept by no change: masks and classes mean what they mean.
+    """
+    bound = structures(before)
+    return not bound or ("labels" not in bound and bound <= structures(after))
+
+
+def _is_symmetric(tensor: torch.Tensor) -> bool:
+    if tensor.ndim < 2 or tensor.shape[-1] != tensor.shape[-2] or tensor.shape[-1] < 2:
+        return False
+    return torch.equal(tensor, tensor.transpose(-1, -2))
+
+
+def _is_sorted(tensor: torch.Tensor, *, descending: bool) -> bool:
+    """Return whether all rows are in order, and not each of one value; masks of lengths are."""
+    if tensor.ndim < 1 or tensor.shape[-1] < _LEAST_SORTED:
+        return False
+    rows = tensor.reshape(-1, tensor.shape[-1])
+    # One row tells most tensors at once.
+    return all(_is_in_order(part, descending=descending) for part in (rows[:1], rows)) and bool(
+        (rows[:, 0] != rows[:, -1]).any()
+    )
+
+
+def _is_in_order(rows: torch.Tensor, *, descending: bool) -> bool:
+    first, second = rows[:, :-1], rows[:, 1:]
+    return bool(((first >= second) if descending else (first <= second)).all())
+
+
+def _is_permutation(tensor: torch.Tensor) -> bool:
+    if (
+        tensor.is_floating_point()
+        or tensor.dtype is torch.bool
+        or not tensor.ndim
+        or tensor.numel() < _LEAST_SORTED
+    ):
+        return False
+    return all(
+        len(torch.unique(row)) == len(row)
+        for row in itertools.islice(tensor.reshape(-1, tensor.shape[-1]), 1)
+    )
+
+
+def _is_whole(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor of floats holds whole numbers or infinities alone: labels, masks."""
+    if not tensor.is_floating_point() or not bool(tensor.any()):
+        return False
+    flat = tensor.reshape(-1)
+    return all(bool((part == part.round()).all()) for part in (flat[:_LEAST_SORTED], flat))
+
+
+def _sums_to_one(tensor: torch.Tensor) -> bool:
+    """Return whether each row holds shares of a whole: probabilities, one of several."""
+    if tensor.ndim < 1 or tensor.shape[-1] < 2 or tensor.dtype is torch.bool:
+        return False
+    rows = tensor.reshape(-1, tensor.shape[-1])
+    return all(_are_shares(part) for part in (rows[:1], rows))
+
+
+def _are_shares(rows: torch.Tensor) -> bool:
+    if bool((rows < 0).any()):
+        return False
+    error = _SHARE_ERROR.get(rows.dtype, _SHARE_ERROR_16_BIT) if rows.is_floating_point() else 0.0
+    sums = rows.sum(-1, dtype=torch.float32 if rows.is_floating_point() else torch.int64)
+    return bool(((sums - 1).abs() <= error).all())
