@@ -2,7 +2,8 @@
 
 Covered, once `confine` has returned:
 * files: reading beyond the interpreter, its packages and the system's libraries, writing beyond
-  one scratch folder, attributes of any file; no device nodes but its own device's;
+  one scratch folder, attributes of any file; no device nodes but its own device's (SYCL: all of
+  `/dev/dri`);
 * processes: starting one, signalling, tracing, reading or pacing another, `/proc` of another;
 * the network, and every other socket than the one to the supervisor, which takes no descriptors;
 * named shared memory, queues, keyrings, mounts, namespaces, io_uring, bpf, perf, userfaultfd;
