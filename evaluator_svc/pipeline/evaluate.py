@@ -13,7 +13,7 @@ from evaluator_svc import behaviour, diagnosis
 from evaluator_svc.arithmetic_peak import peaks_for
 from evaluator_svc.device_site import DeviceSite
 from evaluator_svc.diagnosis import LaunchFacts
-from evaluator_svc.exchange import SEED_COUNT
+from evaluator_svc.exchange import SEED_COUNT, Verdict
 from evaluator_svc.messages import (
     BoundWorkload,
     CandidateFailed,
@@ -200,11 +200,25 @@ class CandidateEvaluation:
         if failure is None:
             self._record.add_findings(verdict.findings)
             return None
-        if any(finding.kind is FindingKind.PRECISION for finding in failure.findings):
-            judged = self._audited(workload)
-            if judged.is_refused:
-                failure = dataclasses.replace(failure, findings=judged.findings)
-        return self._explained(failure, drawn)
+        return self._explained(self._with_precision(failure, verdict, workload), drawn)
+
+    def _with_precision(
+        self, failure: CandidateFailed, verdict: Verdict, workload: WorkloadAdmission
+    ) -> CandidateFailed:
+        """Return wrong numbers by the name of the narrow format that they come from, if one does.
+
+        Errors of 16 bits look like others where they pile up, so whoever computes in such a
+        format is audited.
+        """
+        is_intact = not (verdict.inputs_modified or verdict.stray_writes)
+        is_imprecise = any(f.kind is FindingKind.PRECISION for f in failure.findings)
+        if not is_intact or not (is_imprecise or self._formats):
+            return failure
+        judged = self._audited(workload, is_right=False)
+        if not judged.is_refused:
+            return failure
+        others = () if is_imprecise else failure.findings
+        return dataclasses.replace(failure, findings=(*judged.findings, *others))
 
     def _audit_precision(self) -> CandidateFailed | None:
         with self._record.stage("precision"):
@@ -217,7 +231,7 @@ class CandidateEvaluation:
                 self._record.add_findings(judged.findings)
         return None
 
-    def _audited(self, workload: WorkloadAdmission) -> PrecisionJudged:
+    def _audited(self, workload: WorkloadAdmission, *, is_right: bool = True) -> PrecisionJudged:
         """Return what the precision of one workload's outputs means, and keep its figures."""
         drawn = self._drawn[workload.workload].result()
         audited = self._judge.audit_precision(drawn.draw.draw)
@@ -227,7 +241,10 @@ class CandidateEvaluation:
             workload=workload.workload,
             is_gpu=self._site.kind == "cuda",
             formats=self._formats,
+            is_right=is_right,
         )
+        if not is_right and not judged.is_refused:
+            return judged  # wrong for another reason, of which the figures tell nothing
         result = self._record.workload(workload.workload)
         if result.correctness is not None:
             correctness = dataclasses.replace(result.correctness, precision=audited.audit)

@@ -26,6 +26,11 @@ _TF32_BITS: Final = 9.0
 RATIO: Final = 8.0
 """Times the reference's own error: an ill-conditioned task excuses every candidate."""
 
+_LEAST_BITS: Final = 3.0
+_MEDIAN_SHARE: Final = 1 / 16
+"""A wrong result is the work of a narrow format where some bits are right, and most elements are
+about as wrong as others: mistakes in indices leave nothing right, or most elements exact."""
+
 _RULE: Final = "numbers.precision"
 
 
@@ -46,6 +51,7 @@ def judge_precision(
     workload: str,
     is_gpu: bool,
     formats: tuple[str, ...] = (),
+    is_right: bool = True,
 ) -> PrecisionJudged:
     """Return what an audit means.
 
@@ -56,6 +62,7 @@ def judge_precision(
         is_gpu: Whether `task.tf32` means anything.
         formats: Formats of less than 24 bits that the object code computes in, such as
             "float16".
+        is_right: Whether the outputs are within the tolerance.
     """
     audit = audited.audit
     if audit is None:
@@ -68,6 +75,8 @@ def judge_precision(
         return PrecisionJudged(check=check)
     if not _is_low(audit, _least_bits(task, is_gpu=is_gpu)):
         return PrecisionJudged(check=_check(audit, CheckResult.PASSED, workload))
+    if not is_right and not _is_of_rounding(audit):
+        formats = ()
     finding = _finding(audit, workload, formats)
     result = CheckResult.FAILED if formats else CheckResult.SUSPECT
     check = _check(audit, result, workload, finding.message)
@@ -83,6 +92,11 @@ def _least_bits(task: Task, *, is_gpu: bool) -> float:
 def _is_low(audit: PrecisionAudit, least_bits: float) -> bool:
     is_worse = audit.rms_error >= RATIO * audit.reference_rms_error
     return is_worse and audit.effective_bits <= least_bits
+
+
+def _is_of_rounding(audit: PrecisionAudit) -> bool:
+    is_spread = audit.median_error >= _MEDIAN_SHARE * audit.rms_error
+    return is_spread and audit.effective_bits >= _LEAST_BITS
 
 
 def _finding(audit: PrecisionAudit, workload: str, formats: tuple[str, ...]) -> Finding:

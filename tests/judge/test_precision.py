@@ -145,6 +145,37 @@ def test_sixteen_bits_inside_a_float32_task_show_where_the_tolerance_is_wide(
     assert hidden.findings[0].kind is FindingKind.SUSPICION
 
 
+def _border_left_out(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    result = a @ b
+    result[:, -3:] = 0.0
+    return result
+
+
+@pytest.mark.parametrize(
+    ("kernel", "is_named"),
+    [
+        pytest.param(lambda a, b: (a.half() @ b.half()).float(), True, id="float16"),
+        pytest.param(_border_left_out, False, id="a border left out"),
+        pytest.param(lambda a, b: (a @ b).flip(1), False, id="in another order"),
+    ],
+)
+def test_a_wrong_result_is_named_by_its_format_where_that_is_the_reason(
+    judge: Judge, drawn: Drawn, kernel: Kernel, is_named: bool
+) -> None:
+    """A kernel that has 16-bit types may be wrong for another reason."""
+    runner = drawn(PRODUCT)
+    runner.run(kernel, "a", "b")
+    found = judge_precision(
+        judge.audit_precision(runner.draw.draw),
+        task=PRODUCT,
+        workload="default",
+        is_gpu=False,
+        formats=("float16",),
+        is_right=False,
+    )
+    assert found.is_refused == is_named
+
+
 @pytest.mark.parametrize(
     "kernel",
     [
