@@ -1,10 +1,10 @@
 """The sets of inputs and outputs that are timed: more data than the cache, never the same twice.
 
-Private copies as a rule, with fresh addresses and guarded as the shared buffers are. Where one set
-of device memory is beyond every cache, the shared buffers themselves: copies of it would buy
-nothing, and may not fit. What the judge is to see of private copies goes back into the shared
-buffers: outputs that are kept, and the inputs and guards around them. Knows nothing of how times
-are taken.
+Private copies as a rule, with fresh addresses, and laid out and guarded as the shared buffers are:
+no address tells a timed call from one that is compared. Where one set of device memory is beyond
+every cache, the shared buffers themselves: copies of it would buy nothing, and may not fit. What
+the judge is to see of private copies goes back into the shared buffers: outputs that are kept, and
+the inputs and guards around them. Knows nothing of how times are taken.
 """
 
 from collections.abc import Mapping
@@ -15,6 +15,8 @@ from evaluator_svc.runner.shared_sets import SharedSets
 
 _MOST_SETS: Final = 64
 """Beyond this a pool of tiny tensors buys nothing: the flush empties the cache."""
+_DEVICE_UNIT_BYTES: Final = 2 << 20
+"""What a driver allocates at once, aligned to itself; less is a part of some other allocation."""
 _KEPT_SLOTS: Final = OUTPUT_SLOTS - 1
 """Output slots of a seed that outputs of timed calls are kept in; the last one is timed."""
 
@@ -90,10 +92,12 @@ class InputPool:
         wanted = max(-(-wanted_bytes // set_bytes), shared.draw.seed_count, 2)
         self.set_count = max(min(wanted, limit_bytes // set_bytes, _MOST_SETS), 1)
         self.size_bytes = self.set_count * set_bytes
-        self._sets: list[dict[str, Any]] = []
+        self._sets: list[Any] = []
+        """One buffer each: a set for itself lies as one of the shared sets does."""
         self._aside: list[list[Any]] = []
         for index in range(self.set_count):
-            self._sets.append(self._fill(index))
+            self._sets.append(self._spare(self._set_bytes()))
+            self._fill(index)
 
     def seed_of(self, index: int) -> int:
         """Return the seed whose inputs set `index` holds."""
@@ -101,7 +105,7 @@ class InputPool:
 
     def addresses(self, index: int) -> dict[str, int]:
         """Return every tensor's address in set `index`, by name."""
-        return {name: int(buffer.address) for name, buffer in self._sets[index].items()}
+        return {slot.name: self._address(index, slot) for slot in self.shared.draw.slots}
 
     def set_aside(self, slots: list[TensorSlot], count: int) -> list[list[int]]:
         """Return addresses of memory beside the sets."""
@@ -118,47 +122,52 @@ class InputPool:
 
     def refresh(self, index: int) -> None:
         """Take set `index`'s inputs from the shared buffers again, and poison its outputs."""
-        seed, buffers = self.seed_of(index), self._sets[index]
+        seed = self.seed_of(index)
         for slot in self.shared.inputs:
             source = self.shared.address(seed, slot, 0)
-            self._copy(buffers[slot.name].address, source, slot.size_bytes)
+            self._copy(self._address(index, slot), source, slot.size_bytes)
         for slot in self.shared.outputs:
-            self._device.fill(buffers[slot.name].address, slot.size_bytes, POISON_BYTE)
+            self._device.fill(self._address(index, slot), slot.size_bytes, POISON_BYTE)
 
     def hand_back(self, index: int, slot: int, outputs: Mapping[str, int]) -> None:
         """Copy outputs, inputs and guards of set `index` into the shared buffer of its seed."""
-        seed, buffers, guard = self.seed_of(index), self._sets[index], self._guard_bytes
+        seed = self.seed_of(index)
         for tensor in self.shared.inputs:
-            target = self.shared.address(seed, tensor, 0)
-            self._copy(target, buffers[tensor.name].address, tensor.size_bytes + guard)
+            target, source = self.shared.address(seed, tensor, 0), self._address(index, tensor)
+            self._copy(target, source, self.shared.span_bytes(tensor))
         for tensor in self.shared.outputs:
             target, size_bytes = self.shared.address(seed, tensor, slot), tensor.size_bytes
             if tensor.name in outputs:
                 self._copy(target, outputs[tensor.name], size_bytes)
-            self._copy(target + size_bytes, buffers[tensor.name].address + size_bytes, guard)
+            guard = self._address(index, tensor) + size_bytes
+            self._copy(target + size_bytes, guard, self.shared.span_bytes(tensor) - size_bytes)
         self._device.synchronize()
 
-    @property
-    def _guard_bytes(self) -> int:
-        return self.shared.draw.guard_bytes
+    def _set_bytes(self) -> int:
+        """Return what to allocate for a set: on a GPU as much as starts where a shared one does."""
+        unit = _DEVICE_UNIT_BYTES if self.shared.is_device_memory else 1
+        return -(-self.shared.layout_bytes // unit) * unit
 
     def _spare(self, size_bytes: int) -> Any:
         return self._device.allocate(max(size_bytes, 1))
+
+    def _address(self, index: int, tensor: TensorSlot) -> int:
+        return int(self._sets[index].address) + tensor.offsets[0]
 
     def _copy(self, to: int, from_: int, size_bytes: int) -> None:
         if size_bytes:
             self._device.copy(to=to, from_=from_, size_bytes=size_bytes)
 
-    def _fill(self, index: int) -> dict[str, Any]:
-        seed, guard = self.seed_of(index), self._guard_bytes
-        buffers = {}
-        for slot in (*self.shared.inputs, *self.shared.outputs):
-            buffer = self._spare(slot.size_bytes + guard)
-            source = self.shared.address(seed, slot, 0)
+    def _fill(self, index: int) -> None:
+        """Copy the inputs, and the guards of all."""
+        seed = self.seed_of(index)
+        for slot in self.shared.draw.slots:
             start = 0 if slot in self.shared.inputs else slot.size_bytes
-            self._copy(buffer.address + start, source + start, slot.size_bytes - start + guard)
-            buffers[slot.name] = buffer
-        return buffers
+            self._copy(
+                self._address(index, slot) + start,
+                self.shared.address(seed, slot, 0) + start,
+                self.shared.span_bytes(slot) - start,
+            )
 
 
 class SharedPool:

@@ -26,6 +26,7 @@ class SharedSets:
         self.draw = draw
         self.is_device_memory = not descriptors
         """Whether a kernel reads it where it lies as fast as memory of its own."""
+        self._starts = {offset for slot in draw.slots for offset in slot.offsets}
         self._buffers: list[Any]
         if descriptors:
             self._buffers = _mapped(descriptors, draw.size_bytes)
@@ -51,6 +52,16 @@ class SharedSets:
     def set_bytes(self) -> int:
         """Bytes of one set: the inputs, and the outputs once."""
         return sum(_aligned(slot.size_bytes) for slot in self.draw.slots)
+
+    @property
+    def layout_bytes(self) -> int:
+        """Bytes from a buffer's start to the end of the last output's first slot."""
+        return max(slot.offsets[0] + self.span_bytes(slot) for slot in self.draw.slots)
+
+    def span_bytes(self, tensor: TensorSlot) -> int:
+        """Return the bytes from a tensor's start to the next one's: itself and the guard behind."""
+        following = [start for start in self._starts if start > tensor.offsets[0]]
+        return min(following, default=self.draw.size_bytes) - tensor.offsets[0]
 
     def address(self, seed: int, tensor: TensorSlot, slot: int) -> int:
         """Return where `tensor` lies for a seed; `slot` picks the copy of an output."""

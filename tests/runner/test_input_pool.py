@@ -90,6 +90,33 @@ def test_small_device_memory_is_copied(opened):
     assert not inputs & {shared.address(seed, shared.inputs[0], 0) for seed in range(SEEDS)}
 
 
+@pytest.mark.parametrize("is_device_memory", [False, True])
+def test_no_address_tells_a_timed_set_from_a_compared_one(opened, is_device_memory):
+    """A private set lies in its pages as a shared one does with the first output slot."""
+    drawn, shared, device = opened
+    if not is_device_memory:
+        shared = SharedSets(drawn.draw, drawn.descriptors(), device)
+    pool = InputPool(device, shared, wanted_bytes=0, limit_bytes=1 << 28)
+    compared, timed = shared.addresses(0, 0), pool.addresses(0)
+    assert timed["out"] - timed["x"] == compared["out"] - compared["x"]
+    assert all((timed[name] - compared[name]) % 4096 == 0 for name in timed)
+
+
+def test_what_is_written_between_the_tensors_is_handed_back(opened):
+    """Guards reach from one tensor to the next: nowhere can a call leave a note for another."""
+    _, shared, device = opened
+    pool = InputPool(device, shared, wanted_bytes=0, limit_bytes=1 << 28)
+    out = shared.outputs[0]
+    after = shared.span_bytes(out) - 1
+    assert after >= out.size_bytes
+    _core.fill(pool.addresses(0)["out"] + after, 1, 0x5A)
+    pool.hand_back(0, 1, {})
+    target = shared.address(pool.seed_of(0), out, 1) + after
+    found = np.zeros(1, np.uint8)
+    _core.copy(found.ctypes.data, target, 1)
+    assert found[0] == 0x5A
+
+
 def test_host_memory_is_always_copied():
     """Shared host memory has other pages than a candidate's user would have."""
     drawn = HostDraw(draw_inputs(x=(100, 100), out=(100, 100)))

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from evaluator_svc.exchange import ALIGNMENT_BYTES, GUARD_BYTES, OUTPUT_SLOTS, TensorSlot
+from evaluator_svc.exchange import GUARD_BYTES, OUTPUT_SLOTS, TensorSlot
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
 
 _ELEMENT_BYTES: Final = {
@@ -21,6 +21,10 @@ _ELEMENT_BYTES: Final = {
     "int16": 2,
 }
 """Every other dtype of the name table takes one byte."""
+
+_START_BYTES: Final = 4096
+"""Every tensor starts at a multiple of this, as it would in memory of its own: on a CPU loads wait
+for stores that lie a little off a multiple of a page."""
 
 
 def tensor_bytes(tensor: NamedTensor) -> int:
@@ -51,4 +55,4 @@ def lay_out(tensors: Sequence[NamedTensor]) -> tuple[tuple[TensorSlot, ...], int
 
 
 def _aligned(size: int) -> int:
-    return -(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+    return -(-size // _START_BYTES) * _START_BYTES
