@@ -54,8 +54,9 @@ _BLOCKS: Final = 3
 _BLOCKS_ALONE: Final = 2
 """Blocks of the candidate else: kept calls of each are judged before the next begins."""
 _POOL_SECONDS: Final = 60.0
-_WARM_TRIES: Final = 3
-"""A pause by the scheduler looks like a forged clock; it does not come three times."""
+_WARM_PAUSES_SECONDS: Final = (0.0, 0.0, 0.0, 0.25, 1.0)
+"""Before each try: a pause by the scheduler, or another program that has the cores for a while,
+looks like a forged clock. Neither lasts; a forgery does."""
 _WARM_SAMPLES: Final = 200
 _LEAST_SECONDS_BY_EVENTS: Final = 0.05
 
@@ -241,7 +242,8 @@ class WorkloadTimer:
 
     def _warm(self, cold_median_ns: float) -> tuple[Timed, Claim] | CandidateFailed:
         """Measure with warm caches; again where it does not fit the clock or the cold median."""
-        for _ in range(_WARM_TRIES):
+        for pause_seconds in _WARM_PAUSES_SECONDS:
+            time.sleep(pause_seconds)
             plan = MeasurePlan(
                 seconds=self._settings.warm_seconds,
                 min_samples=5,

@@ -7,6 +7,7 @@ import pytest
 
 from evaluator_svc.exchange import MeasurePlan
 from evaluator_svc.messages import Timed
+from evaluator_svc.pipeline import timing
 from evaluator_svc.pipeline.honesty import Claim, adds_up, floor_ns, impossible
 from evaluator_svc.pipeline.timing import WorkloadTimer
 from kernel_foundry.domain.device import Peaks
@@ -87,3 +88,23 @@ def test_only_a_device_timed_by_events_has_a_host_clock_of_its_own(language, is_
     _, claim = timer._measure(MeasurePlan(seconds=0.1), poison=False, keep_count=0)
     claim = dataclasses.replace(claim, wall_ns=1e9)
     assert adds_up(claim) is is_believed
+
+
+def test_a_host_that_is_busy_for_a_while_makes_no_honest_times_impossible(monkeypatch):
+    """Warm times three times as long as cold ones are taken again, until the others let go."""
+    waited = []
+    monkeypatch.setattr(timing.time, "sleep", waited.append)
+    slow, usual = _warm_block(3e6), _warm_block(0.9e6)
+    blocks = iter([slow, slow, slow, slow, usual])
+    timer = WorkloadTimer.__new__(WorkloadTimer)
+    timer._settings = SimpleNamespace(warm_seconds=0.1)
+    timer._measure = lambda *_args, **_rest: next(blocks)
+
+    assert timer._warm(1e6) is usual
+    assert sum(waited) >= 1.0
+    assert next(blocks, None) is None
+
+
+def _warm_block(sample_ns):
+    claim = Claim(samples_ns=(sample_ns,) * 20, warmup_count=3, wall_ns=25 * sample_ns)
+    return SimpleNamespace(samples_ns=claim.samples_ns), claim
