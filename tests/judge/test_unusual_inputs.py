@@ -4,13 +4,14 @@ import pytest
 import torch
 from torch import nn
 
+from evaluator_svc.judge import Judge
 from evaluator_svc.judge.draws.input_change import InputChange, changed
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.structure import is_structured, structures
 from evaluator_svc.judge.draws.value_ranges import find_value_ranges, in_range
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Task, Tolerance
-from tests.judge.judge_tasks import SCALED, SOFTMAX, TOLERANCE, make_task
+from tests.judge.judge_tasks import PEAKS, SCALED, SOFTMAX, TOLERANCE, make_task
 
 _LOGARITHM = """
 def forward(self, x):
@@ -143,3 +144,26 @@ def test_a_structure_is_left_whole() -> None:
     assert not is_structured(torch.rand(4, 50) > 0.5)
     assert not is_structured(square)
     assert not is_structured(torch.randint(0, 9, (4, 50)))
+
+
+_CHANCES = """
+def forward(self, x):
+    return nn.functional.binary_cross_entropy(x, 0.3 + 0.4 * x, reduction="none")
+"""
+_LOOKED_UP = """
+def forward(self, x):
+    return torch.linspace(0.0, 1.0, 9, device=x.device)[(x * 8).long()] + x
+"""
+
+
+@pytest.mark.parametrize("forward", [_CHANCES, _LOOKED_UP])
+def test_a_reference_that_asserts_on_unusual_values_is_judged_without_them(
+    judge: Judge, forward: str
+) -> None:
+    """A GPU's own assertion would end the judge: such values never get there."""
+    task = make_task(forward, inputs="[torch.rand(rows, cols)]")
+    admission = judge.admit(task, PEAKS)
+    assert judge.is_sound()
+    found = {r.distribution for w in admission.workloads for r in w.value_ranges}
+    assert Distribution.LARGE not in found
+    assert Distribution.OFFSET not in found

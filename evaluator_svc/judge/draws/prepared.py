@@ -3,6 +3,8 @@
 What stays the same over all evaluations of a task. Knows nothing of seeds that candidates see.
 """
 
+from collections.abc import Mapping, Sequence
+
 import torch
 
 from evaluator_svc.judge.draws.input_set import InputSet
@@ -13,6 +15,7 @@ from evaluator_svc.judge.memory.fit import KEPT_SHARE, needed_bytes
 from evaluator_svc.judge.reference.name_table import named_scalars, named_tensors
 from evaluator_svc.judge.reference.task_module import TaskModule
 from kernel_foundry.domain.task import Task, Workload
+from kernel_foundry.errors import TaskInvalidError
 
 PREPARATION_SEED = 7
 """Any seed will do: the sets drawn from it decide shapes, never a verdict."""
@@ -63,6 +66,26 @@ class PreparedWorkload:
         is_told = is_telling and not self.is_large and not self._has_exact_outputs
         change = with_telling_mantissas if is_told else None
         return InputSet(self.module, self.rules, seed, change=change)
+
+    def takes(self, inputs: Sequence[torch.Tensor], state: Mapping[str, torch.Tensor]) -> bool:
+        """Return whether the reference runs on these values, tried on the host.
+
+        A GPU's own assertion, as on a probability beyond 1, would end the judge's context.
+        """
+        if self.module.device.type == "cpu":
+            return True
+        host = TaskModule(self.task, self.workload, torch.device("cpu"))
+        try:
+            InputSet(host, redraw_rules(host.model), PREPARATION_SEED).run(
+                dtype=torch.float32,
+                inputs=[tensor.cpu() for tensor in inputs],
+                state={path: tensor.cpu() for path, tensor in state.items()},
+            )
+        except TaskInvalidError:
+            return False
+        finally:
+            host.close()
+        return True
 
     def note_exact_seconds(self, seconds: float) -> None:
         """Keep how long the reference took in float64."""

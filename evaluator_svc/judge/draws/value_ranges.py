@@ -96,6 +96,8 @@ def _large_sign(prepared: PreparedWorkload) -> float:
     of inputs that no candidate sees: of theirs nothing is computed before they ran.
     """
     turned = _changed(prepared.input_set(PREPARATION_SEED), Distribution.LARGE, -1.0)
+    if not prepared.takes(turned.inputs, turned.state):
+        return 1.0
     try:
         is_defined = all(bool(output.isfinite().all()) for output in turned.expected())
     except TaskInvalidError:
@@ -145,6 +147,8 @@ def _value_range(
     try:
         changed = in_range(prepared, ordinary, distribution)
         if all(new is old for new, old in zip(changed.inputs, ordinary.inputs, strict=True)):
+            return None
+        if not prepared.takes(changed.inputs, changed.state):
             return None
         expected = changed.expected()
         if distribution in _REPORTED:
