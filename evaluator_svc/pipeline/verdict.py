@@ -45,7 +45,8 @@ def confirmed(first: Evaluation, second: Evaluation) -> Evaluation:
         # What may be hoped for is less, too: the better of two is luck as often as not.
         optimistic_fitness=min(first.optimistic_fitness, second.optimistic_fitness),
         checks=(*slower.checks, check),
-        trust=Trust.SUSPECT,
+        # A pause of the host looks like a trick once; what is in the candidate is there twice.
+        trust=Trust.SUSPECT if is_suspect(second) else Trust.FULL,
     )
 
 

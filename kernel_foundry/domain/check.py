@@ -56,4 +56,4 @@ class Trust(StrEnum):
 
     FULL = "full"
     SUSPECT = "suspect"
-    """Something about it is unusual; it held in a second process on fresh inputs."""
+    """Something about it is unusual, in two processes alike; it passed in both."""

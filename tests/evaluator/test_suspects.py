@@ -77,9 +77,19 @@ def test_the_slower_of_two_counts() -> None:
 
 def test_a_suspicious_finding_asks_again_too() -> None:
     """Policy has no check of its own result: the finding alone is enough."""
-    evaluate, left = _in_turn(_passed(0.6, findings=(_SUSPICION,)), _passed(0.6))
+    suspect = _passed(0.6, findings=(_SUSPICION,))
+    evaluate, left = _in_turn(suspect, suspect)
     assert verdict(evaluate).trust is Trust.SUSPECT
     assert not left
+
+
+def test_what_is_not_seen_again_leaves_trust_as_it_was() -> None:
+    """A pause of the host looks like a trick; the slower measurement counts all the same."""
+    evaluate, left = _in_turn(_passed(0.6, (_SUSPECT,)), _passed(0.5))
+    found = verdict(evaluate)
+    assert not left
+    assert found.trust is Trust.FULL
+    assert found.fitness == 0.5
 
 
 def test_failing_the_second_time_is_failing() -> None:
