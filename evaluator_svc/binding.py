@@ -6,7 +6,7 @@ Knows nothing of devices beyond their facts, and nothing of processes.
 import ast
 import math
 
-from evaluator_svc.messages import BoundWorkload, CandidateSource, WorkloadNames
+from evaluator_svc.messages.locked import BoundWorkload, CandidateSource, WorkloadNames
 from evaluator_svc.plan_inputs import device_limits, name_table
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.plan.bind import bind

@@ -13,18 +13,18 @@ from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
-from evaluator_svc.build_site import BuildSites
-from evaluator_svc.device_site import DeviceSite
-from evaluator_svc.device_sites import DeviceSites
+from evaluator_svc.devices.build_site import BuildSites
+from evaluator_svc.devices.peaks import measure_peaks
+from evaluator_svc.devices.site import DeviceSite
+from evaluator_svc.devices.sites import DeviceSites
 from evaluator_svc.given_seeds import check_seeds
-from evaluator_svc.locked_starter import LockedStarter
-from evaluator_svc.peaks import measure_peaks
 from evaluator_svc.pipeline.build_only import CandidateBuild
 from evaluator_svc.pipeline.evaluate import CandidateEvaluation
 from evaluator_svc.pipeline.sweep import CandidateSweep
 from evaluator_svc.pipeline.verdict import verdict
 from evaluator_svc.probing.host import probe_host
-from evaluator_svc.process import ProcessLauncher
+from evaluator_svc.processes.locked_starter import LockedStarter
+from evaluator_svc.processes.process import ProcessLauncher
 from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.signing import Signer
 from evaluator_svc.sweeps import Emit, Sweeps

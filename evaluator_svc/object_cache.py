@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from evaluator_svc.disk_cache import DiskCache
-from evaluator_svc.messages import TranslationUnit
+from evaluator_svc.messages.locked import TranslationUnit
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.language import Language

@@ -6,7 +6,7 @@ Used in builder and runner alike. Knows nothing of candidates.
 import ast
 from typing import Final
 
-from evaluator_svc.messages import WorkloadNames
+from evaluator_svc.messages.locked import WorkloadNames
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
 from kernel_foundry.plan.errors import NotMeant, PlanError

@@ -5,7 +5,7 @@ the other of the same candidate. Knows nothing of buffers or launches.
 """
 
 from evaluator_svc.builder.work import build
-from evaluator_svc.locked_process import connect, serve_builder
+from evaluator_svc.processes.locked_process import connect, serve_builder
 
 if __name__ == "__main__":
     serve_builder(build, connect())

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from evaluator_svc import policy
 from evaluator_svc.binding import uses_library
-from evaluator_svc.messages import (
+from evaluator_svc.messages.locked import (
     CandidateSource,
     Prepared,
     PrepareRequest,

@@ -8,9 +8,7 @@ from typing import Any
 from evaluator_svc.binding import bind_workload, describe
 from evaluator_svc.builder.prepare import CandidateRefusedError, Toolchain, plan_refused, prepare
 from evaluator_svc.builder.sweep import enumerate_configurations
-from evaluator_svc.conversation import Conversation
-from evaluator_svc.locked_process import OpenCompiler, answer_attempts
-from evaluator_svc.messages import (
+from evaluator_svc.messages.locked import (
     BindRequest,
     Bound,
     CandidateFailed,
@@ -20,8 +18,10 @@ from evaluator_svc.messages import (
     PrepareRequest,
     TranslationUnit,
 )
-from evaluator_svc.messages_probe import AttemptRequest
-from evaluator_svc.messages_sweep import EnumerateRequest
+from evaluator_svc.messages.probe import AttemptRequest
+from evaluator_svc.messages.sweep import EnumerateRequest
+from evaluator_svc.processes.conversation import Conversation
+from evaluator_svc.processes.locked_process import OpenCompiler, answer_attempts
 from kernel_foundry.domain.language import Language
 from kernel_foundry.plan.errors import PlanError
 from kernel_foundry.plan.parse import parse

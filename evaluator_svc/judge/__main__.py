@@ -11,11 +11,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from evaluator_svc.channel import Channel, ChannelClosedError
-from evaluator_svc.conversation import Conversation
+from evaluator_svc.devices.visible_device import see_only
 from evaluator_svc.judge.judge import Judge
-from evaluator_svc.messages import Done, Failed
-from evaluator_svc.messages_judge import (
+from evaluator_svc.messages.judge import (
     AdmitRequest,
     BaselinesRequest,
     BaselinesTimed,
@@ -34,8 +32,10 @@ from evaluator_svc.messages_judge import (
     VerifyRangesRequest,
     VerifyRequest,
 )
+from evaluator_svc.messages.locked import Done, Failed
+from evaluator_svc.processes.channel import Channel, ChannelClosedError
+from evaluator_svc.processes.conversation import Conversation
 from evaluator_svc.sandbox.limits import end_with_parent
-from evaluator_svc.visible_device import see_only
 from kernel_foundry.errors import KernelFoundryError
 
 _REQUESTS = (

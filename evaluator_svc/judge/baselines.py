@@ -14,10 +14,10 @@ from typing import Any, Final
 
 import torch
 
-from evaluator_svc.exchange import MeasurePlan
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.judge.reference.tf32 import tf32_allowed
+from evaluator_svc.messages.exchange import MeasurePlan
 from kernel_foundry.domain.evaluation import Baseline, ClockBlock, StopReason, Timing
 from kernel_foundry.domain.median import median_interval
 from kernel_foundry.errors import InvalidArgumentError

@@ -13,7 +13,6 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.exchange import Draw, JudgeFacts, KeptOutput, MeasurePlan, Verdict
 from evaluator_svc.judge.admission.admit import admit_task
 from evaluator_svc.judge.baselines import BaselineFailedError, time_baseline
 from evaluator_svc.judge.draws.buffer_pool import BufferPool
@@ -26,7 +25,8 @@ from evaluator_svc.judge.verdict import verify as verification
 from evaluator_svc.judge.verdict.comparison_probe import probe_comparison
 from evaluator_svc.judge.verdict.precision import audit_precision
 from evaluator_svc.judge.verdict.range_verdict import verify_ranges
-from evaluator_svc.messages_judge import (
+from evaluator_svc.messages.exchange import Draw, JudgeFacts, KeptOutput, MeasurePlan, Verdict
+from evaluator_svc.messages.judge import (
     Changed,
     ComparisonProbed,
     Described,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluator_svc import cubin, diagnosis, policy
-from evaluator_svc.messages import (
+from evaluator_svc.messages.locked import (
     CandidateFailed,
     Compiled,
     CompileRequest,
@@ -17,8 +17,8 @@ from evaluator_svc.messages import (
     PrepareRequest,
 )
 from evaluator_svc.object_cache import BuiltUnit, ObjectCache, object_key
-from evaluator_svc.process import ChildProcess, ProcessEnd
-from evaluator_svc.process_answers import ask_candidate
+from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.process import ChildProcess, ProcessEnd
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import CompileReport, EvaluationOutcome
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity

@@ -5,8 +5,7 @@ Knows nothing of inputs, results and times.
 
 from typing import Protocol
 
-from evaluator_svc.judge_client import JudgeClient
-from evaluator_svc.messages import BindRequest, Bound, CandidateFailed
+from evaluator_svc.messages.locked import BindRequest, Bound, CandidateFailed
 from evaluator_svc.pipeline.built_candidate import (
     BuildPlace,
     BuiltCandidate,
@@ -14,8 +13,9 @@ from evaluator_svc.pipeline.built_candidate import (
     read_and_build,
 )
 from evaluator_svc.pipeline.record import EvaluationRecord
-from evaluator_svc.process import ChildProcess
-from evaluator_svc.process_answers import ask_candidate
+from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.judge_client import JudgeClient
+from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.device import IsolationReport
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationRequest

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from evaluator_svc import behaviour
-from evaluator_svc.messages import (
+from evaluator_svc.messages.locked import (
     BoundWorkload,
     CandidateFailed,
     Prepared,
@@ -32,9 +32,9 @@ from evaluator_svc.pipeline.listings import listings
 from evaluator_svc.pipeline.record import EvaluationRecord
 from evaluator_svc.policy import Subject, narrow_findings, object_facts, policy_checks
 from evaluator_svc.policy.facts import NARROW_FORMATS, TF32
-from evaluator_svc.process import ChildProcess
+from evaluator_svc.processes.process import ChildProcess
+from evaluator_svc.processes.spare_pool import SparePool
 from evaluator_svc.settings import EvaluatorSettings
-from evaluator_svc.spare_pool import SparePool
 from kernel_foundry.domain.admission import GraphNode
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import EvaluationOutcome

@@ -6,12 +6,12 @@ call from a timed one. Knows nothing of which elements change.
 
 from dataclasses import dataclass
 
-from evaluator_svc.exchange import Draw
-from evaluator_svc.judge_client import JudgeClient
-from evaluator_svc.messages import CandidateFailed, Done, RunAgainRequest
+from evaluator_svc.messages.exchange import Draw
+from evaluator_svc.messages.locked import CandidateFailed, Done, RunAgainRequest
 from evaluator_svc.pipeline.run import failure_of
-from evaluator_svc.process import ChildProcess
-from evaluator_svc.process_answers import ask_candidate
+from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.judge_client import JudgeClient
+from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 

@@ -3,11 +3,11 @@
 Knows nothing of what the kernels are.
 """
 
-from evaluator_svc.judge_client import JudgeClient
-from evaluator_svc.messages import CandidateFailed, Done, RunRequest
+from evaluator_svc.messages.locked import CandidateFailed, Done, RunRequest
 from evaluator_svc.pipeline.run import DrawnInputs
-from evaluator_svc.process import ChildProcess
-from evaluator_svc.process_answers import ask_candidate
+from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.judge_client import JudgeClient
+from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity

@@ -10,11 +10,11 @@ from concurrent.futures import Future
 from contextlib import ExitStack
 
 from evaluator_svc import behaviour, diagnosis
-from evaluator_svc.arithmetic_peak import peaks_for
-from evaluator_svc.device_site import DeviceSite
+from evaluator_svc.devices.arithmetic_peak import peaks_for
+from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.diagnosis import LaunchFacts
-from evaluator_svc.exchange import SEED_COUNT, Verdict
-from evaluator_svc.messages import (
+from evaluator_svc.messages.exchange import SEED_COUNT, Verdict
+from evaluator_svc.messages.locked import (
     BoundWorkload,
     CandidateFailed,
     Loaded,
@@ -35,7 +35,7 @@ from evaluator_svc.pipeline.run import DrawnInputs, failure_of, load, release, r
 from evaluator_svc.pipeline.timing import TimingSettings, WorkloadTimed, WorkloadTimer
 from evaluator_svc.pipeline.tools import Rerun, explain_failure, profile
 from evaluator_svc.pipeline.value_ranges import RangeTrials
-from evaluator_svc.process import ChildProcess
+from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.admission import Admission, WorkloadAdmission
 from kernel_foundry.domain.device import Peaks
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome, WorkloadResult

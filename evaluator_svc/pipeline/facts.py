@@ -5,8 +5,8 @@ Knows nothing of the stages.
 
 from typing import Final
 
-from evaluator_svc.device_site import DeviceSite
-from evaluator_svc.exchange import SEED_COUNT, JudgeFacts
+from evaluator_svc.devices.site import DeviceSite
+from evaluator_svc.messages.exchange import SEED_COUNT, JudgeFacts
 from evaluator_svc.own_version import own_version
 from kernel_foundry.domain.evaluation import Fact
 from kernel_foundry.domain.language import Language

@@ -11,7 +11,7 @@ import statistics
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.messages import CandidateFailed
+from evaluator_svc.messages.locked import CandidateFailed
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.device import Peaks
 from kernel_foundry.domain.evaluation import EvaluationOutcome

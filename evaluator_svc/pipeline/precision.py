@@ -9,7 +9,7 @@ how errors are measured.
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.messages_judge import PrecisionAudited
+from evaluator_svc.messages.judge import PrecisionAudited
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import PrecisionAudit
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity

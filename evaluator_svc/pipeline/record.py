@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from evaluator_svc.messages import CandidateFailed, CandidateSource
+from evaluator_svc.messages.locked import CandidateFailed, CandidateSource
 from kernel_foundry.domain.attestation import Attestation, WorkloadSeeds
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.check import Check

@@ -8,17 +8,17 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.exchange import Draw, Verdict
-from evaluator_svc.judge_client import JudgeClient
-from evaluator_svc.messages import (
+from evaluator_svc.messages.exchange import Draw, Verdict
+from evaluator_svc.messages.locked import (
     CandidateFailed,
     Done,
     Loaded,
     LoadRequest,
     RunRequest,
 )
-from evaluator_svc.process import ChildProcess
-from evaluator_svc.process_answers import ask_candidate
+from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.judge_client import JudgeClient
+from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 

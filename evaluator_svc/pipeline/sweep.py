@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from typing import Final
 
-from evaluator_svc.device_site import DeviceSite
-from evaluator_svc.messages import CandidateFailed, WorkloadNames
+from evaluator_svc.devices.site import DeviceSite
+from evaluator_svc.messages.locked import CandidateFailed, WorkloadNames
 from evaluator_svc.pipeline.sweep_build import (
     BuilderTeam,
     BuiltConfiguration,

@@ -8,14 +8,14 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.device_site import DeviceSite
-from evaluator_svc.messages import (
+from evaluator_svc.devices.site import DeviceSite
+from evaluator_svc.messages.locked import (
     CandidateFailed,
     Prepared,
     PrepareRequest,
     WorkloadNames,
 )
-from evaluator_svc.messages_sweep import Enumerated, EnumerateRequest
+from evaluator_svc.messages.sweep import Enumerated, EnumerateRequest
 from evaluator_svc.pipeline.build import (
     BuildFailed,
     BuildSettings,
@@ -26,8 +26,8 @@ from evaluator_svc.pipeline.build import (
     prepare,
 )
 from evaluator_svc.plan_inputs import is_not_meant
-from evaluator_svc.process import ChildProcess
-from evaluator_svc.process_answers import ask_candidate
+from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.evaluation import CompileReport, EvaluationOutcome, Setting
 from kernel_foundry.domain.sweep import Configuration, SweepRequest
 

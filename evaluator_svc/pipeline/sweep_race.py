@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
-from evaluator_svc.messages import Timed
+from evaluator_svc.messages.locked import Timed
 from kernel_foundry.domain.evaluation import Baseline, Timing
 from kernel_foundry.domain.median import median_interval
 from kernel_foundry.domain.sweep import ConfigurationResult, ConfigurationTiming

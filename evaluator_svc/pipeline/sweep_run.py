@@ -11,15 +11,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from evaluator_svc.device_site import DeviceSite
-from evaluator_svc.exchange import MeasurePlan
-from evaluator_svc.messages import (
+from evaluator_svc.devices.site import DeviceSite
+from evaluator_svc.messages.exchange import MeasurePlan
+from evaluator_svc.messages.locked import (
     CandidateFailed,
     Done,
     Timed,
     WorkloadNames,
 )
-from evaluator_svc.messages_sweep import (
+from evaluator_svc.messages.plausible import bounded
+from evaluator_svc.messages.sweep import (
     ConfigurationFailed,
     SweepOpen,
     TimeAgainRequest,
@@ -29,9 +30,8 @@ from evaluator_svc.messages_sweep import (
 )
 from evaluator_svc.pipeline.run import LAST_SECONDS, DrawnInputs, failure_of
 from evaluator_svc.pipeline.sweep_build import BuiltConfiguration
-from evaluator_svc.plausible import bounded
-from evaluator_svc.process import ChildProcess
-from evaluator_svc.process_answers import ask_candidate, nonsense
+from evaluator_svc.processes.answers import ask_candidate, nonsense
+from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.sweep import SweepRequest
 from kernel_foundry.errors import KernelFoundryError

@@ -10,9 +10,9 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.exchange import Draw, MeasurePlan, Verdict
-from evaluator_svc.judge_client import JudgeClient
-from evaluator_svc.messages import (
+from evaluator_svc.messages.exchange import Draw, MeasurePlan, Verdict
+from evaluator_svc.messages.judge import KeptClaim
+from evaluator_svc.messages.locked import (
     CandidateFailed,
     PoolReady,
     PoolRequest,
@@ -21,7 +21,6 @@ from evaluator_svc.messages import (
     Timed,
     TimeRequest,
 )
-from evaluator_svc.messages_judge import KeptClaim
 from evaluator_svc.pipeline.data_flow import probe_data_flow
 from evaluator_svc.pipeline.honesty import (
     Claim,
@@ -32,8 +31,9 @@ from evaluator_svc.pipeline.honesty import (
     is_far_below,
 )
 from evaluator_svc.pipeline.run import failure_of
-from evaluator_svc.process import ChildProcess
-from evaluator_svc.process_answers import ask_candidate
+from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.judge_client import JudgeClient
+from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.admission import WorkloadAdmission
 from kernel_foundry.domain.check import Check
 from kernel_foundry.domain.device import DeviceSpec, Peaks

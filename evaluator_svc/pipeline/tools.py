@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from evaluator_svc import tools
-from evaluator_svc.exchange import Draw
-from evaluator_svc.messages import CandidateFailed, LoadRequest
+from evaluator_svc.messages.exchange import Draw
+from evaluator_svc.messages.locked import CandidateFailed, LoadRequest
 from evaluator_svc.sandbox.host_paths import PASSED_ON, package_root
 from evaluator_svc.tools import replay_folder
 from kernel_foundry.domain.evaluation import EvaluationOutcome

@@ -6,14 +6,14 @@ reason to refuse. Knows nothing of how such inputs are made.
 
 from concurrent.futures import Future
 
-from evaluator_svc.device_site import DeviceSite
-from evaluator_svc.exchange import RangeVerdict
-from evaluator_svc.judge_client import JudgeClient
-from evaluator_svc.messages import CandidateFailed, Done, RunRequest
+from evaluator_svc.devices.site import DeviceSite
+from evaluator_svc.messages.exchange import RangeVerdict
+from evaluator_svc.messages.locked import CandidateFailed, Done, RunRequest
 from evaluator_svc.pipeline.record import EvaluationRecord
 from evaluator_svc.pipeline.run import DrawnInputs
-from evaluator_svc.process import ChildProcess
-from evaluator_svc.process_answers import ask_candidate
+from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.judge_client import JudgeClient
+from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.admission import Admission, ValueRange
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome

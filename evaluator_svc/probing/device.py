@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from evaluator_svc.messages_judge import ComparisonProbed
+from evaluator_svc.messages.judge import ComparisonProbed
 from evaluator_svc.probing import device_task as known
 from kernel_foundry.domain.evaluation import Correctness, Evaluation, EvaluationOutcome
 from kernel_foundry.domain.finding import Evidence, FindingKind

@@ -3,7 +3,7 @@
 Knows nothing of how each is made.
 """
 
-from evaluator_svc.device_site import DeviceSite
+from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.probing.device import DeviceProbes, Evaluate, comparison_probe
 from evaluator_svc.probing.sandbox import probe_sandbox
 from evaluator_svc.probing.timer import timer_probes

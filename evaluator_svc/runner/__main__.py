@@ -5,7 +5,7 @@ trusted. It holds no expected value and nothing of another candidate. Knows noth
 a runner that needs it comes from `fork_server`.
 """
 
-from evaluator_svc.locked_process import connect, serve_runner
+from evaluator_svc.processes.locked_process import connect, serve_runner
 from evaluator_svc.runner.answers import answer_requests
 
 if __name__ == "__main__":

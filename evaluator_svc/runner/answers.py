@@ -6,9 +6,7 @@ Knows nothing of how the process came to be.
 from collections.abc import Callable
 from functools import partial
 
-from evaluator_svc.conversation import Conversation
-from evaluator_svc.locked_process import OpenDevice, answer_attempts
-from evaluator_svc.messages import (
+from evaluator_svc.messages.locked import (
     CandidateFailed,
     DropRequest,
     LoadRequest,
@@ -18,8 +16,10 @@ from evaluator_svc.messages import (
     ShareRequest,
     TimeRequest,
 )
-from evaluator_svc.messages_probe import AttemptRequest
-from evaluator_svc.messages_sweep import SweepOpen
+from evaluator_svc.messages.probe import AttemptRequest
+from evaluator_svc.messages.sweep import SweepOpen
+from evaluator_svc.processes.conversation import Conversation
+from evaluator_svc.processes.locked_process import OpenDevice, answer_attempts
 from evaluator_svc.runner.faults import CandidateFaultError
 from evaluator_svc.runner.session import Session
 from evaluator_svc.runner.sweep_answers import answer_sweep

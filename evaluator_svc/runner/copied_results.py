@@ -8,7 +8,7 @@ import ctypes
 import secrets
 from typing import Any, Final
 
-from evaluator_svc.exchange import TensorSlot
+from evaluator_svc.messages.exchange import TensorSlot
 from evaluator_svc.runner.faults import CandidateFaultError, fault
 from evaluator_svc.runner.replay import Replay
 from kernel_foundry.domain.evaluation import EvaluationOutcome

@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 from typing import Never
 
-from evaluator_svc.channel import ChannelClosedError
-from evaluator_svc.conversation import Conversation
-from evaluator_svc.locked_process import connect, converse, serve_runner
+from evaluator_svc.processes.channel import ChannelClosedError
+from evaluator_svc.processes.conversation import Conversation
+from evaluator_svc.processes.locked_process import connect, converse, serve_runner
 from evaluator_svc.runner.answers import answer_requests
 from evaluator_svc.runner.forking import (
     Forked,

@@ -1,6 +1,6 @@
 """What supervisor and fork server say to each other.
 
-Knows nothing of runners; see `evaluator_svc.messages` for what those hear.
+Knows nothing of runners; see `evaluator_svc.messages.locked` for what those hear.
 """
 
 from dataclasses import dataclass

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from evaluator_svc.locked_process import OpenDevice
+from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.faults import CandidateFaultError
 from evaluator_svc.runner.replay import Replay
 

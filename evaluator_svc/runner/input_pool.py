@@ -10,7 +10,7 @@ the inputs and guards around them. Knows nothing of how times are taken.
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
-from evaluator_svc.exchange import OUTPUT_SLOTS, POISON_BYTE, TensorSlot
+from evaluator_svc.messages.exchange import OUTPUT_SLOTS, POISON_BYTE, TensorSlot
 from evaluator_svc.runner.shared_sets import SharedSets
 
 _MOST_SETS: Final = 64

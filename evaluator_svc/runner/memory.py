@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evaluator_svc.exchange import GUARD_BYTES
+from evaluator_svc.messages.exchange import GUARD_BYTES
 from evaluator_svc.runner.faults import fault
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind

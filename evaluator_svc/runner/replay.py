@@ -6,7 +6,7 @@ Knows nothing of plans; `kernel_foundry.plan.sequence` is its input.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from evaluator_svc.locked_process import OpenDevice
+from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.memory import PlanMemory
 from kernel_foundry.plan.sequence import (
     Argument,

@@ -7,8 +7,7 @@ import time
 from typing import Any
 
 from evaluator_svc.binding import bind_workload, describe
-from evaluator_svc.locked_process import OpenDevice
-from evaluator_svc.messages import (
+from evaluator_svc.messages.locked import (
     Done,
     Loaded,
     LoadRequest,
@@ -21,6 +20,7 @@ from evaluator_svc.messages import (
     TimeRequest,
 )
 from evaluator_svc.plan_inputs import plan_finding
+from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.faults import CandidateFaultError
 from evaluator_svc.runner.program import load_program
 from evaluator_svc.runner.workload import Workload

@@ -9,7 +9,7 @@ outputs should be.
 import os
 from typing import Any
 
-from evaluator_svc.exchange import ALIGNMENT_BYTES, Draw, TensorSlot
+from evaluator_svc.messages.exchange import ALIGNMENT_BYTES, Draw, TensorSlot
 from kernel_foundry.domain.admission import TensorRole
 
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from evaluator_svc.conversation import Conversation, Received
-from evaluator_svc.locked_process import OpenDevice
-from evaluator_svc.messages import Done
-from evaluator_svc.messages_sweep import ConfigurationFailed, TimeAgainRequest, TryRequest
+from evaluator_svc.messages.locked import Done
+from evaluator_svc.messages.sweep import ConfigurationFailed, TimeAgainRequest, TryRequest
 from evaluator_svc.plan_inputs import is_not_meant
+from evaluator_svc.processes.conversation import Conversation, Received
+from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.faults import CandidateFaultError
 from evaluator_svc.runner.sweep_session import SweepSession
 from kernel_foundry.domain.evaluation import EvaluationOutcome

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evaluator_svc.binding import bind_workload
-from evaluator_svc.exchange import OUTPUT_SLOTS, MeasurePlan
-from evaluator_svc.locked_process import OpenDevice
-from evaluator_svc.messages import Timed, TimeRequest, WorkloadNames
-from evaluator_svc.messages_sweep import SweepOpen, TimeAgainRequest, TimedAgain, Tried, TryRequest
+from evaluator_svc.messages.exchange import OUTPUT_SLOTS, MeasurePlan
+from evaluator_svc.messages.locked import Timed, TimeRequest, WorkloadNames
+from evaluator_svc.messages.sweep import SweepOpen, TimeAgainRequest, TimedAgain, Tried, TryRequest
 from evaluator_svc.plan_inputs import plan_finding
+from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.faults import CandidateFaultError, launch_fault
 from evaluator_svc.runner.input_pool import TimedSets, make_pool
 from evaluator_svc.runner.memory import PlanMemory, plan_memory

@@ -5,9 +5,9 @@ Knows nothing of verdicts.
 
 from typing import Any
 
-from evaluator_svc.exchange import KeptOutput
-from evaluator_svc.locked_process import OpenDevice
-from evaluator_svc.messages import Timed, TimeRequest
+from evaluator_svc.messages.exchange import KeptOutput
+from evaluator_svc.messages.locked import Timed, TimeRequest
+from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.input_pool import TimedSets
 from evaluator_svc.runner.replay import Replay
 from kernel_foundry.domain.evaluation import ClockBlock, StopReason

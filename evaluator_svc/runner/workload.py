@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from evaluator_svc.exchange import OUTPUT_SLOTS, Draw
-from evaluator_svc.locked_process import OpenDevice
-from evaluator_svc.messages import (
+from evaluator_svc.messages.exchange import OUTPUT_SLOTS, Draw
+from evaluator_svc.messages.locked import (
     PoolReady,
     Share,
     Timed,
     TimeRequest,
 )
+from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.copied_results import check_copies
 from evaluator_svc.runner.faults import launch_fault
 from evaluator_svc.runner.input_pool import TimedSets, make_pool

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaluator_svc.binding import bind_workload
-from evaluator_svc.exchange import Draw, TensorSlot
-from evaluator_svc.locked_process import OpenDevice
+from evaluator_svc.devices.visible_device import see_only
+from evaluator_svc.messages.exchange import Draw, TensorSlot
+from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.memory import PlanMemory
 from evaluator_svc.runner.replay import Replay
 from evaluator_svc.tools.replay_folder import ReplayInput, read
-from evaluator_svc.visible_device import see_only
 from kernel_foundry.plan.parse import parse
 from kernel_foundry.plan.sequence import LaunchSequence
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from evaluator_svc.exchange import Draw
-from evaluator_svc.messages import LoadRequest
+from evaluator_svc.messages.exchange import Draw
+from evaluator_svc.messages.locked import LoadRequest
 from kernel_foundry.domain.plain import from_json, to_json
 
 _LOAD: Final = "load.json"

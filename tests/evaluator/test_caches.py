@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from evaluator_svc.disk_cache import DiskCache
-from evaluator_svc.messages import TranslationUnit
+from evaluator_svc.messages.locked import TranslationUnit
 from evaluator_svc.object_cache import BuiltUnit, ObjectCache, object_key
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.language import Language

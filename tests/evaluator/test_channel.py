@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from evaluator_svc.channel import (
+from evaluator_svc.processes.channel import (
     Channel,
     ChannelClosedError,
     ChannelFormatError,

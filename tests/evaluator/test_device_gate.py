@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from evaluator_svc.device_gate import DeviceGate
+from evaluator_svc.devices.gate import DeviceGate
 
 pytestmark = pytest.mark.timeout(20)
 

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from evaluator_svc.exchange import MeasurePlan
-from evaluator_svc.messages import Timed
+from evaluator_svc.messages.exchange import MeasurePlan
+from evaluator_svc.messages.locked import Timed
 from evaluator_svc.pipeline import timing
 from evaluator_svc.pipeline.honesty import Claim, adds_up, floor_ns, impossible
 from evaluator_svc.pipeline.timing import WorkloadTimer

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.exchange import KeptOutput, MeasurePlan
-from evaluator_svc.messages import (
+from evaluator_svc.messages.exchange import KeptOutput, MeasurePlan
+from evaluator_svc.messages.locked import (
     BoundWorkload,
     CandidateFailed,
     CandidateSource,
@@ -24,9 +24,9 @@ from evaluator_svc.messages import (
     TranslationUnit,
     WorkloadNames,
 )
-from evaluator_svc.plausible import ImplausibleError, bounded, check_answer
-from evaluator_svc.process import ProcessCommand, ProcessLauncher
-from evaluator_svc.process_answers import ask_candidate
+from evaluator_svc.messages.plausible import ImplausibleError, bounded, check_answer
+from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.process import ProcessCommand, ProcessLauncher
 from evaluator_svc.sandbox.host_paths import package_root
 from kernel_foundry.common.v1 import evaluation_pb2
 from kernel_foundry.domain.device import DeviceSpec

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from evaluator_svc.evaluator import Evaluator
-from evaluator_svc.locked_starter import FILE_BYTES, OPEN_FILES
+from evaluator_svc.processes.locked_starter import FILE_BYTES, OPEN_FILES
 from evaluator_svc.sandbox.confinement import is_sufficient
 from evaluator_svc.sandbox.host_paths import package_root
 from evaluator_svc.settings import EvaluatorSettings

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.device_gate import DeviceGate
-from evaluator_svc.process import ChildProcess, ProcessCommand, ProcessLauncher
+from evaluator_svc.devices.gate import DeviceGate
+from evaluator_svc.processes.process import ChildProcess, ProcessCommand, ProcessLauncher
+from evaluator_svc.processes.spare_pool import SparePool
 from evaluator_svc.sandbox.host_paths import package_root
-from evaluator_svc.spare_pool import SparePool
 
 pytestmark = pytest.mark.timeout(60)
 

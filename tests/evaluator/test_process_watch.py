@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.process import ChildProcess, ProcessCommand, ProcessLauncher
-from evaluator_svc.process_watch import ProcessWatch
+from evaluator_svc.processes.process import ChildProcess, ProcessCommand, ProcessLauncher
+from evaluator_svc.processes.watch import ProcessWatch
 from evaluator_svc.sandbox.bubblewrap import Wrapping, probe
 from evaluator_svc.sandbox.host_paths import package_root, readable_paths
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from evaluator_svc.evaluator import Evaluator
-from evaluator_svc.messages_probe import AttemptTargets
+from evaluator_svc.messages.probe import AttemptTargets
 from evaluator_svc.probing.planted import planted
 from evaluator_svc.probing.sandbox import probe_sandbox
 from evaluator_svc.sandbox.attempts import ATTEMPTS
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.timeout(120)
 
 _UNLOCKED = """
 import json, resource, signal, sys
-from evaluator_svc.messages_probe import AttemptRequest, AttemptTargets
+from evaluator_svc.messages.probe import AttemptRequest, AttemptTargets
 from evaluator_svc.sandbox.attempts import attempt
 from kernel_foundry.domain.plain import from_plain
 _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

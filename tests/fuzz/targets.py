@@ -11,11 +11,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from evaluator_svc.channel import FROM_LOCKED, Channel, ChannelError
-from evaluator_svc.conversation import Conversation
 from evaluator_svc.cubin import elf
-from evaluator_svc.exchange import MeasurePlan
-from evaluator_svc.messages import (
+from evaluator_svc.messages.exchange import MeasurePlan
+from evaluator_svc.messages.locked import (
     CandidateFailed,
     CandidateSource,
     Compiled,
@@ -31,10 +29,12 @@ from evaluator_svc.messages import (
     TimeRequest,
     WorkloadNames,
 )
-from evaluator_svc.plausible import ImplausibleError, check_answer
+from evaluator_svc.messages.plausible import ImplausibleError, check_answer
 from evaluator_svc.policy import check_source
 from evaluator_svc.policy.ptx_object import check_ptx
 from evaluator_svc.policy.spirv_object import check_spirv
+from evaluator_svc.processes.channel import FROM_LOCKED, Channel, ChannelError
+from evaluator_svc.processes.conversation import Conversation
 from evaluator_svc.spirv import SpirvError
 from evaluator_svc.spirv import parse as parse_spirv
 from generator_svc.replies.extraction import ReplyForm, extract

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from evaluator_svc.exchange import Draw
 from evaluator_svc.judge import Judge
+from evaluator_svc.messages.exchange import Draw
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Size, Task, Tolerance, Workload

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from evaluator_svc.exchange import KeptOutput, MeasurePlan
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.reference.tf32 import tf32_allowed
+from evaluator_svc.messages.exchange import KeptOutput, MeasurePlan
 from kernel_foundry.domain.task import Size, Task, Tolerance, Workload
 from kernel_foundry_native import device_kind
 from tests.judge.judge_tasks import DEVICE, PEAKS, SOFTMAX, TOLERANCE, RunnerSide, make_task

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from evaluator_svc.exchange import ALIGNMENT_BYTES, OUTPUT_SLOTS, MeasurePlan
 from evaluator_svc.judge import Judge
+from evaluator_svc.messages.exchange import ALIGNMENT_BYTES, OUTPUT_SLOTS, MeasurePlan
 from kernel_foundry.domain.evaluation import StopReason
 from kernel_foundry.errors import InvalidArgumentError
 from tests.judge.judge_tasks import (

@@ -9,7 +9,7 @@ import torch
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.draws.telling_mantissas import with_telling_mantissas
 from evaluator_svc.judge.verdict.precision import effective_bits
-from evaluator_svc.messages_judge import PrecisionAudited
+from evaluator_svc.messages.judge import PrecisionAudited
 from evaluator_svc.pipeline.precision import PrecisionJudged, judge_precision
 from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.evaluation import PrecisionAudit

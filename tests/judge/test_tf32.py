@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from evaluator_svc.arithmetic_peak import peaks_for
+from evaluator_svc.devices.arithmetic_peak import peaks_for
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.admission.tolerance import derive_tolerance, tf32_noise
 from evaluator_svc.judge.draws.input_set import InputSet

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from evaluator_svc.exchange import OUTPUT_SLOTS, KeptOutput, Verdict
 from evaluator_svc.judge import Judge
+from evaluator_svc.messages.exchange import OUTPUT_SLOTS, KeptOutput, Verdict
 from kernel_foundry.domain.finding import FindingKind, Severity
 from kernel_foundry.domain.task import Task
 from tests.judge.judge_tasks import EACH_MEMORY_AND_SIZE, SCALED, SOFTMAX, RunnerSide, make_task

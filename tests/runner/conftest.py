@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from evaluator_svc.channel import ChannelError, close_descriptors
-from evaluator_svc.exchange import (
+from evaluator_svc.messages.exchange import (
     ALIGNMENT_BYTES,
     OUTPUT_SLOTS,
     Draw,
@@ -16,8 +15,7 @@ from evaluator_svc.exchange import (
     MeasurePlan,
     TensorSlot,
 )
-from evaluator_svc.locked_starter import BUILDER, RUNNER, LockedStarter
-from evaluator_svc.messages import (
+from evaluator_svc.messages.locked import (
     CandidateFailed,
     Compiled,
     CompileRequest,
@@ -36,7 +34,9 @@ from evaluator_svc.messages import (
     TimeRequest,
     WorkloadNames,
 )
-from evaluator_svc.process import ChildProcess, ProcessLauncher
+from evaluator_svc.processes.channel import ChannelError, close_descriptors
+from evaluator_svc.processes.locked_starter import BUILDER, RUNNER, LockedStarter
+from evaluator_svc.processes.process import ChildProcess, ProcessLauncher
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
 from kernel_foundry_native import _core

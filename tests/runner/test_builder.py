@@ -2,8 +2,7 @@
 
 import pytest
 
-from evaluator_svc.locked_starter import BUILDER
-from evaluator_svc.messages import (
+from evaluator_svc.messages.locked import (
     BindRequest,
     Bound,
     CandidateFailed,
@@ -13,6 +12,7 @@ from evaluator_svc.messages import (
     PrepareRequest,
     WorkloadNames,
 )
+from evaluator_svc.processes.locked_starter import BUILDER
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import EvaluationOutcome, Setting

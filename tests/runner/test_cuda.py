@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import kernel_foundry_native as native
-from evaluator_svc.channel import ChannelTimeoutError
-from evaluator_svc.exchange import OUTPUT_SLOTS, Draw
-from evaluator_svc.messages import Done, RunRequest
+from evaluator_svc.messages.exchange import OUTPUT_SLOTS, Draw
+from evaluator_svc.messages.locked import Done, RunRequest
+from evaluator_svc.processes.channel import ChannelTimeoutError
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
 from tests.runner.conftest import SEEDS, Bench, HostDraw, draw_inputs

@@ -10,10 +10,10 @@ import time
 
 import pytest
 
-from evaluator_svc.channel import ChannelTimeoutError
-from evaluator_svc.locked_starter import BUILDER, LockedStarter
-from evaluator_svc.messages import Done, RunRequest
-from evaluator_svc.process import ProcessLauncher
+from evaluator_svc.messages.locked import Done, RunRequest
+from evaluator_svc.processes.channel import ChannelTimeoutError
+from evaluator_svc.processes.locked_starter import BUILDER, LockedStarter
+from evaluator_svc.processes.process import ProcessLauncher
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind

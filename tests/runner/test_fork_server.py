@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaluator_svc.channel import ChannelClosedError
-from evaluator_svc.fork_client import ForkClient
-from evaluator_svc.locked_starter import RUNNER, LockedStarter
-from evaluator_svc.messages import Done, RunRequest
-from evaluator_svc.process import ProcessCommand, ProcessLauncher
+from evaluator_svc.messages.locked import Done, RunRequest
+from evaluator_svc.processes.channel import ChannelClosedError
+from evaluator_svc.processes.fork_client import ForkClient
+from evaluator_svc.processes.locked_starter import RUNNER, LockedStarter
+from evaluator_svc.processes.process import ProcessCommand, ProcessLauncher
 from evaluator_svc.sandbox.host_paths import package_root
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.errors import ProcessLostError
@@ -38,8 +38,8 @@ def launch(x, weight, out):
 
 _SUPERVISOR = """
 import time
-from evaluator_svc.locked_starter import RUNNER, LockedStarter
-from evaluator_svc.process import ProcessLauncher
+from evaluator_svc.processes.locked_starter import RUNNER, LockedStarter
+from evaluator_svc.processes.process import ProcessLauncher
 from evaluator_svc.settings import EvaluatorSettings
 
 starter = LockedStarter(EvaluatorSettings(), ProcessLauncher())

@@ -8,7 +8,11 @@ import pytest
 
 @pytest.mark.parametrize(
     "module",
-    ["evaluator_svc.runner.answers", "evaluator_svc.builder.work", "evaluator_svc.fork_client"],
+    [
+        "evaluator_svc.runner.answers",
+        "evaluator_svc.builder.work",
+        "evaluator_svc.processes.fork_client",
+    ],
 )
 def test_torch_is_not_imported_without_need(module):
     """Neither by a runner that makes no library calls, nor by builder and supervisor."""

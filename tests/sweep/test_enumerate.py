@@ -4,8 +4,8 @@ import pytest
 
 from evaluator_svc.builder.prepare import CandidateRefusedError
 from evaluator_svc.builder.sweep import enumerate_configurations
-from evaluator_svc.messages import WorkloadNames
-from evaluator_svc.messages_sweep import EnumerateRequest
+from evaluator_svc.messages.locked import WorkloadNames
+from evaluator_svc.messages.sweep import EnumerateRequest
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import EvaluationOutcome

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator_svc.messages import Timed
+from evaluator_svc.messages.locked import Timed
 from evaluator_svc.pipeline.sweep_race import Race, speedup, timing_of, with_block
 from kernel_foundry.domain.evaluation import Baseline, EvaluationOutcome, StopReason
 from kernel_foundry.domain.sweep import (

@@ -8,8 +8,8 @@ import pytest
 
 import kernel_foundry_native as native
 from evaluator_svc.builder.prepare import Toolchain, prepare
-from evaluator_svc.exchange import Draw, TensorSlot
-from evaluator_svc.messages import LoadRequest, PrepareRequest, WorkloadNames
+from evaluator_svc.messages.exchange import Draw, TensorSlot
+from evaluator_svc.messages.locked import LoadRequest, PrepareRequest, WorkloadNames
 from evaluator_svc.tools import Check, profile, replay_command, sanitize
 from evaluator_svc.tools.replay_folder import ReplayInput, read, write
 from kernel_foundry.domain.admission import NamedTensor, TensorRole

@@ -2,7 +2,7 @@
 
 import math
 
-from evaluator_svc.messages import Done
+from evaluator_svc.messages.locked import Done
 from kernel_foundry.domain.evaluation import StopReason, Timing
 from kernel_foundry.domain.plain import from_json, to_json
 

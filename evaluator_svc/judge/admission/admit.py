@@ -10,8 +10,7 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.arithmetic_peak import peaks_for
-from evaluator_svc.exchange import MeasurePlan
+from evaluator_svc.devices.arithmetic_peak import peaks_for
 from evaluator_svc.judge.admission.gate import ADMISSION_SEEDS, Gate, judge_answers, settle_exact
 from evaluator_svc.judge.baselines import (
     COMPILE,
@@ -32,6 +31,7 @@ from evaluator_svc.judge.reference.graph import export_graph
 from evaluator_svc.judge.reference.redundancy import find_redundancies
 from evaluator_svc.judge.reference.roofline import speed_of_light_ns
 from evaluator_svc.judge.reference.task_module import TaskModule
+from evaluator_svc.messages.exchange import MeasurePlan
 from kernel_foundry.domain.admission import Admission, GraphNode, TensorRole, WorkloadAdmission
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline, Fact

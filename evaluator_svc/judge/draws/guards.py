@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import torch
 
-from evaluator_svc.exchange import TensorSlot
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory, SharedRegion
+from evaluator_svc.messages.exchange import TensorSlot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

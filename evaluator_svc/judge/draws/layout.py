@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from evaluator_svc.exchange import GUARD_BYTES, OUTPUT_SLOTS, TensorSlot
+from evaluator_svc.messages.exchange import GUARD_BYTES, OUTPUT_SLOTS, TensorSlot
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
 
 _ELEMENT_BYTES: Final = {

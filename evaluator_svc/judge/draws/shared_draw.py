@@ -16,7 +16,6 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.exchange import GUARD_BYTES, Draw, TensorSlot
 from evaluator_svc.judge.draws.guards import GuardedRegion, guards_of
 from evaluator_svc.judge.draws.input_change import InputChange, changed
 from evaluator_svc.judge.draws.input_set import InputSet
@@ -24,6 +23,7 @@ from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.value_ranges import in_range
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory, SharedRegion
 from evaluator_svc.judge.verdict.compare import ExpectedOutput, expect
+from evaluator_svc.messages.exchange import GUARD_BYTES, Draw, TensorSlot
 from kernel_foundry.domain.admission import Distribution, TensorRole
 from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.errors import TaskInvalidError

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import torch
 
-from evaluator_svc.exchange import OUTPUT_SLOTS, SEED_COUNT
 from evaluator_svc.judge.draws.layout import tensor_bytes
+from evaluator_svc.messages.exchange import OUTPUT_SLOTS, SEED_COUNT
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
 
 KEPT_SHARE: Final = 0.5

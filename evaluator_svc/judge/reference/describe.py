@@ -16,8 +16,8 @@ from evaluator_svc.judge.reference.arguments import read_arguments
 from evaluator_svc.judge.reference.graph import export_graph
 from evaluator_svc.judge.reference.name_table import named_scalars, named_tensors
 from evaluator_svc.judge.reference.task_module import TaskModule
-from evaluator_svc.messages import WorkloadNames
-from evaluator_svc.messages_judge import Described
+from evaluator_svc.messages.judge import Described
+from evaluator_svc.messages.locked import WorkloadNames
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import TaskInvalidError
 

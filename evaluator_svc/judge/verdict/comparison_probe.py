@@ -13,7 +13,7 @@ import torch
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.judge.reference.name_table import dtype_name
 from evaluator_svc.judge.verdict.compare import ExpectedOutput, compare_output
-from evaluator_svc.messages_judge import ComparisonProbed, PlantedCount
+from evaluator_svc.messages.judge import ComparisonProbed, PlantedCount
 from kernel_foundry.domain.task import Tolerance
 
 _ELEMENTS: Final = 100_003

@@ -10,7 +10,6 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.exchange import Verdict
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.verdict.checks import figures
 from evaluator_svc.judge.verdict.compare import ExpectedOutput
@@ -20,6 +19,7 @@ from evaluator_svc.judge.verdict.verify import (
     check_output,
     judge_outputs,
 )
+from evaluator_svc.messages.exchange import Verdict
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import Correctness
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity

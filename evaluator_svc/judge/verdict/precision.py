@@ -16,7 +16,7 @@ import torch
 from evaluator_svc.judge.draws.shared_draw import TELLING_SEED, SharedDraw
 from evaluator_svc.judge.verdict.compare import group_shape
 from evaluator_svc.judge.verdict.relative_errors import relative_errors
-from evaluator_svc.messages_judge import PrecisionAudited
+from evaluator_svc.messages.judge import PrecisionAudited
 from kernel_foundry.domain.evaluation import PrecisionAudit
 
 CLEAR_BITS: Final = 14.0

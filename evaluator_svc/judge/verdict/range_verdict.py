@@ -5,11 +5,11 @@ Knows nothing of how the inputs were made (`value_ranges`).
 
 from collections.abc import Sequence
 
-from evaluator_svc.exchange import RangeVerdict
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.verdict.checks import figures
 from evaluator_svc.judge.verdict.mismatch import stray_finding
 from evaluator_svc.judge.verdict.verify import OutputCheck, check_output
+from evaluator_svc.messages.exchange import RangeVerdict
 from kernel_foundry.domain.admission import ValueRange
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from evaluator_svc.exchange import OUTPUT_SLOTS, KeptOutput, Verdict
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.verdict.checks import (
     comparison_check,
@@ -26,7 +25,8 @@ from evaluator_svc.judge.verdict.mismatch import (
     stray_finding,
     unstable_finding,
 )
-from evaluator_svc.messages_judge import KeptClaim
+from evaluator_svc.messages.exchange import OUTPUT_SLOTS, KeptOutput, Verdict
+from evaluator_svc.messages.judge import KeptClaim
 from kernel_foundry.domain.check import CheckKind
 from kernel_foundry.domain.evaluation import Correctness
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity

@@ -6,7 +6,7 @@ Knows nothing of sockets.
 from dataclasses import dataclass
 from typing import Self
 
-from evaluator_svc.exchange import Draw, KeptOutput, MeasurePlan
+from evaluator_svc.messages.exchange import Draw, KeptOutput, MeasurePlan
 from evaluator_svc.sandbox.confinement import Confinement
 from kernel_foundry import errors
 from kernel_foundry.domain.admission import NamedScalar, NamedTensor

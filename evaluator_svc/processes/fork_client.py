@@ -10,9 +10,9 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from evaluator_svc.channel import FROM_LOCKED, Channel, ChannelError
-from evaluator_svc.conversation import Conversation
-from evaluator_svc.process import ChildProcess, RawEnd
+from evaluator_svc.processes.channel import FROM_LOCKED, Channel, ChannelError
+from evaluator_svc.processes.conversation import Conversation
+from evaluator_svc.processes.process import ChildProcess, RawEnd
 from evaluator_svc.runner.forking import (
     Forked,
     ForkRequest,

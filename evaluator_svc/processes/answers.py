@@ -7,11 +7,15 @@ import dataclasses
 import signal
 from typing import Final
 
-from evaluator_svc.channel import ChannelClosedError, ChannelFormatError, ChannelTimeoutError
-from evaluator_svc.conversation import Received
-from evaluator_svc.messages import CandidateFailed
-from evaluator_svc.plausible import ImplausibleError, bounded, check_answer
-from evaluator_svc.process import ChildProcess, ProcessEnd
+from evaluator_svc.messages.locked import CandidateFailed
+from evaluator_svc.messages.plausible import ImplausibleError, bounded, check_answer
+from evaluator_svc.processes.channel import (
+    ChannelClosedError,
+    ChannelFormatError,
+    ChannelTimeoutError,
+)
+from evaluator_svc.processes.conversation import Received
+from evaluator_svc.processes.process import ChildProcess, ProcessEnd
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
 

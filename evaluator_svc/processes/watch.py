@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from evaluator_svc.private_memory import private_bytes
-from evaluator_svc.process import ChildProcess
+from evaluator_svc.processes.private_memory import private_bytes
+from evaluator_svc.processes.process import ChildProcess
 
 _LOOK_SECONDS: Final = 0.25
 _MOST_ENTRIES: Final = 4096

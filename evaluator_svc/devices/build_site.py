@@ -7,11 +7,11 @@ import threading
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
-from evaluator_svc.builder_pools import BuilderPools
-from evaluator_svc.device_site import start_judge
-from evaluator_svc.judge_client import JudgeClient
+from evaluator_svc.devices.site import start_judge
 from evaluator_svc.object_cache import ObjectCache
-from evaluator_svc.process import ProcessLauncher
+from evaluator_svc.processes.builder_pools import BuilderPools
+from evaluator_svc.processes.judge_client import JudgeClient
+from evaluator_svc.processes.process import ProcessLauncher
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.device import DeviceSpec, IsolationReport, UnitLimits
 from kernel_foundry.domain.language import Language

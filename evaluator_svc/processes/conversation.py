@@ -6,7 +6,7 @@ Knows nothing of processes.
 from dataclasses import dataclass
 from typing import Any
 
-from evaluator_svc.channel import Channel, ChannelFormatError, Frame, close_descriptors
+from evaluator_svc.processes.channel import Channel, ChannelFormatError, Frame, close_descriptors
 from kernel_foundry.domain.plain import PlainError, from_plain, to_plain
 
 

@@ -12,17 +12,17 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
-from evaluator_svc.builder_pools import BuilderPools
-from evaluator_svc.device_gate import DeviceGate
+from evaluator_svc.devices.gate import DeviceGate
 from evaluator_svc.disk_cache import DiskCache
-from evaluator_svc.judge_client import JudgeClient
-from evaluator_svc.locked_starter import RUNNER, LockedStarter
-from evaluator_svc.messages import Ready
+from evaluator_svc.messages.locked import Ready
 from evaluator_svc.object_cache import ObjectCache
-from evaluator_svc.process import ChildProcess, ProcessCommand, ProcessLauncher
+from evaluator_svc.processes.builder_pools import BuilderPools
+from evaluator_svc.processes.judge_client import JudgeClient
+from evaluator_svc.processes.locked_starter import RUNNER, LockedStarter
+from evaluator_svc.processes.process import ChildProcess, ProcessCommand, ProcessLauncher
+from evaluator_svc.processes.spare_pool import SparePool
 from evaluator_svc.sandbox.host_paths import package_root
 from evaluator_svc.settings import EvaluatorSettings
-from evaluator_svc.spare_pool import SparePool
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.device import DeviceSpec, IsolationReport, Peaks
 from kernel_foundry.domain.digest import content_digest

@@ -12,9 +12,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
-from evaluator_svc.device_site import DeviceSite
-from evaluator_svc.exchange import ALIGNMENT_BYTES, Draw, MeasurePlan, TensorSlot
-from evaluator_svc.messages import (
+from evaluator_svc.devices.site import DeviceSite
+from evaluator_svc.messages.exchange import ALIGNMENT_BYTES, Draw, MeasurePlan, TensorSlot
+from evaluator_svc.messages.locked import (
     CandidateFailed,
     Done,
     DropRequest,
@@ -29,8 +29,8 @@ from evaluator_svc.messages import (
 )
 from evaluator_svc.pipeline.build import BuildFailed, BuildSettings, Built, build, prepare
 from evaluator_svc.pipeline.run import DrawnInputs, load, run
-from evaluator_svc.process import ChildProcess
-from evaluator_svc.process_answers import ask_candidate
+from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.admission import NamedScalar, NamedTensor, TensorRole
 from kernel_foundry.errors import ProcessLostError
 

@@ -8,8 +8,8 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 
-from evaluator_svc.device_gate import DeviceGate
-from evaluator_svc.process import ChildProcess
+from evaluator_svc.devices.gate import DeviceGate
+from evaluator_svc.processes.process import ChildProcess
 
 
 class SparePool:

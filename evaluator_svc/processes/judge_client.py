@@ -7,8 +7,7 @@ import logging
 import threading
 from typing import Any, Final
 
-from evaluator_svc.channel import ChannelError, ChannelTimeoutError
-from evaluator_svc.exchange import (
+from evaluator_svc.messages.exchange import (
     Draw,
     JudgeFacts,
     KeptOutput,
@@ -16,8 +15,7 @@ from evaluator_svc.exchange import (
     RangeVerdict,
     Verdict,
 )
-from evaluator_svc.messages import Done, Failed
-from evaluator_svc.messages_judge import (
+from evaluator_svc.messages.judge import (
     AdmitRequest,
     BaselinesRequest,
     BaselinesTimed,
@@ -42,7 +40,9 @@ from evaluator_svc.messages_judge import (
     VerifyRangesRequest,
     VerifyRequest,
 )
-from evaluator_svc.process import ChildProcess
+from evaluator_svc.messages.locked import Done, Failed
+from evaluator_svc.processes.channel import ChannelError, ChannelTimeoutError
+from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.admission import Admission, Distribution, ValueRange
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline

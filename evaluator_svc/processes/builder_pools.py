@@ -7,12 +7,12 @@ SYCL builder opens the device. Knows nothing of candidates.
 import threading
 from typing import Final
 
-from evaluator_svc.device_gate import DeviceGate
-from evaluator_svc.locked_starter import BUILDER, LockedStarter
-from evaluator_svc.messages import Ready
-from evaluator_svc.process import ChildProcess
+from evaluator_svc.devices.gate import DeviceGate
+from evaluator_svc.messages.locked import Ready
+from evaluator_svc.processes.locked_starter import BUILDER, LockedStarter
+from evaluator_svc.processes.process import ChildProcess
+from evaluator_svc.processes.spare_pool import SparePool
 from evaluator_svc.settings import EvaluatorSettings, usable_cores
-from evaluator_svc.spare_pool import SparePool
 from kernel_foundry.errors import BackendUnavailableError
 
 _DEVICES_OF_A_HOST: Final = 2

@@ -6,10 +6,10 @@ device and remembered. Knows nothing of tasks.
 
 from typing import Final
 
-from evaluator_svc.device_site import DeviceSite
-from evaluator_svc.exchange import MeasurePlan
-from evaluator_svc.own_kernels import OwnKernels, OwnWorkload, own_kernels
-from evaluator_svc.peak_kernels import PEAK_KERNELS
+from evaluator_svc.devices.own_kernels import OwnKernels, OwnWorkload, own_kernels
+from evaluator_svc.devices.peak_kernels import PEAK_KERNELS
+from evaluator_svc.devices.site import DeviceSite
+from evaluator_svc.messages.exchange import MeasurePlan
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 
 _LANES: Final = 32

@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Final
 
-from evaluator_svc.builder_pools import BuilderPools
-from evaluator_svc.device_site import DeviceSite
-from evaluator_svc.locked_starter import RUNNER, LockedStarter
-from evaluator_svc.messages import Ready
-from evaluator_svc.process import ProcessLauncher
+from evaluator_svc.devices.site import DeviceSite
+from evaluator_svc.messages.locked import Ready
+from evaluator_svc.processes.builder_pools import BuilderPools
+from evaluator_svc.processes.locked_starter import RUNNER, LockedStarter
+from evaluator_svc.processes.process import ProcessLauncher
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.device import Availability, IsolationReport
 from kernel_foundry.domain.language import Language

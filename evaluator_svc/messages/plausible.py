@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from functools import singledispatch
 from typing import Any, Final
 
-from evaluator_svc.exchange import OUTPUT_SLOTS
-from evaluator_svc.messages import (
+from evaluator_svc.messages.exchange import OUTPUT_SLOTS
+from evaluator_svc.messages.locked import (
     Bound,
     BoundWorkload,
     CandidateFailed,
@@ -23,7 +23,7 @@ from evaluator_svc.messages import (
     Share,
     Timed,
 )
-from evaluator_svc.messages_sweep import ConfigurationFailed, Enumerated, TimedAgain, Tried
+from evaluator_svc.messages.sweep import ConfigurationFailed, Enumerated, TimedAgain, Tried
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Finding
 

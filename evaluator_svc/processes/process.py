@@ -15,8 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import IO, Final, Protocol
 
-from evaluator_svc.channel import FROM_LOCKED, FROM_OURS, Channel
-from evaluator_svc.conversation import Conversation, Received
+from evaluator_svc.processes.channel import FROM_LOCKED, FROM_OURS, Channel
+from evaluator_svc.processes.conversation import Conversation, Received
 from evaluator_svc.sandbox import bubblewrap
 
 _REAP_SECONDS: Final = 5.0

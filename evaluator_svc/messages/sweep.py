@@ -6,8 +6,8 @@ is opened once and then tries them all. Knows nothing of sockets.
 
 from dataclasses import dataclass
 
-from evaluator_svc.exchange import Draw, MeasurePlan
-from evaluator_svc.messages import CandidateSource, Timed, WorkloadNames
+from evaluator_svc.messages.exchange import Draw, MeasurePlan
+from evaluator_svc.messages.locked import CandidateSource, Timed, WorkloadNames
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Finding

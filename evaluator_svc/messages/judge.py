@@ -5,8 +5,8 @@ Knows nothing of sockets.
 
 from dataclasses import dataclass
 
-from evaluator_svc.exchange import KeptOutput, MeasurePlan, RangeVerdict
-from evaluator_svc.messages import WorkloadNames
+from evaluator_svc.messages.exchange import KeptOutput, MeasurePlan, RangeVerdict
+from evaluator_svc.messages.locked import WorkloadNames
 from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline, PrecisionAudit

@@ -11,11 +11,11 @@ import sys
 import tempfile
 from typing import Final
 
-from evaluator_svc.channel import ChannelError
-from evaluator_svc.fork_client import ForkClient
-from evaluator_svc.messages import Configure, Failed, Ready
-from evaluator_svc.process import ChildProcess, ProcessCommand, ProcessLauncher
-from evaluator_svc.process_watch import ProcessWatch
+from evaluator_svc.messages.locked import Configure, Failed, Ready
+from evaluator_svc.processes.channel import ChannelError
+from evaluator_svc.processes.fork_client import ForkClient
+from evaluator_svc.processes.process import ChildProcess, ProcessCommand, ProcessLauncher
+from evaluator_svc.processes.watch import ProcessWatch
 from evaluator_svc.sandbox import bubblewrap
 from evaluator_svc.sandbox.confinement import Confinement
 from evaluator_svc.sandbox.host_paths import (

@@ -1,0 +1,1 @@
+"""The devices of a host: found, held, measured, shared out."""
