@@ -64,8 +64,8 @@ _SPECIAL: Final = (
     ),
 )
 _KEPT: Final = frozenset({"L2::evict_last", "createpolicy", "applypriority"})
-_LIBRARY_WAIT: Final = ("threading_support", "polling.h")
-"""How the names begin of the headers that hold libcu++'s back-off, up to CUDA 13.0 and since."""
+_LIBRARY_WAIT: Final = ("threading_support", "cuda_local.h")
+"""How the names begin of the headers that hold libcu++'s own waiting, the second since CUDA 13.3."""
 _LASTING: Final = ("global", "const")
 """Memory that outlives a launch; constants are written through forged addresses only."""
 _LENGTH: Final = re.compile(r"\d{1,4}")
