@@ -65,7 +65,7 @@ _SPECIAL: Final = (
 )
 _KEPT: Final = frozenset({"L2::evict_last", "createpolicy", "applypriority"})
 _LIBRARY_WAIT: Final = ("threading_support", "cuda_local.h")
-"""How the names begin of the headers that hold libcu++'s own waiting, the second since CUDA 13.3."""
+"""How the names begin of headers that hold libcu++'s own waiting, the second since CUDA 13.3."""
 _LASTING: Final = ("global", "const")
 """Memory that outlives a launch; constants are written through forged addresses only."""
 _LENGTH: Final = re.compile(r"\d{1,4}")
