@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.result_file import ROOT, out_option, write_result
+from benchmarks.result_file import ROOT, parse_for_device, write_result
 from kernel_foundry.client import Foundry, connect
 from kernel_foundry.task_file import read_task
 
@@ -54,12 +54,9 @@ def measure(foundry: Foundry, candidate: Path, device: str, repeats: int) -> dic
 def main() -> None:
     """Measure and write the result."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", default="sycl:0")
     parser.add_argument("--repeats", type=int, default=5)
-    kind_first, _ = parser.parse_known_args()
-    kind = kind_first.device.partition(":")[0]
-    out_option(parser, f"check_cost_{kind}")
-    arguments = parser.parse_args()
+    arguments = parse_for_device(parser, "check_cost")
+    kind = arguments.device.partition(":")[0]
     with connect() as foundry:
         spec = next(d for d in foundry.capabilities().devices if d.id == arguments.device)
         rows = [

@@ -21,6 +21,16 @@ def out_option(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument("--out", type=Path, default=RESULTS / f"{name}.json", help="result file")
 
 
+def parse_for_device(parser: argparse.ArgumentParser, name: str) -> argparse.Namespace:
+    """Add --device and --out, whose default is `name` with the device's kind, and parse."""
+    parser.add_argument("--device", default="sycl:0", help="where to measure (sycl:0)")
+    parser.add_argument("--out", type=Path, help="result file")
+    arguments = parser.parse_args()
+    kind = arguments.device.partition(":")[0]
+    arguments.out = arguments.out or RESULTS / f"{name}_{kind}.json"
+    return arguments
+
+
 def write_result(out: Path, name: str, device: DeviceSpec, measured: dict[str, Any]) -> None:
     """Write `measured` with what it was measured on."""
     facts = {

@@ -8,7 +8,7 @@ import argparse
 import sys
 import time
 
-from benchmarks.result_file import out_option, write_result
+from benchmarks.result_file import parse_for_device, write_result
 from kernel_foundry.cli.selftest_view import selftest_object
 from kernel_foundry.client import connect
 from kernel_foundry.selftest.case_folder import BUILT_IN, read_cases
@@ -17,10 +17,7 @@ from kernel_foundry.selftest.case_folder import BUILT_IN, read_cases
 def main() -> None:
     """Probe and judge, then write the result."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", default="sycl:0")
-    kind_first, _ = parser.parse_known_args()
-    out_option(parser, f"selftest_{kind_first.device.partition(':')[0]}")
-    arguments = parser.parse_args()
+    arguments = parse_for_device(parser, "selftest")
     with connect() as foundry:
         spec = next(d for d in foundry.capabilities().devices if d.id == arguments.device)
         language = spec.language

@@ -55,8 +55,6 @@ class Draw:
     handles: tuple[str, ...] = ()
     """Device memory: the buffers' handles in hexadecimal, in order of the seeds. Host memory:
     empty; file descriptors travel beside this message."""
-    guard_bytes: int = 0
-    """Bytes behind every tensor and every output slot that must stay as they are; 0: none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

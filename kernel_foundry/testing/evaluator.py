@@ -40,7 +40,8 @@ from kernel_foundry.domain.sweep import (
 )
 from kernel_foundry.domain.task import Task, Tolerance, Workload
 from kernel_foundry.errors import BackendUnavailableError, TaskInvalidError
-from kernel_foundry.plan.candidate_text import ExtractionError, split
+from kernel_foundry.evidence.record import source_of
+from kernel_foundry.plan.candidate_text import ExtractionError
 from kernel_foundry.plan.configuration import configurations
 from kernel_foundry.plan.parse import parse
 
@@ -171,12 +172,9 @@ def _admitted(workload: Workload) -> WorkloadAdmission:
 
 def _source(text: str) -> KernelSource | None:
     try:
-        parts = split(text)
+        return source_of(text)
     except ExtractionError:
         return None
-    return KernelSource(
-        language=Language(parts.language), device_code=parts.device_code, plan=parts.plan_text
-    )
 
 
 def _not_extracted(request: EvaluationRequest) -> Evaluation:

@@ -20,7 +20,7 @@ from evaluator_svc.judge.verdict.compare import CHUNK_ELEMENTS, group_scale, gro
 from kernel_foundry.domain.admission import ToleranceDerivation
 from kernel_foundry.domain.task import Tolerance
 
-_SAFETY: Final = {torch.float32: 8.0, torch.float16: 2.0, torch.bfloat16: 2.0}
+SAFETY: Final = {torch.float32: 8.0, torch.float16: 2.0, torch.bfloat16: 2.0}
 """Multiple of the noise: other algorithms round more often than a reordering does. Less for 16
 bits, where PyTorch rounds after every operator and a fused kernel hardly ever does."""
 
@@ -62,7 +62,7 @@ def measure(sets: Sequence[InputSet], workload: str = "") -> ToleranceDerivation
     return ToleranceDerivation(
         source="measured",
         noise=max(_rounding_noise(input_set) for input_set in sets),
-        safety=_SAFETY[dtype],
+        safety=SAFETY[dtype],
         floor=_FLOOR[dtype],
         ceiling=CEILING[dtype],
         tf32_noise=max(tf32_noise(input_set) for input_set in sets) if has_tf32 else 0.0,

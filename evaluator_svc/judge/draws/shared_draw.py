@@ -23,7 +23,7 @@ from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.value_ranges import in_range
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory, SharedRegion
 from evaluator_svc.judge.verdict.compare import ExpectedOutput, expect
-from evaluator_svc.messages.exchange import GUARD_BYTES, Draw, TensorSlot
+from evaluator_svc.messages.exchange import Draw, TensorSlot
 from kernel_foundry.domain.admission import Distribution, TensorRole
 from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.errors import TaskInvalidError
@@ -111,7 +111,6 @@ class SharedDraw:
             slots=self.slots,
             seed_count=len(self.regions),
             handles=handles,
-            guard_bytes=GUARD_BYTES,
         )
         return draw, descriptors
 

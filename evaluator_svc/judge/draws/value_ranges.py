@@ -11,7 +11,7 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.admission.tolerance import CEILING, RoundingNoise
+from evaluator_svc.judge.admission.tolerance import CEILING, SAFETY, RoundingNoise
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.draws.structure import keeps_structure
@@ -29,8 +29,6 @@ _LEAST_ROW: Final = 16
 _STRIDE: Final = 997
 """One element in so many becomes NaN, and one infinite; more in small tensors."""
 
-_SAFETY: Final = {torch.float32: 8.0, torch.float16: 2.0, torch.bfloat16: 2.0}
-"""Multiple of the noise, as for the tolerance itself."""
 _USUAL_FACTOR: Final = 4.0
 _OFFSET_FACTOR: Final = {torch.float32: 32.0}
 """Variance as mean of squares less square of mean is honest in float32: at an offset of 16 it
@@ -164,7 +162,7 @@ def _value_range(
         least = _OFFSET_FACTOR.get(dtype, least)
     is_derived = ordinary.module.task.tolerance is None
     most = max(CEILING[dtype] / tolerance.rtol, 1.0) if is_derived else _MOST_FACTOR
-    needed = _SAFETY[dtype] * noise
+    needed = SAFETY[dtype] * noise
     if needed > most:
         return None
     factor = max(needed, min(least, most))
