@@ -4,6 +4,7 @@ Knows nothing of LiteLLM, of gRPC, or of what a candidate is worth; what verdict
 `Learning`'s matter.
 """
 
+import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -32,12 +33,15 @@ from generator_svc.model_choice import (
 from generator_svc.prompting.budget import CHARS_PER_TOKEN, DEFAULT_MAX_CHARS
 from generator_svc.prompting.text import clip
 from generator_svc.prompting.writer import PromptWriter, WrittenPrompt
+from generator_svc.recipes import missing_recipe
 from generator_svc.replies.reading import proposal_of, source_of
 from generator_svc.store import proposals
 from generator_svc.store.store import GeneratorStore
 from generator_svc.validity import check_request, check_run
 from kernel_foundry.domain.account import RunAccount
+from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.exchange import ChatMessage, Exchange, ExchangePurpose, FinishReason
+from kernel_foundry.domain.model_limit import ModelLimit
 from kernel_foundry.domain.plain import to_json
 from kernel_foundry.domain.request import Proposal, ProposalOutcome, ProposalRequest, TokenUsage
 from kernel_foundry.errors import LlmConfigurationError, LlmQuotaError, LlmUnavailableError
@@ -136,6 +140,14 @@ class Generator:
     async def check_models(self, models: tuple[str, ...]) -> None:
         """See `Generator.check_models`."""
         await self._models.check(named_models(models))
+
+    async def model_limits(
+        self, models: tuple[str, ...], admission: Admission
+    ) -> tuple[ModelLimit, ...]:
+        """See `Generator.model_limits`: of language models nobody knows before they are asked."""
+        entries = [entry for entry in models if named_models((entry,)) == (RECIPES,)]
+        missing = await asyncio.to_thread(missing_recipe, admission) if entries else ""
+        return tuple(ModelLimit(model=entry, missing=missing) for entry in entries if missing)
 
     async def list_models(self) -> tuple[str, ...]:
         """See `Generator.list_models`."""

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from grpc.aio import ServicerContext
 
+from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.request import ProposalOutcome, ProposalRequest
 from kernel_foundry.generator.v1 import generator_service_pb2 as pb2
 from kernel_foundry.generator.v1 import generator_service_pb2_grpc as pb2_grpc
@@ -56,6 +57,13 @@ class GeneratorServicer(pb2_grpc.GeneratorServiceServicer):
     ) -> pb2.CheckModelsResponse:
         await self._generator.check_models(tuple(request.models))
         return pb2.CheckModelsResponse()
+
+    async def ListModelLimits(
+        self, request: pb2.ListModelLimitsRequest, context: _Context
+    ) -> pb2.ListModelLimitsResponse:
+        admission = read_field(Admission, request, "admission")
+        limits = await self._generator.model_limits(tuple(request.models), admission)
+        return build(pb2.ListModelLimitsResponse, limits=limits)
 
     async def ListModels(
         self, request: pb2.ListModelsRequest, context: _Context

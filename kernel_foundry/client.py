@@ -18,10 +18,11 @@ from kernel_foundry.domain.archive import DEFAULT_STRATEGY, Elite, Run, RunSpec,
 from kernel_foundry.domain.device import Capabilities
 from kernel_foundry.domain.evaluation import Evaluation, Setting
 from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.model_limit import ModelLimit, limits_text
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.sweep import Configuration, ConfigurationResult, SweepRequest
 from kernel_foundry.domain.task import Task
-from kernel_foundry.errors import EliteNotFoundError, RunNotFoundError
+from kernel_foundry.errors import EliteNotFoundError, RunNotFoundError, TaskBeyondModelsError
 from kernel_foundry.evidence.record import EvidenceRecord, record_of_text
 from kernel_foundry.evidence.verification import (
     Verification,
@@ -91,6 +92,17 @@ class Foundry:
         """Run the reference, time its baselines, derive the tolerance; see `ports.Evaluator`."""
         loaded = _task(task)
         return self._run(self._with_evaluator(lambda e: e.admit(loaded, device)))
+
+    def able_models(
+        self, admission: Admission, models: tuple[str, ...] = ()
+    ) -> tuple[tuple[str, ...], tuple[ModelLimit, ...]]:
+        """Return which of `models` can propose for an admitted task, and why the others cannot.
+
+        Args:
+            admission: What `admit` gave; of a refused task nothing is known.
+            models: As for `optimize`.
+        """
+        return self._run(self._with_generator(lambda g: _able_models(g, models, admission)))
 
     def evaluate(
         self,
@@ -273,6 +285,7 @@ class Foundry:
             listener: Told of every event.
 
         Raises:
+            TaskBeyondModelsError: none of the models can do the task; nothing was spent.
             TaskRefusedError, TaskInvalidError, AlreadyExistsError, LlmConfigurationError and
             the other errors of the three ports.
         """
@@ -282,18 +295,24 @@ class Foundry:
             loaded = _task(task)
             # Before the admission, which takes its time.
             await services.generator.check_models(models)
+            judge = device or language.value
+            # A run that cannot begin is not left in the store; the admission itself is cached.
+            admission = await services.evaluator.admit(loaded, judge)
+            able, left_out = await _able_models(services.generator, models, admission)
+            if not able:
+                unable = ", ".join(limit.model for limit in left_out)
+                raise TaskBeyondModelsError(limits_text(left_out), models=unable)
             spec = RunSpec(
                 name=run or f"{loaded.name}-{time.strftime('%Y%m%d-%H%M%S')}",
                 task=loaded,
                 language=language,
-                device=device or language.value,
-                models=models or (await services.generator.list_models())[:1],
+                device=judge,
+                models=able,
                 strategy=strategy,
                 seed=seed,
                 without=without,
+                left_out=left_out,
             )
-            # A run that cannot begin is not left in the store; the admission itself is cached.
-            await services.evaluator.admit(loaded, spec.device)
             created = await services.archive.create_run(spec)
             return await self._evolve(services, created, budget, limits, in_flight, listener)
 
@@ -411,6 +430,15 @@ async def _evaluations_at_once(evaluator: Evaluator, spec: RunSpec) -> int:
     matching = [d for d in devices if spec.device in (d.id, d.id.partition(":")[0])]
     each = _EVALUATIONS_OF_A_GPU if spec.language is Language.CUDA else 1
     return max(len(matching), 1) * each
+
+
+async def _able_models(
+    generator: Generator, models: tuple[str, ...], admission: Admission
+) -> tuple[tuple[str, ...], tuple[ModelLimit, ...]]:
+    models = models or (await generator.list_models())[:1]
+    limits = await generator.model_limits(models, admission) if admission.admitted else ()
+    unable = {limit.model for limit in limits}
+    return tuple(model for model in models if model not in unable), limits
 
 
 def _task(task: Task | Path | str) -> Task:

@@ -152,6 +152,13 @@ class LlmConfigurationError(KernelFoundryError):
     reason = "LLM_CONFIGURATION"
 
 
+class TaskBeyondModelsError(KernelFoundryError):
+    """No model that a run may ask can do the task; nothing was spent."""
+
+    code = StatusCode.FAILED_PRECONDITION
+    reason = "TASK_BEYOND_MODELS"
+
+
 class DeadlineExceededError(KernelFoundryError):
     """The call's own deadline, not a kernel's time limit."""
 

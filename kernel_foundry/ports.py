@@ -25,6 +25,7 @@ from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.exchange import Exchange
 from kernel_foundry.domain.gradient import GradientCell, Transition
 from kernel_foundry.domain.lesson import AddedLesson, Lesson, LessonHit, LessonQuery
+from kernel_foundry.domain.model_limit import ModelLimit
 from kernel_foundry.domain.probe import Probe
 from kernel_foundry.domain.request import (
     EvaluationRequest,
@@ -240,6 +241,17 @@ class Generator(Protocol):
 
         Raises:
             LlmConfigurationError: unknown provider, or a key that is not set.
+        """
+        ...
+
+    async def model_limits(
+        self, models: tuple[str, ...], admission: Admission
+    ) -> tuple[ModelLimit, ...]:
+        """Return which of `models` can propose nothing for the admitted task; costs nothing.
+
+        Args:
+            models: As in `ProposalRequest.models`.
+            admission: The task, on the device that will judge.
         """
         ...
 

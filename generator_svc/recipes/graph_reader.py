@@ -84,6 +84,11 @@ def arguments(node: GraphNode) -> tuple[list[Any], dict[str, Any]]:
     return positional, {k.name: parse_argument(k.value) for k in node.keywords}
 
 
+def operator_name(node: GraphNode) -> str:
+    """Return a node's operator without its overload, such as "aten.group_norm"."""
+    return ".".join(node.op.split(".")[:2])
+
+
 def _check_same_everywhere(first: WorkloadAdmission, others: tuple[WorkloadAdmission, ...]) -> None:
     """A literal that differs between workloads comes from a size and must not be baked in."""
     for other in others:

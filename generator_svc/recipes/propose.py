@@ -9,6 +9,7 @@ from generator_svc.recipes.genome import Genome, combine, draw, mutate, plain, r
 from generator_svc.recipes.graph_reader import read_graph
 from generator_svc.recipes.recipe import Recipe
 from generator_svc.recipes.recipes import choose_recipe
+from generator_svc.recipes.unsupported import RecipeUnsupported
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import Selection
 from kernel_foundry.domain.candidate import Operator
@@ -37,6 +38,17 @@ def propose(*, admission: Admission, selection: Selection, language: Language, s
     genome = _genome(recipe, selection, rng)
     device_code, plan = recipe.write(genome)
     return render(language.value, device_code, plan)
+
+
+def missing_recipe(admission: Admission) -> str:
+    """Return what of an admitted task no recipe can do; empty: one writes kernels for it."""
+    language = admission.device.language
+    try:
+        recipe = choose_recipe(read_graph(admission), language=language, device=admission.device)
+        recipe.write(recipe.normalised(plain(recipe.family, recipe.genes)))
+    except RecipeUnsupported as unsupported:
+        return str(unsupported)
+    return ""
 
 
 def _genome(recipe: Recipe, selection: Selection, rng: random.Random) -> Genome:

@@ -19,7 +19,12 @@ from generator_svc.recipes.expression import (
     mean,
     reduce,
 )
-from generator_svc.recipes.graph_reader import Reference, ReferenceGraph, arguments
+from generator_svc.recipes.graph_reader import (
+    Reference,
+    ReferenceGraph,
+    arguments,
+    operator_name,
+)
 from generator_svc.recipes.unsupported import RecipeUnsupported
 from kernel_foundry.domain.admission import GraphNode
 
@@ -123,7 +128,7 @@ class Translation:
             self._check_last_axis(node, positional, keywords)
             self.define(node.name, _ROW_OPERATORS[name](self, positional, keywords))
         else:
-            raise RecipeUnsupported(f"operator {node.op}")
+            raise RecipeUnsupported(operator_name(node))
 
     def _load(self, name: str) -> Value:
         shape = self._graph.shapes[name]

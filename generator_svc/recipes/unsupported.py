@@ -2,4 +2,4 @@
 
 
 class RecipeUnsupported(Exception):  # noqa: N818  a limit that is told, not an error
-    """No recipe covers the task; the message names what is in the way."""
+    """No recipe covers the task; the message names what cannot be done, as a noun phrase."""

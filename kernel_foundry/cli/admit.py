@@ -9,14 +9,17 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from kernel_foundry.cli.main import EXIT_BAD_INPUT, EXIT_MISSING_PART
 from kernel_foundry.cli.options import (
     device_of,
     device_option,
     json_option,
+    model_option,
     open_foundry,
     target_options,
 )
 from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.model_limit import limits_text
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.view import duration
 
@@ -24,22 +27,35 @@ from kernel_foundry.view import duration
 @click.command()
 @click.argument("task", type=click.Path(path_type=Path))
 @device_option
+@model_option
 @json_option
 @target_options
-def command(task: Path, device: str, as_json: bool, **targets: Any) -> int:
+def command(task: Path, device: str, models: tuple[str, ...], as_json: bool, **targets: Any) -> int:
     """Check TASK: names a plan may use, baselines, tolerance, and reasons against it.
 
-    Exit code 0 when the task is admitted, 2 when it is refused.
+    Exit code 0 when the task is admitted, 2 when it is refused, 3 when it is admitted and none of
+    the models that `optimize` would ask can do it.
     """
     device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
     with open_foundry(**targets) as foundry:
         admission = foundry.admit(task, device=device)
+        able, limits = foundry.able_models(admission, models)
     if as_json:
-        json.dump({"admitted": admission.admitted, **to_plain(admission)}, sys.stdout)
+        told = {
+            "admitted": admission.admitted,
+            **to_plain(admission),
+            "models": able,
+            "left_out": to_plain(limits),
+        }
+        json.dump(told, sys.stdout)
         sys.stdout.write("\n")
     else:
         _show(Console(), admission)
-    return 0 if admission.admitted else 2
+    if limits:
+        click.echo(f"{'error' if not able else 'warning'}: {limits_text(limits)}", err=True)
+    if not admission.admitted:
+        return EXIT_BAD_INPUT
+    return 0 if able else EXIT_MISSING_PART
 
 
 def _show(console: Console, admission: Admission) -> None:

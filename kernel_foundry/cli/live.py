@@ -12,6 +12,7 @@ from rich.text import Text
 
 from kernel_foundry.budget import Budget, Spent
 from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.model_limit import ModelLimit
 from kernel_foundry.domain.sweep import best_of
 from kernel_foundry.progress import Admitted, Ended, Event, Judged, SweepNotKept, Swept
 from kernel_foundry.view import duration, speedup_text, verdict_text
@@ -48,6 +49,8 @@ class PlainProgress:
         """Print one event."""
         if isinstance(event, Admitted):
             _write(_admission_line(event.admission))
+            for limit in event.run.spec.left_out:
+                _write(_left_out_line(limit))
         elif isinstance(event, Judged):
             _write(f"[{event.spent.evaluations}] {_judged_line(event)}")
         elif isinstance(event, Swept):
@@ -86,6 +89,8 @@ class LiveProgress:
             self._budget = event.budget
             self._started_s = time.monotonic()
             self._bar.console.print(Text(_admission_line(event.admission)))
+            for limit in event.run.spec.left_out:
+                self._bar.console.print(Text(_left_out_line(limit), style="yellow"))
             self._bar.update(
                 self._task,
                 description="searching",
@@ -134,6 +139,10 @@ def _admission_line(admission: Admission) -> str:
         for w in timed
     ]
     return f"admitted on {admission.device.name}; " + "; ".join(parts)
+
+
+def _left_out_line(limit: ModelLimit) -> str:
+    return f"warning: {limit.text}: the run goes on without it"
 
 
 def _judged_line(event: Judged) -> str:

@@ -12,6 +12,7 @@ from kernel_foundry.errors import (
     LlmConfigurationError,
     PackageMissingError,
     StatusCode,
+    TaskBeyondModelsError,
 )
 
 EXIT_NOTHING_CORRECT = 1
@@ -43,6 +44,7 @@ _MISSING_PART = (
     IsolationUnavailableError,
     LlmConfigurationError,
     PackageMissingError,
+    TaskBeyondModelsError,
 )
 
 

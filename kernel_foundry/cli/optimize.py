@@ -14,6 +14,7 @@ from kernel_foundry.cli.options import (
     device_of,
     device_option,
     json_option,
+    model_option,
     open_foundry,
     target_options,
 )
@@ -39,16 +40,7 @@ DEFAULT_EVALUATIONS = 40
     help="Language of the kernels.  [default: that of --device, else sycl]",
 )
 @device_option
-@click.option(
-    "--model",
-    "models",
-    multiple=True,
-    metavar="MODEL",
-    envvar="KERNEL_FOUNDRY_MODEL",
-    help="A LiteLLM model name such as anthropic/claude-sonnet-4-5, or recipes (the built-in "
-    "offline generator, the default when no provider key is set); repeat for several. "
-    "memory=MODEL is asked by that expert alone (fusion, memory, parallelism, compute).",
-)
+@model_option
 @click.option(
     "--evaluations",
     type=click.IntRange(min=1),
@@ -114,7 +106,8 @@ def command(
     kfoundry optimize my_op.py --model openai/gpt-5 --usd 2 --minutes 30
     kfoundry optimize --resume                       goes on with the newest run
 
-    Ctrl-C is safe: everything judged is stored. Exit code 1 when nothing correct was found.
+    Ctrl-C is safe: everything judged is stored. Exit code 1 when nothing correct was found,
+    3 when none of the models can do the task.
     """  # noqa: D301  a backspace keeps click from joining the lines
     if (task is None) == (not resume):
         raise click.UsageError("give a TASK file, or --resume to go on with a run")

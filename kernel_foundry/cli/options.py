@@ -79,6 +79,20 @@ def device_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+def model_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --model: which models are asked."""
+    return click.option(
+        "--model",
+        "models",
+        multiple=True,
+        metavar="MODEL",
+        envvar="KERNEL_FOUNDRY_MODEL",
+        help="A LiteLLM model name such as anthropic/claude-sonnet-4-5, or recipes (the built-in "
+        "offline generator, the default when no provider key is set); repeat for several. "
+        "memory=MODEL is asked by that expert alone (fusion, memory, parallelism, compute).",
+    )(command)
+
+
 def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --json: one JSON object on stdout."""
     return click.option(

@@ -123,6 +123,8 @@ def show(run: str, as_json: bool, **targets: Any) -> int:
         f"{found.spec.device}, {found.state.value}, strategy {found.spec.strategy}, models "
         f"{escape(', '.join(found.spec.models))}, best {speedup_text(found.best_speedup)}"
     )
+    for limit in found.spec.left_out:
+        console.print(f"left out: {limit.text}", style="yellow", markup=False)
     show_stats(console, stats)
     show_islands(console, stats)
     show_archive_map(console, elites)
@@ -194,6 +196,7 @@ def _run_object(run: Run) -> dict[str, Any]:
         "language": run.spec.language.value,
         "device": run.spec.device,
         "models": list(run.spec.models),
+        "left_out": to_plain(run.spec.left_out),
         "strategy": run.spec.strategy,
         "seed": run.spec.seed,
         "state": run.state.value,

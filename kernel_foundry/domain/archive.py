@@ -11,6 +11,7 @@ from kernel_foundry.domain.candidate import Candidate, Operator
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import Cell, Measures
+from kernel_foundry.domain.model_limit import ModelLimit
 from kernel_foundry.domain.task import Task
 
 STRATEGIES: Final = ("gradient", "fitness", "curiosity", "uniform", "best_of_n")
@@ -49,6 +50,8 @@ class RunSpec:
     seed: int
     without: tuple[str, ...] = ()
     """Parts of `kernel_foundry.domain.learning` that are switched off."""
+    left_out: tuple[ModelLimit, ...] = ()
+    """Models that were asked for and are not among `models`: they cannot do the task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

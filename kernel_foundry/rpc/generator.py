@@ -1,7 +1,9 @@
 """`Generator` over gRPC: the same port, another process."""
 
 from kernel_foundry.domain.account import RunAccount
+from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.exchange import Exchange
+from kernel_foundry.domain.model_limit import ModelLimit
 from kernel_foundry.domain.request import Proposal, ProposalOutcome, ProposalRequest
 from kernel_foundry.generator.v1 import generator_service_pb2 as pb2
 from kernel_foundry.generator.v1.generator_service_pb2_grpc import GeneratorServiceStub
@@ -56,6 +58,14 @@ class RemoteGenerator:
         """Make sure that what a run may ask can be asked."""
         request = pb2.CheckModelsRequest(models=models)
         await self._connection.quick(self._stub.CheckModels, request)
+
+    async def model_limits(
+        self, models: tuple[str, ...], admission: Admission
+    ) -> tuple[ModelLimit, ...]:
+        """Return which of `models` can propose nothing for the admitted task."""
+        request = build(pb2.ListModelLimitsRequest, models=models, admission=admission)
+        response = await self._connection.quick(self._stub.ListModelLimits, request)
+        return read_field(tuple[ModelLimit, ...], response, "limits")
 
     async def list_models(self) -> tuple[str, ...]:
         """Return the models that can be used now, the default first."""

@@ -1,9 +1,11 @@
 """A generator without models: each seed gives its own small candidate, at once."""
 
 from kernel_foundry.domain.account import RunAccount
+from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.candidate import Candidate, KernelSource
 from kernel_foundry.domain.exchange import Exchange
 from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.model_limit import ModelLimit
 from kernel_foundry.domain.request import Proposal, ProposalOutcome, ProposalRequest, TokenUsage
 from kernel_foundry.errors import InvalidArgumentError, LlmConfigurationError, LlmQuotaError
 from kernel_foundry.plan.candidate_text import render
@@ -61,6 +63,12 @@ class FakeGenerator:
         for model in models:
             if model != MODEL:
                 raise LlmConfigurationError(f"unknown model {model!r}, only {MODEL}", model=model)
+
+    async def model_limits(
+        self, models: tuple[str, ...], admission: Admission
+    ) -> tuple[ModelLimit, ...]:
+        """Return nothing: its candidates suit every task equally."""
+        return ()
 
     async def list_models(self) -> tuple[str, ...]:
         """Return the only model."""

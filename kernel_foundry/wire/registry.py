@@ -24,6 +24,7 @@ from kernel_foundry.common.v1 import (
     evaluation_pb2,
     finding_pb2,
     measures_pb2,
+    model_limit_pb2,
     selection_pb2,
     task_pb2,
 )
@@ -41,6 +42,7 @@ from kernel_foundry.domain import (
     gradient,
     lesson,
     measures,
+    model_limit,
     probe,
     request,
     sweep,
@@ -113,6 +115,7 @@ MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
         lesson.LessonHit: lesson_pb2.LessonHit,
         lesson.LessonQuery: lesson_pb2.LessonQuery,
         measures.Measures: measures_pb2.Measures,
+        model_limit.ModelLimit: model_limit_pb2.ModelLimit,
         probe.Probe: probe_pb2.Probe,
         request.BudgetCaps: proposal_pb2.BudgetCaps,
         request.EvaluationLimits: evaluation_request_pb2.EvaluationLimits,

@@ -28,6 +28,9 @@ def get_init_inputs():
     return []
 """
 
+BEYOND_RECIPES = TASK.replace("torch.relu(x)", "torch.special.bessel_j0(x)")
+"""A task that recipes decline."""
+
 CANDIDATE = """\
 ```sycl
 extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
@@ -49,6 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (path / "relu.py").write_text(TASK)
     (path / "relu.md").write_text(CANDIDATE)
     (path / "wrong.md").write_text(CANDIDATE.replace("null_relu", "null_copy"))
+    (path / "bessel.py").write_text(BEYOND_RECIPES)
     (path / "no_model.py").write_text("x = 1\n")
     (path / "raises.py").write_text(TASK.replace("torch.relu(x)", "1 / 0"))
     return path

@@ -61,6 +61,22 @@ def test_bad_input_has_its_exit_code_and_says_what_is_wrong(
     assert result.stdout == ""
 
 
+@pytest.mark.slow
+def test_what_recipes_cannot_do_is_said_before_anything_is_spent(folder: Path) -> None:
+    said = "recipes cannot do aten.special_bessel_j0: give --model, or write a kernel"
+    admitted = run_kfoundry(folder, "admit", "bessel.py", "--device", "null:0", "--json")
+    assert admitted.returncode == 3
+    assert said in admitted.stderr
+    told = json.loads(admitted.stdout)
+    assert told["admitted"]
+    assert told["models"] == []
+    assert told["left_out"] == [{"model": "recipes", "missing": "aten.special_bessel_j0"}]
+    started = run_kfoundry(folder, "optimize", "bessel.py", "--device", "null:0", "--run", "j0")
+    assert started.returncode == 3
+    assert said in started.stderr
+    assert "j0" not in run_kfoundry(folder, "runs", "list", "--json").stdout
+
+
 def test_a_run_that_cannot_begin_is_not_left_in_the_store(folder: Path) -> None:
     result = run_kfoundry(folder, "optimize", "relu.py", "--device", "cuda", "--run", "nowhere")
     assert result.returncode == 3, result.stderr

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import CANDIDATE, TASK, run_kfoundry
+from tests.cli.conftest import BEYOND_RECIPES, CANDIDATE, TASK, run_kfoundry
 from tests.llm_server import Answer, LlmServer, ReceivedRequest, error, good, refusal, truncated
 
 _KEY = "planted.9f3a-Zq71xW"
@@ -84,3 +84,26 @@ def test_a_run_on_models_over_http(
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert {"runs.db", "generator.db"} <= {path.name for path in files}
     assert not [path for path in files if _KEY.encode() in path.read_bytes()]
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_without_recipes_that_cannot_do_its_task(
+    llm_server: LlmServer, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Progress, store and report say so; recipes are never asked."""
+    monkeypatch.setenv("OPENAI_API_KEY", _KEY)
+    llm_server.behaviour = lambda _request: good(CANDIDATE)
+    (folder / "bessel.py").write_text(BEYOND_RECIPES)
+    run = ("--run", "j0", "--device", "null:0", "--evaluations", "1")
+    models = ("--model", "recipes", "--model", _OWN)
+    ended = run_kfoundry(folder, "optimize", "bessel.py", *models, *run)
+    assert ended.returncode in (0, 1), ended.stderr
+    said = "recipes cannot do aten.special_bessel_j0"
+    assert f"{said}: the run goes on without it" in ended.stderr
+    shown = run_kfoundry(folder, "runs", "show", "j0", "--json")
+    told = json.loads(shown.stdout)
+    assert told["models"] == [_OWN]
+    assert told["left_out"] == [{"model": "recipes", "missing": "aten.special_bessel_j0"}]
+    assert set(told["spend"]) == {_OWN}
+    (report,) = folder.glob("data/reports/*.html")
+    assert said in report.read_text()

@@ -107,6 +107,14 @@ async def test_models_are_checked_before_anything_is_paid(generator: Generator) 
         await generator.check_models((default, "no-such-provider/x"))
 
 
+async def test_models_that_can_do_the_task_have_no_limit(
+    generator: Generator, proposal_request: ProposalRequest
+) -> None:
+    """The default model can do a pointwise task, whoever it is."""
+    models = (await generator.list_models())[:1]
+    assert await generator.model_limits(models, proposal_request.admission) == ()
+
+
 async def test_proposal_has_a_candidate(
     generator: Generator, proposal_request: ProposalRequest
 ) -> None:

@@ -108,6 +108,23 @@ async def test_what_no_recipe_covers_is_said(
     await generator.close()
 
 
+async def test_what_recipes_cannot_do_is_known_before_they_are_asked(
+    generator: Generator, softmax: ProposalRequest
+) -> None:
+    """The operator is named, for each entry of recipes and for no other model."""
+    graph = (*_SOFTMAX[:1], _node("inv", "aten.linalg_inv.default", "%x"), _SOFTMAX[-1])
+    workloads = tuple(replace(w, graph=graph) for w in softmax.admission.workloads)
+    admission = replace(softmax.admission, workloads=workloads)
+    models = ("openai/gpt-5", "memory=recipes", "recipes")
+    limits = await generator.model_limits(models, admission)
+    assert [limit.text for limit in limits] == [
+        "memory=recipes cannot do aten.linalg_inv",
+        "recipes cannot do aten.linalg_inv",
+    ]
+    assert await generator.model_limits(models, softmax.admission) == ()
+    await generator.close()
+
+
 async def test_a_bug_of_recipes_is_ours(
     generator: Generator, softmax: ProposalRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
