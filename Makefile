@@ -1,9 +1,11 @@
 # setup · demo · test · gpu · lint. Each does the set-up first, once, and again when pyproject.toml changes.
-# Variables: PYTHON (3.11 or newer), PIP_FLAGS (added to every pip install), TESTS (what to test).
+# Variables: PYTHON (3.11 or newer), PIP_FLAGS (added to every pip install), TESTS (what to test),
+# JOBS (test files at a time).
 
 PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3,$(shell command -v $(p))))
 PIP_FLAGS ?=
 TESTS ?= tests
+JOBS ?= 2
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -49,7 +51,7 @@ demo: $(BUILT) ## Optimise a real operator on this machine's CPU, through the th
 		--evaluator spawn --archive spawn --generator spawn
 
 test: $(BUILT) ## Run the tests (TESTS=tests/native for a part of them)
-	$(BIN)/python -m pytest $(TESTS)
+	$(BIN)/python -m pytest --numprocesses=$(JOBS) --dist=loadfile $(TESTS)
 
 gpu: $(BUILT) ## Run the tests that need an NVIDIA GPU; fails where there is none
 	$(BIN)/python -m pytest -m gpu --require-gpu $(TESTS)

@@ -154,7 +154,7 @@ def main() -> None:
         print(absence(), file=sys.stderr)
     else:
         with PostgresServer(fsync=True) as server, tempfile.TemporaryDirectory() as name:
-            url = server.new_database()
+            url = server.new_store()
             measured["postgresql"] = asyncio.run(measure(url, Path(name), options.seconds))
     write_host_result(options.out, NAME, measured)
     print(json.dumps(measured, indent=1))

@@ -1,18 +1,24 @@
-"""Hardware probes and stores: what is absent is skipped with the loader's own words.
+"""Hardware probes, stores, and what tests that run side by side share.
 
-`--require-sycl` and `--require-gpu` turn those skips into failures, for machines that must
-have it.
+What is absent is skipped with the loader's own words; `--require-sycl` and `--require-gpu` turn
+those skips into failures, for machines that must have it.
 """
 
+import asyncio
+import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.settings import EvaluatorSettings
 from tests.archive.postgres import PostgresServer, absence
+from tests.turns import Turns
 
 pytest_plugins = ["tests.llm_server.fixtures"]
 
@@ -42,10 +48,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         )
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Declare the markers."""
-    config.addinivalue_line("markers", "sycl: needs the native SYCL module and a SYCL device")
-    config.addinivalue_line("markers", "gpu: needs the native CUDA module and a CUDA device")
+_TURNS = Turns()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Let tests that take times wait for those beside them; no time limit runs meanwhile."""
+    on_gpu = item.get_closest_marker("gpu") is not None and not _absence("cuda")
+    with _TURNS.turn(alone=on_gpu or item.get_closest_marker("alone") is not None):
+        return (yield)
 
 
 @cache
@@ -86,4 +97,51 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'runs.db'}"
     server: PostgresServer = request.getfixturevalue("postgres_server")
-    return server.new_database()
+    return server.new_store()
+
+
+@pytest.fixture(scope="session")
+def shared_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of the whole session, the same for all of its processes."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_dir(shared_dir: Path) -> Iterator[Path]:
+    """Peaks, admissions and objects of all evaluators under test: each is made once.
+
+    Processes find it and a data folder in their environment; nothing of the user's is touched.
+    """
+    folder = shared_dir / "cache"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KERNEL_FOUNDRY_CACHE_DIR", str(folder))
+        patch.setenv("KERNEL_FOUNDRY_DATA_DIR", str(shared_dir / "data"))
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def local_evaluator(cache_dir: Path) -> Iterator[Callable[[str], Evaluator]]:
+    """Return the evaluator of a device kind that all tests share: judges take seconds to start.
+
+    That of "" has no device and only builds. Tests that end processes make one of their own.
+    """
+    evaluators: dict[str, Evaluator] = {}
+
+    def of(kind: str) -> Evaluator:
+        if kind not in evaluators:
+            settings = EvaluatorSettings(
+                device_kinds=(kind,) if kind else (),
+                cache_dir=cache_dir,
+                key_file=cache_dir.with_name("evaluator.key"),
+                unsafe_no_sandbox=kind == "null",  # what is tested there needs no cage
+            )
+            evaluators[kind] = Evaluator(settings)
+            # Peaks are measured once, and what they say holds for every verdict after it.
+            with _TURNS.alone(), ThreadPoolExecutor(1) as threads:
+                threads.submit(lambda: asyncio.run(evaluators[kind].capabilities())).result()
+        return evaluators[kind]
+
+    yield of
+    for evaluator in evaluators.values():
+        asyncio.run(evaluator.close())

@@ -85,19 +85,24 @@ class PostgresServer:
         self._process.send_signal(signal.SIGQUIT)
         self._process.wait()
 
-    def url(self, database: str = "postgres") -> str:
-        """Return the URL of a database."""
-        return f"postgresql://{_USER}@/{database}?host={self._folder}"
+    def url(self, **settings: str) -> str:
+        """Return the URL of the database, with run-time settings of its sessions."""
+        chosen = "%20".join(f"-c%20{name}%3D{value}" for name, value in settings.items())
+        return f"postgresql://{_USER}@/postgres?host={self._folder}&options={chosen}"
 
-    def new_database(self) -> str:
-        """Create an empty database; return its URL."""
+    def new_store(self, **settings: str) -> str:
+        """Return the URL of an empty store: a schema of its own, made sooner than a database.
+
+        Args:
+            settings: Run-time settings of its sessions.
+        """
         import psycopg  # optional, see `absence`
 
         name = f"test_{uuid.uuid4().hex}"
-        # No `createdb`: a program started by a process that holds gRPC's threads may not come up.
+        # No `psql`: a program started by a process that holds gRPC's threads may not come up.
         with psycopg.connect(self.url(), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}")
-        return self.url(name)
+            connection.execute(f"CREATE SCHEMA {name}")
+        return self.url(search_path=name, **settings)
 
     def _run(self, program: str, *arguments: str) -> None:
         if self._call(program, *arguments) != 0:

@@ -129,7 +129,7 @@ def test_a_file_locked_by_another_process_is_told_so(tmp_path: Path, spec: RunSp
 def test_a_run_locked_by_another_connection_is_told_so(
     postgres_server: PostgresServer, spec: RunSpec
 ) -> None:
-    url = postgres_server.new_database() + "&options=-c%20lock_timeout%3D100ms"
+    url = postgres_server.new_store(lock_timeout="100ms")
     with opened(url) as store, opened(url) as other:
         store.insert_run(spec)
         store.insert_run(replace(spec, name="second"))
@@ -192,7 +192,7 @@ def test_a_server_that_crashed_has_everything_acknowledged(spec: RunSpec) -> Non
     reason = absence()
     if reason:
         pytest.skip(reason)
-    with PostgresServer(fsync=True) as server, opened(server.new_database()) as store:
+    with PostgresServer(fsync=True) as server, opened(server.new_store()) as store:
         store.insert_run(spec)
         for i in range(10):
             store.tell(1, telling(str(i)))

@@ -59,11 +59,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def environment_of(folder: Path) -> dict[str, str]:
-    """Return an environment whose runs and caches stay in `folder`, on the null device."""
+    """Return an environment whose runs stay in `folder`, on the null device."""
     return {
         **os.environ,
         "KERNEL_FOUNDRY_DATA_DIR": str(folder / "data"),
-        "KERNEL_FOUNDRY_CACHE_DIR": str(folder / "cache"),
         "KERNEL_FOUNDRY_DEVICE_KINDS": "null",
     }
 

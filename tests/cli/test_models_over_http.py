@@ -41,7 +41,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)  # admits a task and builds candidates in processes of their own
 def test_a_run_on_models_over_http(
     llm_server: LlmServer, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,7 +32,7 @@ async def archive(request: pytest.FixtureRequest, reach, tmp_path: Path) -> Asyn
     if request.param == "sqlite":
         implementation = LocalArchive(f"sqlite:///{tmp_path}/a.sqlite")
     elif request.param == "postgresql":
-        implementation = LocalArchive(request.getfixturevalue("postgres_server").new_database())
+        implementation = LocalArchive(request.getfixturevalue("postgres_server").new_store())
     async with reach(implementation, archive_service, RemoteArchive) as reached:
         yield reached
 

@@ -2,13 +2,11 @@
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from evaluator_svc.evaluator import Evaluator as LocalEvaluator
 from evaluator_svc.service import evaluator_service
-from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.evaluation import EvaluationOutcome, Setting
@@ -50,29 +48,6 @@ class Shared:
 
     async def close(self) -> None:
         """Leave it open."""
-
-
-@pytest.fixture(scope="session")
-def local_evaluator(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Callable[[str], Evaluator]]:
-    """Return the real evaluator of a device kind, made once."""
-    evaluators: dict[str, LocalEvaluator] = {}
-
-    def of(kind: str) -> Evaluator:
-        if kind not in evaluators:
-            evaluators[kind] = LocalEvaluator(
-                EvaluatorSettings(
-                    device_kinds=(kind,),
-                    cache_dir=tmp_path_factory.mktemp("cache"),
-                    unsafe_no_sandbox=True,  # what is under test here needs no cage
-                )
-            )
-        return evaluators[kind]
-
-    yield of
-    for evaluator in evaluators.values():
-        asyncio.run(evaluator.close())
 
 
 @pytest.fixture(params=["fake", "null", pytest.param("sycl", marks=pytest.mark.sycl)])

@@ -1,13 +1,12 @@
 """A real evaluator on the CPU device, shared by all tests of this folder."""
 
 import asyncio
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from evaluator_svc.evaluator import Evaluator
-from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.task import Size, Task, Workload
@@ -98,15 +97,6 @@ class Judged:
 
 
 @pytest.fixture(scope="session")
-def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What is measured once is shared: peaks, admissions, objects."""
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(scope="session")
-def judged(cache_dir: Path):
+def judged(local_evaluator: Callable[[str], Evaluator]) -> Judged:
     """The evaluator that all tests use: its judge must outlive every one of them."""
-    evaluator = Evaluator(EvaluatorSettings(device_kinds=("sycl",), cache_dir=cache_dir))
-    asyncio.run(evaluator.capabilities())
-    yield Judged(evaluator, "sycl:0")
-    asyncio.run(evaluator.close())
+    return Judged(local_evaluator("sycl"), "sycl:0")

@@ -1,12 +1,12 @@
 """Builds without a device: real NVRTC, real builders, and nothing that could run the result."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from evaluator_svc.evaluator import Evaluator
-from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.request import EvaluationRequest
@@ -19,12 +19,9 @@ SOFTMAX = (EXAMPLES / "softmax.cuda.md").read_text()
 
 
 @pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory):
+def build(local_evaluator: Callable[[str], Evaluator]):
     """Return a function that builds a candidate on an evaluator without any device."""
-    settings = EvaluatorSettings(
-        device_kinds=(), cache_dir=tmp_path_factory.mktemp("cache"), spare_processes_of_gpu=1
-    )
-    evaluator = Evaluator(settings)
+    evaluator = local_evaluator("")
 
     def built(text: str, architecture: str = "sm_90", *, with_listings: bool = False) -> Evaluation:
         request = EvaluationRequest(
@@ -37,8 +34,7 @@ def build(tmp_path_factory: pytest.TempPathFactory):
         )
         return asyncio.run(evaluator.evaluate(request))
 
-    yield built
-    asyncio.run(evaluator.close())
+    return built
 
 
 def test_resources_and_measures_are_told_without_a_device(build) -> None:

@@ -1,28 +1,24 @@
 """Every example's CUDA candidate, from text to verdict on a GPU."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from evaluator_svc.evaluator import Evaluator
-from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.task_file import read_task
 
-pytestmark = [pytest.mark.gpu, pytest.mark.timeout(240)]  # torch.compile takes its time
+pytestmark = pytest.mark.gpu
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = sorted(path.name.partition(".")[0] for path in EXAMPLES.glob("*.cuda.md"))
 
 
 @pytest.fixture(scope="module")
-def evaluator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluator]:
-    settings = EvaluatorSettings(device_kinds=("cuda",), cache_dir=tmp_path_factory.mktemp("cache"))
-    opened = Evaluator(settings)
-    yield opened
-    asyncio.run(opened.close())
+def evaluator(local_evaluator: Callable[[str], Evaluator]) -> Evaluator:
+    return local_evaluator("cuda")
 
 
 @pytest.mark.parametrize("name", NAMES)

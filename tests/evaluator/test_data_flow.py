@@ -9,7 +9,7 @@ from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.task import Task, Workload
 
-pytestmark = [pytest.mark.sycl, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.sycl
 
 _TASK = Task(
     name="mean_of_squares",

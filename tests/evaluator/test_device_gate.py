@@ -6,8 +6,6 @@ import pytest
 
 from evaluator_svc.devices.gate import DeviceGate
 
-pytestmark = pytest.mark.timeout(20)
-
 
 def test_sharers_are_in_together():
     """Two can share at the same time."""

@@ -6,7 +6,7 @@ from kernel_foundry.domain.check import CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
 
-pytestmark = [pytest.mark.sycl, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.sycl
 
 _STORE = "if (i < count) out[i] = sycl::fmax(x[i], 0.0f) * weight[i % cols];"
 

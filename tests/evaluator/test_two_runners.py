@@ -10,8 +10,6 @@ from evaluator_svc.processes.locked_starter import RUNNER, LockedStarter
 from evaluator_svc.processes.process import ChildProcess, ProcessLauncher
 from evaluator_svc.settings import EvaluatorSettings
 
-pytestmark = pytest.mark.timeout(60)
-
 _REACHING = (
     "environment_of_other", "memory_of_other", "descriptors_of_other", "command_line_of_other",
     "signal", "pace_of_other", "ptrace", "process_vm_readv", "pidfd_getfd", "write_shared_memory",

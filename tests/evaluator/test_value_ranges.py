@@ -7,7 +7,7 @@ from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind, Severity
 from kernel_foundry.domain.task import Size, Task, Workload
 
-pytestmark = [pytest.mark.sycl, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.sycl
 
 
 def _task(name: str, forward: str) -> Task:

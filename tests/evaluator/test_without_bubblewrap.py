@@ -12,7 +12,7 @@ from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
 
-pytestmark = [pytest.mark.sycl, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.sycl
 
 _MEMORY_BYTES = 1 << 30
 

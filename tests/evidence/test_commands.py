@@ -21,7 +21,7 @@ from kernel_foundry.plan.candidate_text import render
 from tests.cli.conftest import CANDIDATE, TASK, run_kfoundry
 from tests.evidence import conftest as signed_by_hand
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

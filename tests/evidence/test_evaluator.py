@@ -29,8 +29,6 @@ from kernel_foundry.rpc.server import running
 from tests.cli import conftest as cli
 from tests.evaluator import conftest as real
 
-pytestmark = pytest.mark.timeout(180)
-
 T = TypeVar("T")
 
 TASK = Task(
@@ -50,10 +48,10 @@ def _request(text: str = cli.CANDIDATE, **changes: object) -> EvaluationRequest:
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> EvaluatorSettings:
+def settings(cache_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> EvaluatorSettings:
     folder = tmp_path_factory.mktemp("evaluator")
     return EvaluatorSettings(
-        device_kinds=("null",), cache_dir=folder / "cache", key_file=folder / "evaluator.key"
+        device_kinds=("null",), cache_dir=cache_dir, key_file=folder / "evaluator.key"
     )
 
 
@@ -127,20 +125,18 @@ def test_seeds_that_no_evaluation_draws_are_refused(seeds: tuple[WorkloadSeeds, 
 
 
 @pytest.mark.sycl
-def test_a_real_kernel_comes_again_to_the_bit(tmp_path: Path) -> None:
-    settings = EvaluatorSettings(
-        device_kinds=("sycl",), cache_dir=tmp_path / "cache", key_file=tmp_path / "evaluator.key"
-    )
+def test_a_real_kernel_comes_again_to_the_bit(
+    local_evaluator: Callable[[str], Evaluator],
+) -> None:
+    evaluator = local_evaluator("sycl")
 
     async def judge() -> tuple[EvidenceRecord, Evaluation]:
-        evaluator = Evaluator(settings)
         request = EvaluationRequest(
             task=real.TASK, device="sycl", text=real.RIGHT, limits=real.LIMITS
         )
         evaluation = await evaluator.evaluate(request)
         record = record_of_text(real.TASK, real.RIGHT, evaluation)
         again = await evaluator.evaluate(request_again(record))
-        await evaluator.close()
         return record, again
 
     record, again = asyncio.run(judge())

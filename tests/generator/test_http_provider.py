@@ -73,25 +73,32 @@ def counter() -> Counter:
     return Counter()
 
 
-def _models(retry_count: int, timeout_seconds: float = 1.0) -> LiteLlmModels:
+def _models(retry_count: int, timeout_seconds: float = 30.0) -> LiteLlmModels:
     policy = RetryPolicy(
         retry_count=retry_count, first_back_off_seconds=0.02, longest_retry_after_seconds=1.0
     )
     return LiteLlmModels(timeout_seconds=timeout_seconds, retrying=policy, rng=random.Random(1))
 
 
+def _timeout_seconds(request: pytest.FixtureRequest) -> float:
+    """Return a short limit for the answer that never comes, and one that no other reaches."""
+    callspec = getattr(request.node, "callspec", None)
+    answer = callspec.params.get("answer") if callspec else None
+    return 2.0 if isinstance(answer, Answer) and answer.hangs else 30.0
+
+
 @pytest.fixture
-async def models() -> AsyncIterator[LiteLlmModels]:
+async def models(request: pytest.FixtureRequest) -> AsyncIterator[LiteLlmModels]:
     """Return models that ask again once."""
-    models = _models(retry_count=1)
+    models = _models(retry_count=1, timeout_seconds=_timeout_seconds(request))
     yield models
     await models.close()
 
 
 @pytest.fixture
-async def impatient() -> AsyncIterator[LiteLlmModels]:
+async def impatient(request: pytest.FixtureRequest) -> AsyncIterator[LiteLlmModels]:
     """Return models that never ask twice."""
-    models = _models(retry_count=0)
+    models = _models(retry_count=0, timeout_seconds=_timeout_seconds(request))
     yield models
     await models.close()
 

@@ -1,14 +1,12 @@
 """Every worked example that a prompt shows is judged for real: what models imitate is right."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from evaluator_svc.evaluator import Evaluator
-from evaluator_svc.settings import EvaluatorSettings
 from generator_svc.prompting.writer import PromptWriter
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.language import Language
@@ -56,20 +54,12 @@ TASK = Task(
 )
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
-
-
 @pytest.fixture
-def evaluator(request: pytest.FixtureRequest, cache: Path) -> Iterator[Evaluator]:
-    """An evaluator of the device kinds that the test names."""
-    settings = EvaluatorSettings(
-        device_kinds=request.param, cache_dir=cache, spare_processes_of_gpu=1
-    )
-    opened = Evaluator(settings)
-    yield opened
-    asyncio.run(opened.close())
+def evaluator(
+    request: pytest.FixtureRequest, local_evaluator: Callable[[str], Evaluator]
+) -> Evaluator:
+    """An evaluator of the device kind that the test names."""
+    return local_evaluator(request.param)
 
 
 def shown_example(request: ProposalRequest, language: Language) -> str:
@@ -81,7 +71,7 @@ def shown_example(request: ProposalRequest, language: Language) -> str:
 
 
 @pytest.mark.sycl
-@pytest.mark.parametrize("evaluator", [("sycl",)], indirect=True)
+@pytest.mark.parametrize("evaluator", ["sycl"], indirect=True)
 def test_the_sycl_example_passes(evaluator: Evaluator, request_: ProposalRequest) -> None:
     verdict = asyncio.run(
         evaluator.evaluate(
@@ -97,7 +87,7 @@ def test_the_sycl_example_passes(evaluator: Evaluator, request_: ProposalRequest
     assert verdict.speedup is not None
 
 
-@pytest.mark.parametrize("evaluator", [()], indirect=True)
+@pytest.mark.parametrize("evaluator", [""], indirect=True)
 def test_the_cuda_example_builds_without_a_gpu(
     evaluator: Evaluator, request_: ProposalRequest
 ) -> None:
@@ -119,8 +109,7 @@ def test_the_cuda_example_builds_without_a_gpu(
 
 
 @pytest.mark.gpu
-@pytest.mark.timeout(240)  # torch.compile takes its time
-@pytest.mark.parametrize("evaluator", [("cuda",)], indirect=True)
+@pytest.mark.parametrize("evaluator", ["cuda"], indirect=True)
 def test_the_cuda_example_passes(evaluator: Evaluator, request_: ProposalRequest) -> None:
     verdict = asyncio.run(
         evaluator.evaluate(

@@ -112,18 +112,22 @@ def test_a_task_that_allows_tf32_takes_it_and_float32_alike(judge: Judge) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_baselines_use_tf32_only_where_the_task_allows_it(judge: Judge) -> None:
-    """Tensor cores are several times faster on a product of this size, in every baseline."""
-    plain = judge.admit(product_task(rows=4096), PEAKS).workloads[0]
-    allowed = judge.admit(replace(product_task(rows=4096), tf32=True), PEAKS).workloads[0]
+@pytest.mark.parametrize("allowed", [False, True])
+def test_baselines_use_tf32_only_where_the_task_allows_it(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch, allowed: bool
+) -> None:
+    """The switch stands as the task says while each baseline is called, and only then."""
+    measure, seen = judge._memory.measure, []
 
-    fast = {baseline.name: baseline.timing.median_ns for baseline in allowed.baselines}
-    slow = {baseline.name: baseline.timing.median_ns for baseline in plain.baselines}
-    assert {"eager", "cuda_graph"} <= fast.keys() & slow.keys()
-    for name in fast.keys() & slow.keys():
-        assert fast[name] < 0.6 * slow[name], name
-    # It was switched on for the one task alone.
+    def watched(call, options, *, flush_bytes):
+        seen.append((torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32))
+        return measure(call, options, flush_bytes=flush_bytes)
+
+    monkeypatch.setattr(judge._memory, "measure", watched)
+    workload = judge.admit(replace(product_task(), tf32=allowed), PEAKS).workloads[0]
+
+    assert {"eager", "cuda_graph"} <= {baseline.name for baseline in workload.baselines}
+    assert seen == [(allowed, allowed)] * len(workload.baselines)
     assert not torch.backends.cuda.matmul.allow_tf32
     assert not torch.backends.cudnn.allow_tf32
 
@@ -138,8 +142,8 @@ def test_eager_and_graph_are_timed_by_events(judge: Judge) -> None:
 
     assert [b.name for b in baselines] == ["eager", "cuda_graph"]
     for baseline in baselines:
-        # 134 MB at no less than 0.5 TB/s, at no more than 20 TB/s.
-        assert 6_700 < baseline.timing.median_ns < 270_000
+        # 134 MB: no memory moves them at more than 20 TB/s.
+        assert baseline.timing.median_ns > 6_700
         assert len(baseline.timing.host_ns) == len(baseline.timing.samples_ns)
         assert min(baseline.timing.host_ns) > 0
 
@@ -190,7 +194,6 @@ def large_relu() -> Task:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_1_6_billion_floats_are_admitted_drawn_and_judged(
     judge: Judge, whole_device: Judge
 ) -> None:

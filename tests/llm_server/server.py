@@ -81,7 +81,8 @@ class LlmServer:
         self.embedding_requests: list[ReceivedRequest] = []
         self.most_in_flight = 0
         """Most chat completions that were unanswered at once."""
-        self._in_flight = 0
+        self.in_flight = 0
+        """Chat completions that are unanswered now."""
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._failure: Exception | None = None
@@ -151,12 +152,12 @@ class LlmServer:
 
     def _begin(self) -> None:
         with self._lock:
-            self._in_flight += 1
-            self.most_in_flight = max(self.most_in_flight, self._in_flight)
+            self.in_flight += 1
+            self.most_in_flight = max(self.most_in_flight, self.in_flight)
 
     def _end(self) -> None:
         with self._lock:
-            self._in_flight -= 1
+            self.in_flight -= 1
 
     def _handler(owner) -> type[BaseHTTPRequestHandler]:  # noqa: N805  two selfs below
         class Handler(BaseHTTPRequestHandler):

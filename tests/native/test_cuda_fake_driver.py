@@ -29,7 +29,6 @@ def run_child(driver: Path, *arguments: str, **settings: str) -> subprocess.Comp
     )
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     "file", ["test_cuda_device.py", "test_cuda_compare.py", "test_device_kinds.py"]
 )

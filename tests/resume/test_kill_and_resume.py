@@ -138,7 +138,6 @@ def system() -> Iterator[_System]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_nothing_told_is_lost_or_judged_twice_whatever_is_killed(system: _System) -> None:
     rng = random.Random(11)
     for service in ("evaluator", "archive", "generator"):

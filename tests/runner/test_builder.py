@@ -18,8 +18,6 @@ from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import EvaluationOutcome, Setting
 from kernel_foundry.domain.language import Language
 
-pytestmark = pytest.mark.timeout(120)
-
 DEVICE = DeviceSpec(
     id="cuda:0",
     language=Language.CUDA,

@@ -6,7 +6,7 @@ runner is locked in; results are looked at on real GPUs.
 
 import dataclasses
 import os
-import time
+import signal
 
 import pytest
 
@@ -20,8 +20,6 @@ from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
 from tests.native.fake_cuda_build import build_fake_driver, fake_driver_environment
 from tests.runner.conftest import SEEDS, Bench, HostDraw, draw_inputs
-
-pytestmark = pytest.mark.timeout(120)
 
 KERNELS = """```cuda
 extern "C" __global__ void scale(const float* in, float* out, float factor, int count) {
@@ -116,13 +114,11 @@ def test_an_illegal_access_is_a_crash_and_ends_its_runner(cuda):
 
 
 def test_a_kernel_that_never_ends_is_killed(cuda):
-    """The deadline is the caller's; the kill takes no time."""
+    """The deadline is the caller's; the process ends by the signal, not by itself."""
     candidate = _load(cuda, "endless[1, 32](x, out)")
     with pytest.raises(ChannelTimeoutError):
         candidate.process.ask(RunRequest(draw=candidate.inputs.draw), Done, timeout_seconds=0.5)
-    started = time.monotonic()
-    candidate.process.kill()
-    assert time.monotonic() - started < 0.5
+    assert candidate.process.kill().signal == signal.SIGKILL
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from torch.nn import functional
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from tests.runner.conftest import SEEDS, draw_inputs
 
-pytestmark = [pytest.mark.sycl, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.sycl
 
 KERNEL = """```sycl
 extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))

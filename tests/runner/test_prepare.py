@@ -7,7 +7,7 @@ from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
 from tests.runner.conftest import SEEDS, draw_inputs
 
-pytestmark = [pytest.mark.sycl, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.sycl
 
 KERNELS = """```sycl
 extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))

@@ -2,12 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from evaluator_svc.evaluator import Evaluator
-from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.evaluation import Setting
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.sweep import Configuration, ConfigurationResult, SweepRequest
@@ -113,11 +111,12 @@ class Swept:
 
     Args:
         evaluator: The evaluator.
+        runner: Runs its calls.
     """
 
-    def __init__(self, evaluator: Evaluator) -> None:
+    def __init__(self, evaluator: Evaluator, runner: asyncio.Runner) -> None:
         self.evaluator = evaluator
-        self._runner = asyncio.Runner()
+        self._runner = runner
 
     def __call__(self, text: str, **others: object) -> list[ConfigurationResult]:
         """Return all results of a sweep."""
@@ -129,16 +128,9 @@ class Swept:
 
         return self._runner.run(work())
 
-    def close(self) -> None:
-        """End everything."""
-        self._runner.run(self.evaluator.close())
-        self._runner.close()
-
 
 @pytest.fixture(scope="session")
-def sweep(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Swept]:
+def sweep(local_evaluator: Callable[[str], Evaluator]) -> Iterator[Swept]:
     """One evaluator for all tests: its judge takes seconds to start."""
-    cache: Path = tmp_path_factory.mktemp("cache")
-    swept = Swept(Evaluator(EvaluatorSettings(device_kinds=("sycl",), cache_dir=cache)))
-    yield swept
-    swept.close()
+    with asyncio.Runner() as runner:
+        yield Swept(local_evaluator("sycl"), runner)

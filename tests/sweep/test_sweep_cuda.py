@@ -1,12 +1,11 @@
 """Sweeps on a CUDA device: the same misdeeds, and what one costs the next."""
 
-from collections.abc import Iterator
-from pathlib import Path
+import asyncio
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from evaluator_svc.evaluator import Evaluator
-from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.sweep import ConfigurationResult, Validity, best_of
 from tests.sweep.conftest import Swept, settings
 
@@ -45,11 +44,9 @@ def launch(x, out):
 
 
 @pytest.fixture(scope="module")
-def cuda(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Swept]:
-    cache: Path = tmp_path_factory.mktemp("cache")
-    swept = Swept(Evaluator(EvaluatorSettings(device_kinds=("cuda",), cache_dir=cache)))
-    yield swept
-    swept.close()
+def cuda(local_evaluator: Callable[[str], Evaluator]) -> Iterator[Swept]:
+    with asyncio.Runner() as runner:
+        yield Swept(local_evaluator("cuda"), runner)
 
 
 @pytest.fixture(scope="module")

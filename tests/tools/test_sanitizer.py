@@ -2,7 +2,6 @@
 
 import os
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -130,11 +129,9 @@ def test_nothing_found_is_a_note(tool) -> None:
 
 def test_a_tool_that_does_not_end_is_ended_with_its_children(tool, tmp_path: Path) -> None:
     tool(f"sleep 60 & echo $! > {tmp_path}/child; wait")
-    started = time.monotonic()
 
     (found,) = sanitize(["true"], ENVIRONMENT, seconds=0.5)
 
-    assert time.monotonic() - started < 10
     assert "was ended" in found.message
     child = Path("/proc", (tmp_path / "child").read_text().strip(), "stat")
     assert not child.exists() or child.read_text().split()[2] == "Z"
