@@ -25,7 +25,7 @@ def run_child(driver: Path, *arguments: str, **settings: str) -> subprocess.Comp
         capture_output=True,
         text=True,
         check=False,
-        timeout=110,
+        timeout=280,
     )
 
 
