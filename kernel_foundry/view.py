@@ -7,6 +7,7 @@ from kernel_foundry.domain.attestation import Attestation
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.check import Check, CheckResult
 from kernel_foundry.domain.evaluation import Evaluation, Timing, WorkloadResult
+from kernel_foundry.domain.finding import errors_first, headline
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.evidence.fingerprint import fingerprint
 
@@ -35,7 +36,7 @@ def evaluation_object(evaluation: Evaluation, *, task_name: str) -> dict[str, An
                 "hint": f.hint,
                 "rule": f.rule,
             }
-            for f in evaluation.findings
+            for f in errors_first(evaluation.findings)
         ],
         "compile": to_plain(evaluation.compile),
         "stages_ms": {s.stage: round(s.wall_ms, 3) for s in evaluation.stages},
@@ -102,7 +103,7 @@ def verdict_text(candidate: Candidate, evaluation: Evaluation) -> str:
         text += f" {', '.join(duration(m) for m in medians)} {speedup_text(evaluation.speedup)}"
         text += f" cell {evaluation.measures.cell}" if evaluation.measures else ""
     elif evaluation.findings:
-        text += f": {evaluation.findings[0].message.splitlines()[0][:120]}"
+        text += f": {headline(evaluation.findings)[:120]}"
     return text
 
 

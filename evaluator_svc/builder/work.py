@@ -65,7 +65,8 @@ def _toolchain(language: Language) -> Toolchain:
     folders = native.cuda_include_paths() if language is Language.CUDA else ()
     return Toolchain(
         prelude=native.prelude(language.value),
-        options=tuple(f"-I{folder}" for folder in folders),
+        # Without assertions: they would print, and leave a CUDA device in an error.
+        options=("-DNDEBUG", *(f"-I{folder}" for folder in folders)),
     )
 
 

@@ -22,7 +22,7 @@ from kernel_foundry.domain.evaluation import (
     StageTime,
     WorkloadResult,
 )
-from kernel_foundry.domain.finding import Finding
+from kernel_foundry.domain.finding import Finding, errors_first
 from kernel_foundry.domain.fitness import fitness_bounds
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.request import EvaluationRequest
@@ -135,7 +135,7 @@ class EvaluationRecord:
             compile=self.compile,
             workloads=results,
             measures=self.measures,
-            findings=tuple(self._findings),
+            findings=errors_first(self._findings),
             stages=tuple(StageTime(stage=n, wall_ms=ms) for n, ms in self._stages.items()),
             evidence=tuple(self._facts),
             checks=tuple(self._checks),

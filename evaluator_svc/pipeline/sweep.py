@@ -24,6 +24,7 @@ from evaluator_svc.pipeline.sweep_run import Attempt, AttemptFailed, SweepRunner
 from evaluator_svc.settings import usable_cores
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.evaluation import CompileReport, EvaluationOutcome, Setting
+from kernel_foundry.domain.finding import errors_first
 from kernel_foundry.domain.sweep import (
     Configuration,
     ConfigurationResult,
@@ -285,7 +286,7 @@ class CandidateSweep:
                 compile_ms=1e-6 * report.compile_ns if report else 0.0,
                 framework_ms=1e3 * (time.monotonic() - started_s),
             ),
-            findings=failure.findings,
+            findings=errors_first(failure.findings),
             resources=report.kernels if report else (),
             cached=report.cached if report else False,
             finished_unix_s=time.time(),

@@ -80,9 +80,9 @@ OBJECT_RULES: Final = (
         subject=Subject.OBJECT,
         languages=_CUDA,
         verdict=RuleClass.REJECT,
-        catches="assert in a kernel",
+        catches="an assertion that is still there after the build, which drops assert()",
         why="it prints, and leaves the device in an error",
-        honest_use="static_assert",
+        honest_use="assert(n > 0), which the build leaves out (NDEBUG), and static_assert",
     ),
     PolicyRule(
         id="object.device_runtime",

@@ -1,7 +1,7 @@
 """What may not, or not without a remark, stand between the directives of device code.
 
 Every pattern is bounded in what it looks at from one place, so that hostile text costs no more
-than honest text. Knows nothing of directives.
+than honest text. What a directive may hold is told in `directives`.
 """
 
 import re
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from evaluator_svc.policy.directives import is_loop_pragma, probes_allowed_header
 from evaluator_svc.policy.lexemes import SourceText
 from evaluator_svc.policy.limits import LARGE_EXTENT, MAX_LIST_NUMBERS, MAX_STRING_CHARACTERS
 from evaluator_svc.policy.reading import speaks_to_reader
@@ -55,8 +56,8 @@ _PATTERNS: Final = (
     _Pattern(
         "source.pragma_operator",
         re.compile(r"\b(?:_Pragma|__pragma)\b"),
-        "_Pragma is not allowed",
-        "write #pragma unroll on a line of its own",
+        "this _Pragma is not allowed",
+        'write _Pragma("unroll 4") with its text in place, or #pragma on a line of its own',
     ),
     _Pattern(
         "source.module",
@@ -75,7 +76,8 @@ _PATTERNS: Final = (
         re.compile(
             rf"\b(?:reinterpret_cast|bit_cast)\s{{0,9}}<[^;<>]{{1,80}}\*[\w\s]{{0,40}}>\s{{0,9}}"
             rf"\(\s{{0,9}}{_NUMBER}\s{{0,9}}\)"
-            rf"|\([\w:\s]{{1,80}}\*[\s*]{{0,9}}\)\s{{0,9}}\(?\s{{0,9}}{_NUMBER}"
+            rf"|\([\w:\s]{{1,80}}\*[\s*]{{0,9}}\)\s{{0,9}}(?:{_NUMBER}"
+            rf"|\(\s{{0,9}}{_NUMBER}\s{{0,9}}\))"
         ),
         "a number is cast to a pointer",
         "memory comes from the plan: pass a tensor or empty(shape, dtype)",
@@ -122,12 +124,13 @@ def pattern_violations(text: SourceText, language: Language) -> Iterator[Violati
     for pattern in _PATTERNS:
         if language in rule_of(pattern.rule).languages:
             for match in pattern.pattern.finditer(text.bare):
-                yield Violation(
-                    rule=pattern.rule,
-                    message=pattern.message,
-                    hint=pattern.hint,
-                    offset=match.start(),
-                )
+                if not _is_harmless(pattern.rule, text, match, language):
+                    yield Violation(
+                        rule=pattern.rule,
+                        message=pattern.message,
+                        hint=pattern.hint,
+                        offset=match.start(),
+                    )
     if language is Language.CUDA:
         yield from _assembly_directives(text)
     yield from _attributes(text)
@@ -136,6 +139,15 @@ def pattern_violations(text: SourceText, language: Language) -> Iterator[Violati
     yield from _exact_shapes(text)
     yield from _spin_waits(text)
     yield from _addresses_reader(text)
+
+
+def _is_harmless(rule: str, text: SourceText, match: re.Match[str], language: Language) -> bool:
+    """Return whether what a pattern found says in place that it is ordinary."""
+    if rule == "source.pragma_operator":
+        return match[0] == "_Pragma" and is_loop_pragma(text, match.end())
+    if rule == "source.file_probe":
+        return match[0] == "__has_include" and probes_allowed_header(text, match.end(), language)
+    return False
 
 
 def _attributes(text: SourceText) -> Iterator[Violation]:

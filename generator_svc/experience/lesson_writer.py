@@ -21,7 +21,7 @@ from generator_svc.prompting.secrets import secrets_of
 from kernel_foundry.domain.archive import Elite
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import Evaluation
-from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import Finding, FindingKind, Severity, blamed
 from kernel_foundry.domain.lesson import MAX_EXCERPT_CHARS, Lesson, LessonOrigin
 from kernel_foundry.domain.measures import DIMENSIONS, Measures
 from kernel_foundry.plan.source_text import strip_comments
@@ -78,8 +78,7 @@ def _seen(parent: Evaluation, child: Evaluation, said: Verdict) -> tuple[Finding
     """Return what the parent was found to suffer from: first what the child no longer does."""
     found = tuple(f for f in parent.findings if f.kind not in _OF_THE_MEASUREMENT)
     if said is Verdict.REPAIRED:
-        errors = tuple(f for f in found if f.severity is Severity.ERROR)
-        return (errors or found)[:_MOST_FINDINGS]
+        return blamed(found)[:_MOST_FINDINGS]
     left: set[FindingKind] = {finding.kind for finding in child.findings}
     telling = [f for f in found if f.severity is not Severity.INFO]
     ordered = sorted(telling or found, key=lambda finding: finding.kind in left)

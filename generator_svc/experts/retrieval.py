@@ -8,7 +8,7 @@ from typing import Final
 from generator_svc.experts.expert import GENERAL, Expert
 from generator_svc.prompting.secrets import secrets_of
 from kernel_foundry.domain.archive import Elite
-from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import FindingKind, blamed
 from kernel_foundry.domain.lesson import LessonQuery
 from kernel_foundry.domain.request import ProposalRequest
 
@@ -42,16 +42,10 @@ def _kinds(parent: Elite | None, expert: Expert) -> tuple[FindingKind, ...]:
     if parent is None:
         return expert.finding_kinds
     if not parent.evaluation.passed:
-        return tuple(dict.fromkeys(finding.kind for finding in _errors(parent)))
+        return tuple(dict.fromkeys(finding.kind for finding in blamed(parent.evaluation.findings)))
     found = {finding.kind for finding in parent.evaluation.findings}
     own = tuple(kind for kind in expert.finding_kinds if kind in found)
     return own or expert.finding_kinds
-
-
-def _errors(parent: Elite) -> tuple[Finding, ...]:
-    """Return what a failed parent is at fault for; all findings when none is an error."""
-    findings = parent.evaluation.findings
-    return tuple(f for f in findings if f.severity is Severity.ERROR) or findings
 
 
 def _text(request: ProposalRequest) -> str:
@@ -59,10 +53,11 @@ def _text(request: ProposalRequest) -> str:
     parent = request.selection.parent
     lines: list[str] = []
     if parent is not None:
-        found = parent.evaluation.findings if parent.evaluation.passed else _errors(parent)
+        evaluation = parent.evaluation
+        found = evaluation.findings if evaluation.passed else blamed(evaluation.findings)
         # The text may go to a provider of embeddings, which is to see no more than a writer.
         secrets = secrets_of(request.task, request.admission)
-        lines += [finding.message for finding in secrets.told(found, parent.evaluation)]
+        lines += [finding.message for finding in secrets.told(found, evaluation)]
     lines.append(request.task.name.replace("_", " "))
     operators = (
         node.op.removeprefix("aten.").partition(".")[0]

@@ -19,7 +19,7 @@ from generator_svc.meta_prompts.sections import MAX_SECTION_CHARS, SECTION_NAMES
 from generator_svc.prompting.text import clip, fenced, one_item
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.exchange import ChatMessage
-from kernel_foundry.domain.finding import Finding, Severity
+from kernel_foundry.domain.finding import Finding, errors_first
 from kernel_foundry.domain.language import Language
 
 _LANGUAGE_NAMES: Final = {Language.SYCL: "SYCL", Language.CUDA: "CUDA C++"}
@@ -123,13 +123,12 @@ def _finding_rows(records: Sequence[PromptRecord]) -> list[CountRow]:
 
 
 def _example(record: PromptRecord) -> ExampleView:
-    ranked = sorted(record.findings, key=lambda f: f.severity is not Severity.ERROR)
     code = clip(record.secrets.without_names(record.source.device_code), _MAX_CODE_CHARS)
     return ExampleView(
         move=record.operator.value,
         gain=record.gain,
         kind=kept.failure_kind(record),
-        findings=tuple(_finding_text(f) for f in ranked[:_MAX_FINDINGS]),
+        findings=tuple(_finding_text(f) for f in errors_first(record.findings)[:_MAX_FINDINGS]),
         code=fenced(code, record.source.language.value),
     )
 

@@ -10,7 +10,7 @@ from generator_svc.prompting.secrets import Secrets
 from generator_svc.prompting.text import clip, one_item
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import Evaluation
-from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import Finding, FindingKind, Severity, errors_first
 
 MAX_FINDINGS: Final = 12
 MAX_FINDING_CHARS: Final = 1_200
@@ -20,7 +20,6 @@ MAX_EXCERPTS: Final = 6
 """Pieces of source beside findings; the first errors matter, the rest often follows from them."""
 _LINES_AROUND: Final = 3
 _MAX_LINE_CHARS: Final = 200
-_ORDER: Final = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +76,7 @@ def side_findings(evaluation: Evaluation, secrets: Secrets) -> tuple[FindingView
 
 
 def _told(evaluation: Evaluation, secrets: Secrets) -> tuple[Finding, ...]:
-    ranked = sorted(evaluation.findings, key=lambda f: _ORDER.index(f.severity))
-    return secrets.told(ranked[:MAX_FINDINGS], evaluation)
+    return secrets.told(errors_first(evaluation.findings)[:MAX_FINDINGS], evaluation)
 
 
 def _view(

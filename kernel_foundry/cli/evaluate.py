@@ -24,7 +24,7 @@ from kernel_foundry.domain.evaluation import (
     Setting,
     WorkloadResult,
 )
-from kernel_foundry.domain.finding import Severity
+from kernel_foundry.domain.finding import Severity, errors_first
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.task import Task
@@ -202,7 +202,7 @@ def show(console: Console, evaluation: Evaluation) -> None:
         _show_timings(console, evaluation)
     if evaluation.compile is not None and evaluation.compile.kernels:
         _show_resources(console, evaluation.compile.kernels)
-    for finding in evaluation.findings:
+    for finding in errors_first(evaluation.findings):
         place = f" (line {finding.line})" if finding.line else ""
         console.print(
             f"{finding.severity.value}: {finding.message}{place}",

@@ -23,6 +23,7 @@ from kernel_foundry.cli.options import (
 )
 from kernel_foundry.client import Foundry
 from kernel_foundry.domain.evaluation import Evaluation, Setting
+from kernel_foundry.domain.finding import errors_first, headline
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.sweep import ConfigurationResult, best_of
@@ -228,7 +229,7 @@ def _row(result: ConfigurationResult) -> tuple[str, ...]:
 
 def _show_failures(console: Console, results: Sequence[ConfigurationResult]) -> None:
     """Print each reason once."""
-    reasons = Counter(f.message for r in results for f in r.findings[:1])
+    reasons = Counter(filter(None, (headline(r.findings) for r in results)))
     for message, count in reasons.most_common(_TOP):
         console.print(f"{count}×: {message}", style="red", markup=False)
 
@@ -236,8 +237,7 @@ def _show_failures(console: Console, results: Sequence[ConfigurationResult]) -> 
 def _verdict_text(result: ConfigurationResult) -> str:
     if result.is_correct:
         return f"{duration(result.median_ns)}{' (raced out)' if result.raced_out else ''}"
-    reason = result.findings[0].message.splitlines()[0][:100] if result.findings else ""
-    return f"{result.validity.value} {reason}"
+    return f"{result.validity.value} {headline(result.findings)[:100]}"
 
 
 def _result_object(result: ConfigurationResult) -> dict[str, Any]:
@@ -253,7 +253,7 @@ def _result_object(result: ConfigurationResult) -> dict[str, Any]:
         "times_ms": to_plain(result.times),
         "cached": result.cached,
         "resources": to_plain(result.resources),
-        "findings": [f.message for f in result.findings],
+        "findings": [f.message for f in errors_first(result.findings)],
     }
 
 

@@ -1,7 +1,9 @@
 """Findings: typed diagnoses of a candidate, each with numbers and a hint for the next one."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 
 class Severity(StrEnum):
@@ -80,3 +82,23 @@ class Finding:
     """What to try next; empty when there is nothing to say."""
     rule: str = ""
     """Id of the policy rule that it comes from ("source.include"); empty for other findings."""
+
+
+_ORDER: Final = (Severity.ERROR, Severity.WARNING, Severity.INFO)
+
+
+def errors_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Findings by severity; those of one severity stay in the order of the stages."""
+    return tuple(sorted(findings, key=lambda finding: _ORDER.index(finding.severity)))
+
+
+def blamed(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """What a failure is put down to: the errors, or all findings when none is an error."""
+    ordered = errors_first(findings)
+    return tuple(f for f in ordered if f.severity is Severity.ERROR) or ordered
+
+
+def headline(findings: Iterable[Finding]) -> str:
+    """First line of the finding that a failure is put down to; empty when there are none."""
+    messages = [finding.message.splitlines() for finding in blamed(findings)[:1]]
+    return next((lines[0] for lines in messages if lines), "")

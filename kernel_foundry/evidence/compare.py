@@ -11,6 +11,7 @@ from typing import Final
 
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import Correctness, Evaluation, Timing, WorkloadResult
+from kernel_foundry.domain.finding import headline
 from kernel_foundry.domain.language import Language
 from kernel_foundry.evidence.record import EvidenceRecord
 from kernel_foundry.evidence.statement import Agreement, Statement
@@ -68,13 +69,12 @@ def is_about_times(statement: Statement) -> bool:
 
 def _outcome(recorded: Evaluation, again: Evaluation) -> Statement:
     agrees = recorded.outcome is again.outcome
-    why = again.findings[-1].message.splitlines()[:1] if again.findings and not agrees else []
     return Statement(
         subject="outcome",
         agreement=Agreement.AGREES if agrees else Agreement.DIFFERS,
         recorded=recorded.outcome.name,
         found=again.outcome.name,
-        note=why[0] if why else "",
+        note="" if agrees else headline(again.findings),
     )
 
 

@@ -4,6 +4,7 @@ import time
 
 import jinja2
 
+from kernel_foundry.domain.finding import errors_first, headline
 from kernel_foundry.evidence.fingerprint import fingerprint
 from kernel_foundry.view import duration, speedup_text, timing_text
 
@@ -23,6 +24,8 @@ def report_environment() -> jinja2.Environment:
         "timing": timing_text,
         "fingerprint": fingerprint,
         "date": _date,
+        "errors_first": errors_first,
+        "headline": headline,
     }
     return environment
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from kernel_foundry.domain.check import Trust
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
-from kernel_foundry.domain.finding import FindingKind, Severity
+from kernel_foundry.domain.finding import FindingKind, Severity, errors_first
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Task
 
@@ -92,11 +92,9 @@ class CaseResult:
         """The verdict's own first reason; empty where it gives none."""
         if self.evaluation is None:
             return ""
-        for severity in (Severity.ERROR, Severity.WARNING):
-            for finding in self.evaluation.findings:
-                is_told = severity is Severity.ERROR or finding.kind is FindingKind.SUSPICION
-                if finding.severity is severity and is_told:
-                    return finding.message
+        for finding in errors_first(self.evaluation.findings):
+            if finding.severity is Severity.ERROR or finding.kind is FindingKind.SUSPICION:
+                return finding.message
         return ""
 
 

@@ -90,6 +90,12 @@ inline constexpr std::array standard_headers = {
     Header{"stdint.h", nothing},
     Header{"cstdio", nothing},
     Header{"stdio.h", nothing},
+    Header{"cassert", nothing},
+    Header{"assert.h", nothing},
+    Header{"cstdlib", nothing},
+    Header{"stdlib.h", nothing},
+    Header{"cstring", nothing},
+    Header{"string.h", nothing},
 };
 
 }  // namespace kernel_foundry::nvrtc

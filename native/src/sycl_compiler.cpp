@@ -18,13 +18,17 @@ namespace syclexp = sycl::ext::oneapi::experimental;
 constexpr const char* one_module = "-fsycl-device-code-split=off";
 
 // The SPIR-V that all kernels of a built bundle are in.
-std::string spirv_of(const sycl::kernel_bundle<sycl::bundle_state::executable>& bundle) {
+std::string spirv_of(const sycl::kernel_bundle<sycl::bundle_state::executable>& bundle,
+                     const std::string& log) {
   if (bundle.end() - bundle.begin() != 1) {
     throw CompileError("the compiler split the kernels over several modules");
   }
   const std::vector<std::byte> bytes = bundle.begin()->ext_oneapi_get_backend_content();
-  // The compiler calls it a success when its back end gave up, for example on bfloat16.
-  if (bytes.empty()) throw CompileError("the compiler built no SPIR-V for these kernels");
+  // The compiler calls it a success when its back end gave up, and mostly does not say on what.
+  if (bytes.empty()) {
+    throw CompileError("the compiler built no SPIR-V for these kernels, " +
+                       (log.empty() ? "and says nothing of why" : "and says:\n" + log));
+  }
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -58,7 +62,7 @@ class SyclCompiler final : public Compiler {
           throw CompileError("the source has no kernel called " + name);
         }
       }
-      std::string code = spirv_of(bundle);
+      std::string code = spirv_of(bundle, log);
       const std::chrono::duration<double, std::nano> spent =
           std::chrono::steady_clock::now() - start;
       return {std::move(code), "", log, spent.count()};

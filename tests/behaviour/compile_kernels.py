@@ -19,7 +19,7 @@ def main(folder: str, *sources: str) -> None:
         text = source.read_text(encoding="utf-8")
         built = compiler.compile(
             source=translation_unit(text, {}, native.prelude("sycl"), "sycl"),
-            options=[],
+            options=["-DNDEBUG"],
             kernels=[k.name for k in kernels(text, "sycl", {})],
         )
         Path(folder, f"{source.stem}.spv").write_bytes(built.code)

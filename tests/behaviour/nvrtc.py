@@ -34,24 +34,27 @@ def absence() -> str:
     return ""
 
 
-def build(source: str, *, file_name: str = "candidate.cu") -> CudaObject:
+def build(
+    source: str, *, file_name: str = "candidate.cu", options: tuple[str, ...] = ()
+) -> CudaObject:
     """Compile `source` for sm_90a, as candidates are compiled."""
     nvrtc = _library()
     program = ctypes.c_void_p()
     text = f'{_PRELUDE}#line 1 "{file_name}"\n{source}'.encode()
     _check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, b"unit.cu", 0, None, None))
     folder = _toolkit() / "include"
-    options = (
+    arguments = (
         f"-arch={ARCHITECTURE}",
         "-std=c++17",
         "-default-device",
         "-lineinfo",
+        *options,
         "--ptxas-options=-v",
         f"-I{folder}",
         f"-I{folder / 'cccl'}",
     )
-    array = (ctypes.c_char_p * len(options))(*(o.encode() for o in options))
-    failed = nvrtc.nvrtcCompileProgram(program, len(options), array)
+    array = (ctypes.c_char_p * len(arguments))(*(o.encode() for o in arguments))
+    failed = nvrtc.nvrtcCompileProgram(program, len(arguments), array)
     try:
         log = _part(nvrtc, program, "ProgramLog").rstrip(b"\0").decode()
         if failed:

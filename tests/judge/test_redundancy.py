@@ -118,6 +118,17 @@ def test_redundant_work_is_told(lines: str, operator: str, what: str) -> None:
         pytest.param("return torch.where(x > 0, x.tanh(), torch.zeros_like(x))", id="zeros"),
         pytest.param("return x.reshape(rows, 7, 10).transpose(1, 2).contiguous()", id="layout"),
         pytest.param("return self.group_norm(self.linear(x))", id="group norm"),
+        # Guards change nothing on an ordinary draw, and decide about unusual ones.
+        pytest.param(
+            "return x / torch.sqrt(x.square().mean(-1, keepdim=True) + 1e-8)", id="eps of a norm"
+        ),
+        pytest.param("return x / x.norm(dim=1, keepdim=True).clamp(min=1e-12)", id="clamped norm"),
+        pytest.param("return torch.log(x.abs().clamp(min=1e-20))", id="clamp before a log"),
+        pytest.param("return torch.clamp(self.linear(x), -1e3, 1e3).tanh()", id="wide clamp"),
+        pytest.param("return torch.nan_to_num(self.linear(x)).exp()", id="nan_to_num"),
+        pytest.param(
+            "return torch.softmax(torch.nn.functional.hardtanh(x, -50.0, 50.0), 1)", id="hardtanh"
+        ),
     ],
 )
 def test_needed_work_is_not(lines: str) -> None:

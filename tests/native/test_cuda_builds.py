@@ -56,10 +56,11 @@ def build(compiler: Any, text: str, *options: str, kernel: str = "k") -> Any:
         "#include <cuda/std/cstdint>\n#include <limits>\n"
         "static_assert(std::numeric_limits<int>::max() == INT_MAX);\n"
         "__device__ float top = FLT_MAX;\n" + COPY,
+        "#include <cassert>\n#include <stdlib.h>\n#include <cstring>\n#include <cuda.h>\n" + COPY,
         "#include <cuda_runtime.h>\n#include <cooperative_groups.h>\n#include <mma.h>\n" + COPY,
         "#include <cub/block/block_reduce.cuh>\n" + COPY,
     ],
-    ids=["infinity", "nan", "integers", "half", "standard", "cuda", "cub"],
+    ids=["infinity", "nan", "integers", "half", "standard", "c", "cuda", "cub"],
 )
 def test_what_kernels_take_for_granted_is_there(compiler: Any, text: str) -> None:
     assert build(compiler, text).code

@@ -277,11 +277,37 @@ def test_what_was_released_refuses_instead_of_crashing(
 
 
 def test_a_build_without_spirv_is_a_compile_error(compiler: Any) -> None:
-    text = (
-        "#include <sycl/ext/oneapi/bfloat16.hpp>\n"
-        + native.prelude("sycl")
+    text = (  # without the prelude, which has what bfloat16 needs
+        "#include <sycl/sycl.hpp>\nnamespace syclexp = sycl::ext::oneapi::experimental;\n"
         + KERNEL_1D
         + "void k(float* out) { sycl::ext::oneapi::bfloat16 x(out[0]); out[0] = float(x) * 2; }"
     )
-    with pytest.raises(native.CompileError):
+    with pytest.raises(native.CompileError, match="built no SPIR-V"):
         compiler.compile(source=text, options=[], kernels=["k"])
+
+
+def test_bfloat16_converts_as_torch_does(sycl: ModuleType) -> None:
+    torch = pytest.importorskip("torch")
+    values = np.array(
+        [1.0, 1.00390625, 1.01171875, -3.3895314e38, 3.4e38, 1e-40, np.inf, np.nan, 0.1],
+        dtype=np.float32,
+    )
+    narrow = np.zeros(len(values), dtype=np.uint16)
+    wide = np.zeros_like(values)
+    device = sycl.open_device()
+    run_once(
+        sycl,
+        device,
+        KERNEL_1D + "void k(const float* x, bfloat16* narrow, float* wide) {\n"
+        "  const int i = syclext::this_work_item::get_nd_item<1>().get_global_id(0);\n"
+        "  if (i < 9) { narrow[i] = bfloat16(x[i]); wide[i] = narrow[i] + narrow[i]; }\n}",
+        "k",
+        buffers=[values, narrow, wide],
+        arguments=[],
+    )
+    device.release()
+    expected = torch.from_numpy(values).bfloat16()
+
+    got = torch.from_numpy(narrow).view(torch.bfloat16)
+    np.testing.assert_array_equal(got.float().numpy(), expected.float().numpy())
+    np.testing.assert_array_equal(wide, (expected + expected).float().numpy())

@@ -3,11 +3,13 @@
 A candidate that leaves such work out is right, and its speed-up is partly the reference's doing.
 Found from the graph alone (results never used, the same twice, reductions of one element,
 products that are only added up) and from its values on two draws (operators that give back what
-they get, results that no input changes). Knows nothing of tolerances.
+they get, results that no input changes). A guard against zeros, large values or NaN gives back what
+it gets on every ordinary draw and is needed all the same, so what gives back is tried on those.
+Knows nothing of tolerances.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -84,14 +86,19 @@ def find_redundancies(prepared: PreparedWorkload, seeds: tuple[int, int]) -> tup
     try:
         nodes, runs = _observe(sets, sets[0].state)
         _, starting = _observe(sets, _starting_state(prepared, sets[0]))
+        constant = _constants(nodes, starting)
+        giving = {k: v for k, v in _giving_back(nodes, runs) if k not in constant}
+        if giving:
+            unusual = [run for change in _UNUSUAL for run in _observe_changed(sets[0], change)]
+            still = dict(_giving_back(nodes, [*runs, *unusual]))
+            giving = {k: v for k, v in giving.items() if k in still}
     except (TaskInvalidError, RuntimeError, AssertionError):
         return ()  # no graph, or one that holds for the inputs it was exported with alone
-    constant = _constants(nodes, starting)
     told: dict[str, str] = {}
     for find in (_unused, _repeated, _over_one, _only_summed):
         told = dict(find(nodes)) | told
     told = dict(_independent(nodes, constant, starting[0])) | told
-    told = {k: v for k, v in _giving_back(nodes, runs) if k not in constant} | told
+    told = giving | told
     return tuple(told[node.name] for node in nodes if node.name in told)
 
 
@@ -183,6 +190,27 @@ def _observe(
     return nodes, runs
 
 
+def _observe_changed(drawn: InputSet, change: Callable[[torch.Tensor], torch.Tensor]) -> list[_Run]:
+    """Return what was seen on changed inputs and weights."""
+
+    def changed(value: torch.Tensor) -> torch.Tensor:
+        return change(value) if value.is_floating_point() else value
+
+    state = {path: changed(value) for path, value in drawn.state.items()}
+    return _observe([drawn.with_values([changed(x) for x in drawn.inputs], state)], state)[1]
+
+
+def _with_non_finite(value: torch.Tensor) -> torch.Tensor:
+    other = value.clone()
+    other.view(-1)[::3] = math.nan
+    other.view(-1)[1::3] = math.inf
+    return other
+
+
+_UNUSUAL: Final = (torch.zeros_like, lambda value: -1e3 * value, _with_non_finite)
+"""What a guard such as an eps, a clamp or nan_to_num is there for."""
+
+
 def _unused(nodes: Sequence[fx.Node]) -> Iterator[tuple[str, str]]:
     for node in nodes:
         is_guard = _name(node).startswith(("_assert", "sym_"))
@@ -227,7 +255,8 @@ def _over_one(nodes: Sequence[fx.Node]) -> Iterator[tuple[str, str]]:
 def _giving_back(nodes: Sequence[fx.Node], runs: Sequence[_Run]) -> Iterator[tuple[str, str]]:
     for node in nodes:
         source = runs[0].given_back.get(node.name)
-        if _name(node) not in _LAYOUT and source and runs[1].given_back.get(node.name) == source:
+        is_computed = source is not None and _name(node) not in _LAYOUT
+        if is_computed and all(run.given_back.get(node.name) == source for run in runs):
             yield node.name, f"{_title(node)} gives back {source!r} as it is: {_CONSEQUENCE}"
 
 
@@ -288,7 +317,7 @@ def _passes_sum(node: fx.Node) -> bool:
 def _is_same(one: torch.Tensor, two: torch.Tensor, scale: float) -> bool:
     if one.shape != two.shape:
         return False
-    if torch.equal(one, two):
+    if bool(((one == two) | (one.isnan() & two.isnan())).all()):
         return True
     return math.isfinite(scale) and bool((one.float() - two.float()).abs().max() <= _SAME * scale)
 

@@ -6,6 +6,7 @@
 #include <sycl/atomic_ref.hpp>
 #include <sycl/vector.hpp>
 #include <sycl/half_type.hpp>
+#include <sycl/ext/oneapi/bfloat16.hpp>
 #include <sycl/ext/oneapi/free_function_queries.hpp>
 #include <sycl/ext/oneapi/kernel_properties/properties.hpp>
 #include <sycl/ext/oneapi/experimental/free_function_traits.hpp>
@@ -24,6 +25,19 @@ using std::uint16_t;
 using std::uint32_t;
 using std::uint64_t;
 using half = sycl::half;
+using bfloat16 = sycl::ext::oneapi::bfloat16;
+// bfloat16's conversions are functions of a device library that the compiler in the process does
+// not link: without them it gives up and says nothing. Round to nearest even, NaN stays NaN.
+extern "C" SYCL_EXTERNAL inline uint16_t
+__devicelib_ConvertFToBF16INTEL(const float& value) noexcept {
+  const uint32_t bits = sycl::bit_cast<uint32_t>(value);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fc0;
+  return static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+extern "C" SYCL_EXTERNAL inline float
+__devicelib_ConvertBF16ToFINTEL(const uint16_t& value) noexcept {
+  return sycl::bit_cast<float>(static_cast<uint32_t>(value) << 16);
+}
 #ifndef INFINITY
 #define INFINITY __builtin_inff()
 #endif
