@@ -2,7 +2,8 @@
 
 Holds numbers and digests only; candidates and evaluations stay in the store. Knows nothing of
 SQL, of selection or of transport.
-Source: MAP-Elites (Mouret and Clune 2015), with an interval rule for noisy objectives.
+Source: MAP-Elites (Mouret and Clune 2015). Of a noisy objective the certain worth counts: a lucky
+measurement has a wide interval, and so does not displace an equal kernel.
 """
 
 from collections import defaultdict
@@ -11,12 +12,10 @@ from dataclasses import dataclass
 
 from archive_svc.told import Cell
 from kernel_foundry.domain.archive import AddStatus
+from kernel_foundry.domain.best import Rank, rank
 from kernel_foundry.domain.measures import LEVELS
 
 CELL_COUNT = LEVELS**3
-
-NOISY_WIDTH = 0.01
-"""An entry is noisy when its two fitness bounds differ by more than this share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,24 +28,11 @@ class Entry:
     cell: Cell
     fitness: float
     """At the upper bound of the time: what it is worth for certain."""
-    optimistic: float
-    """At the lower bound of the time: what it may be worth."""
 
     @property
-    def is_noisy(self) -> bool:
-        """True when the measurement leaves its worth open by more than `NOISY_WIDTH`."""
-        return self.optimistic - self.fitness > NOISY_WIDTH * self.fitness
-
-
-def beats(challenger: Entry, incumbent: Entry) -> bool:
-    """Return whether `challenger` takes the cell from `incumbent`.
-
-    Between two noisy entries the challenger's certain worth must exceed what the incumbent may
-    be worth, so that a lucky measurement does not displace an equal kernel.
-    """
-    if challenger.is_noisy and incumbent.is_noisy:
-        return challenger.fitness > incumbent.optimistic
-    return challenger.fitness > incumbent.fitness
+    def rank(self) -> Rank:
+        """Sort key: the least is the best."""
+        return rank(self.fitness, self.sequence)
 
 
 class GridArchive:
@@ -84,7 +70,7 @@ class GridArchive:
     def elites(self) -> tuple[Entry, ...]:
         """Return the elites, best first; ties by the order in which they were told."""
         if self._ranked is None:
-            ranked = sorted(self._elites.values(), key=lambda e: (-e.fitness, e.sequence))
+            ranked = sorted(self._elites.values(), key=lambda e: e.rank)
             self._ranked = tuple(ranked)
         return self._ranked
 
@@ -106,7 +92,7 @@ class GridArchive:
 
     def _challenge(self, entry: Entry) -> tuple[AddStatus, float]:
         incumbent = self._elites.get(entry.cell)
-        if incumbent is not None and (incumbent is entry or not beats(entry, incumbent)):
+        if incumbent is not None and incumbent.rank <= entry.rank:
             return AddStatus.NOT_ADDED, 0.0
         self._elites[entry.cell] = entry
         self._ranked = None

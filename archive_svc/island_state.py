@@ -160,5 +160,4 @@ def entry_of(told: ToldNumbers, cell: Cell) -> Entry:
         sequence=told.sequence,
         cell=cell,
         fitness=told.fitness,
-        optimistic=told.optimistic,
     )

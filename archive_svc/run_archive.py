@@ -96,9 +96,9 @@ class RunArchive:
             told.sequence, told.cell, told.fitness, told.passed, island.name, repairs
         )
         self._mix(island, told)
-        self._best = max(
+        self._best = min(
             (i.grid.best for i in self._islands.values() if i.grid.best),
-            key=lambda e: (e.fitness, -e.sequence),
+            key=lambda e: e.rank,
             default=None,
         )
         return Taken(
@@ -164,9 +164,9 @@ class RunArchive:
         found: dict[Cell, Entry] = {}
         for island in self._islands.values():
             for entry in island.grid.elites():
-                if entry.cell not in found or entry.fitness > found[entry.cell].fitness:
+                if entry.cell not in found or entry.rank < found[entry.cell].rank:
                     found[entry.cell] = entry
-        return sorted(found.values(), key=lambda e: (-e.fitness, e.sequence))
+        return sorted(found.values(), key=lambda e: e.rank)
 
     @property
     def best(self) -> Entry | None:

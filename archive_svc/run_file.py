@@ -22,6 +22,7 @@ from typing import IO, Any, Final
 from archive_svc.journal import is_journal
 from archive_svc.store.rows import Telling, number_values
 from archive_svc.store.telling import check_request_id
+from archive_svc.store.upgraded_verdict import VerdictUpgrade
 from archive_svc.store.whole_run import (
     LARGEST_INTEGER,
     RunHead,
@@ -42,8 +43,11 @@ from kernel_foundry.errors import (
     StoreUnavailableError,
 )
 
-FORMAT: Final = 1
-"""Version of the format that this code reads and writes."""
+FORMAT: Final = 2
+"""Version of the format that this code writes; it reads the earlier ones too."""
+
+_OLD_VERDICTS: Final = 1
+"""Last version whose verdicts had another fitness, see `archive_svc.store.upgraded_verdict`."""
 
 _VERSION_FIELD: Final = "kernel_foundry_run"
 _OWN: Final = ("request_id", "told_unix_s", "cost_usd", "island", "selection", "journal")
@@ -172,10 +176,15 @@ def _check_file(path: Path, name: str, checked: IO[bytes]) -> RunHead:
 
 
 def _check_lines(lines: "_Lines", name: str, checked: IO[bytes]) -> RunHead:
-    head = _head(lines.take(), name)
+    header = lines.take()
+    head = _head(header, name)
+    verdicts = VerdictUpgrade() if header[_VERSION_FIELD] <= _OLD_VERDICTS else None
     requests: set[str] = set()
     for _ in range(head.told_count):
-        row = _telling(lines.take())
+        line = lines.take()
+        if verdicts is not None:
+            line = _upgraded(line, verdicts)
+        row = _telling(line)
         request_id = row.numbers["request_id"]
         if request_id in requests:
             raise _DamagedError(f"request {request_id} comes twice")
@@ -235,6 +244,17 @@ def _head(header: dict[str, Any], name: str) -> RunHead:
         told_count=header["told_count"],
         selected_count=header["selected_count"],
     )
+
+
+def _upgraded(line: dict[str, Any], verdicts: VerdictUpgrade) -> dict[str, Any]:
+    """Return a line of an earlier version as this one writes it.
+
+    Its selections went by another fitness, so nobody can make them again.
+    """
+    try:
+        return {**line, "evaluation": verdicts.apply(line["evaluation"]), "journal": ""}
+    except (KeyError, TypeError, AttributeError, ZeroDivisionError) as error:
+        raise _DamagedError(f"its evaluation is none: {error!r}") from error
 
 
 def _telling(line: dict[str, Any]) -> TellingRow:

@@ -26,9 +26,7 @@ class ToldNumbers:
     passed: bool
     """Whether it is correct and timed."""
     fitness: float
-    """At the upper bound of the time: what it is worth for certain, in [0, 1]."""
-    optimistic: float
-    """At the lower bound of the time: what it may be worth, in [0, 1]."""
+    """At the upper bound of the time: what it is worth for certain, from 0."""
     cell: Cell | None
     """Its measures; of a failed one as far as they are known."""
     speedup: float | None

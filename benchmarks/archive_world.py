@@ -90,7 +90,7 @@ class Variants:
             candidate=candidate.digest,
             measures=measures,
             fitness=fitness,
-            optimistic_fitness=min(fitness + width, 1.0),
+            optimistic_fitness=fitness + width,
         )
         return candidate, evaluation
 

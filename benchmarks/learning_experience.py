@@ -13,6 +13,7 @@ import asyncio
 import os
 import statistics
 import tempfile
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -32,7 +33,7 @@ from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.task import Task
 from kernel_foundry.evolution import Evolution
 from kernel_foundry.ports import Generator
-from kernel_foundry.progress import Event
+from kernel_foundry.progress import Ended, Event, Judged
 from tests.llm_server import LlmServer
 
 NAME: Final = "learning_experience"
@@ -110,19 +111,22 @@ async def _run(
         archive=archive,
         generator=generator,
         run=run,
-        # Any correct candidate reaches so little of the roofline: the first one ends the run.
-        budget=Budget(evaluations=EVALUATIONS, light_share=1e-9),
+        budget=Budget(evaluations=EVALUATIONS),
         limits=EvaluationLimits(timing_seconds=0.02),
         in_flight=1,
         judging=1,
-        listener=_ignore,
+        listener=lambda event: _end_at_first_pass(event, search),
     )
-    ended = await evolution.run()
-    return ended.winner is not None, ended.run.told_count
+    search = asyncio.create_task(evolution.run())
+    with suppress(asyncio.CancelledError):
+        await search
+    told = await archive.get_run(run.spec.name)
+    return told.best_speedup is not None, told.told_count
 
 
-def _ignore(_event: Event) -> None:
-    """Listen to nothing."""
+def _end_at_first_pass(event: Event, search: asyncio.Task[Ended]) -> None:
+    if isinstance(event, Judged) and event.evaluation.passed:
+        search.cancel()
 
 
 def summary(arms: dict[str, list[dict[str, Any]]], rounds: int) -> dict[str, list[float]]:

@@ -209,7 +209,6 @@ def header_of(plan: Plan, recipe: Recipe, admission: Admission) -> Row:
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "commit": commit(),
         "baseline_ns": min(baselines_ns) if baselines_ns else None,
-        "sol_ns": timed.sol_ns,
         "parameters": [{"name": g.name, "values": list(g.values)} for g in recipe.genes],
     }
 

@@ -207,7 +207,7 @@ class Evaluator:
         if task.library_ops:
             site.warm_up_library()
         with self._admission_lock:
-            peaks = self._peaks(site)  # the speed of light follows from them
+            peaks = self._peaks(site)  # bound and estimate follow from them
             admission = site.remembered_admission(task)
             if admission is None:
                 judge = site.judge

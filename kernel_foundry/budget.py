@@ -1,10 +1,16 @@
-"""Budgets of a run: evaluations, minutes, money, and the speed of light.
+"""Budgets of a run: evaluations, minutes, money, and the traffic bound.
 
 Knows nothing of how proposals are made or judged.
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+from kernel_foundry.domain.bounds import AT_TRAFFIC_BOUND
+
+LEAST_EVALUATIONS: Final = 8
+"""Before the traffic bound may end a run: a few answers more show whether the time is no fluke."""
 
 
 class StopCause(StrEnum):
@@ -13,7 +19,8 @@ class StopCause(StrEnum):
     EVALUATIONS = "evaluations"
     MINUTES = "minutes"
     COST = "cost"
-    SPEED_OF_LIGHT = "speed_of_light"
+    TRAFFIC_BOUND = "traffic_bound"
+    """The best kernel is at the traffic bound of every timed workload."""
     EXHAUSTED = "exhausted"
     INTERRUPTED = "interrupted"
 
@@ -32,8 +39,9 @@ class Budget:
     """Of the run in all, in and out."""
     requests_per_minute: int | None = None
     """To models, in any 60 seconds; more wait."""
-    light_share: float = 0.95
-    """Share of the roofline at which nothing worth having is left."""
+    stop_at: float | None = None
+    """Share of the traffic bound at which the run ends, above 0, or `bounds.NEVER`; None: what the
+    run was started with, else `AT_TRAFFIC_BOUND`."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,7 +52,8 @@ class Spent:
     seconds: float = 0.0
     cost_usd: float = 0.0
     tokens: int = 0
-    best_light_share: float = 0.0
+    traffic_bound_share: float = 0.0
+    """Of the best candidate, on the timed workload where it is furthest from the bound."""
 
 
 def exceeded(budget: Budget, spent: Spent, *, reserve_seconds: float = 0.0) -> StopCause | None:
@@ -63,6 +72,7 @@ def exceeded(budget: Budget, spent: Spent, *, reserve_seconds: float = 0.0) -> S
         return StopCause.COST
     if budget.tokens is not None and spent.tokens >= budget.tokens:
         return StopCause.COST
-    if spent.best_light_share >= budget.light_share:
-        return StopCause.SPEED_OF_LIGHT
+    stop_at = AT_TRAFFIC_BOUND if budget.stop_at is None else budget.stop_at
+    if spent.traffic_bound_share >= stop_at and spent.evaluations >= LEAST_EVALUATIONS:
+        return StopCause.TRAFFIC_BOUND
     return None

@@ -312,6 +312,7 @@ class Foundry:
                 seed=seed,
                 without=without,
                 left_out=left_out,
+                stop_at=budget.stop_at,
             )
             created = await services.archive.create_run(spec)
             return await self._evolve(services, created, budget, limits, in_flight, listener)

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kernel_foundry.budget import Budget, Spent, StopCause, exceeded
 from kernel_foundry.domain.admission import Admission
@@ -94,7 +94,8 @@ class Evolution:
         self._archive = archive
         self._generator = generator
         self._run = run
-        self._budget = budget
+        kept = run.spec.stop_at if budget.stop_at is None else budget.stop_at
+        self._budget = replace(budget, stop_at=kept)
         self._limits = limits
         self._in_flight = in_flight
         self._judging = judging
@@ -421,8 +422,9 @@ class Evolution:
         elites = await self._archive.elites(self._run.spec.name, limit=1)
         self._best = elites[0] if elites else None
         if self._best is not None:
-            shares = [w.roofline_share or 0.0 for w in self._best.evaluation.workloads if w.timing]
-            self._spent.best_light_share = min(shares, default=0.0)
+            timed = [w for w in self._best.evaluation.workloads if w.timing]
+            shares = [w.traffic_bound_share or 0.0 for w in timed]
+            self._spent.traffic_bound_share = min(shares, default=0.0)
 
     def _incumbent_ns(self) -> tuple[float, ...]:
         if self._best is None:

@@ -85,8 +85,10 @@ def _workload_object(result: WorkloadResult) -> dict[str, Any]:
         "warm_median_ns": result.warm_timing.median_ns if result.warm_timing else None,
         "baselines": {b.name: b.timing.median_ns for b in result.baselines},
         "speedup": result.speedup,
-        "roofline_share": result.roofline_share,
-        "sol_ns": result.sol_ns,
+        "traffic_bound_ns": result.traffic_bound_ns,
+        "traffic_bound_share": result.traffic_bound_share,
+        "arithmetic_estimate_ns": result.arithmetic_estimate_ns,
+        "arithmetic_estimate_share": result.arithmetic_estimate_share,
         "own_share": result.own_share,
         "prepare_ns": result.prepare_ns,
         "speedup_prepared_once": result.speedup_prepared_once,
@@ -130,6 +132,11 @@ def duration(nanoseconds: float | None) -> str:
         if nanoseconds >= size:
             return f"{nanoseconds / size:.3g} {unit}"
     return f"{nanoseconds:.0f} ns"
+
+
+def share_text(value: float | None) -> str:
+    """Return a share of a bound or an estimate for people: "83 %"."""
+    return "–" if value is None else f"{100 * value:.0f} %"
 
 
 def speedup_text(value: float | None) -> str:

@@ -64,5 +64,3 @@ class Landscape:
     """Of the program that recorded it."""
     baseline_ns: float | None = None
     """Time of the fastest baseline; None: the median correct variant is the yardstick."""
-    sol_ns: float | None = None
-    """Speed of light of the workload; None where unknown."""

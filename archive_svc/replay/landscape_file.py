@@ -45,7 +45,6 @@ def write_landscape(path: Path, landscape: Landscape) -> None:
         "name": landscape.name,
         **{key: getattr(landscape, key) for key in _TEXTS},
         "baseline_ns": landscape.baseline_ns,
-        "sol_ns": landscape.sol_ns,
         "parameters": [to_plain(p) for p in landscape.parameters],
     }
     rows = [
@@ -102,7 +101,6 @@ def read_landscape(path: Path) -> Landscape:
         variants=tuple(variants),
         **{key: _text(header, key) for key in _TEXTS},
         baseline_ns=_time(header, "baseline_ns"),
-        sol_ns=_time(header, "sol_ns"),
     )
 
 

@@ -95,7 +95,6 @@ def _told(
         outcome=judged.variant.outcome.value,
         passed=judged.variant.passed,
         fitness=judged.fitness,
-        optimistic=judged.optimistic,
         cell=judged.cell,
         speedup=judged.speedup,
         # A variant is one configuration: its parameters are what the search changes.

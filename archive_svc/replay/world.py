@@ -16,7 +16,7 @@ from archive_svc.replay.landscape import Landscape, Variant, value_key
 from archive_svc.selection import SelectionPlan
 from archive_svc.told import Cell
 from kernel_foundry.domain.candidate import Operator
-from kernel_foundry.domain.fitness import correct_fitness, failure_fitness, sol_score
+from kernel_foundry.domain.fitness import correct_fitness, failure_fitness
 from kernel_foundry.domain.measures import DIMENSIONS, Measures
 from kernel_foundry.domain.median import median_interval
 
@@ -98,7 +98,7 @@ class World:
 
     def fitness_at(self, time_ns: float) -> float:
         """Return the fitness of a correct variant that takes `time_ns`."""
-        return correct_fitness(sol_score(time_ns, self.baseline_ns, self.landscape.sol_ns or 0.0))
+        return correct_fitness(self.baseline_ns / time_ns)
 
 
 class ReplayedEvaluator:

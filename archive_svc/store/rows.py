@@ -76,7 +76,6 @@ NUMBERS: Final = sa.select(
     TOLD.c.parent,
     TOLD.c.outcome,
     TOLD.c.fitness,
-    TOLD.c.optimistic,
     TOLD.c.memory,
     TOLD.c.algorithm,
     TOLD.c.synchronization,
@@ -125,7 +124,7 @@ TRANSITIONS: Final = sa.select(
 def told_numbers(row: Any) -> ToldNumbers:
     """Return the numbers in a row of `NUMBERS`; equal strings are one object."""
     (
-        sequence, digest, operator, parent, outcome, fitness, optimistic,
+        sequence, digest, operator, parent, outcome, fitness,
         memory, algorithm, synchronization, speedup, has_parameters, island, selection,
     ) = row  # fmt: skip
     return ToldNumbers(
@@ -136,7 +135,6 @@ def told_numbers(row: Any) -> ToldNumbers:
         outcome=sys.intern(outcome),
         passed=outcome == PASSED,
         fitness=fitness,
-        optimistic=optimistic,
         cell=_cell(memory, algorithm, synchronization),
         speedup=speedup,
         has_parameters=bool(has_parameters),

@@ -1,7 +1,7 @@
 """What a device can do at most, measured with our own kernels the way candidates are.
 
-Bandwidth from memory and from cache, float32 operations, the cost of a launch. Taken once for a
-device and remembered. Knows nothing of tasks.
+Bandwidth from memory (of a copy, and of reading alone) and from cache, float32 operations, the cost
+of a launch. Taken once for a device and remembered. Knows nothing of tasks.
 """
 
 from typing import Final
@@ -39,6 +39,7 @@ def measure_peaks(site: DeviceSite) -> Peaks:
         cache_bandwidth_bytes_per_second=1e9 * 8 * sizes["cache"] / best_ns["cache"],
         flops_per_second=1e9 * operations / best_ns["compute"],
         launch_ns=best_ns["launch"],
+        read_bandwidth_bytes_per_second=1e9 * 4 * sizes["read"] / best_ns["read"],
     )
 
 
@@ -51,6 +52,7 @@ def _workloads(device: DeviceSpec) -> tuple[OwnWorkload, ...]:
     caches = _CACHES_OF_DATA if limits is None else _CACHES_OF_DATA_ON_GPU
     return (
         OwnWorkload(name="memory", floats=_whole(caches * cache_floats)),
+        OwnWorkload(name="read", floats=_whole(caches * cache_floats)),
         # Input and output of both sets together fill half of the cache.
         OwnWorkload(name="cache", floats=_whole(cache_floats // 8)),
         OwnWorkload(name="compute", floats=lanes),

@@ -12,6 +12,7 @@ from evaluator_svc.behaviour import KernelFacts
 from evaluator_svc.diagnosis.launch_facts import LaunchFacts
 from evaluator_svc.diagnosis.resources import resource_findings
 from kernel_foundry.domain.admission import WorkloadAdmission
+from kernel_foundry.domain.bounds import AT_TRAFFIC_BOUND
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import KernelResources, Timing, WorkloadResult
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
@@ -21,8 +22,8 @@ _LAUNCH_SHARE: Final = 0.3
 """Of the time: above, launching is what the time goes into."""
 _BOUND_SHARE: Final = 0.5
 """Of a limit: above, that limit is what binds."""
-_DONE_SHARE: Final = 0.9
-"""Of the roofline: above, there is little left to gain."""
+_NEAR_BOUND: Final = 0.9
+"""Of the traffic bound: above, advice on memory traffic would be wrong."""
 _STRIDED_SHARE: Final = 0.25
 _WARM_SHARE: Final = 0.6
 """Of the cold time: a warm time below shows data that stay in the caches."""
@@ -37,14 +38,20 @@ class _Numbers:
     """Shares of the time that each limit would take alone."""
 
     median_ns: float
-    sol_ns: float
+    traffic_bound_ns: float
     bytes_ns: float
-    flops_ns: float
+    """Each byte once, also those that a cache may keep."""
+    estimate_ns: float
+    """The arithmetic on the fastest unit that the tolerance admits."""
+    unit: str
+    """That unit."""
+    fma_ns: float
+    """The same arithmetic by float32 FMA alone."""
     launch_ns: float
 
     @property
-    def roofline_share(self) -> float:
-        return self.sol_ns / self.median_ns
+    def traffic_bound_share(self) -> float:
+        return self.traffic_bound_ns / self.median_ns
 
 
 def performance_findings(
@@ -73,7 +80,8 @@ def performance_findings(
         return ()
     numbers = _numbers(timing, admission, peaks, launches)
     return (
-        _roofline(numbers),
+        _traffic_bound(numbers),
+        *_arithmetic_estimate(numbers),
         *_bound(numbers, device),
         *_cached(timing, result.warm_timing, device),
         *_noisy(timing),
@@ -89,9 +97,11 @@ def _numbers(
     count = 1 if launches is None else launches.launch_count
     return _Numbers(
         median_ns=timing.median_ns,
-        sol_ns=admission.sol_ns,
+        traffic_bound_ns=admission.traffic_bound_ns,
         bytes_ns=_time_ns(admission.minimal_bytes, peaks.bandwidth_bytes_per_second),
-        flops_ns=_time_ns(admission.flops, peaks.flops_per_second),
+        estimate_ns=admission.arithmetic_estimate_ns,
+        unit=admission.arithmetic_unit,
+        fma_ns=_time_ns(admission.flops, peaks.flops_per_second),
         launch_ns=count * peaks.launch_ns,
     )
 
@@ -100,20 +110,45 @@ def _time_ns(amount: float, per_second: float) -> float:
     return 1e9 * amount / per_second if per_second > 0 else 0.0
 
 
-def _roofline(numbers: _Numbers) -> Finding:
-    share = numbers.roofline_share
-    hint = "little is left to gain" if share >= _DONE_SHARE else ""
+def _traffic_bound(numbers: _Numbers) -> Finding:
+    share = numbers.traffic_bound_share
+    is_there = share >= AT_TRAFFIC_BOUND
     return Finding(
-        kind=FindingKind.ROOFLINE,
+        kind=FindingKind.TRAFFIC_BOUND,
         severity=Severity.INFO,
-        message=f"{share:.0%} of the roofline: {numbers.sol_ns / 1e3:.0f} µs are possible, "
-        f"{numbers.median_ns / 1e3:.0f} µs were measured",
+        message=f"{share:.0%} of the traffic bound: moving the compulsory bytes takes "
+        f"{numbers.traffic_bound_ns / 1e3:.3g} µs, {numbers.median_ns / 1e3:.3g} µs were measured",
         evidence=(
-            Evidence(name="roofline_share", value=share),
-            Evidence(name="sol_ns", value=numbers.sol_ns),
+            Evidence(name="traffic_bound_share", value=share),
+            Evidence(name="traffic_bound_ns", value=numbers.traffic_bound_ns),
             Evidence(name="median_ns", value=numbers.median_ns),
         ),
-        hint=hint,
+        hint="little is left to gain: no kernel moves these bytes faster" if is_there else "",
+    )
+
+
+def _arithmetic_estimate(numbers: _Numbers) -> Iterator[Finding]:
+    """Say how the time compares with the estimate, where that is what a kernel may run into."""
+    share = numbers.estimate_ns / numbers.median_ns
+    is_beaten = share > 1.0
+    if not is_beaten and numbers.estimate_ns <= numbers.traffic_bound_ns:
+        return
+    figures = (
+        f"{numbers.estimate_ns / 1e3:.3g} µs for the graph's operations ({numbers.unit}), "
+        f"{numbers.median_ns / 1e3:.3g} µs were measured"
+    )
+    yield Finding(
+        kind=FindingKind.ARITHMETIC_ESTIMATE,
+        severity=Severity.INFO,
+        message="faster than the arithmetic estimate: it does less or cheaper arithmetic than the "
+        f"graph: {figures}"
+        if is_beaten
+        else f"{share:.0%} of the arithmetic estimate: {figures}",
+        evidence=(
+            Evidence(name="arithmetic_estimate_share", value=share),
+            Evidence(name="arithmetic_estimate_ns", value=numbers.estimate_ns),
+            Evidence(name="median_ns", value=numbers.median_ns),
+        ),
     )
 
 
@@ -139,18 +174,21 @@ _BOUND_HINTS: Final = {
 _BOUND_MESSAGES: Final = {
     FindingKind.LAUNCH_BOUND: "launching takes {share:.0%} of the time",
     FindingKind.MEMORY_BOUND: "memory: moving each byte once would take {share:.0%} of the time",
-    FindingKind.COMPUTE_BOUND: "arithmetic: at peak rate it would take {share:.0%} of the time",
+    FindingKind.COMPUTE_BOUND: "arithmetic: at the full rate of {unit} it would take {share:.0%} "
+    "of the time",
     FindingKind.LATENCY_BOUND: "neither memory nor arithmetic is busy: the larger would take "
     "{share:.0%} of the time",
 }
 
 
 def _bound(numbers: _Numbers, device: DeviceSpec) -> Iterator[Finding]:
-    if numbers.roofline_share >= _DONE_SHARE:
-        return
-    launch, memory, compute = (
-        part / numbers.median_ns for part in (numbers.launch_ns, numbers.bytes_ns, numbers.flops_ns)
-    )
+    if numbers.traffic_bound_share >= _NEAR_BOUND:
+        return  # it touches each byte once, or nearly so
+    launch, memory = numbers.launch_ns / numbers.median_ns, numbers.bytes_ns / numbers.median_ns
+    unit, compute = _busiest_unit(numbers)
+    is_beaten = numbers.estimate_ns > numbers.median_ns
+    if is_beaten and max(launch / _LAUNCH_SHARE, memory / _BOUND_SHARE) < 1.0:
+        return  # how busy its units are cannot be told from the graph's operations
     if launch >= _LAUNCH_SHARE:
         kind, share = FindingKind.LAUNCH_BOUND, launch
     elif max(memory, compute) < _BOUND_SHARE:
@@ -162,7 +200,7 @@ def _bound(numbers: _Numbers, device: DeviceSpec) -> Iterator[Finding]:
     yield Finding(
         kind=kind,
         severity=Severity.INFO,
-        message=_BOUND_MESSAGES[kind].format(share=share),
+        message=_BOUND_MESSAGES[kind].format(share=share, unit=unit),
         evidence=(
             Evidence(name="memory_share", value=memory),
             Evidence(name="compute_share", value=compute),
@@ -170,6 +208,20 @@ def _bound(numbers: _Numbers, device: DeviceSpec) -> Iterator[Finding]:
         ),
         hint=_BOUND_HINTS[kind, device.language],
     )
+
+
+def _busiest_unit(numbers: _Numbers) -> tuple[str, float]:
+    """Return the unit that the operations would keep busy longest, and for what share.
+
+    A float32 product may run on matrix units or on FMA; one that would take longer than was
+    measured does not run there.
+    """
+    shares = {"FMA": numbers.fma_ns / numbers.median_ns}
+    shares[numbers.unit] = numbers.estimate_ns / numbers.median_ns
+    possible = {unit: share for unit, share in shares.items() if share <= 1.0}
+    if not possible:
+        return numbers.unit, 0.0
+    return max(possible.items(), key=lambda item: item[1])
 
 
 def _cached(timing: Timing, warm: Timing | None, device: DeviceSpec) -> Iterator[Finding]:

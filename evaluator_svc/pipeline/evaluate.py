@@ -10,7 +10,6 @@ from concurrent.futures import Future
 from contextlib import ExitStack
 
 from evaluator_svc import behaviour, diagnosis
-from evaluator_svc.devices.arithmetic_peak import peaks_for
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.diagnosis import LaunchFacts
 from evaluator_svc.messages.exchange import SEED_COUNT, Verdict
@@ -192,7 +191,8 @@ class CandidateEvaluation:
                 workload=workload.workload,
                 held_out=workload.held_out,
                 correctness=verdict.correctness,
-                sol_ns=workload.sol_ns,
+                traffic_bound_ns=workload.traffic_bound_ns,
+                arithmetic_estimate_ns=workload.arithmetic_estimate_ns,
             )
         )
         self._record.add_checks(verdict.checks)
@@ -357,7 +357,7 @@ class CandidateEvaluation:
             self._record.workload(workload.workload),
             workload,
             self._site.spec,
-            peaks_for(self._request.task, self._site.spec, self._peaks),
+            self._peaks,
             kernels=self._kernel_facts,
             launches=_launch_facts(bound),
             resources=self._record.compile.kernels if self._record.compile else (),

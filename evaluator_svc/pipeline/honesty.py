@@ -87,12 +87,17 @@ def is_far_below(median_ns: float, warm: Claim) -> bool:
     return median_ns < _COLD_SHARE * warm.best_ns
 
 
-def floor_ns(minimal_bytes: int, peaks: Peaks, *, in_cache: bool) -> float:
-    """Return the time below which nothing can move `minimal_bytes` on this device."""
-    bandwidth = peaks.bandwidth_bytes_per_second
-    if in_cache:
-        bandwidth = max(bandwidth, peaks.cache_bandwidth_bytes_per_second)
-    return _FLOOR_SHARE * 1e9 * minimal_bytes / bandwidth if bandwidth > 0 else 0.0
+def floor_ns(traffic_bound_ns: float, peaks: Peaks, *, in_cache: bool) -> float:
+    """Return the time below which no measurement on this device is believed.
+
+    Args:
+        traffic_bound_ns: What moving the compulsory bytes takes.
+        peaks: The device's measured limits.
+        in_cache: Whether the data may have stayed in the cache, and so move at its speed.
+    """
+    cache = peaks.cache_bandwidth_bytes_per_second
+    gain = max(cache / peaks.bandwidth_bytes_per_second, 1.0) if in_cache else 1.0
+    return _FLOOR_SHARE * traffic_bound_ns / gain
 
 
 def clocked(cold: Claim, warm: Claim, *, workload: str, median_ns: float, floor: float) -> Clocked:

@@ -302,7 +302,7 @@ class WorkloadTimer:
     def _clocked(self, cold: Claim, warm: Claim, timing: Timing, pool: PoolReady) -> Clocked:
         settings = self._settings
         in_cache = pool.pool_bytes <= settings.device.cache_bytes
-        floor = floor_ns(self._admission.minimal_bytes, settings.peaks, in_cache=in_cache)
+        floor = floor_ns(self._admission.traffic_bound_ns, settings.peaks, in_cache=in_cache)
         return clocked(
             cold, warm, workload=self._draw.workload, median_ns=timing.median_ns, floor=floor
         )

@@ -68,7 +68,7 @@ class WorkloadView:
     names: str
     """The name table; of the second and later ones only the lines that differ from the first."""
     flops_text: str
-    sol_text: str
+    limits_text: str
     baselines_text: str
 
 
@@ -141,8 +141,12 @@ def device_lines(device: DeviceSpec) -> tuple[str, ...]:
         lines.append(
             f"measured: {peaks.bandwidth_bytes_per_second / 1e9:.1f} GB/s from memory, "
             f"{peaks.cache_bandwidth_bytes_per_second / 1e9:.1f} GB/s from cache, "
-            f"{peaks.flops_per_second / 1e9:.0f} GFLOP/s float32, "
-            f"{peaks.launch_ns / 1e3:.1f} us for an empty launch"
+            f"{peaks.flops_per_second / 1e9:.0f} GFLOP/s float32 FMA, "
+            + "".join(
+                f"{rate.flops_per_second / 1e12:.0f} TFLOP/s {rate.format} on matrix units, "
+                for rate in peaks.matrix_rates
+            )
+            + f"{peaks.launch_ns / 1e3:.1f} us for an empty launch"
         )
     return tuple(clip(line, _MAX_LINE_CHARS) for line in lines)
 
@@ -192,7 +196,8 @@ def _workload_view(workload: WorkloadAdmission, names: str) -> WorkloadView:
         names=names,
         flops_text=f"{workload.flops / 1e6:.1f} MFLOP, {bytes_text(workload.minimal_bytes)} at"
         " least",
-        sol_text=time_text(workload.sol_ns),
+        limits_text=f"traffic bound {time_text(workload.traffic_bound_ns)}, arithmetic estimate "
+        f"{time_text(workload.arithmetic_estimate_ns)} ({workload.arithmetic_unit})",
         baselines_text="".join(f"; {text}" for text in baselines),
     )
 
@@ -233,15 +238,19 @@ def _result_lines(evaluation: Evaluation, admission: Admission) -> tuple[str, ..
     return tuple(clip(line, _MAX_LINE_CHARS) for line in lines[:_MAX_LINES])
 
 
+def _share_text(share: float | None, of: str) -> str:
+    return "" if share is None else f"; {share:.0%} of the {of}"
+
+
 def _workload_lines(result: WorkloadResult, admission: Admission) -> list[str]:
     lines = []
     if result.timing is not None:
-        share = result.roofline_share
         baselines = ", ".join(f"{b.name} {time_text(b.timing.median_ns)}" for b in result.baselines)
         lines.append(
             f"{result.workload}: {time_text(result.timing.median_ns)}"
             + (f"; baselines: {baselines}" if baselines else "")
-            + (f"; {share:.0%} of the speed of light" if share is not None else "")
+            + _share_text(result.traffic_bound_share, "traffic bound")
+            + _share_text(result.arithmetic_estimate_share, "arithmetic estimate")
         )
     correctness = result.correctness
     if correctness is not None and correctness.mismatch_count:

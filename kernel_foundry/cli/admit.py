@@ -70,12 +70,13 @@ def _show(console: Console, admission: Admission) -> None:
     for redundancy in admission.redundancies:
         console.print(f"redundant: {redundancy}", style="yellow", markup=False)
     console.print(_tolerance_text(admission), markup=False)
-    table = Table("workload", "baselines", "speed of light", "flops", "bytes")
+    table = Table("workload", "baselines", "traffic bound", "arithmetic estimate", "flops", "bytes")
     for workload in admission.workloads:
         table.add_row(
             workload.workload + (" (held out)" if workload.held_out else ""),
             ", ".join(f"{b.name} {duration(b.timing.median_ns)}" for b in workload.baselines),
-            duration(workload.sol_ns),
+            duration(workload.traffic_bound_ns),
+            f"{duration(workload.arithmetic_estimate_ns)} ({workload.arithmetic_unit})",
             f"{workload.flops:,}",
             f"{workload.minimal_bytes:,}",
         )

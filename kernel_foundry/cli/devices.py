@@ -85,4 +85,7 @@ def _peaks(peaks: Peaks | None) -> str:
     return (
         f"{peaks.bandwidth_bytes_per_second / 1e9:.1f} GB/s, "
         f"{peaks.flops_per_second / 1e9:.0f} GFLOP/s, launch {peaks.launch_ns / 1e3:.1f} µs"
+        + "".join(
+            f", {r.format} {r.flops_per_second / 1e12:.0f} TFLOP/s" for r in peaks.matrix_rates
+        )
     )

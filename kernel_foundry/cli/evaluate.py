@@ -35,6 +35,7 @@ from kernel_foundry.view import (
     checks_text,
     duration,
     evaluation_object,
+    share_text,
     speedup_text,
     timing_text,
 )
@@ -240,18 +241,25 @@ def _show_resources(console: Console, kernels: tuple[KernelResources, ...]) -> N
 
 
 def _show_timings(console: Console, evaluation: Evaluation) -> None:
-    table = Table("workload", "candidate", "baselines", "speed-up", "of roofline")
+    table = Table(
+        "workload",
+        "candidate",
+        "baselines",
+        "speed-up",
+        "of traffic bound",
+        "of arithmetic estimate",
+    )
     for result in evaluation.workloads:
         if result.timing is None:
             table.add_row(result.workload, "correct", "", "", "")
             continue
-        share = result.roofline_share
         table.add_row(
             result.workload,
             timing_text(result.timing),
             ", ".join(f"{b.name} {duration(b.timing.median_ns)}" for b in result.baselines),
             speedup_text(result.speedup),
-            "–" if share is None else f"{share:.0%}",
+            share_text(result.traffic_bound_share),
+            share_text(result.arithmetic_estimate_share),
         )
     console.print(table)
     _show_parts(console, evaluation.workloads)

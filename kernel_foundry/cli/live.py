@@ -135,7 +135,8 @@ def _admission_line(admission: Admission) -> str:
     parts = [
         f"{w.workload}: "
         + ", ".join(f"{b.name} {duration(b.timing.median_ns)}" for b in w.baselines)
-        + f", speed of light {duration(w.sol_ns)}"
+        + f", traffic bound {duration(w.traffic_bound_ns)}"
+        + f", arithmetic estimate {duration(w.arithmetic_estimate_ns)} ({w.arithmetic_unit})"
         for w in timed
     ]
     return f"admitted on {admission.device.name}; " + "; ".join(parts)

@@ -1,13 +1,14 @@
 """`kfoundry optimize`: search for the fastest correct kernel of a task."""
 
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from kernel_foundry.budget import Budget
+from kernel_foundry.budget import LEAST_EVALUATIONS, Budget
 from kernel_foundry.cli.live import LiveProgress, PlainProgress, Progress
 from kernel_foundry.cli.main import EXIT_NOTHING_CORRECT
 from kernel_foundry.cli.options import (
@@ -22,6 +23,7 @@ from kernel_foundry.cli.runs import best_object
 from kernel_foundry.cli.summary import show_summary
 from kernel_foundry.client import Foundry
 from kernel_foundry.domain.archive import DEFAULT_STRATEGY, STRATEGIES
+from kernel_foundry.domain.bounds import AT_TRAFFIC_BOUND, NEVER
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.learning import LEARNING
 from kernel_foundry.domain.request import EvaluationLimits
@@ -30,6 +32,26 @@ from kernel_foundry.progress import Ended
 from kernel_foundry.report.write import write_report
 
 DEFAULT_EVALUATIONS = 40
+
+
+class StopShare(click.ParamType[float]):
+    """A share of the traffic bound, above 0 and at most 1, or "never"."""
+
+    name = "share"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the share; `NEVER` for "never"."""
+        if str(value) == "never":
+            return NEVER
+        try:
+            share = float(value)
+        except ValueError:
+            share = math.nan
+        if not 0 < share <= 1:
+            self.fail(f"{value!r} is neither a share such as 0.97 nor never", param, ctx)
+        return share
 
 
 @click.command()
@@ -50,6 +72,15 @@ DEFAULT_EVALUATIONS = 40
 @click.option("--minutes", type=float, help="Wall-clock minutes.")
 @click.option("--usd", type=float, help="Hard cap on what the models may cost.")
 @click.option("--tokens", type=int, help="Hard cap on tokens in and out, of the run in all.")
+@click.option(
+    "--stop-at",
+    type=StopShare(),
+    envvar="KERNEL_FOUNDRY_STOP_AT",
+    metavar="SHARE|never",
+    help="End early where every timed workload is at this share of the traffic bound, after at "
+    f"least {LEAST_EVALUATIONS} evaluations.  [default: {AT_TRAFFIC_BOUND}; with --resume as "
+    "before]",
+)
 @click.option(
     "--requests-per-minute", type=click.IntRange(min=1), help="Most requests to models a minute."
 )
@@ -87,6 +118,7 @@ def command(
     minutes: float | None,
     usd: float | None,
     tokens: int | None,
+    stop_at: float | None,
     requests_per_minute: int | None,
     run_name: str,
     resume: bool,
@@ -119,6 +151,7 @@ def command(
         cost_usd=usd,
         tokens=tokens,
         requests_per_minute=requests_per_minute,
+        stop_at=stop_at,
     )
     limits = EvaluationLimits(build_seconds=build_seconds, run_seconds=run_seconds)
     device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])

@@ -15,7 +15,7 @@ from kernel_foundry.domain.measures import LEVELS
 from kernel_foundry.kept_sweeps import kept_sweeps
 from kernel_foundry.progress import Ended
 from kernel_foundry.run_account import ask_account
-from kernel_foundry.view import checks_text, duration, speedup_text, timing_text
+from kernel_foundry.view import checks_text, duration, share_text, speedup_text, timing_text
 
 
 def show_summary(foundry: Foundry, ended: Ended, report: Path, record: Path | None) -> None:
@@ -103,18 +103,19 @@ def _map_block(
 
 
 def _show_winner(console: Console, evaluation: Evaluation) -> None:
-    table = Table("workload", "winner", "baselines", "speed-up", "over eager", "of roofline")
+    columns = ("workload", "winner", "baselines", "speed-up", "over eager")
+    table = Table(*columns, "of traffic bound", "of arithmetic estimate")
     for result in evaluation.workloads:
         if result.timing is None:
             continue
-        share = result.roofline_share
         table.add_row(
             result.workload,
             timing_text(result.timing),
             "\n".join(f"{b.name} {duration(b.timing.median_ns)}" for b in result.baselines),
             f"[bold green]{speedup_text(result.speedup)}[/]",
             speedup_text(result.speedup_eager),
-            "–" if share is None else f"{share:.0%}",
+            share_text(result.traffic_bound_share),
+            share_text(result.arithmetic_estimate_share),
         )
     console.print(table)
 

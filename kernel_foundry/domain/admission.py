@@ -121,10 +121,16 @@ class WorkloadAdmission:
     """Empty when the reference cannot be exported (said in `Admission.warnings`)."""
     flops: int
     minimal_bytes: int
-    """Bytes of every input and parameter read once and every output written once."""
-    sol_ns: float
-    """Speed of light by the device's measured peaks: the least that memory, cache and arithmetic
-    take."""
+    """Compulsory traffic: what is used of inputs and parameters read once, outputs written
+    once."""
+    traffic_bound_ns: float
+    """What moving the compulsory bytes takes at the device's measured bandwidth, without what
+    caches may keep; nothing is faster."""
+    arithmetic_estimate_ns: float
+    """The graph's FLOPs at the measured rate of the fastest unit that the tolerance admits. No
+    bound: a kernel that computes less, or cheaper, beats it."""
+    arithmetic_unit: str
+    """What the estimate's products run on, such as "bf16 x 3 matrix units" or "float32 FMA"."""
     baselines: tuple[Baseline, ...]
     """Empty for held-out workloads."""
     value_ranges: tuple[ValueRange, ...] = ()

@@ -52,6 +52,9 @@ class RunSpec:
     """Parts of `kernel_foundry.domain.learning` that are switched off."""
     left_out: tuple[ModelLimit, ...] = ()
     """Models that were asked for and are not among `models`: they cannot do the task."""
+    stop_at: float | None = None
+    """Share of the traffic bound, on every timed workload, at which the run ends, or `NEVER`;
+    None: `AT_TRAFFIC_BOUND`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

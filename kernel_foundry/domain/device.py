@@ -9,6 +9,16 @@ from kernel_foundry.domain.language import Language
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixRate:
+    """What the matrix units do in one format, dense, with sums in float32 (int32 for int8)."""
+
+    format: str
+    """Of the operands: "fp16", "bf16", "tf32", "fp8_e4m3" or "int8"."""
+    flops_per_second: float
+    """Two operations for each multiply-add."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Peaks:
     """Measured limits of a device, taken once with our own kernels and cached."""
 
@@ -20,6 +30,10 @@ class Peaks:
     """float32 fused multiply-adds, two operations each."""
     launch_ns: float
     """Submit and wait of an empty kernel."""
+    read_bandwidth_bytes_per_second: float
+    """Reading alone, of data larger than the last-level cache."""
+    matrix_rates: tuple[MatrixRate, ...] = ()
+    """One for each format that the device has matrix units for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +50,7 @@ class UnitLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceSpec:
-    """A device and the facts that prompts, plans and rooflines need."""
+    """A device and the facts that prompts, plans and bounds need."""
 
     id: str
     """Such as "sycl:0", "cuda:1" or "null:0"."""

@@ -181,8 +181,9 @@ class WorkloadResult:
     timing: Timing | None = None
     warm_timing: Timing | None = None
     baselines: tuple[Baseline, ...] = ()
-    sol_ns: float | None = None
-    """Speed of light: roofline bound of the workload on this device."""
+    traffic_bound_ns: float | None = None
+    """See `WorkloadAdmission`; None when unknown. The next one likewise."""
+    arithmetic_estimate_ns: float | None = None
     own_share: float | None = None
     """Share of device time in the candidate's own kernels; None without library calls."""
     prepare_ns: float | None = None
@@ -207,11 +208,19 @@ class WorkloadResult:
         return fastest / (self.timing.median_ns + self.prepare_ns)
 
     @property
-    def roofline_share(self) -> float | None:
-        """Speed-of-light time over the candidate's median, dimensionless."""
-        if self.timing is None or self.sol_ns is None:
+    def traffic_bound_share(self) -> float | None:
+        """Traffic bound over the candidate's median, dimensionless."""
+        return self._share(self.traffic_bound_ns)
+
+    @property
+    def arithmetic_estimate_share(self) -> float | None:
+        """Arithmetic estimate over the candidate's median; above 1 the estimate was beaten."""
+        return self._share(self.arithmetic_estimate_ns)
+
+    def _share(self, limit_ns: float | None) -> float | None:
+        if self.timing is None or limit_ns is None:
             return None
-        return self.sol_ns / self.timing.median_ns
+        return limit_ns / self.timing.median_ns
 
     def _ratio(self, medians_ns: tuple[float, ...]) -> float | None:
         if self.timing is None or not medians_ns:
@@ -254,7 +263,7 @@ class Evaluation:
     measures: Measures | None = None
     """None until the source could be read."""
     fitness: float = 0.0
-    """In [0, 1], see `kernel_foundry.domain.fitness`: what it is worth for certain."""
+    """From 0, see `kernel_foundry.domain.fitness`: what it is worth for certain."""
     optimistic_fitness: float = 0.0
     """The same at the lower bound of the time: what it may be worth."""
     findings: tuple[Finding, ...] = ()

@@ -36,7 +36,7 @@ class FindingKind(StrEnum):
     PRECISION = "precision"
     NONDETERMINISM = "nondeterminism"
     IMPOSSIBLE_TIME = "impossible_time"
-    ROOFLINE = "roofline"
+    TRAFFIC_BOUND = "traffic_bound"
     MEMORY_BOUND = "memory_bound"
     COMPUTE_BOUND = "compute_bound"
     LATENCY_BOUND = "latency_bound"
@@ -58,6 +58,7 @@ class FindingKind(StrEnum):
     VALUE_RANGE = "value_range"
     DATA_FLOW = "data_flow"
     SUSPICION = "suspicion"
+    ARITHMETIC_ESTIMATE = "arithmetic_estimate"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,13 +1,31 @@
-"""Fitness of an evaluation in [0, 1].
+"""Fitness of an evaluation: what the archive compares candidates by; from 0, with no upper end.
 
-Source: SOL-ExecBench's score, mapped on 0.2 to 1 for correct candidates (design: archive).
+A candidate that failed is worth 0 to 0.1 by how far it came. A correct one is worth
+
+    0.2 + ln(1 + s / KNEE),
+
+with s its speed-up over the admission's fastest baseline (geometric mean over timed workloads).
+Why this function: it rises strictly with speed and has no ceiling, so a faster kernel is always
+fitter; from the baseline's speed on, a gain of x % is worth the same ln(1 + x) to within a tenth,
+whatever the task and however fast the parent, so gains can be averaged and compared; and it is
+bounded below, so the slowest correct kernel is still fitter than any failure. No bound and no
+estimate of the device takes part in it.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final
 
-from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome, WorkloadResult
+from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 
-_FAILED = {
+CORRECT: Final = 0.2
+"""What any correct candidate is worth more than."""
+
+KNEE: Final = 1 / 8
+"""Speed-up below which a gain counts for less and less: nobody needs to tell apart kernels that
+are ten times slower than PyTorch."""
+
+_FAILED: Final[Mapping[EvaluationOutcome, float]] = {
     EvaluationOutcome.EXTRACTION_FAILED: 0.0,
     EvaluationOutcome.PLAN_ERROR: 0.0,
     EvaluationOutcome.COMPILE_ERROR: 0.0,
@@ -21,23 +39,27 @@ _FAILED = {
 }
 
 
-def sol_score(time_ns: float, baseline_ns: float, sol_ns: float) -> float:
-    """Return 1 at the speed of light, 0.5 at the baseline, towards 0 when slower.
+def correct_fitness(speedup: float) -> float:
+    """Return what a correct candidate is worth.
 
-    S = 1 / (1 + (T - T_sol) / (T_base - T_sol)). A baseline that is itself at the speed of
-    light leaves no room, so the gap is kept at 1 % of the baseline or more.
+    Args:
+        speedup: Fastest baseline over candidate, above 0.
     """
-    gap_ns = max(baseline_ns - sol_ns, 0.01 * baseline_ns)
-    return 1.0 / (1.0 + max(time_ns - sol_ns, 0.0) / gap_ns)
+    return CORRECT + math.log1p(speedup / KNEE)
+
+
+def failure_fitness(outcome: EvaluationOutcome) -> float:
+    """Return what a candidate that ended with `outcome`, not PASSED, is worth."""
+    return _FAILED[outcome]
 
 
 def fitness_bounds(
     evaluation: Evaluation, baselines_ns: Mapping[str, float]
 ) -> tuple[float, float]:
-    """Return what `evaluation` is worth for certain and at best, dimensionless in [0, 1].
+    """Return what `evaluation` is worth for certain and at best.
 
-    Correct candidates get 0.2 + 0.8 * mean over timed workloads of `sol_score`, with T the upper
-    and the lower bound of the median's 95 % interval; the two are equal for others.
+    The two are its fitness at the upper and at the lower bound of the median's 95 % interval;
+    they are equal for what did not pass.
 
     Args:
         evaluation: The verdict.
@@ -47,25 +69,18 @@ def fitness_bounds(
     if not evaluation.passed:
         worth = failure_fitness(evaluation.outcome)
         return worth, worth
-    results = [w for w in evaluation.workloads if not w.held_out and w.timing is not None]
+    timed = [
+        (baselines_ns[w.workload], w.timing.ci95_ns)
+        for w in evaluation.workloads
+        if not w.held_out and w.timing is not None
+    ]
     certain, best = (
-        sum(_score(w, baselines_ns[w.workload], bound) for w in results) / len(results)
+        correct_fitness(geometric_mean([baseline_ns / ci95[bound] for baseline_ns, ci95 in timed]))
         for bound in (1, 0)
     )
-    return correct_fitness(certain), correct_fitness(best)
+    return certain, best
 
 
-def failure_fitness(outcome: EvaluationOutcome) -> float:
-    """Return what a candidate that ended with `outcome`, not PASSED, is worth."""
-    return _FAILED[outcome]
-
-
-def correct_fitness(score: float) -> float:
-    """Return what a correct candidate with a (mean) `sol_score` of `score` is worth."""
-    return 0.2 + 0.8 * score
-
-
-def _score(result: WorkloadResult, baseline_ns: float, bound: int) -> float:
-    if result.timing is None:
-        return 0.0
-    return sol_score(result.timing.ci95_ns[bound], baseline_ns, result.sol_ns or 0.0)
+def geometric_mean(values: Sequence[float]) -> float:
+    """Return the geometric mean of numbers above 0, of which there is at least one."""
+    return math.exp(math.fsum(map(math.log, values)) / len(values))

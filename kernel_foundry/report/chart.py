@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from kernel_foundry.domain.archive import ToldEvaluation
+from kernel_foundry.domain.best import best_so_far
 
 WIDTH, HEIGHT = 860, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 14, 34
@@ -33,7 +34,8 @@ class Chart:
 
     dots: tuple[Dot, ...]
     best_path: str
-    """SVG path of the best speed-up so far."""
+    """SVG path of the speed-up of what was the best then; it falls where that was measured again
+    and is slower."""
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
     baseline_y: float
@@ -58,20 +60,22 @@ def speedup_chart(told: tuple[ToldEvaluation, ...]) -> Chart:
         return HEIGHT - _BOTTOM - speedup / top * (HEIGHT - _TOP - _BOTTOM)
 
     dots, path, best = [], "", 0.0
-    for position, (entry, speedup) in enumerate(zip(told, speedups, strict=True), start=1):
+    entries = zip(told, speedups, best_so_far(told), strict=True)
+    for position, (entry, speedup, leader) in enumerate(entries, start=1):
         x = x_of(position)
         label = f"#{entry.sequence} {entry.evaluation.outcome.name}"
         label += f" {speedup:.2f}×" if speedup is not None else ""
         dots.append(
             Dot(x=x, y=y_of(speedup or 0.0), label=label, is_passed=entry.evaluation.passed)
         )
-        if speedup is not None and speedup > best:
+        leading = (leader.evaluation.speedup or 0.0) if leader else 0.0
+        if leading != best:
             path += (
-                f"L{x:.1f},{y_of(best):.1f}L{x:.1f},{y_of(speedup):.1f}"
+                f"L{x:.1f},{y_of(best):.1f}L{x:.1f},{y_of(leading):.1f}"
                 if path
-                else (f"M{x:.1f},{y_of(speedup):.1f}")
+                else (f"M{x:.1f},{y_of(leading):.1f}")
             )
-            best = speedup
+            best = leading
     if path:
         path += f"L{x_of(max(len(told), 1)):.1f},{y_of(best):.1f}"
     return Chart(

@@ -5,6 +5,7 @@ Records transitions as the real one does, but learns no gradient from them.
 
 import asyncio
 import itertools
+import math
 from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field
 
@@ -22,6 +23,7 @@ from kernel_foundry.domain.archive import (
     Selection,
     ToldEvaluation,
 )
+from kernel_foundry.domain.best import best_of
 from kernel_foundry.domain.candidate import Candidate, Operator
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.gradient import GradientCell, Transition
@@ -130,9 +132,9 @@ class FakeArchive:
             )
         )
         _record_transition(state, candidate, evaluation)
-        status, improvement = _add(state, candidate, evaluation)
+        status, improvement = _add(state)
         _announce(state)
-        is_best = status is not AddStatus.NOT_ADDED and _ranked(state)[0].candidate == candidate
+        is_best = evaluation.passed and _ranked(state)[0].candidate == candidate
         return AddResult(status=status, improvement=improvement, cell=cell, is_best=is_best)
 
     async def elites(self, run: str, *, limit: int | None = None) -> tuple[Elite, ...]:
@@ -247,8 +249,8 @@ def _check_page(after: int, limit: int) -> None:
 def _check(run: _FakeRun, candidate: Candidate, evaluation: Evaluation, request_id: str) -> None:
     if not request_id:
         raise InvalidArgumentError("tell needs a request_id", field="request_id")
-    if not 0 <= evaluation.fitness <= 1:
-        raise InvalidArgumentError("expected a fitness from 0 to 1", field="evaluation.fitness")
+    if not 0 <= evaluation.fitness < math.inf:
+        raise InvalidArgumentError("expected a fitness from 0", field="evaluation.fitness")
     if evaluation.passed and evaluation.candidate != candidate.digest:
         raise InvalidArgumentError(
             "the verdict is on another candidate", field="evaluation.candidate"
@@ -278,25 +280,36 @@ def _record_transition(run: _FakeRun, candidate: Candidate, evaluation: Evaluati
 
 
 def _ranked(run: _FakeRun) -> list[Elite]:
-    return sorted(run.elites.values(), key=lambda elite: elite.fitness, reverse=True)
-
-
-def _add(run: _FakeRun, candidate: Candidate, evaluation: Evaluation) -> tuple[AddStatus, float]:
-    if not evaluation.passed or evaluation.measures is None:
-        return AddStatus.NOT_ADDED, 0.0
-    old = run.elites.get(evaluation.measures)
-    if old is not None and evaluation.fitness <= old.fitness:
-        return AddStatus.NOT_ADDED, 0.0
-    run.elites[evaluation.measures] = Elite(
-        candidate=candidate,
-        evaluation=evaluation,
-        fitness=evaluation.fitness,
-        measures=evaluation.measures,
-        island=_ISLAND,
+    best = best_of(run.told)
+    first = best.candidate.digest if best else ""
+    return sorted(
+        run.elites.values(), key=lambda elite: (elite.candidate.digest != first, -elite.fitness)
     )
-    if old is None:
-        return AddStatus.NEW, evaluation.fitness
-    return AddStatus.IMPROVE_EXISTING, evaluation.fitness - old.fitness
+
+
+def _add(run: _FakeRun) -> tuple[AddStatus, float]:
+    """Choose every elite anew; return what became of the evaluation told last."""
+    last, before = run.told[-1], run.elites
+    cells = {t.evaluation.measures for t in run.told if t.evaluation.measures is not None}
+    newest = {t.candidate.digest: t for t in run.told}.values()
+    run.elites = {}
+    for measures in cells:
+        best = best_of(t for t in newest if t.evaluation.measures == measures)
+        if best is not None:
+            run.elites[measures] = Elite(
+                candidate=best.candidate,
+                evaluation=best.evaluation,
+                fitness=best.evaluation.fitness,
+                measures=measures,
+                island=_ISLAND,
+            )
+    mine = last.evaluation.measures
+    if mine is None or mine not in run.elites or run.elites[mine].evaluation != last.evaluation:
+        return AddStatus.NOT_ADDED, 0.0
+    if mine not in before:
+        return AddStatus.NEW, last.evaluation.fitness
+    gain = last.evaluation.fitness - before[mine].fitness
+    return AddStatus.IMPROVE_EXISTING, max(gain, 0.0)
 
 
 def _describe(run: _FakeRun) -> Run:

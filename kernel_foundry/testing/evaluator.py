@@ -5,6 +5,7 @@ Runs nothing. A candidate passes when it has both fenced blocks; its time comes 
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import replace
 
 from kernel_foundry.domain.admission import Admission, WorkloadAdmission
 from kernel_foundry.domain.candidate import KernelSource
@@ -27,6 +28,7 @@ from kernel_foundry.domain.evaluation import (
     WorkloadResult,
 )
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+from kernel_foundry.domain.fitness import fitness_bounds
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import LEVELS, Measures
 from kernel_foundry.domain.probe import Probe
@@ -60,7 +62,7 @@ _DEVICE = DeviceSpec(
     cache_bytes=1 << 20,
 )
 _BASELINE_NS = 1e6
-_SOL_NS = 1e5
+_BOUND_NS = 1e5
 
 
 async def _one_turn() -> None:
@@ -107,7 +109,7 @@ class FakeEvaluator:
             return _not_extracted(request)
         number = int(source.digest[:8], 16)
         time_ns = _time_ns(request.text, request.configuration)
-        return Evaluation(
+        evaluation = Evaluation(
             candidate=source.digest,
             task=request.task.digest,
             device=admission.device.id,
@@ -120,8 +122,10 @@ class FakeEvaluator:
                 algorithm=number // LEVELS % LEVELS,
                 synchronization=number // LEVELS**2 % LEVELS,
             ),
-            fitness=0.2 + 0.8 * (number % 1000) / 1000,
         )
+        yardsticks = {workload.name: _BASELINE_NS for workload in request.task.workloads}
+        certain, best = fitness_bounds(evaluation, yardsticks)
+        return replace(evaluation, fitness=certain, optimistic_fitness=best)
 
     async def sweep(self, request: SweepRequest) -> AsyncGenerator[ConfigurationResult, None]:
         """Yield the configurations that WHERE allows; times follow from the text and the values."""
@@ -165,7 +169,9 @@ def _admitted(workload: Workload) -> WorkloadAdmission:
         graph=(),
         flops=1,
         minimal_bytes=1,
-        sol_ns=_SOL_NS,
+        traffic_bound_ns=_BOUND_NS,
+        arithmetic_estimate_ns=_BOUND_NS,
+        arithmetic_unit="FMA",
         baselines=() if workload.held_out else (_baseline(),),
     )
 
@@ -241,7 +247,7 @@ def _time_ns(text: str, configuration: tuple[Setting, ...]) -> float:
     blocks = [source.device_code.strip(), source.plan.strip()] if source is not None else [text]
     values = [f"{s.name}={s.value}" for s in configuration]
     number = int(content_digest(*blocks, *values)[:8], 16)
-    return _SOL_NS + number % 1_000_000
+    return _BOUND_NS + number % 1_000_000
 
 
 def _result(workload: Workload, time_ns: float) -> WorkloadResult:
@@ -262,7 +268,8 @@ def _result(workload: Workload, time_ns: float) -> WorkloadResult:
         correctness=correctness,
         timing=_timing(time_ns),
         baselines=(_baseline(),),
-        sol_ns=_SOL_NS,
+        traffic_bound_ns=_BOUND_NS,
+        arithmetic_estimate_ns=_BOUND_NS,
     )
 
 

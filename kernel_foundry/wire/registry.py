@@ -89,6 +89,7 @@ MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
         device.DeviceSpec: device_pb2.DeviceSpec,
         device.IsolationLimit: capabilities_pb2.IsolationLimit,
         device.IsolationReport: capabilities_pb2.IsolationReport,
+        device.MatrixRate: device_pb2.MatrixRate,
         device.Peaks: device_pb2.Peaks,
         device.UnitLimits: device_pb2.UnitLimits,
         evaluation.Baseline: evaluation_pb2.Baseline,

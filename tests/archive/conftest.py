@@ -76,7 +76,8 @@ def make_evaluation(
         workload="default",
         timing=make_timing(median_ns, half_width) if median_ns else None,
         baselines=(Baseline(name="eager", timing=make_timing(1000.0)),),
-        sol_ns=100.0,
+        traffic_bound_ns=100.0,
+        arithmetic_estimate_ns=100.0,
     )
     evaluation = Evaluation(
         candidate=candidate.digest,

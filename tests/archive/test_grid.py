@@ -15,7 +15,6 @@ def _entry(
         sequence=int(kw.get("sequence", 1)),
         cell=cell,
         fitness=fitness,
-        optimistic=kw.get("optimistic", fitness),
     )
 
 
@@ -31,13 +30,6 @@ def test_first_entry_of_a_cell_is_new_and_a_better_one_improves() -> None:
     assert abs(gain - 0.2) < 1e-12
     assert grid.add(_entry("c", 0.6)) == (AddStatus.NOT_ADDED, 0.0)
     assert [e.digest for e in grid.elites()] == ["b"]
-
-
-def test_noisy_challenger_must_beat_what_a_noisy_incumbent_may_be_worth() -> None:
-    grid = GridArchive()
-    grid.add(_entry("a", 0.50, optimistic=0.60))
-    assert grid.add(_entry("b", 0.55, optimistic=0.65))[0] == AddStatus.NOT_ADDED
-    assert grid.add(_entry("c", 0.61, optimistic=0.70))[0] == AddStatus.IMPROVE_EXISTING
 
 
 def test_remeasured_elite_gives_way_to_the_runner_up() -> None:

@@ -33,7 +33,6 @@ def _told(sequence: int, fitness: float, **changes: object) -> ToldNumbers:
         outcome="passed",
         passed=True,
         fitness=fitness,
-        optimistic=fitness,
         cell=(1, 1, 1),
         speedup=1.0,
         has_parameters=True,

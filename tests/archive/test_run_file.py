@@ -210,7 +210,7 @@ def set_in(line: int, *path: str | int, to: object) -> Callable[[list[dict[str, 
         (set_in(3, "island", to="\ud800"), "line 4: island is more"),
         (set_in(3, "candidate", "parents", to=["x" * 65]), "line 4: parent is more"),
         (set_in(3, "candidate", "source", "plan", to="\ud800"), "line 4: .*surrogates"),
-        (set_in(3, "evaluation", "workloads", 0, "sol_ns", to=float("nan")), "line 4: "),
+        (set_in(3, "evaluation", "workloads", 0, "traffic_bound_ns", to=float("nan")), "line 4: "),
         (lambda lines: lines.clear(), "cut off"),
     ],
 )

@@ -27,7 +27,7 @@ EVEN = Island(name="even", emphasis=(1.0, 1.0, 1.0))
 
 
 def _entry(digest: str, fitness: float, cell: tuple[int, int, int]) -> Entry:
-    return Entry(digest=digest, sequence=1, cell=cell, fitness=fitness, optimistic=fitness)
+    return Entry(digest=digest, sequence=1, cell=cell, fitness=fitness)
 
 
 def _view(

@@ -66,7 +66,9 @@ def proposal_request(task: Task) -> ProposalRequest:
         graph=graph,
         flops=512,
         minimal_bytes=2048,
-        sol_ns=100.0,
+        traffic_bound_ns=100.0,
+        arithmetic_estimate_ns=100.0,
+        arithmetic_unit="FMA",
         baselines=(),
     )
     device = DeviceSpec(

@@ -14,6 +14,7 @@ PEAKS = Peaks(
     cache_bandwidth_bytes_per_second=1e10,
     flops_per_second=1e9,
     launch_ns=10_000,
+    read_bandwidth_bytes_per_second=1e9,
 )
 DEVICE = DeviceSpec(
     id="sycl:0",
@@ -61,7 +62,9 @@ def findings(
         graph=(),
         flops=flops,
         minimal_bytes=bytes_,
-        sol_ns=float(max(bytes_, flops)),
+        traffic_bound_ns=float(bytes_),
+        arithmetic_estimate_ns=float(flops),
+        arithmetic_unit="FMA",
         baselines=(),
     )
     result = WorkloadResult(
@@ -135,7 +138,9 @@ def test_an_untimed_workload_has_no_findings() -> None:
         graph=(),
         flops=1,
         minimal_bytes=1,
-        sol_ns=1.0,
+        traffic_bound_ns=1.0,
+        arithmetic_estimate_ns=1.0,
+        arithmetic_unit="FMA",
         baselines=(),
     )
 

@@ -8,6 +8,7 @@ from archive_svc.archive import Archive
 from evaluator_svc.signing import Signer
 from kernel_foundry.budget import Budget
 from kernel_foundry.domain.archive import Elite, ToldEvaluation
+from kernel_foundry.domain.bounds import NEVER
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.evidence.record import record_of
@@ -43,7 +44,7 @@ def test_every_verdict_of_a_run_is_as_it_was_signed(tmp_path: Path) -> None:
             archive=archive,
             generator=TunedGenerator(),
             run=await archive.create_run(SPEC),
-            budget=Budget(evaluations=40, light_share=2.0),
+            budget=Budget(evaluations=40, stop_at=NEVER),
             limits=EvaluationLimits(),
             in_flight=2,
             judging=1,

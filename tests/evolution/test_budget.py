@@ -3,6 +3,9 @@
 import pytest
 
 from kernel_foundry.budget import Budget, Spent, StopCause, exceeded
+from kernel_foundry.domain.bounds import NEVER
+
+_AT_BOUND = StopCause.TRAFFIC_BOUND
 
 
 @pytest.mark.parametrize(
@@ -15,8 +18,11 @@ from kernel_foundry.budget import Budget, Spent, StopCause, exceeded
         (Budget(cost_usd=1.0), Spent(cost_usd=0.99), None),
         (Budget(cost_usd=1.0), Spent(cost_usd=1.0), StopCause.COST),
         (Budget(tokens=100), Spent(tokens=100), StopCause.COST),
-        (Budget(), Spent(best_light_share=0.94), None),
-        (Budget(), Spent(best_light_share=0.95), StopCause.SPEED_OF_LIGHT),
+        (Budget(), Spent(evaluations=8, traffic_bound_share=0.96), None),
+        (Budget(), Spent(evaluations=8, traffic_bound_share=0.97), _AT_BOUND),
+        (Budget(), Spent(evaluations=7, traffic_bound_share=1.0), None),
+        (Budget(stop_at=0.8), Spent(evaluations=9, traffic_bound_share=0.8), _AT_BOUND),
+        (Budget(stop_at=NEVER), Spent(evaluations=99, traffic_bound_share=1.2), None),
     ],
 )
 def test_cap_ends_the_run(budget: Budget, spent: Spent, cause: StopCause | None) -> None:

@@ -164,7 +164,9 @@ def _admitted(name: str, shape: tuple[int, ...]) -> WorkloadAdmission:
         graph=(),
         flops=1,
         minimal_bytes=1,
-        sol_ns=1.0,
+        traffic_bound_ns=1.0,
+        arithmetic_estimate_ns=1.0,
+        arithmetic_unit="FMA",
         baselines=(),
     )
 

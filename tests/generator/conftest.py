@@ -79,7 +79,9 @@ def workload(name: str, shape: tuple[int, ...], *, held_out: bool = False) -> Wo
         graph=(),
         flops=1_000_000,
         minimal_bytes=1 << 20,
-        sol_ns=1e6,
+        traffic_bound_ns=1e6,
+        arithmetic_estimate_ns=1e6,
+        arithmetic_unit="FMA",
         baselines=baselines,
     )
 
@@ -104,7 +106,8 @@ def passed_elite(mark: str, generation: int = 0) -> Elite:
                 workload="default",
                 timing=timing(1.3e6),
                 baselines=(Baseline(name="eager", timing=timing(2.6e6)),),
-                sol_ns=1e6,
+                traffic_bound_ns=1e6,
+                arithmetic_estimate_ns=2e5,
             ),
             WorkloadResult(workload=HELD_OUT, held_out=True),
         ),
@@ -189,6 +192,7 @@ def request_() -> ProposalRequest:
             cache_bandwidth_bytes_per_second=80e9,
             flops_per_second=150e9,
             launch_ns=13_000.0,
+            read_bandwidth_bytes_per_second=24e9,
         ),
     )
     admission = Admission(

@@ -116,12 +116,12 @@ def test_every_kind_of_error_has_its_causes(
     device = replace(request_.admission.device, language=language)
     request = replace(request_, admission=replace(request_.admission, device=device))
     texts = {}
-    for some in (kind, FindingKind.ROOFLINE):
+    for some in (kind, FindingKind.TRAFFIC_BOUND):
         parent = failed(samples, EvaluationOutcome.WRONG_RESULT, (error(some),))
         texts[some] = diagnosis(repair_prompt(request, parent)).partition("something is wrong")[2]
     assert len(texts[kind].strip()) > 100
     # A kind without causes of its own gets those of the outcome, here those of a mismatch.
-    assert (texts[kind] == texts[FindingKind.ROOFLINE]) == (kind is FindingKind.MISMATCH)
+    assert (texts[kind] == texts[FindingKind.TRAFFIC_BOUND]) == (kind is FindingKind.MISMATCH)
 
 
 @pytest.mark.parametrize("outcome", FAILURES)
@@ -204,7 +204,9 @@ def test_fixes_stand_beside_what_they_mend(request_: ProposalRequest, samples: A
         source="handbook",
         origin=LessonOrigin.SEED,
     )
-    other = replace(fix, symptom="Slow rows.", move="Unroll.", findings=(FindingKind.ROOFLINE,))
+    other = replace(
+        fix, symptom="Slow rows.", move="Unroll.", findings=(FindingKind.TRAFFIC_BOUND,)
+    )
     findings = (error(FindingKind.BORDER_MISMATCH), error(FindingKind.DATA_RACE, "a race"))
     parent = failed(samples, EvaluationOutcome.WRONG_RESULT, findings)
     text = repair_prompt(request_, parent, (fix, other))

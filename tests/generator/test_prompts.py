@@ -85,7 +85,7 @@ def test_a_parent_comes_with_verdict_times_and_findings(
     assert "2.00x" in text
     assert "1.300 ms" in text
     assert "eager 2.600 ms" in text
-    assert "77% of the speed of light" in text
+    assert "77% of the traffic bound" in text
     assert "bandwidth_share = 0.77" in text
     assert "read less" in text
 

@@ -32,6 +32,7 @@ PEAKS = Peaks(
     cache_bandwidth_bytes_per_second=5e10,
     flops_per_second=1e11,
     launch_ns=1e4,
+    read_bandwidth_bytes_per_second=1e10,
 )
 
 EACH_MEMORY = ("host", pytest.param("cuda", marks=pytest.mark.gpu))

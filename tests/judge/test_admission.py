@@ -68,7 +68,10 @@ def test_cost_of_a_matrix_product(judge: Judge) -> None:
     assert workload.flops == 2 * 33 * 70 * 33 + 33 * 33
     assert workload.minimal_bytes == 4 * (2 * 33 * 70 + 33 * 33)
     staying = 4 * 33 * 33  # the output may stay in the cache
-    assert workload.sol_ns == pytest.approx((workload.minimal_bytes - staying) / 1e10 * 1e9)
+    read = workload.minimal_bytes - staying
+    assert workload.traffic_bound_ns == pytest.approx(read / 1e10 * 1e9)
+    assert workload.arithmetic_estimate_ns == pytest.approx(workload.flops / 1e11 * 1e9)
+    assert workload.arithmetic_unit == "FMA"
 
 
 CONVOLUTION = """

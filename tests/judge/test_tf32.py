@@ -5,15 +5,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from evaluator_svc.devices.arithmetic_peak import peaks_for
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.admission.tolerance import derive_tolerance, tf32_noise
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.reference.tf32 import Tf32Operands, tf32_allowed
-from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Task
-from tests.judge.judge_tasks import DEVICE, PEAKS, SOFTMAX, make_task
+from tests.judge.judge_tasks import PEAKS, SOFTMAX, make_task
 
 PRODUCT = make_task(
     "def forward(self, a, b):\n    return a @ b",
@@ -111,15 +109,5 @@ def test_on_the_cpu_nothing_changes(judge: Judge) -> None:
 
     assert allowed.refusals == plain.refusals == ()
     assert allowed.tolerance == plain.tolerance
-    assert allowed.workloads[0].sol_ns == plain.workloads[0].sol_ns
+    assert allowed.workloads[0].arithmetic_unit == plain.workloads[0].arithmetic_unit
     assert allowed.task != plain.task
-
-
-def test_the_arithmetic_of_matrix_units_counts_where_tf32_is_allowed() -> None:
-    cuda = replace(DEVICE, language=Language.CUDA)
-    allowed = replace(PRODUCT, tf32=True)
-
-    assert peaks_for(PRODUCT, cuda, PEAKS) == PEAKS
-    assert peaks_for(allowed, DEVICE, PEAKS) == PEAKS
-    faster = peaks_for(allowed, cuda, PEAKS)
-    assert faster == replace(PEAKS, flops_per_second=16 * PEAKS.flops_per_second)

@@ -69,7 +69,9 @@ def admission_of(model: nn.Module, inputs: Sequence[torch.Tensor]) -> Admission:
         graph=export_graph(model, inputs, tensors),
         flops=0,
         minimal_bytes=0,
-        sol_ns=0.0,
+        traffic_bound_ns=0.0,
+        arithmetic_estimate_ns=0.0,
+        arithmetic_unit="FMA",
         baselines=(),
     )
     return Admission(

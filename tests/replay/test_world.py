@@ -14,6 +14,7 @@ from archive_svc.selection import SelectionPlan
 from archive_svc.told import Cell
 from generator_svc.recipes import genome
 from kernel_foundry.domain.candidate import Operator
+from kernel_foundry.domain.fitness import correct_fitness
 from tests.replay.conftest import LANDSCAPES, make_landscape
 
 
@@ -140,4 +141,4 @@ def test_yardstick_is_the_baseline_or_the_median_variant(
 ) -> None:
     world = World(make_landscape(baseline_ns=baseline_ns))
     assert world.baseline_ns == (expected or float(np.median(world.true_ns)))
-    assert world.fitness_at(world.baseline_ns) == pytest.approx(0.2 + 0.8 * 0.5)
+    assert world.fitness_at(world.baseline_ns) == pytest.approx(correct_fitness(1.0))

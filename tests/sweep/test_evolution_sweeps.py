@@ -9,6 +9,7 @@ import pytest
 from archive_svc.archive import Archive
 from kernel_foundry.budget import Budget, StopCause
 from kernel_foundry.domain.archive import RunSpec
+from kernel_foundry.domain.bounds import NEVER
 from kernel_foundry.domain.candidate import Candidate, KernelSource
 from kernel_foundry.domain.evaluation import Evaluation, Setting
 from kernel_foundry.domain.language import Language
@@ -98,7 +99,7 @@ async def _evolve(
         archive=archive,
         generator=generator or TunedGenerator(),
         run=await archive.create_run(SPEC),
-        budget=Budget(evaluations=evaluations, light_share=2.0),
+        budget=Budget(evaluations=evaluations, stop_at=NEVER),
         limits=EvaluationLimits(),
         in_flight=2,
         judging=1,

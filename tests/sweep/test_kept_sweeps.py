@@ -12,6 +12,7 @@ from kernel_foundry import client, kept_sweeps
 from kernel_foundry.budget import Budget
 from kernel_foundry.cli.main import cli
 from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.bounds import NEVER
 from kernel_foundry.domain.task import Task
 from kernel_foundry.local import Directory, Targets
 from kernel_foundry.paths import sweeps_dir
@@ -51,13 +52,13 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def optimize(listener: Callable[[Event], None]) -> Ended:
-    budget = Budget(evaluations=60, light_share=2.0)
+    budget = Budget(evaluations=60, stop_at=NEVER)
     with client.connect(Targets()) as foundry:
         return foundry.optimize(SPEC.task, run="run", budget=budget, listener=listener)
 
 
 def resume(listener: Callable[[Event], None]) -> Ended:
-    budget = Budget(evaluations=150, light_share=2.0)
+    budget = Budget(evaluations=150, stop_at=NEVER)
     with client.connect(Targets()) as foundry:
         return foundry.resume("run", budget=budget, listener=listener)
 

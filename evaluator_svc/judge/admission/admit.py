@@ -10,7 +10,6 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.devices.arithmetic_peak import peaks_for
 from evaluator_svc.judge.admission.gate import ADMISSION_SEEDS, Gate, judge_answers, settle_exact
 from evaluator_svc.judge.baselines import (
     COMPILE,
@@ -21,18 +20,18 @@ from evaluator_svc.judge.baselines import (
     time_baseline,
 )
 from evaluator_svc.judge.draws.input_set import InputSet
-from evaluator_svc.judge.draws.layout import tensor_bytes
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.value_ranges import find_value_ranges
 from evaluator_svc.judge.memory.fit import least_bytes, memory_refusal, needed_bytes
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
-from evaluator_svc.judge.reference.cost import count_bytes, count_flops
+from evaluator_svc.judge.reference.arithmetic import arithmetic_estimate
+from evaluator_svc.judge.reference.cost import count_cost
 from evaluator_svc.judge.reference.graph import export_graph
 from evaluator_svc.judge.reference.redundancy import find_redundancies
-from evaluator_svc.judge.reference.roofline import speed_of_light_ns
 from evaluator_svc.judge.reference.task_module import TaskModule
+from evaluator_svc.judge.reference.traffic import count_traffic, traffic_bound_ns
 from evaluator_svc.messages.exchange import MeasurePlan
-from kernel_foundry.domain.admission import Admission, GraphNode, TensorRole, WorkloadAdmission
+from kernel_foundry.domain.admission import Admission, GraphNode, WorkloadAdmission
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline, Fact
 from kernel_foundry.domain.task import Task, Tolerance, Workload
@@ -190,9 +189,9 @@ def _workload_admission(
     seeds = ADMISSION_SEEDS[:1] if item.is_large else ADMISSION_SEEDS
     sets = [item.input_set(seed) for seed in seeds]
     graph = _graph(item, sets[0], found)
-    flops = count_flops(sets[0], graph)
-    minimal_bytes = count_bytes(item.tensors, graph)
-    output_bytes = sum(tensor_bytes(t) for t in item.tensors if t.role is TensorRole.OUTPUT)
+    cost = count_cost(sets[0], graph)
+    traffic = count_traffic(item.tensors, graph)
+    estimate = arithmetic_estimate(cost, peaks, tf32=item.task.tf32)
     is_timed = not item.workload.held_out and not found.refusals
     return WorkloadAdmission(
         workload=item.workload.name,
@@ -200,15 +199,11 @@ def _workload_admission(
         tensors=item.tensors,
         scalars=item.scalars,
         graph=graph,
-        flops=flops,
-        minimal_bytes=minimal_bytes,
-        sol_ns=speed_of_light_ns(
-            minimal_bytes=minimal_bytes,
-            output_bytes=output_bytes,
-            flops=flops,
-            device=device,
-            peaks=peaks_for(item.task, device, peaks),
-        ),
+        flops=cost.flops,
+        minimal_bytes=traffic.bytes,
+        traffic_bound_ns=traffic_bound_ns(traffic, cache_bytes=device.cache_bytes, peaks=peaks),
+        arithmetic_estimate_ns=estimate.time_ns,
+        arithmetic_unit=estimate.unit,
         baselines=time_baselines(item, sets) if is_timed else (),
     )
 

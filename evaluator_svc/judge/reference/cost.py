@@ -1,4 +1,4 @@
-"""FLOPs and least memory traffic of a reference: the two sides of its roofline.
+"""FLOPs of a reference: those of its products, and all others.
 
 Matrix products and convolutions are counted by torch, all else from the graph with the usual
 rough weights. Knows nothing of devices.
@@ -6,13 +6,15 @@ rough weights. Knows nothing of devices.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
+import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from evaluator_svc.judge.draws.input_set import InputSet
-from evaluator_svc.judge.draws.layout import tensor_bytes
-from kernel_foundry.domain.admission import GraphNode, NamedTensor, TensorRole
+from evaluator_svc.judge.reference.graph import operands
+from kernel_foundry.domain.admission import GraphNode
 
 _COUNTED_BY_TORCH: Final = (
     "linear", "matmul", "mm", "addmm", "bmm", "baddbmm", "einsum", "conv1d", "conv2d", "conv3d",
@@ -37,50 +39,81 @@ _WEIGHT: Final[Mapping[str, int]] = {
 """Operations for each element; 1 for what is not listed."""
 
 
-def count_flops(input_set: InputSet, graph: Sequence[GraphNode]) -> int:
-    """Return floating-point operations of one call; without a graph matrix products alone."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """Floating-point operations of one call."""
+
+    product_flops: int
+    """Of matrix products, convolutions, attention and recurrent layers."""
+    other_flops: int
+    product_dtype: str
+    """Of the narrowest operands among the products; "float32" where that is not known."""
+
+    @property
+    def flops(self) -> int:
+        """All of them."""
+        return self.product_flops + self.other_flops
+
+
+def count_cost(input_set: InputSet, graph: Sequence[GraphNode]) -> Cost:
+    """Return what one call computes; without a graph matrix products alone."""
     with FlopCounterMode(display=False) as counter:
         input_set.run()
     by_name = {
         str(packet): flops for packet, flops in counter.get_flop_counts().get("Global", {}).items()
     }
-    products = sum(flops for name, flops in by_name.items() if "attention" not in name)
+    counted = sum(flops for name, flops in by_name.items() if "attention" not in name)
     shapes = {node.name: node.shape for node in graph}
-    return int(products) + sum(_node_flops(node, shapes) for node in graph)
-
-
-def count_bytes(tensors: Sequence[NamedTensor], graph: Sequence[GraphNode]) -> int:
-    """Return bytes of every tensor that is used: inputs read once, outputs written once."""
-    used = {name for node in graph for name in _operands(node)}
-    return sum(
-        tensor_bytes(tensor)
-        for tensor in tensors
-        if tensor.role is TensorRole.OUTPUT or not graph or tensor.name in used
+    fused = sum(_fused_flops(node, shapes) for node in graph)
+    return Cost(
+        product_flops=int(counted) + fused,
+        other_flops=sum(_other_flops(node, shapes) for node in graph),
+        product_dtype=_product_dtype(graph),
     )
 
 
-def _node_flops(node: GraphNode, shapes: Mapping[str, tuple[int, ...]]) -> int:
+def _product_dtype(graph: Sequence[GraphNode]) -> str:
+    dtypes = {node.name: node.dtype for node in graph}
+    found = {
+        dtypes[operand]
+        for node in graph
+        if _operator(node) in _PRODUCTS
+        for operand in operands(node)[:1]
+        if dtypes.get(operand)
+    }
+    return min(found, key=lambda dtype: (getattr(torch, dtype).itemsize, dtype), default="float32")
+
+
+def _operator(node: GraphNode) -> str:
+    """Return the name of an ATen operator, without its overload; "" for other nodes."""
     parts = node.op.split(".")
-    name = parts[1].rstrip("_") if parts[0] == "aten" else ""
-    operands = [shapes.get(operand, ()) for operand in _operands(node)]
-    if name in _FUSED:
-        return _FUSED[name](operands)
-    if not name or name in _FREE or name in _COUNTED_BY_TORCH:
+    return parts[1].rstrip("_") if parts[0] == "aten" else ""
+
+
+def _fused_flops(node: GraphNode, shapes: Mapping[str, tuple[int, ...]]) -> int:
+    count = _FUSED.get(_operator(node))
+    return count([shapes.get(operand, ()) for operand in operands(node)]) if count else 0
+
+
+def _other_flops(node: GraphNode, shapes: Mapping[str, tuple[int, ...]]) -> int:
+    name = _operator(node)
+    if not name or name in _FREE or name in _PRODUCTS:
         return 0
     # A reduction works on what it reads, anything else on what it makes.
-    elements = max(math.prod(shape) for shape in (node.shape, *operands[:1]))
+    read = [shapes.get(operand, ()) for operand in operands(node)[:1]]
+    elements = max(math.prod(shape) for shape in (node.shape, *read))
     return _WEIGHT.get(name, 1) * elements
 
 
-def _attention_flops(operands: Sequence[tuple[int, ...]]) -> int:
+def _attention_flops(shapes: Sequence[tuple[int, ...]]) -> int:
     """Two matrix products: `(…, queries, width)` with keys, then with values."""
-    query, key = operands[0], operands[1]
+    query, key = shapes[0], shapes[1]
     return 4 * math.prod(query) * key[-2]
 
 
-def _recurrent_flops(operands: Sequence[tuple[int, ...]]) -> int:
+def _recurrent_flops(shapes: Sequence[tuple[int, ...]]) -> int:
     """Every weight matrix once for each step of each sequence."""
-    sequences, weights = operands[0], [shape for shape in operands if len(shape) == 2]
+    sequences, weights = shapes[0], [shape for shape in shapes if len(shape) == 2]
     return 2 * math.prod(sequences[:-1]) * sum(math.prod(shape) for shape in weights)
 
 
@@ -91,7 +124,4 @@ _FUSED: Final[Mapping[str, Callable[[Sequence[tuple[int, ...]]], int]]] = {
 }
 """Operators that torch's counter misses on some devices."""
 
-
-def _operands(node: GraphNode) -> list[str]:
-    texts = (*node.arguments, *(keyword.value for keyword in node.keywords))
-    return [part.strip("[] ,")[1:] for t in texts for part in t.split() if "%" in part]
+_PRODUCTS: Final = frozenset({*_COUNTED_BY_TORCH, *_FUSED})

@@ -34,6 +34,12 @@ def export_graph(
         return tuple(_node(node, names) for node in program.graph.nodes if node.op != "get_attr")
 
 
+def operands(node: GraphNode) -> list[str]:
+    """Return the names of the nodes that `node` reads, in the order of its arguments."""
+    texts = (*node.arguments, *(keyword.value for keyword in node.keywords))
+    return [part.strip("[] ,")[1:] for text in texts for part in text.split() if "%" in part]
+
+
 def export_program(model: nn.Module, values: Sequence[Any]) -> torch.export.ExportedProgram:
     """Return `model(*values)` as torch.export follows it.
 
