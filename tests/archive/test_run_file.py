@@ -186,7 +186,7 @@ def set_in(line: int, *path: str | int, to: object) -> Callable[[list[dict[str, 
 @pytest.mark.parametrize(
     ("edit", "says"),
     [
-        (set_in(0, "kernel_foundry_run", to=2), "line 1: it has format 2"),
+        (set_in(0, "kernel_foundry_run", to=3), "line 1: it has format 3"),
         (set_in(0, "kernel_foundry_run", to="1"), "no file of a run"),
         (set_in(0, "told_count", to=COUNT + 2), "cut off"),
         (set_in(0, "told_count", to=COUNT), "more lines"),

@@ -94,14 +94,35 @@ def test_what_binds_follows_from_the_numbers(amounts: dict, kind: FindingKind) -
     assert found.hint
 
 
-def test_at_the_roofline_nothing_binds() -> None:
-    assert set(findings(bytes_=1_900_000)) == {FindingKind.ROOFLINE}
+def test_only_at_the_traffic_bound_is_little_left_to_gain() -> None:
+    at, near = findings(bytes_=1_950_000), findings(bytes_=1_900_000)
+
+    assert set(at) == set(near) == {FindingKind.TRAFFIC_BOUND}
+    assert "little is left" in at[FindingKind.TRAFFIC_BOUND].hint
+    assert near[FindingKind.TRAFFIC_BOUND].hint == ""
 
 
-def test_the_roofline_share_is_evidence() -> None:
-    (share, *_) = findings(bytes_=1_000_000)[FindingKind.ROOFLINE].evidence
+def test_shares_are_evidence() -> None:
+    found = findings(bytes_=500_000, flops=1_000_000)
+    (traffic, *_) = found[FindingKind.TRAFFIC_BOUND].evidence
+    (arithmetic, *_) = found[FindingKind.ARITHMETIC_ESTIMATE].evidence
 
-    assert (share.name, share.value) == ("roofline_share", 0.5)
+    assert (traffic.name, traffic.value) == ("traffic_bound_share", 0.25)
+    assert (arithmetic.name, arithmetic.value) == ("arithmetic_estimate_share", 0.5)
+
+
+def test_an_estimate_that_was_beaten_is_told_and_clips_nothing() -> None:
+    found = findings(bytes_=100_000, flops=9_000_000)
+    beaten = found[FindingKind.ARITHMETIC_ESTIMATE]
+
+    assert beaten.message.startswith("faster than the arithmetic estimate: it does less or cheaper")
+    assert beaten.evidence[0].value == 4.5
+    assert set(found) == {FindingKind.TRAFFIC_BOUND, FindingKind.ARITHMETIC_ESTIMATE}
+    assert not any("left to gain" in finding.hint for finding in found.values())
+
+
+def test_an_estimate_far_below_the_traffic_bound_is_not_worth_a_word() -> None:
+    assert FindingKind.ARITHMETIC_ESTIMATE not in findings(bytes_=1_600_000, flops=1_000)
 
 
 def test_a_much_faster_warm_run_shows_cached_data() -> None:
