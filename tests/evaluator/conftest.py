@@ -11,7 +11,7 @@ from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.task import Size, Task, Workload
 
-LIMITS = EvaluationLimits(build_seconds=20.0, run_seconds=5.0, timing_seconds=0.3)
+LIMITS = EvaluationLimits(build_seconds=20.0, run_seconds=5.0, timing_seconds=0.05)
 
 REFERENCE = """
 import torch

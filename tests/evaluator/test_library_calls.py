@@ -13,7 +13,7 @@ from kernel_foundry.domain.task import Task, Workload
 
 pytestmark = pytest.mark.sycl
 
-LIMITS = EvaluationLimits(build_seconds=20.0, run_seconds=5.0, timing_seconds=0.2)
+LIMITS = EvaluationLimits(build_seconds=20.0, run_seconds=5.0, timing_seconds=0.05)
 
 TASK = Task(
     name="linear_relu",

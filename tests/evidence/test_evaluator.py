@@ -39,7 +39,7 @@ TASK = Task(
         Workload(name="odd", sizes=(Size(name="rows", value=3),), held_out=True),
     ),
 )
-LIMITS = EvaluationLimits(timing_seconds=0.2)
+LIMITS = EvaluationLimits(timing_seconds=0.05)
 
 
 def _request(text: str = cli.CANDIDATE, **changes: object) -> EvaluationRequest:

@@ -13,7 +13,7 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest, ProposalRequest
 from kernel_foundry.domain.task import Size, Task, Workload
 
-LIMITS = EvaluationLimits(build_seconds=20.0, run_seconds=5.0, timing_seconds=0.2)
+LIMITS = EvaluationLimits(build_seconds=20.0, run_seconds=5.0, timing_seconds=0.05)
 
 REFERENCE = """
 import torch

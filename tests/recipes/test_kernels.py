@@ -1,6 +1,8 @@
 """Every style of every recipe gives right results, compiled and run for real."""
 
 import random
+import re
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -41,51 +43,77 @@ def sycl():  # type: ignore[no-untyped-def]
     device.release()
 
 
-def _run(sycl, recipe: Recipe, genome: Genome, model: nn.Module, x: torch.Tensor) -> torch.Tensor:  # type: ignore[no-untyped-def]
-    """Compile, bind and run one genome as the evaluator would; return the output."""
-    kind, device, compiler = sycl
-    code, plan_text = recipe.write(genome)
-    plan = plans.parse(plan_text)
-    with torch.no_grad():
-        out = torch.full_like(model(x), float("nan"))
-    tensors = {"x": x, "out": out}
-    tensors |= {p.replace(".", "_"): v.detach() for p, v in model.named_parameters()}
-    names = plans.NameTable(
-        tensors=tuple(
-            plans.TensorName(
-                name=name,
-                dtype="float32",
-                shape=tuple(value.shape),
-                role="output" if name == "out" else "input",
-                path="",
+class Style:
+    """One genome, bound to one input: what is compiled, and what runs it.
+
+    Args:
+        number: Of the style among those that are built together.
+        recipe: The recipe.
+        genome: Its genome.
+        model: The reference.
+        shape: Of the input.
+    """
+
+    def __init__(
+        self, number: int, recipe: Recipe, genome: Genome, model: nn.Module, shape: tuple[int, ...]
+    ) -> None:
+        self.genome = genome
+        x = torch.randn(*shape)
+        with torch.no_grad():
+            self.expected = model(x)
+        self.out = torch.full_like(self.expected, float("nan"))
+        self._tensors = {"x": x, "out": self.out}
+        self._tensors |= {p.replace(".", "_"): v.detach() for p, v in model.named_parameters()}
+        names = plans.NameTable(
+            tensors=tuple(
+                plans.TensorName(
+                    name=name,
+                    dtype="float32",
+                    shape=tuple(value.shape),
+                    role="output" if name == "out" else "input",
+                    path="",
+                )
+                for name, value in self._tensors.items()
             )
-            for name, value in tensors.items()
         )
-    )
-    configuration = plans.default_configuration(plan)
-    macros = {**configuration, **plans.constants(plan, names, configuration, LIMITS)}
-    signatures = plans.kernels(code, "sycl", macros)
-    kernel_names = [s.name for s in signatures]
-    unit = plans.translation_unit(code, macros, native.prelude("sycl"), "sycl")
-    built = compiler.compile(source=unit, options=[], kernels=kernel_names)
-    program = device.load(code=built.code, kernels=kernel_names)
-    bound = plans.bind(
-        plan, signatures, names=names, configuration=configuration, device=LIMITS, language="sycl"
-    )
-    sequence = kind.LaunchSequence(device)
-    for step in bound.steps:
-        assert isinstance(step, plans.Launch)
-        sequence.launch(
-            program=program,
-            kernel=step.kernel,
-            grid=step.grid,
-            block=step.block,
-            dimensions=step.dimensions,
-            arguments=[_argument(kind, a) for a in step.arguments],  # type: ignore[no-untyped-call]
+        code, plan_text = recipe.write(genome)
+        # Kernels are `extern "C"`: their names are one, whatever namespace they are in.
+        kernel = re.compile(r"\bvoid (\w+)(?=\(const float)").search(code)
+        assert kernel is not None
+        own = re.compile(rf"\b{kernel[1]}\b")
+        code, plan_text = (own.sub(f"{kernel[1]}_{number}", text) for text in (code, plan_text))
+        plan = plans.parse(plan_text)
+        configuration = plans.default_configuration(plan)
+        macros = {**configuration, **plans.constants(plan, names, configuration, LIMITS)}
+        signatures = plans.kernels(code, "sycl", macros)
+        self.kernels = [s.name for s in signatures]
+        undefined = "".join(f"#undef {name}\n" for name in macros)
+        text = plans.translation_unit(code, macros, "", "sycl")
+        self.text = f"namespace style_{number} {{\n{text}\n}}\n{undefined}"
+        self._bound = plans.bind(
+            plan,
+            signatures,
+            names=names,
+            configuration=configuration,
+            device=LIMITS,
+            language="sycl",
         )
-    sequence.bind(0, [tensors[b.name].data_ptr() for b in bound.buffers])
-    sequence.run(0)
-    return out
+
+    def run(self, kind, device, program) -> None:  # type: ignore[no-untyped-def]
+        """Run it as the evaluator would."""
+        sequence = kind.LaunchSequence(device)
+        for step in self._bound.steps:
+            assert isinstance(step, plans.Launch)
+            sequence.launch(
+                program=program,
+                kernel=step.kernel,
+                grid=step.grid,
+                block=step.block,
+                dimensions=step.dimensions,
+                arguments=[_argument(kind, a) for a in step.arguments],  # type: ignore[no-untyped-call]
+            )
+        sequence.bind(0, [self._tensors[b.name].data_ptr() for b in self._bound.buffers])
+        sequence.run(0)
 
 
 def _argument(kind, argument):  # type: ignore[no-untyped-def]
@@ -96,20 +124,29 @@ def _argument(kind, argument):  # type: ignore[no-untyped-def]
     return kind.local_argument(argument.element_bytes, argument.count)
 
 
-def _check(sycl, recipe: Recipe, genome: Genome, model: nn.Module, shape: tuple[int, ...]) -> None:  # type: ignore[no-untyped-def]
-    x = torch.randn(*shape)
-    with torch.no_grad():
-        expected = model(x)
-    actual = _run(sycl, recipe, genome, model, x)
-    np.testing.assert_allclose(
-        actual.numpy(), expected.numpy(), rtol=2e-4, atol=2e-4, err_msg=genome.comment()
-    )
+def _check(sycl, styles: Sequence[Style]) -> None:  # type: ignore[no-untyped-def]
+    """Build all styles in one run of the compiler, most of which goes into headers."""
+    kind, device, compiler = sycl
+    kernels = [name for style in styles for name in style.kernels]
+    source = native.prelude("sycl") + "\n" + "".join(style.text for style in styles)
+    built = compiler.compile(source=source, options=[], kernels=kernels)
+    program = device.load(code=built.code, kernels=kernels)
+    for style in styles:
+        style.run(kind, device, program)
+        np.testing.assert_allclose(
+            style.out.numpy(),
+            style.expected.numpy(),
+            rtol=2e-4,
+            atol=2e-4,
+            err_msg=style.genome.comment(),
+        )
 
 
 @pytest.mark.parametrize("name", ROW_MODULES)
 def test_row_recipe_is_right_in_every_style(sycl, name: str) -> None:  # type: ignore[no-untyped-def]
     torch.manual_seed(1)
     rng = random.Random(name)
+    styles = []
     for who, shape in zip(("item", "vector", "group", "sub_group"), SHAPES[::-1], strict=True):
         model = ROW_MODULES[name](shape[-1])
         if name == "standardise" and shape[-1] == 1:
@@ -122,11 +159,11 @@ def test_row_recipe_is_right_in_every_style(sycl, name: str) -> None:  # type: i
         genome = plain(recipe.family, recipe.genes)
         if who != "item":
             genome = draw(recipe.family, recipe.genes, rng).replaced("who", who)
-        _check(sycl, recipe, recipe.normalised(genome), model, shape)
+        styles.append(Style(len(styles), recipe, recipe.normalised(genome), model, shape))
+    _check(sycl, styles)
 
 
-@pytest.mark.parametrize("who", ["item", "tile", "vector"])
-def test_product_with_epilogue_is_right_for_odd_sizes(sycl, who: str) -> None:  # type: ignore[no-untyped-def]
+def test_product_with_epilogue_is_right_for_odd_sizes(sycl) -> None:  # type: ignore[no-untyped-def]
     torch.manual_seed(2)
     model = nn.Sequential(nn.Linear(37, 21), nn.ReLU())
     x = torch.randn(13, 37)
@@ -143,8 +180,9 @@ def test_product_with_epilogue_is_right_for_odd_sizes(sycl, who: str) -> None:  
     recipe = choose_recipe(
         read_graph(admission_of(named, (x,))), language=Language.SYCL, device=DEVICE
     )
-    genome = plain(recipe.family, recipe.genes).replaced("who", who)
-    _check(sycl, recipe, genome, named, (13, 37))
+    first = plain(recipe.family, recipe.genes)
+    genomes = [first.replaced("who", who) for who in ("item", "tile", "vector")]
+    _check(sycl, [Style(n, recipe, g, named, (13, 37)) for n, g in enumerate(genomes)])
 
 
 def test_product_with_columns_is_right_for_odd_sizes(sycl) -> None:  # type: ignore[no-untyped-def]
@@ -165,7 +203,7 @@ def test_product_with_columns_is_right_for_odd_sizes(sycl) -> None:  # type: ign
         device=DEVICE,
     )
     genome = plain(recipe.family, recipe.genes).replaced("who", "vector")
-    _check(sycl, recipe, genome, model, (13, 37))
+    _check(sycl, [Style(0, recipe, genome, model, (13, 37))])
 
 
 @pytest.mark.parametrize("keep", ["nothing", "local"])
