@@ -51,7 +51,7 @@ demo: $(BUILT) ## Optimise a real operator on this machine's CPU, through the th
 		--evaluator spawn --archive spawn --generator spawn
 
 test: $(BUILT) ## Run the tests (TESTS=tests/native for a part of them)
-	$(BIN)/python -m pytest --numprocesses=$(JOBS) --dist=loadfile $(TESTS)
+	$(BIN)/python -m pytest --numprocesses=$(JOBS) --dist=loadfile --no-loadscope-reorder $(TESTS)
 
 gpu: $(BUILT) ## Run the tests that need an NVIDIA GPU; fails where there is none
 	$(BIN)/python -m pytest -m gpu --require-gpu $(TESTS)

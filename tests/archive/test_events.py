@@ -103,5 +103,5 @@ async def test_a_client_that_leaves_ends_the_stream_in_the_service(
         async with aclosing(remote.watch("first")) as events:
             await anext(events)
             assert not archive.closed.is_set()
-        await asyncio.wait_for(archive.closed.wait(), 5)
+        await asyncio.wait_for(archive.closed.wait(), 60)
         await remote.close()

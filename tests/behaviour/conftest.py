@@ -17,7 +17,7 @@ def compiled(tmp_path: Path) -> Callable[[dict[str, str]], dict[str, bytes]]:
         for path, text in zip(paths, sources.values(), strict=True):
             path.write_text(text, encoding="utf-8")
         command = [sys.executable, str(_SCRIPT), str(tmp_path), *map(str, paths)]
-        subprocess.run(command, check=True, capture_output=True, text=True, timeout=50)
+        subprocess.run(command, check=True, capture_output=True, text=True, timeout=280)
         return {name: (tmp_path / f"{name}.spv").read_bytes() for name in sources}
 
     return compile_sources

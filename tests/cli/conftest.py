@@ -75,6 +75,6 @@ def run_kfoundry(folder: Path, *arguments: str) -> subprocess.CompletedProcess[s
         env=environment_of(folder),
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=280,
         check=False,
     )

@@ -42,7 +42,7 @@ def target(request: pytest.FixtureRequest, folder: Path) -> Iterator[str]:
             yield address
         finally:
             process.terminate()
-            assert process.wait(timeout=30) == 0
+            assert process.wait(timeout=280) == 0
             shutil.rmtree(sockets, ignore_errors=True)
 
 

@@ -36,7 +36,7 @@ def test_text_blobs_and_descriptors_arrive_as_sent(ends, tmp_path):
         )
         sender = threading.Thread(target=left.send, args=(frame,))
         sender.start()
-        received = right.receive(timeout_seconds=5.0)
+        received = right.receive(timeout_seconds=60.0)
         sender.join()
     assert received.kind == "Hello"
     assert received.body == {"a": [1, "ü"]}
@@ -52,7 +52,7 @@ def test_descriptors_are_refused_where_none_are_expected(ends):
     right = Channel(ends[1], accepts_descriptors=False)
     left.send(Frame(kind="Hello", body=None, descriptors=(0,)))
     with pytest.raises(ChannelFormatError, match="descriptors"):
-        right.receive(timeout_seconds=1.0)
+        right.receive(timeout_seconds=60.0)
 
 
 def test_a_frame_that_drips_in_ends_at_the_deadline(ends):
@@ -86,11 +86,11 @@ def test_what_is_no_frame_is_refused(ends, data):
     """Bytes that are no frame raise the format error, whatever they are."""
     ends[0].sendall(data)
     with pytest.raises(ChannelFormatError):
-        Channel(ends[1], accepts_descriptors=False).receive(timeout_seconds=1.0)
+        Channel(ends[1], accepts_descriptors=False).receive(timeout_seconds=60.0)
 
 
 def test_the_other_sides_end_is_told_from_silence(ends):
     """A closed socket is not a time-out."""
     ends[0].close()
     with pytest.raises(ChannelClosedError):
-        Channel(ends[1], accepts_descriptors=False).receive(timeout_seconds=1.0)
+        Channel(ends[1], accepts_descriptors=False).receive(timeout_seconds=60.0)

@@ -10,7 +10,7 @@ from evaluator_svc.devices.gate import DeviceGate
 def test_sharers_are_in_together():
     """Two can share at the same time."""
     gate = DeviceGate()
-    both = threading.Barrier(2, timeout=5.0)
+    both = threading.Barrier(2, timeout=60.0)
 
     def share() -> None:
         with gate.shared():

@@ -90,7 +90,7 @@ def say(tmp_path):
                 accepts_descriptors=False,
             )
         )
-        answer = ask_candidate(process, _POOL, PoolReady, seconds=10.0, doing="lying")
+        answer = ask_candidate(process, _POOL, PoolReady, seconds=60.0, doing="lying")
         process.kill()
         return answer
 

@@ -90,7 +90,7 @@ def _on_a_bare_host(folder: Path, *, unsafe_no_sandbox: bool) -> str:
         capture_output=True,
         text=True,
         check=True,
-        timeout=50,
+        timeout=280,
     )
     return ended.stdout
 

@@ -81,14 +81,14 @@ def fill(tmp_path: Path):
 def test_too_much_ends_the_process(fill, count, size):
     """Too many bytes, or too many files without any."""
     process = fill(count, size)
-    end = process.wait(20.0)
+    end = process.wait(60.0)
     assert end is not None
     assert "more than 1 MiB to its scratch folder" in end.describe()
 
 
 def test_what_nobody_can_look_into_ends_the_process(fill):
     """A path that is longer than the system takes could hide anything."""
-    end = fill(0, 0, levels=20).wait(20.0)
+    end = fill(0, 0, levels=20).wait(60.0)
     assert end is not None
     assert "scratch folder" in end.describe()
 
@@ -96,7 +96,7 @@ def test_what_nobody_can_look_into_ends_the_process(fill):
 def test_a_little_is_left_alone(fill):
     """What a driver may write is no reason."""
     process = fill(2, 1 << 16)
-    deadline = time.monotonic() + 20.0
+    deadline = time.monotonic() + 60.0
     while "done" not in process.last_words() and time.monotonic() < deadline:
         time.sleep(0.02)
     assert process.wait(0.2) is None
@@ -123,7 +123,7 @@ def test_memory_that_no_limit_counts_ends_the_process(tmp_path, is_wrapped):
     process = launcher.start(command)
     try:
         watch.add(process, memory_bytes=128 << 20)
-        end = process.wait(20.0)
+        end = process.wait(60.0)
         assert end is not None
         assert "more than 128 MiB of memory" in end.describe()
     finally:

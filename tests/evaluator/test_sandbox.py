@@ -111,7 +111,7 @@ def locked(request, tmp_path):
         capture_output=True,
         text=True,
         check=True,
-        timeout=30,
+        timeout=280,
     )
     sleeper.communicate(b"\n")
     return json.loads(ended.stdout)
@@ -158,5 +158,5 @@ def test_bubblewrap_alone_leaves_no_memory_that_nothing_counts() -> None:
     if reason:
         pytest.skip(f"bubblewrap: {reason}")
     line = bubblewrap.command(wrapping, (sys.executable, "-c", _SHARED_ZEROS))
-    ended = subprocess.run(line, capture_output=True, text=True, check=True, timeout=30)
+    ended = subprocess.run(line, capture_output=True, text=True, check=True, timeout=280)
     assert ended.stdout.split() == ["PermissionError", "4"]

@@ -92,7 +92,7 @@ def _without_a_lock(names: list[str], scratch: Path) -> dict[str, str]:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=280,
         )
     assert ended.returncode == 0, ended.stderr
     return dict(line.split() for line in ended.stdout.splitlines())

@@ -101,7 +101,7 @@ def _tried(policy: CallPolicy) -> dict[str, str]:
         capture_output=True,
         text=True,
         check=True,
-        timeout=30,
+        timeout=280,
     )
     return dict(line.split(" ", 1) for line in ended.stdout.splitlines())
 

@@ -53,7 +53,7 @@ def _tried(process: ChildProcess, name: str, other: int) -> Attempted:
         open_files=1,
     )
     request = AttemptRequest(name=name, targets=targets)
-    answer: Attempted = process.ask(request, Attempted, timeout_seconds=10.0).message
+    answer: Attempted = process.ask(request, Attempted, timeout_seconds=60.0).message
     return answer
 
 

@@ -129,7 +129,7 @@ def test_builder_and_runner_reach_neither_the_key_nor_who_holds_it(
     for start in (site.builders.start_another, site.runners.start_another):
         process = start()
         for request in (read, memory):
-            answer = process.ask(request, Attempted, timeout_seconds=20.0)
+            answer = process.ask(request, Attempted, timeout_seconds=60.0)
             assert not answer.message.succeeded, request.name
         process.kill()
     asyncio.run(evaluator.close())

@@ -262,7 +262,7 @@ class _StuckGenerator(FakeGenerator):
 async def test_a_model_that_does_not_answer_holds_up_no_run_whose_time_is_over(
     archive: Archive,
 ) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         ended = await _evolve(archive, Budget(minutes=0.3 / 60), generator=_StuckGenerator())
     assert ended.cause is StopCause.MINUTES
     assert ended.run.state is RunState.FINISHED
@@ -281,24 +281,28 @@ async def test_refused_task_costs_nothing(archive: Archive) -> None:
 
 
 class _CountingEvaluator(FakeEvaluator):
-    """Counts evaluations at once."""
+    """Counts evaluations at once; the first wait for as many as there are to be."""
 
-    def __init__(self) -> None:
+    def __init__(self, expected: int) -> None:
         super().__init__()
         self.running = 0
         self.most = 0
+        self._expected = expected
+        self._full = asyncio.Event()
 
     async def evaluate(self, request: EvaluationRequest) -> Evaluation:
         self.running += 1
         self.most = max(self.most, self.running)
-        await asyncio.sleep(0.03)  # longer than the archive takes to select
+        if self.running == self._expected:
+            self._full.set()
+        await self._full.wait()
         self.running -= 1
         return await super().evaluate(request)
 
 
 async def test_several_evaluations_at_once_keep_to_the_budget(archive: Archive) -> None:
     events: list[Event] = []
-    evaluator = _CountingEvaluator()
+    evaluator = _CountingEvaluator(4)
     ended = await _evolve(
         archive, Budget(evaluations=20), evaluator=evaluator, events=events, judging=4
     )

@@ -46,7 +46,7 @@ _ECHOES: dict[str, Callable[[ReceivedRequest], Answer]] = {
 async def generator(tmp_path: Path) -> AsyncIterator[Generator]:
     """Return a generator whose data folder is the test's."""
     models = LiteLlmModels(
-        timeout_seconds=2.0,
+        timeout_seconds=30.0,
         retrying=RetryPolicy(retry_count=1, first_back_off_seconds=0.01),
         rng=random.Random(1),
     )

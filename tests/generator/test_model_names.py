@@ -47,7 +47,7 @@ asyncio.run(main())
 
 def _run(program: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=50
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=280
     )
     return done.stdout.strip()
 

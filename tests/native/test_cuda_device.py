@@ -216,7 +216,7 @@ for _ in range(2):
         print(error.kind)
 """
     )
-    output, errors = child.communicate(timeout=50)
+    output, errors = child.communicate(timeout=280)
     assert output.split() == ["illegal_access", "illegal_access"], errors
     assert child.returncode == 0, errors
 
@@ -236,7 +236,7 @@ sequence.run(0)
     with pytest.raises(subprocess.TimeoutExpired):
         child.wait(timeout=0.5)
     child.kill()
-    child.communicate(timeout=20)
+    child.communicate(timeout=280)
     assert child.returncode != 0
 
 
@@ -252,7 +252,7 @@ shared.close()
 print("filled")
 """
     )
-    output, errors = child.communicate(timeout=50)
+    output, errors = child.communicate(timeout=280)
     assert output == "filled\n", errors
     expected = np.full(4 * COUNT, 0x40, dtype=np.uint8).view(np.float32)
     np.testing.assert_array_equal(case.download(shared.address, COUNT), expected)

@@ -110,7 +110,7 @@ class Candidate:
         """Return the answer, or the candidate's failure."""
         try:
             received = self.process.ask(
-                message, expected, CandidateFailed, timeout_seconds=30.0, **others
+                message, expected, CandidateFailed, timeout_seconds=60.0, **others
             )
         except ChannelError as error:
             end = self.process.kill()
@@ -192,10 +192,10 @@ class Bench:
         prepared = builder.ask(
             PrepareRequest(text=text, configuration=(), device=ready.device, workloads=(names,)),
             Prepared,
-            timeout_seconds=10.0,
+            timeout_seconds=60.0,
         ).message
         assert prepared.uses_library == with_library
-        built = builder.ask(CompileRequest(unit=0), Compiled, timeout_seconds=30.0)
+        built = builder.ask(CompileRequest(unit=0), Compiled, timeout_seconds=60.0)
         assert built.message.succeeded, built.message.log
         request = LoadRequest(
             source=prepared.source,
@@ -207,7 +207,7 @@ class Bench:
             tf32=tf32,
         )
         loaded = runner.ask(
-            request, Loaded, CandidateFailed, timeout_seconds=30.0, blobs=built.blobs[:1]
+            request, Loaded, CandidateFailed, timeout_seconds=60.0, blobs=built.blobs[:1]
         ).message
         return Candidate(process=runner, inputs=self.draw(tensors), ready=ready, loaded=loaded)
 

@@ -75,7 +75,7 @@ def _prepare(process, block: str, text: str = TEXT):
         device=DEVICE,
         workloads=(NAMES,),
     )
-    return process.ask(request, Prepared, CandidateFailed, timeout_seconds=10.0).message
+    return process.ask(request, Prepared, CandidateFailed, timeout_seconds=60.0).message
 
 
 def test_one_builder_builds_and_binds_every_configuration(builder):
@@ -83,12 +83,12 @@ def test_one_builder_builds_and_binds_every_configuration(builder):
     codes, groups = set(), []
     for block in ("128", "256"):
         assert isinstance(_prepare(builder, block), Prepared)
-        built = builder.ask(CompileRequest(unit=0), Compiled, timeout_seconds=30.0)
+        built = builder.ask(CompileRequest(unit=0), Compiled, timeout_seconds=60.0)
         assert built.message.succeeded, built.message.log
         code, assembly = built.blobs
         assert b".visible .entry relu" in assembly
         codes.add(code)
-        bound = builder.ask(BindRequest(), Bound, timeout_seconds=5.0).message.workloads[0]
+        bound = builder.ask(BindRequest(), Bound, timeout_seconds=60.0).message.workloads[0]
         groups.append((bound.group_count, bound.group_size))
     assert len(codes) == 2
     assert groups == [(8, 128), (4, 256)]
@@ -105,5 +105,5 @@ def test_a_plan_that_does_not_bind_is_refused_without_a_device(builder):
     """What the runner would say is known before there is one."""
     text = TEXT.replace("x, out, x.numel())\n```", "x, out, 2 ** 40)\n```")
     assert isinstance(_prepare(builder, "128", text=text), Prepared)
-    failed = builder.ask(BindRequest(), Bound, CandidateFailed, timeout_seconds=5.0).message
+    failed = builder.ask(BindRequest(), Bound, CandidateFailed, timeout_seconds=60.0).message
     assert failed.outcome is EvaluationOutcome.PLAN_ERROR

@@ -109,7 +109,7 @@ def test_an_illegal_access_is_a_crash_and_ends_its_runner(cuda):
     failed = candidate.run()
     assert failed.outcome is EvaluationOutcome.CRASHED
     assert failed.findings[0].kind is FindingKind.ILLEGAL_ACCESS
-    assert candidate.process.wait(5.0) is not None
+    assert candidate.process.wait(60.0) is not None
     assert _load(cuda, SCALE).run() == Done()
 
 

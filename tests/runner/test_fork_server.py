@@ -74,7 +74,7 @@ def test_a_forked_runner_ends_when_nobody_talks_to_it(starter):
     """The channel's end is its own; the exit code is 0."""
     process, _ = starter.start(RUNNER, kind="null", index=0, with_library=True)
     process.conversation.close()
-    assert process.wait(5.0).exit_code == 0
+    assert process.wait(60.0).exit_code == 0
     process.kill()
 
 
@@ -88,10 +88,10 @@ def test_a_candidate_that_crashes_ends_its_fork_alone(sycl):
         candidate.process.ask(
             RunRequest(draw=candidate.inputs.draw),
             Done,
-            timeout_seconds=20.0,
+            timeout_seconds=60.0,
             descriptors=candidate.inputs.descriptors(),
         )
-    assert candidate.process.wait(5.0).signal == signal.SIGSEGV
+    assert candidate.process.wait(60.0).signal == signal.SIGSEGV
     right = _CRASHING.replace("out[(long)i * 1000000000L + 1000000000000L]", "out[0]")
     candidate = sycl.load(right, draw_inputs(**shapes), library_ops=("linear",))
     candidate.run()
@@ -105,8 +105,8 @@ def test_a_lost_server_takes_its_runners_along_and_is_replaced():
     starter = LockedStarter(EvaluatorSettings(), launcher)
     process, _ = starter.start(RUNNER, kind="null", index=0, with_library=True)
     os.kill(starter._forks._process.process_id, signal.SIGKILL)
-    assert process.wait(10.0).signal == signal.SIGKILL
-    deadline = time.monotonic() + 5.0
+    assert process.wait(60.0).signal == signal.SIGKILL
+    deadline = time.monotonic() + 60.0
     while _is_alive(process.process_id) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not _is_alive(process.process_id)
@@ -143,7 +143,7 @@ def test_server_and_runners_end_with_their_supervisor():
         server = _parent_of(runner)
         supervisor.kill()
     assert server != supervisor.pid
-    deadline = time.monotonic() + 10.0
+    deadline = time.monotonic() + 60.0
     while any(map(_is_alive, (runner, server))) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not any(map(_is_alive, (runner, server)))

@@ -119,7 +119,7 @@ def replayed(folder: Path, environment: dict[str, str]) -> subprocess.CompletedP
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=280,
         check=False,
     )
 
