@@ -21,6 +21,13 @@ COMPILED := CMakeLists.txt $(shell find native protos -name '*.cpp' -o -name '*.
 # The prelude is device code in an order of its own.
 CPP := $(wildcard native/src/*.[ch]pp native/bindings/*.[ch]pp)
 
+# A line for each package as it comes, with its size; the rest of what pip says is for whoever asks.
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
+SHOW := sed -u -n -e 's/^ *\(Downloading .*\)/      \1/p' -e 's/^ *\(Building .*\)/      \1/p' \
+	-e 's/^ *\(Installing [^:]*\).*/      \1/p' -e '/ERROR/p'
+TOOK = echo "      done in $$((SECONDS / 60)) min $$((SECONDS % 60)) s, $$(du -sh $(VENV) | cut -f1) in $(VENV)"
+
 .PHONY: help setup demo test gpu lint format clean
 .DEFAULT_GOAL := help
 
@@ -32,15 +39,15 @@ setup: $(BUILT) ## Create .venv, install everything, build the native code
 $(PREPARED): pyproject.toml
 	@"$(PYTHON)" -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=...")'
 	@test -x $(BIN)/python || { echo "[1/3] virtual environment in $(VENV)"; "$(PYTHON)" -m venv $(VENV); }
-	@echo "[2/3] what the build needs"
+	@echo "[2/3] what the build needs (about 0.3 GB)"
 	@$(BIN)/python -c $(LIST_BUILD_REQUIREMENTS) > $(VENV)/build-requirements.txt
-	@$(PIP) install --quiet $(PIP_FLAGS) "cmake>=3.25" ninja -r $(VENV)/build-requirements.txt
+	@$(PIP) install $(PIP_FLAGS) "cmake>=3.25" ninja -r $(VENV)/build-requirements.txt | $(SHOW) && $(TOOK)
 	@touch $@
 
 # pip finds what is there already in a few seconds, and ninja compiles only what changed.
 $(BUILT): $(PREPARED) $(COMPILED)
-	@echo "[3/3] Kernel Foundry and what it needs (the first time a few minutes and some GB)"
-	@$(PIP) install --quiet $(PIP_FLAGS) --no-build-isolation -e '.[sycl,cuda,dev]'
+	@echo "[3/3] Kernel Foundry and what it needs (the first time a few minutes; see README for sizes)"
+	@$(PIP) install $(PIP_FLAGS) --no-build-isolation -e '.[sycl,cuda,dev]' | $(SHOW) && $(TOOK)
 	@# Locked processes start often and may write nothing: pip does this for what it copies.
 	@$(BIN)/python -m compileall -q evaluator_svc kernel_foundry native/python/kernel_foundry_native
 	@touch $@

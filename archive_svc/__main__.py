@@ -4,7 +4,7 @@ import click
 
 from archive_svc.app import serve
 from kernel_foundry import paths
-from kernel_foundry.rpc.process import run
+from kernel_foundry.rpc.process import child_option, run
 from kernel_foundry.rpc.server import GRACE_S
 
 
@@ -16,6 +16,7 @@ from kernel_foundry.rpc.server import GRACE_S
 @click.option(
     "--grace", default=GRACE_S, show_default=True, help="Seconds for calls in flight at the end."
 )
+@child_option
 def main(listen: str, store: str, grace: float) -> None:
     """Serve the archive until SIGTERM or SIGINT."""
     run(serve(listen=listen, store_url=store, grace_s=grace))

@@ -19,9 +19,11 @@ from archive_svc.store.store import Store
 from archive_svc.texts import Texts
 from archive_svc.validity import check_spec, check_verdict, is_run_name
 from kernel_foundry.domain.archive import (
+    LEASE_SECONDS,
     AddResult,
     ArchiveStats,
     Elite,
+    LeaseHolder,
     Run,
     RunEvent,
     RunSpec,
@@ -32,7 +34,12 @@ from kernel_foundry.domain.archive import (
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.gradient import GradientCell, Transition
-from kernel_foundry.errors import AlreadyExistsError, InvalidArgumentError, RunNotFoundError
+from kernel_foundry.errors import (
+    AlreadyExistsError,
+    InvalidArgumentError,
+    RunHeldError,
+    RunNotFoundError,
+)
 
 T = TypeVar("T")
 
@@ -76,9 +83,17 @@ class Archive:
         """Return all runs, newest first."""
         return await self._read(lambda: tuple(_describe(row) for row in self._store.list_runs()))
 
-    async def finish_run(self, name: str, state: RunState) -> Run:
-        """Record where the run stands."""
-        run = await self._call(lambda: self._finish_run(name, state))
+    async def hold_run(self, name: str, holder: LeaseHolder) -> Run:
+        """Make the run one loop's own for a while, from now on: it is running then."""
+        run = await self._call(lambda: self._hold_run(name, holder))
+        self._bell.ring()
+        return run
+
+    async def finish_run(
+        self, name: str, state: RunState, *, holder: LeaseHolder | None = None
+    ) -> Run:
+        """Record where the run stands, and free it."""
+        run = await self._call(lambda: self._finish_run(name, state, holder))
         self._bell.ring()
         return run
 
@@ -188,18 +203,32 @@ class Archive:
             )
         return _describe(self._row(spec.name))
 
-    def _finish_run(self, name: str, state: RunState) -> Run:
+    def _hold_run(self, name: str, holder: LeaseHolder) -> Run:
         row = self._row(name)
-        self._store.set_state(row.id, state)
+        lease = self._store.hold(row.id, holder)
+        if lease is not None and lease.holder is not None:
+            other = lease.holder
+            raise RunHeldError(
+                f"run {row.spec.name} is being worked on by process {other.process_id} on "
+                f"{other.host}, last heard of {lease.age_s():.0f} s ago: stop that one, or start "
+                "a run of another name; one that died is given up after "
+                f"{LEASE_SECONDS:.0f} s",
+                run=row.spec.name,
+                host=other.host,
+                process=str(other.process_id),
+            )
+        return _describe(self._row(row.spec.name))
+
+    def _finish_run(self, name: str, state: RunState, holder: LeaseHolder | None) -> Run:
+        row = self._row(name)
+        self._store.set_state(row.id, state, holder)
         return _describe(self._row(row.spec.name))
 
     def _row(self, name: str) -> RunRow:
         row = self._store.find_run(name) if not name or is_run_name(name) else None
         if row is None:
             raise RunNotFoundError(
-                f"no run called {name!r}: `kfoundry runs list` shows them"
-                if name
-                else "there is no run yet: `kfoundry optimize TASK` makes one",
+                f"no run called {name!r}" if name else "there is no run yet",
                 run=name,
             )
         return row

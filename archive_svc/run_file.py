@@ -237,9 +237,12 @@ def _head(header: dict[str, Any], name: str) -> RunHead:
     counts = [header.get("told_count"), header.get("selected_count")]
     if not all(type(count) is int and 0 <= count <= LARGEST_INTEGER for count in counts):
         raise _DamagedError("the header's counts are none")
+    state = from_plain(RunState, header.get("state"))
+    if state is RunState.RUNNING:
+        state = RunState.INTERRUPTED  # whoever works on it works in the other store
     return RunHead(
         spec=spec,
-        state=from_plain(RunState, header.get("state")),
+        state=state,
         created_unix_s=_time(header.get("created_unix_s")),
         told_count=header["told_count"],
         selected_count=header["selected_count"],

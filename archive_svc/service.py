@@ -12,7 +12,7 @@ from grpc.aio import ServicerContext
 
 from kernel_foundry.archive.v1 import archive_service_pb2 as pb2
 from kernel_foundry.archive.v1 import archive_service_pb2_grpc as pb2_grpc
-from kernel_foundry.domain.archive import Elite, Run, RunSpec, RunState
+from kernel_foundry.domain.archive import Elite, LeaseHolder, Run, RunSpec, RunState
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.errors import InvalidArgumentError
@@ -67,11 +67,16 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
             next_page_token=runs[end - 1].spec.name if end < len(runs) else "",
         )
 
+    async def HoldRun(self, request: pb2.HoldRunRequest, context: _Context) -> pb2.HoldRunResponse:
+        holder = read_field(LeaseHolder, request, "holder")
+        return build(pb2.HoldRunResponse, run=await self._archive.hold_run(request.name, holder))
+
     async def FinishRun(
         self, request: pb2.FinishRunRequest, context: _Context
     ) -> pb2.FinishRunResponse:
         state = read_field(RunState, request, "state")
-        run = await self._archive.finish_run(request.name, state)
+        holder = read_field(LeaseHolder, request, "holder") if request.HasField("holder") else None
+        run = await self._archive.finish_run(request.name, state, holder=holder)
         return build(pb2.FinishRunResponse, run=run)
 
     async def SelectParents(

@@ -10,7 +10,7 @@ import click
 
 from evaluator_svc.app import serve
 from evaluator_svc.settings import EvaluatorSettings
-from kernel_foundry.rpc.process import run
+from kernel_foundry.rpc.process import child_option, run
 from kernel_foundry.rpc.server import GRACE_S
 
 
@@ -29,6 +29,7 @@ from kernel_foundry.rpc.server import GRACE_S
 @click.option(
     "--grace", default=GRACE_S, show_default=True, help="Seconds for calls in flight at the end."
 )
+@child_option
 def main(
     listen: str,
     device_kinds: tuple[str, ...],

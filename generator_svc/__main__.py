@@ -6,7 +6,7 @@ import click
 
 from generator_svc.app import serve
 from kernel_foundry import paths
-from kernel_foundry.rpc.process import run
+from kernel_foundry.rpc.process import child_option, run
 from kernel_foundry.rpc.server import GRACE_S
 
 
@@ -36,6 +36,7 @@ from kernel_foundry.rpc.server import GRACE_S
 @click.option(
     "--grace", default=GRACE_S, show_default=True, help="Seconds for calls in flight at the end."
 )
+@child_option
 def main(listen: str, store_url: str, exchanges: Path, prompts: Path | None, grace: float) -> None:
     """Serve the generator until SIGTERM or SIGINT."""
     run(

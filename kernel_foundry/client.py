@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar
 
 from kernel_foundry.budget import Budget
 from kernel_foundry.domain.admission import Admission
-from kernel_foundry.domain.archive import DEFAULT_STRATEGY, Elite, Run, RunSpec, RunState
+from kernel_foundry.domain.archive import DEFAULT_STRATEGY, Elite, Run, RunSpec
 from kernel_foundry.domain.device import Capabilities
 from kernel_foundry.domain.evaluation import Evaluation, Setting
 from kernel_foundry.domain.language import Language
@@ -32,8 +32,10 @@ from kernel_foundry.evidence.verification import (
 )
 from kernel_foundry.evolution import Evolution
 from kernel_foundry.kept_sweeps import keeping_sweeps
+from kernel_foundry.lease import held
 from kernel_foundry.local import Directory, Services, Targets, own_public_key
 from kernel_foundry.ports import Archive, Evaluator, Experience, Generator
+from kernel_foundry.process_identity import new_holder
 from kernel_foundry.progress import Ended, Event, Listener
 from kernel_foundry.selftest.case import Case, CaseResult
 from kernel_foundry.selftest.run import SelfTest, selftest
@@ -286,8 +288,8 @@ class Foundry:
 
         Raises:
             TaskBeyondModelsError: none of the models can do the task; nothing was spent.
-            TaskRefusedError, TaskInvalidError, AlreadyExistsError, LlmConfigurationError and
-            the other errors of the three ports.
+            TaskRefusedError, TaskInvalidError, AlreadyExistsError, RunHeldError,
+            LlmConfigurationError and the other errors of the three ports.
         """
 
         async def work() -> Ended:
@@ -332,12 +334,12 @@ class Foundry:
 
         Raises:
             RunNotFoundError: there is no such run.
+            RunHeldError: another loop works on it.
         """
 
         async def work() -> Ended:
             services = await self._directory.services()
             found = await services.archive.get_run(run)
-            found = await services.archive.finish_run(found.spec.name, RunState.RUNNING)
             return await self._evolve(services, found, budget, limits, in_flight, listener)
 
         return self._run(work())
@@ -392,6 +394,7 @@ class Foundry:
         in_flight: int,
         listener: Listener,
     ) -> Ended:
+        holder = new_holder()
         judging = await _evaluations_at_once(services.evaluator, run.spec)
         evolution = Evolution(
             evaluator=services.evaluator,
@@ -403,8 +406,10 @@ class Foundry:
             in_flight=max(in_flight, judging),
             judging=judging,
             listener=keeping_sweeps(run.spec.name, listener),
+            holder=holder,
         )
-        return await evolution.run()
+        async with held(services.archive, run.spec.name, holder):
+            return await evolution.run()
 
     async def _with_evaluator(self, call: Callable[[Evaluator], Coroutine[Any, Any, T]]) -> T:
         return await call(await self._directory.evaluator())

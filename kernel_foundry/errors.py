@@ -61,6 +61,13 @@ class RunNotFoundError(KernelFoundryError):
     reason = "RUN_NOT_FOUND"
 
 
+class RunHeldError(KernelFoundryError):
+    """Another loop works on the run; the message says where."""
+
+    code = StatusCode.FAILED_PRECONDITION
+    reason = "RUN_HELD"
+
+
 class EliteNotFoundError(KernelFoundryError):
     """The run has no such elite."""
 

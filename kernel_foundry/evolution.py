@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from kernel_foundry.budget import Budget, Spent, StopCause, exceeded
 from kernel_foundry.domain.admission import Admission
-from kernel_foundry.domain.archive import AddStatus, Elite, Run, RunState, Selection
+from kernel_foundry.domain.archive import AddStatus, Elite, LeaseHolder, Run, RunState, Selection
 from kernel_foundry.domain.candidate import Candidate, KernelSource
 from kernel_foundry.domain.evaluation import Evaluation, Setting
 from kernel_foundry.domain.language import Language
@@ -30,6 +30,7 @@ from kernel_foundry.errors import (
     KernelFoundryError,
     LlmQuotaError,
     LlmUnavailableError,
+    ServiceUnavailableError,
     TaskRefusedError,
 )
 from kernel_foundry.handover import Handover
@@ -75,6 +76,7 @@ class Evolution:
         judging: Evaluations at once; more than one pays where there are several devices, or
             where builds do not disturb timings.
         listener: Told of every event, in the loop's thread.
+        holder: Who holds the run's lease; see `lease`.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class Evolution:
         in_flight: int,
         judging: int,
         listener: Listener,
+        holder: LeaseHolder | None = None,
     ) -> None:
         self._evaluator = evaluator
         self._archive = archive
@@ -101,6 +104,7 @@ class Evolution:
         self._judging = judging
         self._in_judgement = 0
         self._listener = listener
+        self._holder = holder
         self._spent = Spent(evaluations=run.told_count, cost_usd=run.cost_usd)
         self._started_s = time.monotonic()
         self._seen: set[str] = set()
@@ -137,7 +141,7 @@ class Evolution:
         except (asyncio.CancelledError, KernelFoundryError):
             # The archive may be what failed; what was told is there all the same.
             with contextlib.suppress(KernelFoundryError):
-                await asyncio.shield(self._archive.finish_run(spec.name, RunState.INTERRUPTED))
+                await asyncio.shield(self._finish(RunState.INTERRUPTED))
             raise
         return await self._end()
 
@@ -201,8 +205,9 @@ class Evolution:
             except LlmQuotaError:
                 self._dried_up = StopCause.COST
                 break
-            except LlmUnavailableError:
-                # A bad minute of a provider costs that minute; one that is down ends the run.
+            except (LlmUnavailableError, ServiceUnavailableError):
+                # A bad minute of a provider costs that minute; one that is down ends the run. So
+                # does one of the generator itself.
                 self._unanswered += 1
                 if self._unanswered >= UNANSWERED_BEFORE_GIVING_UP * self._in_flight:
                     raise
@@ -230,7 +235,7 @@ class Evolution:
         selection = await self._archive.select(spec.name)
         try:
             proposal = await self._generator.propose(self._request(admission, selection))
-        except (LlmQuotaError, LlmUnavailableError):
+        except (LlmQuotaError, LlmUnavailableError, ServiceUnavailableError):
             await self._archive.drop_selection(spec.name, selection.sequence)
             raise
         for usage in proposal.usage:
@@ -406,8 +411,7 @@ class Evolution:
             )
 
     async def _end(self) -> Ended:
-        name = self._run.spec.name
-        run = await self._archive.finish_run(name, RunState.FINISHED)
+        run = await self._finish(RunState.FINISHED)
         self._spent.seconds = self._elapsed_s()
         ended = Ended(
             run=run,
@@ -417,6 +421,9 @@ class Evolution:
         )
         self._listener(ended)
         return ended
+
+    async def _finish(self, state: RunState) -> Run:
+        return await self._archive.finish_run(self._run.spec.name, state, holder=self._holder)
 
     async def _refresh_best(self) -> None:
         elites = await self._archive.elites(self._run.spec.name, limit=1)

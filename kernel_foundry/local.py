@@ -3,36 +3,31 @@
 The only file that imports the services themselves; nothing else knows which kind it has.
 """
 
-import asyncio
 import contextlib
 import os
-import signal
-import sys
-import tempfile
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernel_foundry.domain.exchange import Exchange
 from kernel_foundry.domain.language import Language
-from kernel_foundry.errors import ServiceUnavailableError
 from kernel_foundry.paths import exchanges_dir, generator_store_url, prompts_dir, store_url
 from kernel_foundry.ports import Archive, Evaluator, Experience, Generator
+from kernel_foundry.scratch import remove_leftovers, scratch_folder
 from kernel_foundry.search_comparison import SearchComparison
 
 if TYPE_CHECKING:
     from archive_svc.rerun import Rerun
     from archive_svc.run_file import CopiedRun
     from generator_svc.replaying_generator import ReplayingGenerator
+    from kernel_foundry.rpc.connection import CallOptions
 
 LOCAL = "local"
 """Target of a service that runs in this process."""
 
 SPAWN = "spawn"
 """Target of a service that runs in a process of its own, started and ended with this one."""
-
-_START_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +62,7 @@ class Directory:
     def __init__(self, targets: Targets) -> None:
         self._targets = targets
         self._stack = contextlib.AsyncExitStack()
+        remove_leftovers()
         self._evaluator: Evaluator | None = None
         self._archive: Archive | None = None
         self._generating: tuple[Generator, Experience] | None = None
@@ -97,7 +93,8 @@ class Directory:
             else:
                 from kernel_foundry.rpc.evaluator import RemoteEvaluator
 
-                self._evaluator = RemoteEvaluator(await self._address("evaluator", target))
+                address = await self._address("evaluator", target)
+                self._evaluator = RemoteEvaluator(address, _options(target))
             self._stack.push_async_callback(self._evaluator.close)
         return self._evaluator
 
@@ -112,7 +109,8 @@ class Directory:
             else:
                 from kernel_foundry.rpc.archive import RemoteArchive
 
-                self._archive = RemoteArchive(await self._address("archive", target))
+                address = await self._address("archive", target)
+                self._archive = RemoteArchive(address, _options(target))
             self._stack.push_async_callback(self._archive.close)
         return self._archive
 
@@ -134,7 +132,11 @@ class Directory:
                 from kernel_foundry.rpc.generator import RemoteGenerator
 
                 address = await self._address("generator", target)
-                self._generating = RemoteGenerator(address), RemoteExperience(address)
+                options = _options(target)
+                self._generating = (
+                    RemoteGenerator(address, options),
+                    RemoteExperience(address, options),
+                )
             for side in self._generating:
                 self._stack.push_async_callback(side.close)
         return self._generating
@@ -142,10 +144,12 @@ class Directory:
     async def _address(self, service: str, target: str) -> str:
         if target != SPAWN:
             return target
-        folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="kernel-foundry-"))
-        return await self._stack.enter_async_context(
-            _spawned(service, Path(folder), self._arguments(service))
-        )
+        from kernel_foundry.spawned import SpawnedService
+
+        folder = Path(self._stack.enter_context(scratch_folder(service)))
+        spawned = SpawnedService(service, folder, self._arguments(service))
+        self._stack.push_async_callback(spawned.close)
+        return await spawned.start()
 
     def _arguments(self, service: str) -> list[str]:
         if service == "archive" and self._targets.store:
@@ -253,53 +257,8 @@ def _local_evaluator(unsafe_no_sandbox: bool) -> Evaluator:
     return LocalEvaluator(settings)
 
 
-@contextlib.asynccontextmanager
-async def _spawned(service: str, folder: Path, arguments: list[str]) -> AsyncIterator[str]:
-    """Run a service as a child on a UNIX socket in `folder`; stop it gracefully at the end."""
-    address = folder / f"{service}.sock"
-    log = folder / f"{service}.log"
-    with log.open("wb") as output:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            f"{service}_svc",
-            "--listen",
-            f"unix:{address}",
-            *arguments,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,  # Ctrl-C reaches the loop first, which ends it in order
-        )
-    try:
-        await _until_serving(service, process, f"unix:{address}", log)
-        yield f"unix:{address}"
-    finally:
-        if process.returncode is None:
-            process.send_signal(signal.SIGTERM)
-            try:
-                await asyncio.wait_for(process.wait(), timeout=20)
-            except TimeoutError:
-                process.kill()
-                await process.wait()
+def _options(target: str) -> "CallOptions":
+    from kernel_foundry.rpc.connection import DEFAULT_OPTIONS
+    from kernel_foundry.spawned import PATIENT
 
-
-async def _until_serving(
-    service: str, process: asyncio.subprocess.Process, target: str, log: Path
-) -> None:
-    """Wait for the service's health, or for its end, whichever comes first."""
-    from kernel_foundry.rpc.readiness import wait_until_serving
-
-    ended = asyncio.ensure_future(process.wait())
-    serving = asyncio.ensure_future(wait_until_serving(target, timeout_s=_START_SECONDS))
-    try:
-        await asyncio.wait({ended, serving}, return_when=asyncio.FIRST_COMPLETED)
-        if not ended.done() and serving.exception() is None:
-            return
-    finally:
-        ended.cancel()
-        serving.cancel()
-    tail = log.read_text(errors="replace")[-2000:].strip()  # noqa: ASYNC240  small, at the end
-    raise ServiceUnavailableError(
-        f"the {service} service did not start: {tail or 'it said nothing'}", service=service
-    )
+    return PATIENT if target == SPAWN else DEFAULT_OPTIONS

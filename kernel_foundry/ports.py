@@ -12,6 +12,7 @@ from kernel_foundry.domain.archive import (
     AddResult,
     ArchiveStats,
     Elite,
+    LeaseHolder,
     Run,
     RunEvent,
     RunSpec,
@@ -117,8 +118,23 @@ class Archive(Protocol):
         """Return all runs, newest first."""
         ...
 
-    async def finish_run(self, name: str, state: RunState) -> Run:
-        """Record where the run stands."""
+    async def hold_run(self, name: str, holder: LeaseHolder) -> Run:
+        """Make the run one loop's own for `LEASE_SECONDS`, from now on: it is running then.
+
+        A loop that goes on asks again in time. A run whose loop did not reads as interrupted.
+
+        Raises:
+            RunHeldError: another loop works on it.
+        """
+        ...
+
+    async def finish_run(
+        self, name: str, state: RunState, *, holder: LeaseHolder | None = None
+    ) -> Run:
+        """Record where the run stands, and free it.
+
+        Without effect for a `holder` whose run has become another loop's.
+        """
         ...
 
     async def select(self, run: str) -> Selection:

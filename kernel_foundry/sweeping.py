@@ -8,6 +8,7 @@ only as a port, and nothing of archives.
 
 import dataclasses
 import math
+import uuid
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from kernel_foundry.domain.sweep import (
     SweepRequest,
     best_of,
 )
+from kernel_foundry.errors import KernelFoundryError, StatusCode
 from kernel_foundry.plan.configuration import space_size
 from kernel_foundry.plan.errors import PlanError
 from kernel_foundry.plan.parse import parse
@@ -157,10 +159,15 @@ class Sweeper:
             seconds=allowance.seconds,
         )
         results = []
-        async with aclosing(self._evaluator.sweep(request)) as stream:
-            async for result in stream:
-                listener(result)
-                results.append(result)
+        try:
+            async with aclosing(self._evaluator.sweep(request)) as stream:
+                async for result in stream:
+                    listener(result)
+                    results.append(result)
+        except KernelFoundryError as error:
+            if error.code is not StatusCode.UNAVAILABLE:
+                raise
+            # An evaluator that goes away for a while costs the rest of the sweep, not the run.
         best = best_of(tuple(results))
         evaluation = None if best is None else await self._judge(text, known, best.configuration)
         if evaluation is None or not _is_better(evaluation, known):
@@ -184,6 +191,7 @@ class Sweeper:
                 text=text,
                 configuration=configuration,
                 limits=self._limits,
+                request_id=uuid.uuid4().hex,
             )
         )
 

@@ -35,6 +35,9 @@ RUNS = sa.Table(
     sa.Column("best_sequence", sa.Integer),
     sa.Column("best_fitness", sa.Float),
     sa.Column("best_speedup", sa.Float),
+    # The loop that works on it, as JSON, and until when the run is its own; "": none does.
+    sa.Column("holder", sa.Text, nullable=False, server_default=sa.text("''")),
+    sa.Column("held_until_unix_s", sa.Float, nullable=False, server_default=sa.text("0")),
 )
 
 TOLD = sa.Table(

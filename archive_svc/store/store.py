@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from archive_svc.store.leases import Lease, read_lease, state_of, write_lease, write_state
 from archive_svc.store.rows import (
     NUMBERS,
     TRANSITIONS,
@@ -24,7 +25,7 @@ from archive_svc.store.rows import (
 from archive_svc.store.schema import RUNS, SCHEMA, TOLD
 from archive_svc.store.telling import LOCK_RUN, Teller
 from archive_svc.told import ToldNumbers
-from kernel_foundry.domain.archive import RunSpec, RunState, ToldEvaluation
+from kernel_foundry.domain.archive import LeaseHolder, RunSpec, RunState, ToldEvaluation
 from kernel_foundry.domain.gradient import Transition
 from kernel_foundry.domain.plain import from_json, to_json
 from kernel_foundry.sql.engine import open_engine
@@ -104,10 +105,23 @@ class Store:
             rows = connection.execute(_RUNS).all()
             return [self._run_row(connection, row) for row in rows]
 
-    def set_state(self, run_id: int, state: RunState) -> None:
-        """Record where a run stands."""
+    def set_state(self, run_id: int, state: RunState, holder: LeaseHolder | None) -> None:
+        """Record where a run stands and free it, unless it is another holder's."""
         with store_errors(self._shown_url), self._engine.begin() as connection:
-            connection.execute(RUNS.update().where(RUNS.c.id == run_id).values(state=state.value))
+            connection.execute(LOCK_RUN, {"run": run_id})
+            lease = read_lease(connection, run_id)
+            if holder is None or lease.holder in (None, holder):
+                write_state(connection, run_id, state)
+
+    def hold(self, run_id: int, holder: LeaseHolder) -> Lease | None:
+        """Make a run a loop's own from now on; return the lease that another one has instead."""
+        with store_errors(self._shown_url), self._engine.begin() as connection:
+            connection.execute(LOCK_RUN, {"run": run_id})
+            lease = read_lease(connection, run_id)
+            if lease.holder != holder and lease.is_live():
+                return lease
+            write_lease(connection, run_id, holder)
+        return None
 
     def reserve_selections(self, run_id: int, count: int) -> int:
         """Return the first of `count` numbers of selections that nobody else is given."""
@@ -172,7 +186,7 @@ class Store:
         return RunRow(
             id=row.id,
             spec=spec,
-            state=RunState(row.state),
+            state=state_of(row),
             created_unix_s=row.created_unix_s,
             told_count=row.told_count,
             selected_count=row.selected_count,

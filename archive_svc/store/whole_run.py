@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from archive_svc.store.leases import state_of
 from archive_svc.store.rows import PASSED, WHOLE
 from archive_svc.store.schema import RUNS, SCHEMA, TEXTS, TOLD
 from kernel_foundry.domain.archive import RunSpec, RunState
@@ -220,7 +221,7 @@ def _insert_head(connection: sa.Connection, head: RunHead) -> int:
 def _head(row: Any) -> RunHead:
     return RunHead(
         spec=from_json(RunSpec, row.spec),
-        state=RunState(row.state),
+        state=state_of(row),
         created_unix_s=row.created_unix_s,
         told_count=row.told_count,
         selected_count=row.selected_count,

@@ -6,9 +6,10 @@ Knows nothing of what the text says.
 import os
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 from typing import Final
+
+from kernel_foundry.scratch import scratch_folder
 
 _SECONDS: Final = 20.0
 _MAX_CHARACTERS: Final = 4 << 20
@@ -28,7 +29,7 @@ def disassemble(code: bytes) -> str | None:
 
 
 def _run(program: str, option: str, code: bytes) -> str | None:
-    with tempfile.TemporaryDirectory(prefix="kernel-foundry-") as folder:
+    with scratch_folder("cubin") as folder:
         file = Path(folder, "kernel.cubin")
         file.write_bytes(code)
         try:

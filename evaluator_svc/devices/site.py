@@ -29,10 +29,11 @@ from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.plain import PlainError, from_json, to_json
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import BackendUnavailableError
+from kernel_foundry.scratch import scratch_folder
 
 _JUDGE: Final = "evaluator_svc.judge"
 _JUDGE_VARIABLES: Final = (
-    "PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "CC", "CXX", "XDG_CACHE_HOME",
+    "PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "CC", "CXX", "XDG_CACHE_HOME",
     "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TRITON_PTXAS_PATH", "CUDA_HOME",
     "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
     "KERNEL_FOUNDRY_CUDA_DRIVER", "KERNEL_FOUNDRY_NVRTC",
@@ -218,8 +219,12 @@ def start_judge(
     """Start the judge of a device."""
     threads = str(settings.thread_count)
     kept = {n: os.environ[n] for n in _JUDGE_VARIABLES if n in os.environ}
+    # Compilers under torch.compile leave their files when they are ended.
+    scratch = scratch_folder("judge")
     variables = {
+        "TORCHINDUCTOR_CACHE_DIR": str(settings.cache_dir.absolute() / "inductor"),
         **kept,
+        "TMPDIR": scratch.name,
         "PYTHONPATH": package_root(),
         "OMP_NUM_THREADS": threads,
         "DPCPP_CPU_NUM_CUS": threads,
@@ -230,8 +235,10 @@ def start_judge(
         wrapping=None,
         accepts_descriptors=True,
     )
+    process = launcher.start(command)
+    process.scratch = scratch
     return JudgeClient(
-        launcher.start(command),
+        process,
         device=spec,
         threads=settings.thread_count,
         answer_seconds=settings.judge_seconds,

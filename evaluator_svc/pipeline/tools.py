@@ -4,7 +4,6 @@ A candidate is run once more for it, outside its evaluation. Knows nothing of wh
 """
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from evaluator_svc.sandbox.host_paths import PASSED_ON, package_root
 from evaluator_svc.tools import replay_folder
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Finding
+from kernel_foundry.scratch import scratch_folder
 
 _CHECKS: Final = {
     EvaluationOutcome.CRASHED: tools.Check.MEMORY,
@@ -55,7 +55,7 @@ def profile(rerun: Rerun, draw: Draw, kernels: tuple[str, ...]) -> tuple[Finding
 
 @contextmanager
 def _command(rerun: Rerun, draw: Draw) -> Iterator[tuple[tuple[str, ...], dict[str, str]]]:
-    with tempfile.TemporaryDirectory(prefix="kernel-foundry-") as name:
+    with scratch_folder("tools") as name:
         folder = Path(name)
         replay = replay_folder.ReplayInput(load=rerun.load, codes=rerun.codes, draw=draw)
         replay_folder.write(folder, replay)

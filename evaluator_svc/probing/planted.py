@@ -8,12 +8,13 @@ import secrets
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from kernel_foundry.scratch import scratch_folder
 
 _VARIABLE: Final = "KERNEL_FOUNDRY_PLANTED_TOKEN"
 _WAIT: Final = "import sys; sys.stdin.read()"
@@ -40,7 +41,7 @@ def planted() -> Iterator[Planted]:
     """Plant everything."""
     token = secrets.token_hex(16)
     with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kernel-foundry-planted-"))
+        folder = stack.enter_context(scratch_folder("planted"))
         files = [_file(stack, Path(folder), token)]
         if os.access(Path.home(), os.W_OK):
             files.append(_file(stack, Path.home(), token))

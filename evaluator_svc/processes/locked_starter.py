@@ -8,7 +8,6 @@ Knows nothing of candidates; see `locked_process` for the child's side.
 import dataclasses
 import os
 import sys
-import tempfile
 from typing import Final
 
 from evaluator_svc.messages.locked import Configure, Failed, Ready
@@ -28,6 +27,7 @@ from evaluator_svc.sandbox.system_calls import CallPolicy
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.device import IsolationReport
 from kernel_foundry.errors import ProcessLostError
+from kernel_foundry.scratch import scratch_folder
 
 BUILDER: Final = "evaluator_svc.builder"
 RUNNER: Final = "evaluator_svc.runner"
@@ -96,7 +96,7 @@ class LockedStarter:
             ProcessLostError: it ended before it was ready.
         """
         without = self._why_no_bubblewrap(module, kind, with_library=with_library)
-        scratch = None if not without else tempfile.TemporaryDirectory(prefix="kernel-foundry-")
+        scratch = scratch_folder("locked") if without else None
         folder = bubblewrap.SCRATCH if scratch is None else scratch.name
         if with_library:
             process = self._forks.fork(_scratch_variables(folder))

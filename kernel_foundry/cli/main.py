@@ -1,16 +1,20 @@
 """The `kfoundry` command: its sub-commands, loaded when called, and its exit codes."""
 
 import importlib
+import signal
 import sys
 
 import click
 
+from kernel_foundry.cli.name import as_called
 from kernel_foundry.errors import (
     BackendUnavailableError,
+    EliteNotFoundError,
     IsolationUnavailableError,
     KernelFoundryError,
     LlmConfigurationError,
     PackageMissingError,
+    RunNotFoundError,
     StatusCode,
     TaskBeyondModelsError,
 )
@@ -82,20 +86,33 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command line and exit."""
+    """Run the command line and exit; SIGTERM acts as Ctrl-C."""
+    # A shell that starts a job in the background may have it ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         code = cli.main(standalone_mode=False)
     except click.ClickException as error:
         error.show()
         code = EXIT_BAD_INPUT
     except (click.Abort, KeyboardInterrupt):
-        goes_on = "; `kfoundry optimize --resume` goes on" if "optimize" in sys.argv[1:2] else ""
-        click.echo(f"interrupted{goes_on}", err=True)
+        click.echo("interrupted", err=True)
         code = 130
     except KernelFoundryError as error:
-        click.echo(f"error: {error}", err=True)
+        click.echo(f"error: {error}{_hint(error)}", err=True)
         code = exit_code(error)
     sys.exit(code or 0)
+
+
+def _hint(error: KernelFoundryError) -> str:
+    """Return which command helps."""
+    run = error.metadata.get("run", "")
+    if isinstance(error, RunNotFoundError):
+        words = "runs list` shows them" if run else "optimize TASK` makes one"
+        return f": `{as_called(words)}"
+    if isinstance(error, EliteNotFoundError) and run:
+        return f"; `{as_called(f'optimize --resume --run {run}')}` goes on"
+    return ""
 
 
 def exit_code(error: KernelFoundryError) -> int:

@@ -1,8 +1,10 @@
 """`kfoundry optimize`: search for the fastest correct kernel of a task."""
 
+import contextlib
 import json
 import math
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import click
 from kernel_foundry.budget import LEAST_EVALUATIONS, Budget
 from kernel_foundry.cli.live import LiveProgress, PlainProgress, Progress
 from kernel_foundry.cli.main import EXIT_NOTHING_CORRECT
+from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.options import (
     device_of,
     device_option,
@@ -27,8 +30,9 @@ from kernel_foundry.domain.bounds import AT_TRAFFIC_BOUND, NEVER
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.learning import LEARNING
 from kernel_foundry.domain.request import EvaluationLimits
+from kernel_foundry.errors import KernelFoundryError
 from kernel_foundry.evidence.record import record_of, write_record
-from kernel_foundry.progress import Ended
+from kernel_foundry.progress import Admitted, Ended, Event, Listener
 from kernel_foundry.report.write import write_report
 
 DEFAULT_EVALUATIONS = 40
@@ -157,14 +161,14 @@ def command(
     device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
     progress: Progress = LiveProgress() if _is_terminal() and not as_json else PlainProgress()
     with open_foundry(**targets) as foundry:
-        with progress:
+        with _saying_how_to_go_on(progress) as listener, progress:
             if resume:
                 ended = foundry.resume(
                     run_name,
                     budget=budget,
                     limits=limits,
                     in_flight=in_flight,
-                    listener=progress.on,
+                    listener=listener,
                 )
             else:
                 assert task is not None
@@ -180,9 +184,29 @@ def command(
                     seed=seed,
                     in_flight=in_flight,
                     without=without,
-                    listener=progress.on,
+                    listener=listener,
                 )
         return _finish(foundry, ended, as_json=as_json)
+
+
+@contextlib.contextmanager
+def _saying_how_to_go_on(progress: Progress) -> Iterator[Listener]:
+    """Yield the listener; what ends the run early is followed by the command that goes on."""
+    run = ""
+
+    def listen(event: Event) -> None:
+        nonlocal run
+        if isinstance(event, Admitted):
+            run = event.run.spec.name
+        progress.on(event)
+
+    try:
+        yield listen
+    except (KernelFoundryError, KeyboardInterrupt):
+        if run:
+            words = f"optimize --resume --run {run}"
+            click.echo(f"run {run} is kept: `{as_called(words)}` goes on", err=True)
+        raise
 
 
 def _language(named: str | None, device: str) -> Language:

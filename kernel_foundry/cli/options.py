@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from kernel_foundry.cli.name import as_called
 from kernel_foundry.client import Foundry, connect
 from kernel_foundry.local import LOCAL, SPAWN, Targets
 
@@ -144,7 +145,8 @@ def device_of(device: str, evaluator_target: str) -> tuple[str, str]:
     if is_kind or not is_address:
         raise click.BadParameter(
             f"{device!r}: expected a device such as sycl:0 or cuda:0, a kind such as cuda, or an "
-            "evaluator's address (HOST:PORT or unix:/PATH); `kfoundry devices` lists devices",
+            "evaluator's address (HOST:PORT or unix:/PATH); "
+            f"`{as_called('devices')}` lists devices",
             param_hint="--device",
         )
     return "", device

@@ -17,6 +17,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from kernel_foundry.cli.account import show_account
+from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.options import json_option, open_foundry, target_options
 from kernel_foundry.cli.runs_exchanges import exchanges_command
 from kernel_foundry.cli.runs_record import record_command
@@ -72,7 +73,8 @@ def list_runs(as_json: bool, **targets: Any) -> int:
             f"{run.cost_usd:.2f}",
             created,
         )
-    Console().print(table if runs else "no runs yet: `kfoundry optimize TASK` makes one")
+    makes_one = f"no runs yet: `{as_called('optimize TASK')}` makes one"
+    Console().print(table if runs else makes_one)
     return 0
 
 

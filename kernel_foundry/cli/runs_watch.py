@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.options import open_foundry, target_options
 from kernel_foundry.domain.archive import RunEvent, ToldEvaluation
 from kernel_foundry.errors import KernelFoundryError
@@ -52,7 +53,7 @@ def watch(run: str, after: int, as_json: bool, **targets: Any) -> int:
             foundry.ask_archive(follow)
         except (KernelFoundryError, KeyboardInterrupt):
             if last > after:
-                click.echo(f"to go on: kfoundry runs watch {run} --after {last}", err=True)
+                click.echo(f"to go on: {as_called(f'runs watch {run} --after {last}')}", err=True)
             raise
     return 0
 

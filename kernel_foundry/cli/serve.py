@@ -10,7 +10,9 @@ from pathlib import Path
 import click
 
 _SERVICES = ("evaluator", "archive", "generator")
-_PORTS = {"evaluator": 50051, "archive": 50052, "generator": 50053}
+_FIRST_PORT = 50051
+_LAST_PORT = 65535
+_UNIX = "unix:"
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -19,8 +21,9 @@ _PORTS = {"evaluator": 50051, "archive": 50052, "generator": 50053}
     "--listen",
     default="",
     metavar="ADDRESS",
-    help="unix:/PATH or HOST:PORT; for `all` a folder, which gets one socket for each service. "
-    "Default: localhost, ports 50051 (evaluator), 50052 (archive), 50053 (generator).",
+    help="HOST:PORT or unix:/PATH. For `all`, PORT is the evaluator's and the next two are the "
+    "archive's and the generator's; unix:/PATH is a folder, which gets one socket for each.  "
+    "[default: localhost, ports 50051 (evaluator), 50052 (archive), 50053 (generator)]",
 )
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
 def command(service: str, listen: str, options: tuple[str, ...]) -> int:
@@ -28,28 +31,49 @@ def command(service: str, listen: str, options: tuple[str, ...]) -> int:
 
     OPTIONS go to the service; `kfoundry serve evaluator -- --help` lists them. Health and
     reflection are on, so grpcurl and other tools can look around.
-    """
+
+    \b
+    kfoundry serve evaluator --listen 0.0.0.0:50051
+    kfoundry serve all --listen 0.0.0.0:50051        ports 50051, 50052, 50053
+    """  # noqa: D301  a backspace keeps click from joining the lines
     if service != "all":
-        arguments = _arguments(service, listen or f"localhost:{_PORTS[service]}", options)
+        address = listen or f"localhost:{_FIRST_PORT + _SERVICES.index(service)}"
+        arguments = _arguments(service, address, options)
         os.execv(sys.executable, arguments)  # the service gets our signals directly
     if options:
         raise click.UsageError("options belong to one service: start the three separately")
-    return _serve_all(listen)
+    return _serve_all(_addresses(listen))
+
+
+def _addresses(listen: str) -> dict[str, str]:
+    """Return the address of each of the three services."""
+    if listen.startswith(_UNIX):
+        folder = Path(listen.removeprefix(_UNIX))
+        folder.mkdir(parents=True, exist_ok=True)
+        return {service: f"{_UNIX}{folder / service}.sock" for service in _SERVICES}
+    host, _, port = (listen or f"localhost:{_FIRST_PORT}").rpartition(":")
+    last = _LAST_PORT - len(_SERVICES) + 1
+    if not host or not port.isdigit() or not 0 < int(port) <= last:
+        raise click.BadParameter(
+            f"{listen!r}: expected HOST:PORT with a port from 1 to {last} (the three services take "
+            "it and the next two), or unix:/PATH with a folder for their sockets",
+            param_hint="--listen",
+        )
+    return {service: f"{host}:{int(port) + i}" for i, service in enumerate(_SERVICES)}
 
 
 def _arguments(service: str, listen: str, options: tuple[str, ...]) -> list[str]:
     return [sys.executable, "-m", f"{service}_svc", "--listen", listen, *options]
 
 
-def _serve_all(folder: str) -> int:
+def _serve_all(addresses: dict[str, str]) -> int:
     """Run the three as children; when one ends or a signal comes, stop all."""
-    if folder:
-        Path(folder).mkdir(parents=True, exist_ok=True)
     children = []
-    for service in _SERVICES:
-        listen = f"unix:{folder}/{service}.sock" if folder else f"localhost:{_PORTS[service]}"
-        children.append(subprocess.Popen(_arguments(service, listen, ())))
-        click.echo(f"{service}: {listen}", err=True)
+    for service, address in addresses.items():
+        # They end with this process, however that dies: it holds the other end of their input.
+        arguments = _arguments(service, address, ("--end-with-input",))
+        children.append(subprocess.Popen(arguments, stdin=subprocess.PIPE))
+        click.echo(f"{service}: {address}", err=True)
     is_stopping = False
 
     def stop(_number: int, _frame: object) -> None:

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kernel_foundry.cli.account import show_account
+from kernel_foundry.cli.name import as_called
 from kernel_foundry.client import Foundry
 from kernel_foundry.domain.archive import ArchiveStats, Elite
 from kernel_foundry.domain.evaluation import Evaluation
@@ -36,10 +37,10 @@ def show_summary(foundry: Foundry, ended: Ended, report: Path, record: Path | No
     show_sweeps(console, name)
     console.print(f"report: {report}", soft_wrap=True, highlight=False)
     if record is not None:
-        text = f"record of the winner: {record}; kfoundry verify checks it"
+        text = f"record of the winner: {record}; {as_called('verify')} checks it"
         console.print(text, soft_wrap=True, highlight=False)
     if ended.winner is not None:
-        console.print(f"winner: kfoundry runs best {name}", soft_wrap=True, highlight=False)
+        console.print(f"winner: {as_called(f'runs best {name}')}", soft_wrap=True, highlight=False)
 
 
 def show_stats(console: Console, stats: ArchiveStats) -> None:

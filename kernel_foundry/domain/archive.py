@@ -34,6 +34,7 @@ class RunState(StrEnum):
     RUNNING = "running"
     FINISHED = "finished"
     INTERRUPTED = "interrupted"
+    """Stopped by its user, or its loop is gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +56,26 @@ class RunSpec:
     stop_at: float | None = None
     """Share of the traffic bound, on every timed workload, at which the run ends, or `NEVER`;
     None: `AT_TRAFFIC_BOUND`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseHolder:
+    """A loop that works on a run, and alone may."""
+
+    token: str
+    """Made up by the loop: two of one process differ."""
+    host: str
+    """Name of its host, for people."""
+    process_id: int
+    process_start: int
+    """When its process started, in the kernel's ticks: ids come again."""
+    kernel: str
+    """Boot of its kernel and namespace of its process id: whoever has the same ones can see
+    whether the process lives."""
+
+
+LEASE_SECONDS: Final = 30.0
+"""How long a run stays a loop's that is not heard of any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from kernel_foundry.domain.archive import (
     AddResult,
     ArchiveStats,
     Elite,
+    LeaseHolder,
     Run,
     RunEvent,
     RunSpec,
@@ -67,9 +68,17 @@ class RemoteArchive:
             if not page_token:
                 return tuple(runs)
 
-    async def finish_run(self, name: str, state: RunState) -> Run:
-        """Record where the run stands."""
-        request = build(pb2.FinishRunRequest, name=name, state=state)
+    async def hold_run(self, name: str, holder: LeaseHolder) -> Run:
+        """Make the run one loop's own for a while, from now on: it is running then."""
+        request = build(pb2.HoldRunRequest, name=name, holder=holder)
+        response = await self._connection.quick(self._stub.HoldRun, request)
+        return read_field(Run, response, "run")
+
+    async def finish_run(
+        self, name: str, state: RunState, *, holder: LeaseHolder | None = None
+    ) -> Run:
+        """Record where the run stands, and free it."""
+        request = build(pb2.FinishRunRequest, name=name, state=state, holder=holder)
         response = await self._connection.quick(self._stub.FinishRun, request)
         return read_field(Run, response, "run")
 

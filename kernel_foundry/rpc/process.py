@@ -1,15 +1,54 @@
 """A service as a process of its own: logging, the event loop, and how it ends."""
 
 import asyncio
+import contextlib
 import logging
+import os
+import signal
 import sys
-from collections.abc import Coroutine
+import threading
+import time
+from collections.abc import Callable, Coroutine
 from typing import Any
 
+import click
+
 from kernel_foundry.errors import KernelFoundryError, StatusCode
+from kernel_foundry.scratch import remove_leftovers, remove_own
 
 _BAD_INPUT = 2
 _MISSING_PART = 3
+_ABANDONED_SECONDS = 5.0
+"""For an end in order once nobody waits for an answer any more."""
+
+
+def child_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --end-with-input: for whoever starts the service as a child, over a pipe.
+
+    The pipe's end comes however the parent dies, and whichever thread of it started the child.
+    """
+    return click.option(
+        "--end-with-input",
+        is_flag=True,
+        expose_value=False,
+        callback=lambda _context, _parameter, is_given: _end_with_input() if is_given else None,
+        is_eager=True,
+        help="End when standard input ends: with the process that holds its other end.",
+    )(command)
+
+
+def _end_with_input() -> None:
+    threading.Thread(target=_watch_input, name="parent-watch", daemon=True).start()
+
+
+def _watch_input() -> None:
+    with contextlib.suppress(OSError):
+        while os.read(sys.stdin.fileno(), 4096):
+            pass
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(_ABANDONED_SECONDS)
+    remove_own()
+    os._exit(1)  # its own children end with it
 
 
 def run(serving: Coroutine[Any, Any, None]) -> None:
@@ -19,6 +58,7 @@ def run(serving: Coroutine[Any, Any, None]) -> None:
     """
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("kernel_foundry").setLevel(logging.INFO)
+    remove_leftovers()
     try:
         asyncio.run(serving)
     except KernelFoundryError as error:

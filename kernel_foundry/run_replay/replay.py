@@ -1,6 +1,5 @@
 """Replays a run of a store: makes it again in another one and compares both."""
 
-import tempfile
 from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from kernel_foundry.ports import Generator
 from kernel_foundry.run_replay.difference import Difference, DifferenceError
 from kernel_foundry.run_replay.driver import Replayed, replay_run
 from kernel_foundry.run_replay.equality import check_exports, check_report_data, check_spend
+from kernel_foundry.scratch import scratch_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ async def replay(store: str, run: str, generator: Generator, *, into: str = "") 
     """
     source = store or store_url()
     before = await _run(source, run)
-    with tempfile.TemporaryDirectory(prefix="kernel-foundry-replay-") as temporary:
+    with scratch_folder("replay") as temporary:
         folder = Path(temporary)
         target = into or f"sqlite:///{folder / 'replay.db'}"
         with closing(rerun_into(source, run, target)) as rerun:

@@ -15,6 +15,7 @@ from kernel_foundry.domain.archive import (
     ArchiveStats,
     Elite,
     IslandStats,
+    LeaseHolder,
     OutcomeCount,
     Run,
     RunEvent,
@@ -28,7 +29,12 @@ from kernel_foundry.domain.candidate import Candidate, Operator
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.gradient import GradientCell, Transition
 from kernel_foundry.domain.measures import DIMENSIONS, LEVELS, Cell, Measures
-from kernel_foundry.errors import AlreadyExistsError, InvalidArgumentError, RunNotFoundError
+from kernel_foundry.errors import (
+    AlreadyExistsError,
+    InvalidArgumentError,
+    RunHeldError,
+    RunNotFoundError,
+)
 
 _ISLAND = "all"
 
@@ -39,6 +45,7 @@ class _FakeRun:
     number: int
     """Position among the archive's runs; also its time of creation."""
     state: RunState = RunState.RUNNING
+    holder: LeaseHolder | None = None
     told: list[ToldEvaluation] = field(default_factory=list)
     requests: dict[str, str] = field(default_factory=dict)
     """Candidate digest by request_id."""
@@ -72,10 +79,22 @@ class FakeArchive:
         """Return all runs, newest first."""
         return tuple(_describe(run) for run in reversed(self._runs.values()))
 
-    async def finish_run(self, name: str, state: RunState) -> Run:
-        """Record where the run stands."""
+    async def hold_run(self, name: str, holder: LeaseHolder) -> Run:
+        """Make the run one loop's own until it is finished."""
         run = self._run(name)
-        run.state = state
+        if run.holder not in (None, holder):
+            raise RunHeldError(f"run {name} is another loop's", run=name)
+        run.holder, run.state = holder, RunState.RUNNING
+        _announce(run)
+        return _describe(run)
+
+    async def finish_run(
+        self, name: str, state: RunState, *, holder: LeaseHolder | None = None
+    ) -> Run:
+        """Record where the run stands, and free it."""
+        run = self._run(name)
+        if holder is None or run.holder in (None, holder):
+            run.holder, run.state = None, state
         _announce(run)
         return _describe(run)
 

@@ -73,6 +73,7 @@ MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
         archive.ArchiveStats: stats_pb2.ArchiveStats,
         archive.Elite: selection_pb2.Elite,
         archive.IslandStats: stats_pb2.IslandStats,
+        archive.LeaseHolder: run_pb2.LeaseHolder,
         archive.OutcomeCount: stats_pb2.OutcomeCount,
         archive.Run: run_pb2.Run,
         archive.RunEvent: run_event_pb2.RunEvent,

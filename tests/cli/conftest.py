@@ -67,12 +67,14 @@ def environment_of(folder: Path) -> dict[str, str]:
     }
 
 
-def run_kfoundry(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_kfoundry(
+    folder: Path, *arguments: str, environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """Run a command to its end in `folder`."""
     return subprocess.run(
         [sys.executable, "-m", "kernel_foundry.cli", *arguments],
         cwd=folder,
-        env=environment_of(folder),
+        env=environment or environment_of(folder),
         capture_output=True,
         text=True,
         timeout=280,

@@ -10,14 +10,19 @@ import pytest
 
 from archive_svc.archive import Archive as LocalArchive
 from archive_svc.service import archive_service
-from kernel_foundry.domain.archive import AddStatus, RunEvent, RunSpec, RunState
+from kernel_foundry.domain.archive import AddStatus, LeaseHolder, RunEvent, RunSpec, RunState
 from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import DIMENSIONS, LEVELS, Measures
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.task import Task
-from kernel_foundry.errors import AlreadyExistsError, InvalidArgumentError, RunNotFoundError
+from kernel_foundry.errors import (
+    AlreadyExistsError,
+    InvalidArgumentError,
+    RunHeldError,
+    RunNotFoundError,
+)
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.ports import Archive
 from kernel_foundry.rpc.archive import RemoteArchive
@@ -424,3 +429,29 @@ async def test_an_assignment_can_be_given_back(archive: Archive, spec: RunSpec) 
         await archive.drop_selection("first", number)
     with pytest.raises(RunNotFoundError):
         await archive.drop_selection("no such run", 0)
+
+
+def _holder(token: str, *, process_id: int = 1 << 23) -> LeaseHolder:
+    """Return a loop on a host that nobody can look into."""
+    return LeaseHolder(
+        token=token, host="elsewhere", process_id=process_id, process_start=5, kernel="another"
+    )
+
+
+async def test_one_loop_alone_holds_a_run(archive: Archive, spec: RunSpec) -> None:
+    await archive.create_run(spec)
+    first, second = _holder("1"), _holder("2")
+    for _ in range(2):
+        assert (await archive.hold_run("first", first)).state is RunState.RUNNING
+    with pytest.raises(RunHeldError) as refused:
+        await archive.hold_run("first", second)
+    assert refused.value.metadata["run"] == "first"
+    assert (await archive.finish_run("first", RunState.FINISHED, holder=second)).state is (
+        RunState.RUNNING
+    )
+    assert (await archive.finish_run("first", RunState.FINISHED, holder=first)).state is (
+        RunState.FINISHED
+    )
+    assert (await archive.hold_run("first", second)).state is RunState.RUNNING
+    with pytest.raises(RunNotFoundError):
+        await archive.hold_run("nothing", first)

@@ -1,0 +1,72 @@
+"""Which loop works on a run: one at a time, and one that dies is noticed.
+
+A lease runs out by the clock of whoever asks. A loop of this host whose process is gone is told
+from the host, so that a run can go on at once after a kill. Knows nothing of what loops do.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from archive_svc.store.schema import RUNS
+from kernel_foundry.domain.archive import LEASE_SECONDS, LeaseHolder, RunState
+from kernel_foundry.domain.plain import from_json, to_json
+from kernel_foundry.process_identity import is_gone
+
+_LEASE: Final = sa.select(RUNS.c.holder, RUNS.c.held_until_unix_s).where(
+    RUNS.c.id == sa.bindparam("run")
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """A run's lease as it stands."""
+
+    holder: LeaseHolder | None
+    until_unix_s: float
+
+    def is_live(self) -> bool:
+        """Return whether its holder may still be at work."""
+        if self.holder is None or time.time() >= self.until_unix_s:
+            return False
+        return not is_gone(self.holder)
+
+    def age_s(self) -> float:
+        """Return how long ago its holder was last heard of."""
+        return time.time() - (self.until_unix_s - LEASE_SECONDS)
+
+
+def state_of(row: Any) -> RunState:
+    """Return where a run stands: one whose loop is gone was interrupted."""
+    state = RunState(row.state)
+    if state is RunState.RUNNING and row.holder and not _lease(row).is_live():
+        return RunState.INTERRUPTED
+    return state
+
+
+def read_lease(connection: sa.Connection, run_id: int) -> Lease:
+    """Return the lease of a run, which exists."""
+    return _lease(connection.execute(_LEASE, {"run": run_id}).one())
+
+
+def write_lease(connection: sa.Connection, run_id: int, holder: LeaseHolder) -> None:
+    """Make a run a holder's own from now on."""
+    values = {
+        "state": RunState.RUNNING.value,
+        "holder": to_json(holder),
+        "held_until_unix_s": time.time() + LEASE_SECONDS,
+    }
+    connection.execute(RUNS.update().where(RUNS.c.id == run_id).values(values))
+
+
+def write_state(connection: sa.Connection, run_id: int, state: RunState) -> None:
+    """Record where a run stands and free it."""
+    values = {"state": state.value, "holder": "", "held_until_unix_s": 0.0}
+    connection.execute(RUNS.update().where(RUNS.c.id == run_id).values(values))
+
+
+def _lease(row: Any) -> Lease:
+    holder = from_json(LeaseHolder, row.holder) if row.holder else None
+    return Lease(holder=holder, until_unix_s=row.held_until_unix_s)

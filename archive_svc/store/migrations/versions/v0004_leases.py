@@ -1,0 +1,21 @@
+"""Leases: which loop works on a run."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0004"
+down_revision = "0003"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Add the columns; no loop of an older version goes on, whatever its run's state says."""
+    op.add_column(
+        "runs", sa.Column("holder", sa.Text, nullable=False, server_default=sa.text("''"))
+    )
+    op.add_column(
+        "runs",
+        sa.Column("held_until_unix_s", sa.Float, nullable=False, server_default=sa.text("0")),
+    )
+    op.execute("UPDATE runs SET state = 'interrupted' WHERE state = 'running'")

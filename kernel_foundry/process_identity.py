@@ -1,0 +1,46 @@
+"""Who a process is, for others: told from one of the same id that came later, or runs elsewhere."""
+
+import os
+import socket
+import uuid
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from kernel_foundry.domain.archive import LeaseHolder
+
+_START_FIELD: Final = 19
+"""Of /proc/PID/stat behind the command's name: starttime (proc_pid_stat(5))."""
+
+
+def new_holder() -> LeaseHolder:
+    """Return a loop of this process, different from every other."""
+    process_id = os.getpid()
+    return LeaseHolder(
+        token=uuid.uuid4().hex,
+        host=socket.gethostname(),
+        process_id=process_id,
+        process_start=_start(process_id) or 0,
+        kernel=_kernel(),
+    )
+
+
+def is_gone(holder: LeaseHolder) -> bool:
+    """Return whether the holder's process can be seen from here to have ended."""
+    return holder.kernel == _kernel() and _start(holder.process_id) != holder.process_start
+
+
+@cache
+def _kernel() -> str:
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return f"{boot}/{Path('/proc/self/ns/pid').stat().st_ino}"
+
+
+def _start(process_id: int) -> int | None:
+    """Return when a process started, in ticks since boot; None: it has ended."""
+    try:
+        text = Path(f"/proc/{process_id}/stat").read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    fields = text.rpartition(")")[2].split()
+    return None if fields[0] == "Z" else int(fields[_START_FIELD])
