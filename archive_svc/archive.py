@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 from archive_svc.events import PAGE, Bell, Page, follow
 from archive_svc.gradient_cells import gradient_cells
 from archive_svc.open_run import OpenRun
+from archive_svc.store.leases import Lease
 from archive_svc.store.rows import RunRow
 from archive_svc.store.store import Store
 from archive_svc.texts import Texts
@@ -68,7 +69,7 @@ class Archive:
         self._texts = Texts(self._store)
         self._open: OrderedDict[int, OpenRun] = OrderedDict()
         self._ids: dict[str, int] = {}
-        """Of runs that were opened; names are never given to another run."""
+        """Of runs that were opened; an id is never given to another run."""
         self._bell = Bell()
 
     async def create_run(self, spec: RunSpec) -> Run:
@@ -96,6 +97,11 @@ class Archive:
         run = await self._call(lambda: self._finish_run(name, state, holder))
         self._bell.ring()
         return run
+
+    async def delete_run(self, name: str) -> None:
+        """Remove a run with everything told to it, for good."""
+        await self._call(lambda: self._delete_run(name))
+        self._bell.ring()
 
     async def select(self, run: str) -> Selection:
         """Return the assignment of the next proposal; two calls differ."""
@@ -206,18 +212,17 @@ class Archive:
     def _hold_run(self, name: str, holder: LeaseHolder) -> Run:
         row = self._row(name)
         lease = self._store.hold(row.id, holder)
-        if lease is not None and lease.holder is not None:
-            other = lease.holder
-            raise RunHeldError(
-                f"run {row.spec.name} is being worked on by process {other.process_id} on "
-                f"{other.host}, last heard of {lease.age_s():.0f} s ago: stop that one, or start "
-                "a run of another name; one that died is given up after "
-                f"{LEASE_SECONDS:.0f} s",
-                run=row.spec.name,
-                host=other.host,
-                process=str(other.process_id),
-            )
+        if lease is not None:
+            raise _held(row.spec.name, lease)
         return _describe(self._row(row.spec.name))
+
+    def _delete_run(self, name: str) -> None:
+        row = self._row(name)
+        lease = self._store.delete_run(row.id)
+        if lease is not None:
+            raise _held(row.spec.name, lease)
+        self._open.pop(row.id, None)
+        self._ids.pop(row.spec.name, None)
 
     def _finish_run(self, name: str, state: RunState, holder: LeaseHolder | None) -> Run:
         row = self._row(name)
@@ -273,6 +278,19 @@ def _describe(row: RunRow) -> Run:
         told_count=row.told_count,
         best_speedup=row.best_speedup,
         cost_usd=row.cost_usd,
+    )
+
+
+def _held(run: str, lease: Lease) -> RunHeldError:
+    other = lease.holder
+    assert other is not None  # a lease that is live has one
+    return RunHeldError(
+        f"run {run} is being worked on by process {other.process_id} on {other.host}, last heard "
+        f"of {lease.age_s():.0f} s ago: stop that one first, or start a run of another name; a "
+        f"loop that died on another host is given up after {LEASE_SECONDS:.0f} s",
+        run=run,
+        host=other.host,
+        process=str(other.process_id),
     )
 
 

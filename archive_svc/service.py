@@ -79,6 +79,12 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
         run = await self._archive.finish_run(request.name, state, holder=holder)
         return build(pb2.FinishRunResponse, run=run)
 
+    async def DeleteRun(
+        self, request: pb2.DeleteRunRequest, context: _Context
+    ) -> pb2.DeleteRunResponse:
+        await self._archive.delete_run(request.name)
+        return pb2.DeleteRunResponse()
+
     async def SelectParents(
         self, request: pb2.SelectParentsRequest, context: _Context
     ) -> pb2.SelectParentsResponse:

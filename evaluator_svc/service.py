@@ -44,7 +44,12 @@ class EvaluatorServicer(pb2_grpc.EvaluatorServiceServicer):
     ) -> pb2.EvaluateKernelResponse:
         asked = read_field(EvaluationRequest, request, "request")
         evaluation = await self._evaluator.evaluate(asked)
-        return build(pb2.EvaluateKernelResponse, evaluation=evaluation)
+        return build(
+            pb2.EvaluateKernelResponse,
+            evaluation=evaluation,
+            speedup=evaluation.speedup,
+            speedup_eager=evaluation.speedup_eager,
+        )
 
     async def SweepKernel(
         self, request: pb2.SweepKernelRequest, context: _Context

@@ -94,6 +94,11 @@ class Books:
         """See `Generator.account`."""
         return await self._store.read(partial(_account, run=run))
 
+    async def forget(self, run: str) -> None:
+        """See `Generator.forget_run`."""
+        names = await self._store.write(partial(_forget, run=run))
+        await self._log.remove(names)
+
     async def exchanges(self, run: str, *, after: int, limit: int) -> tuple[Exchange, ...]:
         """See `Generator.exchanges`."""
         if after < 0 or limit < 1:
@@ -113,6 +118,12 @@ class Books:
                 break
             found.append(exchange)
         return tuple(found)
+
+
+def _forget(connection: sa.Connection, run: str) -> tuple[str, ...]:
+    """Forget a run; return the names of the exchanges that no other run made."""
+    proposals.forget(connection, run)
+    return calls.forget(connection, run)
 
 
 def _account(connection: sa.Connection, run: str) -> RunAccount:

@@ -8,6 +8,7 @@ mean.
 import asyncio
 import os
 import tempfile
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,6 +57,21 @@ class ExchangeLog:
             CorruptArchiveError: a file is no exchange.
         """
         return await asyncio.to_thread(self._read_all, digest)
+
+    async def remove(self, names: Iterable[str]) -> None:
+        """Remove exchanges by the names that `record` gave.
+
+        Raises:
+            StoreUnavailableError: the folder cannot be written.
+        """
+        try:
+            for name in names:
+                await asyncio.to_thread(self._path(name).unlink, missing_ok=True)
+        except OSError as error:
+            raise StoreUnavailableError(
+                f"cannot remove an exchange under {self._folder}: {error}",
+                folder=str(self._folder),
+            ) from error
 
     def _write(self, exchange: Exchange) -> str:
         name = _name(exchange)

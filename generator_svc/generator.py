@@ -132,6 +132,12 @@ class Generator:
         check_run(run)
         return await self._books.account(run)
 
+    async def forget_run(self, run: str) -> None:
+        """See `Generator.forget_run`."""
+        check_run(run)
+        self._owed.pop(run, None)
+        await self._books.forget(run)
+
     async def exchanges(self, run: str, *, after: int = 0, limit: int = 20) -> tuple[Exchange, ...]:
         """See `Generator.exchanges`."""
         check_run(run)

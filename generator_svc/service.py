@@ -45,6 +45,12 @@ class GeneratorServicer(pb2_grpc.GeneratorServiceServicer):
         account = await self._generator.account(request.run)
         return build(pb2.GetRunAccountResponse, account=account)
 
+    async def ForgetRun(
+        self, request: pb2.ForgetRunRequest, context: _Context
+    ) -> pb2.ForgetRunResponse:
+        await self._generator.forget_run(request.run)
+        return pb2.ForgetRunResponse()
+
     async def ListExchanges(
         self, request: pb2.ListExchangesRequest, context: _Context
     ) -> pb2.ListExchangesResponse:

@@ -31,6 +31,7 @@ from kernel_foundry.evidence.verification import (
     verification,
 )
 from kernel_foundry.evolution import Evolution
+from kernel_foundry.kept import remove_kept
 from kernel_foundry.kept_sweeps import keeping_sweeps
 from kernel_foundry.lease import held
 from kernel_foundry.local import Directory, Services, Targets, own_public_key
@@ -376,6 +377,20 @@ class Foundry:
                 run=found.spec.name,
             )
         return elites[0]
+
+    def delete(self, run: str) -> None:
+        """Remove a run: what was told, its exchanges, its landscapes, report and record, for good.
+
+        What it taught (lessons, guidance) stays.
+
+        Raises:
+            RunNotFoundError: no such run.
+            RunHeldError: a loop works on it.
+        """
+        name = self.ask_archive(lambda a: a.get_run(run)).spec.name
+        self.ask_archive(lambda a: a.delete_run(name))
+        remove_kept(name)
+        self.ask_generator(lambda g: g.forget_run(name))
 
     def exists(self, run: str) -> bool:
         """Return whether a run of that name is in the store."""

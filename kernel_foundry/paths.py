@@ -18,6 +18,12 @@ def data_dir() -> Path:
     return Path(chosen) if chosen else Path(platformdirs.user_data_dir(_APP))
 
 
+def cache_dir() -> Path:
+    """Return the folder of what can be made again ($KERNEL_FOUNDRY_CACHE_DIR or XDG's)."""
+    chosen = os.environ.get("KERNEL_FOUNDRY_CACHE_DIR")
+    return Path(chosen) if chosen else Path(platformdirs.user_cache_dir(_APP))
+
+
 def store_url() -> str:
     """Return the SQLAlchemy URL of the archive's store ($KERNEL_FOUNDRY_STORE or SQLite)."""
     return os.environ.get("KERNEL_FOUNDRY_STORE") or f"sqlite:///{data_dir() / 'runs.db'}"

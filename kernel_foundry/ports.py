@@ -137,6 +137,14 @@ class Archive(Protocol):
         """
         ...
 
+    async def delete_run(self, name: str) -> None:
+        """Remove a run with everything told to it, for good.
+
+        Raises:
+            RunHeldError: a loop works on it.
+        """
+        ...
+
     async def select(self, run: str) -> Selection:
         """Return the assignment of the next proposal; two calls differ."""
         ...
@@ -239,6 +247,10 @@ class Generator(Protocol):
 
     async def account(self, run: str) -> RunAccount:
         """Return what the run has taken so far; all zero for a run that is not known here."""
+        ...
+
+    async def forget_run(self, run: str) -> None:
+        """Remove a run's exchanges and what it took, for good; what it taught stays."""
         ...
 
     async def exchanges(self, run: str, *, after: int = 0, limit: int = 20) -> tuple[Exchange, ...]:

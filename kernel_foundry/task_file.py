@@ -23,7 +23,7 @@ from kernel_foundry.task_source import (
 
 _MAX_FILE_BYTES: Final = 1 << 20
 _MAX_SIZE: Final = 1 << 40
-_KEYS: Final = (
+SIDECAR_KEYS: Final = (
     "workloads",
     "tolerance",
     "precision",
@@ -32,6 +32,7 @@ _KEYS: Final = (
     "library_ops",
     "instructions",
 )
+"""Of a sidecar; docs/task-file.md says what each means."""
 
 _T = TypeVar("_T")
 
@@ -90,9 +91,9 @@ def _read_sidecar(path: Path) -> Mapping[str, Any]:
     if not isinstance(content, dict):
         raise TaskInvalidError(f"{path.name}: expected keys and values", file=str(path))
     for key in content:
-        if key not in _KEYS:
+        if key not in SIDECAR_KEYS:
             raise TaskInvalidError(
-                f"{path.name}: unknown key {key!r}; known are {', '.join(_KEYS)}",
+                f"{path.name}: unknown key {key!r}; known are {', '.join(SIDECAR_KEYS)}",
                 file=str(path),
                 key=str(key),
             )

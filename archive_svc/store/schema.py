@@ -40,6 +40,22 @@ RUNS = sa.Table(
     sa.Column("held_until_unix_s", sa.Float, nullable=False, server_default=sa.text("0")),
 )
 
+is_there: Final = RUNS.c.spec != ""
+"""Of runs that were not deleted."""
+
+
+def emptied(run_id: int) -> dict[str, object]:
+    """Return the columns of a run that was deleted; no run can be called so."""
+    return {
+        "name": f"#{run_id}",
+        "spec": "",
+        "told_count": 0,
+        "best_sequence": None,
+        "best_fitness": None,
+        "best_speedup": None,
+    }
+
+
 TOLD = sa.Table(
     "told",
     METADATA,

@@ -22,7 +22,7 @@ from archive_svc.store.rows import (
     told_numbers,
     transition,
 )
-from archive_svc.store.schema import RUNS, SCHEMA, TOLD
+from archive_svc.store.schema import RUNS, SCHEMA, TEXTS, TOLD, emptied, is_there
 from archive_svc.store.telling import LOCK_RUN, Teller
 from archive_svc.told import ToldNumbers
 from kernel_foundry.domain.archive import LeaseHolder, RunSpec, RunState, ToldEvaluation
@@ -31,7 +31,8 @@ from kernel_foundry.domain.plain import from_json, to_json
 from kernel_foundry.sql.engine import open_engine
 from kernel_foundry.sql.failures import store_errors
 
-_RUNS: Final = sa.select(*(c for c in RUNS.c if c is not RUNS.c.spec)).order_by(RUNS.c.id.desc())
+_BUT_SPEC: Final = tuple(c for c in RUNS.c if c is not RUNS.c.spec)
+_RUNS: Final = sa.select(*_BUT_SPEC).where(is_there).order_by(RUNS.c.id.desc())
 _RUN_CALLED: Final = _RUNS.where(RUNS.c.name == sa.bindparam("name"))
 _NEWEST_RUN: Final = _RUNS.limit(1)
 _SPEC: Final = sa.select(RUNS.c.spec).where(RUNS.c.id == sa.bindparam("run"))
@@ -121,6 +122,21 @@ class Store:
             if lease.holder != holder and lease.is_live():
                 return lease
             write_lease(connection, run_id, holder)
+        return None
+
+    def delete_run(self, run_id: int) -> Lease | None:
+        """Remove a run with everything told to it; return the lease that forbids it instead.
+
+        Its row stays, empty: no other run ever gets its id, which other processes may know.
+        """
+        with store_errors(self._shown_url), self._engine.begin() as connection:
+            connection.execute(LOCK_RUN, {"run": run_id})
+            lease = read_lease(connection, run_id)
+            if lease.is_live():
+                return lease
+            connection.execute(TEXTS.delete().where(TEXTS.c.run_id == run_id))
+            connection.execute(TOLD.delete().where(TOLD.c.run_id == run_id))
+            connection.execute(RUNS.update().where(RUNS.c.id == run_id).values(emptied(run_id)))
         return None
 
     def reserve_selections(self, run_id: int, count: int) -> int:

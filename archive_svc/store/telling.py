@@ -19,7 +19,7 @@ from archive_svc.store.rows import (
     text_values,
     told_numbers,
 )
-from archive_svc.store.schema import REQUEST_ID_LENGTH, RUNS, TEXTS, TOLD
+from archive_svc.store.schema import REQUEST_ID_LENGTH, RUNS, TEXTS, TOLD, is_there
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.plain import from_json
 from kernel_foundry.errors import AlreadyExistsError, InvalidArgumentError, RunNotFoundError
@@ -33,7 +33,7 @@ LOCK_RUN: Final = (
         RUNS.c.best_fitness,
         RUNS.c.best_speedup,
     )
-    .where(RUNS.c.id == sa.bindparam("run"))
+    .where(RUNS.c.id == sa.bindparam("run"), is_there)
     .with_for_update()
 )
 

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from archive_svc.store.leases import state_of
 from archive_svc.store.rows import PASSED, WHOLE
-from archive_svc.store.schema import RUNS, SCHEMA, TEXTS, TOLD
+from archive_svc.store.schema import RUNS, SCHEMA, TEXTS, TOLD, is_there
 from kernel_foundry.domain.archive import RunSpec, RunState
 from kernel_foundry.domain.plain import from_json, to_json
 from kernel_foundry.errors import InvalidArgumentError
@@ -26,7 +26,7 @@ BATCH: Final = 200
 LARGEST_INTEGER: Final = 2**31 - 1
 """That every database's integer columns hold."""
 
-_RUN: Final = sa.select(RUNS).order_by(RUNS.c.id.desc()).limit(1)
+_RUN: Final = sa.select(RUNS).where(is_there).order_by(RUNS.c.id.desc()).limit(1)
 _BATCH_AFTER: Final = (
     WHOLE.where(TOLD.c.run_id == sa.bindparam("run"), TOLD.c.sequence > sa.bindparam("after"))
     .order_by(TOLD.c.sequence)

@@ -72,6 +72,18 @@ def exchange_names(
     return [(row.sequence, row.name) for row in rows]
 
 
+def forget(connection: sa.Connection, run: str) -> tuple[str, ...]:
+    """Remove a run's books; return the names of the exchanges that no other run made."""
+    _hold(connection)
+    others = EXCHANGES.alias("others")
+    is_shared = sa.exists().where(others.c.name == EXCHANGES.c.name, others.c.run != run)
+    own = sa.select(EXCHANGES.c.name).distinct().where(EXCHANGES.c.run == run, ~is_shared)
+    names = tuple(connection.execute(own).scalars())
+    connection.execute(EXCHANGES.delete().where(EXCHANGES.c.run == run))
+    connection.execute(SPEND.delete().where(SPEND.c.run == run))
+    return names
+
+
 def spend(connection: sa.Connection, run: str) -> tuple[ModelSpend, ...]:
     """Return what a run has taken from each model, by the model's name."""
     rows = connection.execute(_SPEND, {"of_run": run})

@@ -46,6 +46,11 @@ class ProposalRow:
     """None until it was judged."""
 
 
+def forget(connection: sa.Connection, run: str) -> None:
+    """Remove a run's proposals."""
+    connection.execute(PROPOSALS.delete().where(PROPOSALS.c.run == run))
+
+
 def add(connection: sa.Connection, row: ProposalRow) -> None:
     """Add a proposal; one made again for the same selection takes its place."""
     key = {"of_run": row.run, "of_selection": row.selection}

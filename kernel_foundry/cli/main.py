@@ -32,7 +32,8 @@ _COMMANDS = {
     "devices": "Show devices, what is missing and why.",
     "selftest": "Try device, clock and sandbox; with --cheats the verdict itself.",
     "serve": "Run services for other machines and tools.",
-    "runs": "List, show, watch, report, copy and replay runs.",
+    "runs": "List, show, watch, report, copy, replay and delete runs.",
+    "clean": "Show what is kept on this machine; remove caches and leftovers.",
     "experience": "List, find, add and copy what earlier candidates taught.",
     "bench": "Measure the system itself.",
 }

@@ -19,6 +19,7 @@ from rich.table import Column, Table
 from kernel_foundry.cli.account import show_account
 from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.options import json_option, open_foundry, target_options
+from kernel_foundry.cli.runs_delete import delete_command
 from kernel_foundry.cli.runs_exchanges import exchanges_command
 from kernel_foundry.cli.runs_record import record_command
 from kernel_foundry.cli.runs_replay import replay_command
@@ -37,7 +38,7 @@ from kernel_foundry.view import evaluation_object, speedup_text
 
 @click.group()
 def command() -> None:
-    """List, show, watch, report, copy and replay runs. RUN defaults to the newest."""
+    """List, show, watch, report, copy, replay and delete runs. RUN defaults to the newest."""
 
 
 command.add_command(watch)
@@ -46,6 +47,7 @@ command.add_command(import_command)
 command.add_command(replay_command)
 command.add_command(exchanges_command)
 command.add_command(record_command)
+command.add_command(delete_command)
 
 
 @command.command("list")

@@ -53,7 +53,7 @@ class Task:
     name: str
     reference: str
     """Python text in KernelBench format: Model, get_inputs, get_init_inputs."""
-    workloads: tuple[Workload, ...]
+    workloads: tuple[Workload, ...] = (Workload(name="default"),)
     tolerance: Tolerance | None = None
     """None: derived at admission."""
     precision: Precision = Precision.FP32

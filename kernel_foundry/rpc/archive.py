@@ -82,6 +82,12 @@ class RemoteArchive:
         response = await self._connection.quick(self._stub.FinishRun, request)
         return read_field(Run, response, "run")
 
+    async def delete_run(self, name: str) -> None:
+        """Remove a run with everything told to it, for good."""
+        # "" is the newest run: it is another one when the answer to a first try was lost.
+        named = name or (await self.get_run(name)).spec.name
+        await self._connection.quick(self._stub.DeleteRun, pb2.DeleteRunRequest(name=named))
+
     async def select(self, run: str) -> Selection:
         """Return the assignment of the next proposal; two calls differ."""
         request = build(pb2.SelectParentsRequest, run=run)

@@ -48,6 +48,10 @@ class RemoteGenerator:
         )
         return read_field(RunAccount, response, "account")
 
+    async def forget_run(self, run: str) -> None:
+        """Remove a run's exchanges and what it took, for good; what it taught stays."""
+        await self._connection.quick(self._stub.ForgetRun, pb2.ForgetRunRequest(run=run))
+
     async def exchanges(self, run: str, *, after: int = 0, limit: int = 20) -> tuple[Exchange, ...]:
         """Return up to `limit` exchanges of a run with a sequence above `after`, in order."""
         request = pb2.ListExchangesRequest(run=run, after=after, page_size=limit)

@@ -98,6 +98,13 @@ class FakeArchive:
         _announce(run)
         return _describe(run)
 
+    async def delete_run(self, name: str) -> None:
+        """Remove a run."""
+        run = self._run(name)
+        if run.holder is not None:
+            raise RunHeldError(f"a loop works on run {name}", run=name)
+        del self._runs[run.spec.name]
+
     async def select(self, run: str) -> Selection:
         """Seed an empty archive, else mutate the best elite."""
         state = self._run(run)

@@ -52,6 +52,10 @@ class FakeGenerator:
         """Return empty books: nothing is asked of any model."""
         return RunAccount(run=run)
 
+    async def forget_run(self, run: str) -> None:
+        """Forget what was reported of it."""
+        self.reported = {key: of for key, of in self.reported.items() if key[0] != run}
+
     async def exchanges(self, run: str, *, after: int = 0, limit: int = 20) -> tuple[Exchange, ...]:
         """Return nothing: there were none."""
         if after < 0 or limit < 1:

@@ -8,6 +8,7 @@ import dataclasses
 import types
 import typing
 from collections.abc import Callable
+from dataclasses import MISSING
 from enum import Enum
 from functools import cache
 from typing import Any, TypeVar
@@ -50,7 +51,9 @@ def build(message_class: type[M], **fields: object) -> M:
 
 
 def from_message(kind: type[T], message: Message, path: str = "") -> T:
-    """Return the `kind` that `message` describes. No default is invented.
+    """Return the `kind` that `message` describes; what is not set takes the dataclass's default.
+
+    A message, an enum, an `optional` scalar and an empty sequence can be not set.
 
     Args:
         kind: A domain dataclass.
@@ -58,7 +61,7 @@ def from_message(kind: type[T], message: Message, path: str = "") -> T:
         path: Where the message stands in the request, for error messages.
 
     Raises:
-        InvalidArgumentError: a message that must be there is missing, an enum is not set or
+        InvalidArgumentError: a message or an enum without default is not set, an enum is
             unknown, a sequence has the wrong length, or the dataclass refuses the values.
             `metadata["field"]` is the path of the field.
     """
@@ -112,13 +115,16 @@ class _Field:
     has_presence: bool
     members: dict[int, Enum | None] | None
     """Of an enum."""
+    default: Any
+    """What it is when it is not set; `MISSING`: it has to be."""
 
 
 @cache
-def _field(hint: Any, descriptor: FieldDescriptor) -> _Field:
+def _field(hint: Any, descriptor: FieldDescriptor, default: Any = MISSING) -> _Field:
     is_optional = isinstance(hint, types.UnionType)
     if is_optional:
         (hint,) = (a for a in typing.get_args(hint) if a is not types.NoneType)
+        default = None
     length = None
     if typing.get_origin(hint) is tuple:
         arguments = typing.get_args(hint)
@@ -133,6 +139,7 @@ def _field(hint: Any, descriptor: FieldDescriptor) -> _Field:
         message_type=descriptor.message_type,
         has_presence=descriptor.has_presence,
         members=enum_members(hint, descriptor.enum_type) if descriptor.enum_type else None,
+        default=default,
     )
 
 
@@ -252,7 +259,7 @@ def _reader(kind: Any, descriptor: Descriptor) -> Reader:
     """Return what reads messages of one type as a dataclass."""
     hints = typing.get_type_hints(kind)
     fields = [
-        _field(hints[field.name], descriptor.fields_by_name[field.name])
+        _field(hints[field.name], descriptor.fields_by_name[field.name], field.default)
         for field in dataclasses.fields(kind)
     ]
     plain = tuple(f.name for f in fields if _is_plain(f))
@@ -283,8 +290,8 @@ def _field_reader(field: _Field) -> Reader:
 
     def read_present(message: Any) -> Any:
         if not message.HasField(name):
-            if field.is_optional:
-                return None
+            if field.default is not MISSING:
+                return field.default
             raise _RefusedError(name, "is missing")
         return read_always(message)
 
@@ -303,9 +310,11 @@ def _item_reader(field: _Field) -> Reader:
         return _reader(field.kind, field.message_type)
     if field.members is None:
         return lambda value: value
-    members, kind = field.members, field.kind
+    members, kind, default = field.members, field.kind, field.default
 
     def read_member(number: int) -> Any:
+        if not number and isinstance(default, kind):
+            return default
         member = members.get(number)
         if member is None:
             raise _RefusedError("", f"{number} is no {kind.__name__}")
@@ -315,14 +324,15 @@ def _item_reader(field: _Field) -> Reader:
 
 
 def _sequence_reader(field: _Field, item: Reader) -> Reader:
-    name, length, is_optional = field.name, field.length, field.is_optional
+    name, length = field.name, field.length
+    empty = None if field.is_optional else () if field.default is MISSING else field.default
     is_as_is = field.message_type is None and field.members is None
 
     def read(message: Any) -> Any:
         values = getattr(message, name)
         # A sequence has no presence; only tuples of fixed length are optional, never empty.
-        if is_optional and not values:
-            return None
+        if not values and (empty or length is None or field.is_optional):
+            return empty
         if length is not None and length != len(values):
             raise _RefusedError(name, f"expected {length} values, got {len(values)}")
         if is_as_is:

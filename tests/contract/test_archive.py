@@ -455,3 +455,29 @@ async def test_one_loop_alone_holds_a_run(archive: Archive, spec: RunSpec) -> No
     assert (await archive.hold_run("first", second)).state is RunState.RUNNING
     with pytest.raises(RunNotFoundError):
         await archive.hold_run("nothing", first)
+
+
+async def test_a_deleted_run_is_gone_and_its_name_free(archive: Archive, spec: RunSpec) -> None:
+    """Another run of the name starts from nothing, also for whoever knew the first one."""
+    await archive.create_run(spec)
+    await archive.create_run(dataclasses.replace(spec, name="second"))
+    selection = await archive.select("first")
+    candidate = _candidate("a")
+    verdict = await _verdict(spec.task, candidate)
+    await archive.tell("first", candidate, verdict, request_id="1", selection=selection.sequence)
+    await archive.hold_run("first", _holder("1"))
+    with pytest.raises(RunHeldError):
+        await archive.delete_run("first")
+    await archive.finish_run("first", RunState.FINISHED)
+    await archive.delete_run("first")
+    assert [run.spec.name for run in await archive.list_runs()] == ["second"]
+    for question in (archive.get_run, archive.select, archive.elites, archive.delete_run):
+        with pytest.raises(RunNotFoundError):
+            await question("first")
+    with pytest.raises(RunNotFoundError):
+        await archive.tell("first", candidate, verdict, request_id="2")
+    await archive.create_run(spec)
+    assert await archive.elites("first") == ()
+    result = await archive.tell("first", candidate, verdict, request_id="1")
+    assert result.status is AddStatus.NEW
+    assert [run.told_count for run in await archive.list_runs()] == [1, 0]

@@ -1,5 +1,6 @@
 """Task files and sidecars: what is read, and how each bad one is refused."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.plain import from_plain, to_plain
 from kernel_foundry.domain.task import Precision, Size, Task, Tolerance, Workload
 from kernel_foundry.errors import TaskInvalidError
-from kernel_foundry.task_file import read_task
+from kernel_foundry.task_file import SIDECAR_KEYS, read_task
 
 REFERENCE = """
 from torch import nn
@@ -146,3 +147,18 @@ def test_a_syntax_error_names_the_line(tmp_path: Path) -> None:
 def test_a_file_without_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TaskInvalidError, match=r"op\.py: no Model; a task is"):
         read_task(write(tmp_path, reference="def get_inputs(): return []\n"))
+
+
+def test_the_page_tells_every_key_and_its_example_is_read(tmp_path: Path) -> None:
+    page = Path("docs/task-file.md").read_text(encoding="utf-8")
+    assert list(SIDECAR_KEYS) == re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    assert list(SIDECAR_KEYS) == re.findall(r"^(\w+):", example, re.MULTILINE)
+    reference = REFERENCE.replace("batch = 16", "batch_size = 8").replace("4 * 1024", "64")
+    task = read_task(write(tmp_path, example, reference))
+    assert [w.name for w in task.workloads] == [
+        "default",
+        "batch_size=16,dim=16384",
+        "batch_size=3,dim=1001",
+    ]
+    assert task.tolerance == Tolerance(rtol=1e-4, atol=1e-5)

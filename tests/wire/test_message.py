@@ -16,7 +16,7 @@ from kernel_foundry.common.v1 import check_pb2, evaluation_pb2, measures_pb2, ta
 from kernel_foundry.domain.archive import AddResult, RunSpec, RunState
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome, Setting, Timing
 from kernel_foundry.domain.measures import DIMENSIONS, LEVELS, Measures
-from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.task import Precision, Size, Task, Tolerance, Workload
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evaluator.v1 import evaluation_request_pb2
@@ -108,13 +108,27 @@ def test_impossible_combination_is_refused() -> None:
         from_message(Evaluation, message)
 
 
-@pytest.mark.parametrize("number", [0, 99], ids=["unspecified", "unknown"])
-def test_enum_without_domain_value_is_refused(number: int) -> None:
-    """An enum that is not set, or newer than this version, is refused by path."""
+def test_enum_without_domain_value_is_refused() -> None:
+    """An enum that is newer than this version is refused by path; so is one that is not set."""
     message = to_message(_task(), task_pb2.Task)
-    message.precision = typing.cast("task_pb2.Precision.ValueType", number)
-    with pytest.raises(InvalidArgumentError, match=f"task.precision: {number} is no Precision"):
+    message.precision = typing.cast("task_pb2.Precision.ValueType", 99)
+    with pytest.raises(InvalidArgumentError, match=r"task\.precision: 99 is no Precision"):
         from_message(Task, message, "task")
+    timing = evaluation_pb2.Timing(ci95_ns=[1.0, 2.0])
+    with pytest.raises(InvalidArgumentError, match="stop_reason: 0 is no StopReason"):
+        from_message(Timing, timing)
+
+
+def test_what_is_not_set_takes_the_default() -> None:
+    """A request needs a reference and a candidate; what is set is taken, zero as well."""
+    message = evaluation_request_pb2.EvaluationRequest(text="x", task={"reference": "r"})
+    read = from_message(EvaluationRequest, message)
+    assert EvaluationRequest(task=Task(name="", reference="r"), device="", text="x") == read
+    message.task.training = False
+    message.limits.run_seconds = 0.0
+    read = from_message(EvaluationRequest, message)
+    assert read.limits == EvaluationLimits(run_seconds=0.0)
+    assert not read.task.training
 
 
 def test_missing_required_message_is_refused() -> None:

@@ -58,15 +58,20 @@ def test_every_domain_dataclass_has_a_message() -> None:
 
 @pytest.mark.parametrize("kind", MESSAGES, ids=lambda kind: kind.__name__)
 def test_fields_have_the_same_names_and_types(kind: type) -> None:
-    """Every field stands on both sides, with presence exactly where None is allowed."""
+    """Every field stands on both sides.
+
+    Presence stands exactly where None is allowed, or where a scalar's default is not the wire's.
+    """
     proto_fields = MESSAGES[kind].DESCRIPTOR.fields_by_name
     hints = typing.get_type_hints(kind)
     assert set(hints) == set(proto_fields)
-    for name, hint in hints.items():
-        _check_field(hint, proto_fields[name])
+    for own in dataclasses.fields(kind):
+        _check_field(hints[own.name], proto_fields[own.name], own.default)
 
 
-def _check_field(hint: Any, field: FieldDescriptor) -> None:
+def _check_field(hint: Any, field: FieldDescriptor, default: Any) -> None:
+    unset = (dataclasses.MISSING, None, field.default_value)
+    has_default = field.enum_type is None and default not in unset
     where = field.full_name
     is_optional = isinstance(hint, types.UnionType)
     if is_optional:
@@ -79,7 +84,8 @@ def _check_field(hint: Any, field: FieldDescriptor) -> None:
         hint = typing.get_args(hint)[0]
     else:
         assert not field.is_repeated, where
-        assert field.has_presence == (is_optional or field.message_type is not None), where
+        is_message = field.message_type is not None
+        assert field.has_presence == (is_optional or is_message or has_default), where
     if dataclasses.is_dataclass(hint):
         assert field.message_type is MESSAGES[typing.cast("type", hint)].DESCRIPTOR, where
     elif issubclass(hint, Enum):

@@ -1,0 +1,53 @@
+"""`kfoundry clean`: what is kept on this machine, and the removal of what can go."""
+
+import json
+from collections.abc import Iterable
+
+import click
+
+from kernel_foundry.cli.name import as_called
+from kernel_foundry.cli.options import json_option
+from kernel_foundry.kept import KeptFiles, clean, removable, user_data
+
+
+@click.command()
+@click.option("--dry-run", is_flag=True, help="Only say what is there and how large it is.")
+@json_option
+def command(dry_run: bool, as_json: bool) -> int:
+    """Remove caches, and what processes that died left in the temporary folder.
+
+    Runs, lessons, reports and the signing key stay: `kfoundry runs delete` removes runs. The first
+    evaluation after it takes longer: peaks are measured and tasks admitted again.
+    """
+    can_go, stays = removable(), user_data()
+    if not dry_run:
+        clean()
+    if as_json:
+        told = {"removed": _objects(can_go), "kept": _objects(stays), "dry_run": dry_run}
+        click.echo(json.dumps(told))
+        return 0
+    click.echo("would be removed:" if dry_run else "removed:")
+    _show(can_go)
+    click.echo(f"kept (`{as_called('runs delete RUN')}` removes a run):")
+    _show(stays)
+    return 0
+
+
+def _show(files: Iterable[KeptFiles]) -> None:
+    lines = [f"  {_size(one.size_bytes):>9}  {one.path}  {one.what}".rstrip() for one in files]
+    click.echo("\n".join(lines) or "  nothing")
+
+
+def _objects(files: Iterable[KeptFiles]) -> list[dict[str, str | int]]:
+    return [
+        {"what": one.what, "path": str(one.path), "size_bytes": one.size_bytes} for one in files
+    ]
+
+
+def _size(size_bytes: int) -> str:
+    size = float(size_bytes)
+    for unit in ("B", "KB", "MB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} GB"

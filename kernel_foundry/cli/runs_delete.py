@@ -1,0 +1,23 @@
+"""`kfoundry runs delete`: runs removed for good."""
+
+from typing import Any
+
+import click
+
+from kernel_foundry.cli.options import open_foundry, target_options
+
+
+@click.command("delete")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@target_options
+def delete_command(runs: tuple[str, ...], **targets: Any) -> int:
+    """Remove runs for good: everything told, exchanges, landscapes, report and record.
+
+    What they taught (lessons, guidance in prompts) stays. A run that a loop works on is refused.
+    The disk gets the space back with `kfoundry clean`.
+    """
+    with open_foundry(**targets) as foundry:
+        for run in runs:
+            foundry.delete(run)
+            click.echo(f"{run} is deleted", err=True)
+    return 0
