@@ -5,12 +5,14 @@ Knows nothing of how the choices are used.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final, Self
 
-from kernel_foundry import paths
+import platformdirs
+
 from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.paths import data_dir
 
 _PREFIX: Final = "KERNEL_FOUNDRY_"
 _GIB: Final = 1 << 30
@@ -33,7 +35,7 @@ class EvaluatorSettings:
     """Device kinds to look for: "cuda", "sycl", "null". Comma-separated in the environment."""
     threads: int = 0
     """Threads of the CPU device and of torch; 0: all usable cores."""
-    cache_dir: Path = field(default_factory=paths.cache_dir)
+    cache_dir: Path = Path(platformdirs.user_cache_dir("kernel-foundry"))
     """Object code, admissions and device peaks."""
     key_file: Path = Path()
     """Ed25519 key that verdicts are signed with, made at first use; empty: `evaluator.key` in the
@@ -71,7 +73,7 @@ class EvaluatorSettings:
     @property
     def signing_key(self) -> Path:
         """File of the key that verdicts are signed with."""
-        return self.key_file if self.key_file != Path() else paths.data_dir() / "evaluator.key"
+        return self.key_file if self.key_file != Path() else data_dir() / "evaluator.key"
 
     @property
     def runner_bytes(self) -> int:
@@ -86,10 +88,10 @@ class EvaluatorSettings:
             InvalidArgumentError: a value does not fit; names the variable.
         """
         values: dict[str, Any] = {}
-        for own in fields(cls):
-            name = _PREFIX + own.name.upper()
+        for field in fields(cls):
+            name = _PREFIX + field.name.upper()
             if name in environment:
-                values[own.name] = _read(name, environment[name], type(own.default))
+                values[field.name] = _read(name, environment[name], type(field.default))
         return cls(**values)
 
 
