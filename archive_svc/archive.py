@@ -26,6 +26,7 @@ from kernel_foundry.domain.archive import (
     Elite,
     LeaseHolder,
     Run,
+    RunBudget,
     RunEvent,
     RunSpec,
     RunState,
@@ -84,9 +85,9 @@ class Archive:
         """Return all runs, newest first."""
         return await self._read(lambda: tuple(_describe(row) for row in self._store.list_runs()))
 
-    async def hold_run(self, name: str, holder: LeaseHolder) -> Run:
+    async def hold_run(self, name: str, holder: LeaseHolder, budget: RunBudget) -> Run:
         """Make the run one loop's own for a while, from now on: it is running then."""
-        run = await self._call(lambda: self._hold_run(name, holder))
+        run = await self._call(lambda: self._hold_run(name, holder, budget))
         self._bell.ring()
         return run
 
@@ -209,9 +210,9 @@ class Archive:
             )
         return _describe(self._row(spec.name))
 
-    def _hold_run(self, name: str, holder: LeaseHolder) -> Run:
+    def _hold_run(self, name: str, holder: LeaseHolder, budget: RunBudget) -> Run:
         row = self._row(name)
-        lease = self._store.hold(row.id, holder)
+        lease = self._store.hold(row.id, holder, budget)
         if lease is not None:
             raise _held(row.spec.name, lease)
         return _describe(self._row(row.spec.name))
@@ -278,6 +279,7 @@ def _describe(row: RunRow) -> Run:
         told_count=row.told_count,
         best_speedup=row.best_speedup,
         cost_usd=row.cost_usd,
+        budget=row.budget,
     )
 
 

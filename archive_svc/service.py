@@ -12,7 +12,7 @@ from grpc.aio import ServicerContext
 
 from kernel_foundry.archive.v1 import archive_service_pb2 as pb2
 from kernel_foundry.archive.v1 import archive_service_pb2_grpc as pb2_grpc
-from kernel_foundry.domain.archive import Elite, LeaseHolder, Run, RunSpec, RunState
+from kernel_foundry.domain.archive import Elite, LeaseHolder, Run, RunBudget, RunSpec, RunState
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.errors import InvalidArgumentError
@@ -69,7 +69,10 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
 
     async def HoldRun(self, request: pb2.HoldRunRequest, context: _Context) -> pb2.HoldRunResponse:
         holder = read_field(LeaseHolder, request, "holder")
-        return build(pb2.HoldRunResponse, run=await self._archive.hold_run(request.name, holder))
+        has_budget = request.HasField("budget")
+        budget = read_field(RunBudget, request, "budget") if has_budget else RunBudget()
+        run = await self._archive.hold_run(request.name, holder, budget)
+        return build(pb2.HoldRunResponse, run=run)
 
     async def FinishRun(
         self, request: pb2.FinishRunRequest, context: _Context

@@ -3,11 +3,15 @@
 Knows nothing of how proposals are made or judged.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from kernel_foundry.domain.archive import RunBudget
 from kernel_foundry.domain.bounds import AT_TRAFFIC_BOUND
+
+DEFAULT_EVALUATIONS: Final = 40
+"""Of a run that is given neither a length nor a cap on money."""
 
 LEAST_EVALUATIONS: Final = 8
 """Before the traffic bound may end a run: a few answers more show whether the time is no fluke."""
@@ -42,6 +46,31 @@ class Budget:
     stop_at: float | None = None
     """Share of the traffic bound at which the run ends, above 0, or `bounds.NEVER`; None: what the
     run was started with, else `AT_TRAFFIC_BOUND`."""
+
+    def left_after(self, seconds: float) -> RunBudget:
+        """Return what is left of it for a loop that goes on after so many seconds."""
+        return RunBudget(
+            evaluations=self.evaluations,
+            minutes=None if self.minutes is None else max(self.minutes - seconds / 60, 0.0),
+            cost_usd=self.cost_usd,
+            tokens=self.tokens,
+            requests_per_minute=self.requests_per_minute,
+        )
+
+    def over(self, kept: RunBudget) -> "Budget":
+        """Return this budget with what it leaves open as a run had it.
+
+        Evaluations and minutes both say how long: one that is given stands for both.
+        """
+        has_length = self.evaluations is not None or self.minutes is not None
+        return replace(
+            self,
+            evaluations=self.evaluations if has_length else kept.evaluations,
+            minutes=self.minutes if has_length else kept.minutes,
+            cost_usd=kept.cost_usd if self.cost_usd is None else self.cost_usd,
+            tokens=kept.tokens if self.tokens is None else self.tokens,
+            requests_per_minute=self.requests_per_minute or kept.requests_per_minute,
+        )
 
 
 @dataclass(slots=True, kw_only=True)

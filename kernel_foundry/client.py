@@ -12,9 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from kernel_foundry.budget import Budget
+from kernel_foundry.budget import DEFAULT_EVALUATIONS, Budget
 from kernel_foundry.domain.admission import Admission
-from kernel_foundry.domain.archive import DEFAULT_STRATEGY, Elite, Run, RunSpec
+from kernel_foundry.domain.archive import DEFAULT_STRATEGY, Elite, Run, RunBudget, RunSpec, RunState
 from kernel_foundry.domain.device import Capabilities
 from kernel_foundry.domain.evaluation import Evaluation, Setting
 from kernel_foundry.domain.language import Language
@@ -22,7 +22,7 @@ from kernel_foundry.domain.model_limit import ModelLimit, limits_text
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.sweep import Configuration, ConfigurationResult, SweepRequest
 from kernel_foundry.domain.task import Task
-from kernel_foundry.errors import EliteNotFoundError, RunNotFoundError, TaskBeyondModelsError
+from kernel_foundry.errors import InvalidArgumentError, RunNotFoundError, TaskBeyondModelsError
 from kernel_foundry.evidence.record import EvidenceRecord, record_of_text
 from kernel_foundry.evidence.verification import (
     Verification,
@@ -37,7 +37,7 @@ from kernel_foundry.lease import held
 from kernel_foundry.local import Directory, Services, Targets, own_public_key
 from kernel_foundry.ports import Archive, Evaluator, Experience, Generator
 from kernel_foundry.process_identity import new_holder
-from kernel_foundry.progress import Ended, Event, Listener
+from kernel_foundry.progress import Ended, Event, Listener, nothing_passed
 from kernel_foundry.selftest.case import Case, CaseResult
 from kernel_foundry.selftest.run import SelfTest, selftest
 from kernel_foundry.task_file import read_task
@@ -259,7 +259,7 @@ class Foundry:
         language: Language = Language.SYCL,
         device: str = "",
         models: tuple[str, ...] = (),
-        budget: Budget = Budget(evaluations=40),  # noqa: B008  frozen, a plain value
+        budget: Budget = Budget(evaluations=DEFAULT_EVALUATIONS),  # noqa: B008  frozen, a plain value
         limits: EvaluationLimits = EvaluationLimits(),  # noqa: B008  frozen, a plain value
         run: str = "",
         strategy: str = DEFAULT_STRATEGY,
@@ -268,7 +268,10 @@ class Foundry:
         without: tuple[str, ...] = (),
         listener: Listener = _silent,
     ) -> Ended:
-        """Search for a fast correct kernel; return how the run ended, with its winner.
+        """Search for a fast correct kernel; return how the run ended.
+
+        `Ended.winner` is the winner, or None when nothing passed; `Ended.best` is it, or an error
+        that counts how candidates ended.
 
         The landscapes of its sweeps are kept as T4 files, see `kept_sweeps`.
 
@@ -326,14 +329,18 @@ class Foundry:
         self,
         run: str = "",
         *,
-        budget: Budget,
+        budget: Budget = Budget(),  # noqa: B008  frozen, a plain value
         limits: EvaluationLimits = EvaluationLimits(),  # noqa: B008  frozen, a plain value
         in_flight: int = 2,
         listener: Listener = _silent,
     ) -> Ended:
         """Go on with a run ("" for the newest) as it was started; nothing told is repeated.
 
+        What `budget` leaves open stays as the run had it (`Budget.over`); minutes as they were
+        left.
+
         Raises:
+            InvalidArgumentError: the run has used its budget up, and no more is given.
             RunNotFoundError: there is no such run.
             RunHeldError: another loop works on it.
         """
@@ -341,7 +348,8 @@ class Foundry:
         async def work() -> Ended:
             services = await self._directory.services()
             found = await services.archive.get_run(run)
-            return await self._evolve(services, found, budget, limits, in_flight, listener)
+            whole = _resumed(found, budget)
+            return await self._evolve(services, found, whole, limits, in_flight, listener)
 
         return self._run(work())
 
@@ -366,16 +374,12 @@ class Foundry:
 
         Raises:
             RunNotFoundError: no such run.
-            EliteNotFoundError: nothing correct was found.
+            EliteNotFoundError: nothing passed; the message counts how candidates ended.
         """
-        found = self.ask_archive(lambda a: a.get_run(run))
-        elites = self.ask_archive(lambda a: a.elites(found.spec.name))
+        name = self.ask_archive(lambda a: a.get_run(run)).spec.name
+        elites = self.ask_archive(lambda a: a.elites(name, limit=1))
         if not elites:
-            raise EliteNotFoundError(
-                f"run {found.spec.name} has no correct kernel yet: go on with "
-                f"`kfoundry optimize --resume --run {found.spec.name}`",
-                run=found.spec.name,
-            )
+            raise nothing_passed(name, self.ask_archive(lambda a: a.stats(name)).outcomes)
         return elites[0]
 
     def delete(self, run: str) -> None:
@@ -423,7 +427,12 @@ class Foundry:
             listener=keeping_sweeps(run.spec.name, listener),
             holder=holder,
         )
-        async with held(services.archive, run.spec.name, holder):
+        started_s = time.monotonic()
+
+        def left() -> RunBudget:
+            return budget.left_after(time.monotonic() - started_s)
+
+        async with held(services.archive, run.spec.name, holder, left):
             return await evolution.run()
 
     async def _with_evaluator(self, call: Callable[[Evaluator], Coroutine[Any, Any, T]]) -> T:
@@ -460,6 +469,19 @@ async def _able_models(
     limits = await generator.model_limits(models, admission) if admission.admitted else ()
     unable = {limit.model for limit in limits}
     return tuple(model for model in models if model not in unable), limits
+
+
+def _resumed(run: Run, budget: Budget) -> Budget:
+    """Return what a run that goes on may use."""
+    limits = (budget.evaluations, budget.minutes, budget.cost_usd, budget.tokens)
+    if run.state is RunState.FINISHED and not any(limits):
+        raise InvalidArgumentError(
+            f"run {run.spec.name} is finished, after {run.told_count} evaluations told: say how "
+            "much more it may use (evaluations in all, minutes from now, or USD in all)",
+            field="budget",
+            run=run.spec.name,
+        )
+    return budget.over(run.budget or RunBudget(evaluations=DEFAULT_EVALUATIONS))
 
 
 def _task(task: Task | Path | str) -> Task:

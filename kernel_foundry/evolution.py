@@ -418,6 +418,7 @@ class Evolution:
             cause=self._stop_cause() or StopCause.EXHAUSTED,
             winner=self._best,
             spent=self._spent,
+            outcomes=(await self._archive.stats(run.spec.name)).outcomes,
         )
         self._listener(ended)
         return ended

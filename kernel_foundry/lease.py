@@ -2,10 +2,10 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Final
 
-from kernel_foundry.domain.archive import LEASE_SECONDS, LeaseHolder
+from kernel_foundry.domain.archive import LEASE_SECONDS, LeaseHolder, RunBudget
 from kernel_foundry.errors import KernelFoundryError, RunHeldError
 from kernel_foundry.ports import Archive
 
@@ -14,14 +14,22 @@ _RENEWAL_SECONDS: Final = LEASE_SECONDS / 3
 
 
 @contextlib.asynccontextmanager
-async def held(archive: Archive, run: str, holder: LeaseHolder) -> AsyncIterator[None]:
+async def held(
+    archive: Archive, run: str, holder: LeaseHolder, budget: Callable[[], RunBudget]
+) -> AsyncIterator[None]:
     """Hold a run's lease while the block goes on; who finishes the run frees it.
+
+    Args:
+        archive: Has the run.
+        run: Its name.
+        holder: The loop.
+        budget: Returns what the loop may use, from then on.
 
     Raises:
         RunHeldError: another loop works on the run; also from the block, when one took the run
             over while this process did not run.
     """
-    await archive.hold_run(run, holder)
+    await archive.hold_run(run, holder, budget())
     worker = asyncio.current_task()
     assert worker is not None  # a coroutine runs in one
     lost: RunHeldError | None = None
@@ -31,7 +39,7 @@ async def held(archive: Archive, run: str, holder: LeaseHolder) -> AsyncIterator
         while True:
             await asyncio.sleep(_RENEWAL_SECONDS)
             try:
-                await archive.hold_run(run, holder)
+                await archive.hold_run(run, holder, budget())
             except RunHeldError as error:
                 lost = error
                 worker.cancel()

@@ -14,6 +14,7 @@ from kernel_foundry.domain.archive import (
     Elite,
     LeaseHolder,
     Run,
+    RunBudget,
     RunEvent,
     RunSpec,
     RunState,
@@ -118,10 +119,11 @@ class Archive(Protocol):
         """Return all runs, newest first."""
         ...
 
-    async def hold_run(self, name: str, holder: LeaseHolder) -> Run:
+    async def hold_run(self, name: str, holder: LeaseHolder, budget: RunBudget) -> Run:
         """Make the run one loop's own for `LEASE_SECONDS`, from now on: it is running then.
 
         A loop that goes on asks again in time. A run whose loop did not reads as interrupted.
+        What the loop may use is kept, for whoever goes on with the run.
 
         Raises:
             RunHeldError: another loop works on it.

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from kernel_foundry.budget import Budget, Spent, StopCause
 from kernel_foundry.domain.admission import Admission
-from kernel_foundry.domain.archive import AddResult, Elite, Run
+from kernel_foundry.domain.archive import AddResult, Elite, OutcomeCount, Run
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.sweep import ConfigurationResult
+from kernel_foundry.errors import EliteNotFoundError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +64,29 @@ class Ended:
     run: Run
     cause: StopCause
     winner: Elite | None
+    """None when nothing passed."""
     spent: Spent
+    outcomes: tuple[OutcomeCount, ...] = ()
+    """How what was told ended."""
+
+    @property
+    def best(self) -> Elite:
+        """The winner.
+
+        Raises:
+            EliteNotFoundError: nothing passed; the message counts how candidates ended.
+        """
+        if self.winner is None:
+            raise nothing_passed(self.run.spec.name, self.outcomes)
+        return self.winner
+
+
+def nothing_passed(run: str, outcomes: tuple[OutcomeCount, ...]) -> EliteNotFoundError:
+    """Return the error of a run without a correct kernel."""
+    counted = ", ".join(f"{one.count} {one.outcome.upper()}" for one in outcomes)
+    return EliteNotFoundError(
+        f"nothing passed in run {run}: {counted or 'no candidate was judged'}", run=run
+    )
 
 
 Event = Admitted | Judged | Swept | SweepNotKept | Ended

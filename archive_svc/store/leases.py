@@ -11,7 +11,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from archive_svc.store.schema import RUNS
-from kernel_foundry.domain.archive import LEASE_SECONDS, LeaseHolder, RunState
+from kernel_foundry.domain.archive import LEASE_SECONDS, LeaseHolder, RunBudget, RunState
 from kernel_foundry.domain.plain import from_json, to_json
 from kernel_foundry.process_identity import is_gone
 
@@ -51,12 +51,15 @@ def read_lease(connection: sa.Connection, run_id: int) -> Lease:
     return _lease(connection.execute(_LEASE, {"run": run_id}).one())
 
 
-def write_lease(connection: sa.Connection, run_id: int, holder: LeaseHolder) -> None:
+def write_lease(
+    connection: sa.Connection, run_id: int, holder: LeaseHolder, budget: RunBudget
+) -> None:
     """Make a run a holder's own from now on."""
     values = {
         "state": RunState.RUNNING.value,
         "holder": to_json(holder),
         "held_until_unix_s": time.time() + LEASE_SECONDS,
+        "budget": to_json(budget),
     }
     connection.execute(RUNS.update().where(RUNS.c.id == run_id).values(values))
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from archive_svc.store.schema import TEXTS, TOLD
 from archive_svc.told import Cell, ToldNumbers
-from kernel_foundry.domain.archive import RunSpec, RunState, ToldEvaluation
+from kernel_foundry.domain.archive import RunBudget, RunSpec, RunState, ToldEvaluation
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.gradient import Transition
@@ -38,6 +38,8 @@ class RunRow:
     """Newest telling of the candidate that is worth most for certain; None: none passed."""
     best_fitness: float | None
     best_speedup: float | None
+    budget: RunBudget | None
+    """Of the loop that worked on it last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,6 +38,7 @@ RUNS = sa.Table(
     # The loop that works on it, as JSON, and until when the run is its own; "": none does.
     sa.Column("holder", sa.Text, nullable=False, server_default=sa.text("''")),
     sa.Column("held_until_unix_s", sa.Float, nullable=False, server_default=sa.text("0")),
+    sa.Column("budget", sa.Text, nullable=False, server_default=sa.text("''")),  # the loop's, JSON
 )
 
 is_there: Final = RUNS.c.spec != ""

@@ -25,7 +25,7 @@ from archive_svc.store.rows import (
 from archive_svc.store.schema import RUNS, SCHEMA, TEXTS, TOLD, emptied, is_there
 from archive_svc.store.telling import LOCK_RUN, Teller
 from archive_svc.told import ToldNumbers
-from kernel_foundry.domain.archive import LeaseHolder, RunSpec, RunState, ToldEvaluation
+from kernel_foundry.domain.archive import LeaseHolder, RunBudget, RunSpec, RunState, ToldEvaluation
 from kernel_foundry.domain.gradient import Transition
 from kernel_foundry.domain.plain import from_json, to_json
 from kernel_foundry.sql.engine import open_engine
@@ -114,14 +114,14 @@ class Store:
             if holder is None or lease.holder in (None, holder):
                 write_state(connection, run_id, state)
 
-    def hold(self, run_id: int, holder: LeaseHolder) -> Lease | None:
+    def hold(self, run_id: int, holder: LeaseHolder, budget: RunBudget) -> Lease | None:
         """Make a run a loop's own from now on; return the lease that another one has instead."""
         with store_errors(self._shown_url), self._engine.begin() as connection:
             connection.execute(LOCK_RUN, {"run": run_id})
             lease = read_lease(connection, run_id)
             if lease.holder != holder and lease.is_live():
                 return lease
-            write_lease(connection, run_id, holder)
+            write_lease(connection, run_id, holder, budget)
         return None
 
     def delete_run(self, run_id: int) -> Lease | None:
@@ -210,4 +210,5 @@ class Store:
             best_sequence=row.best_sequence,
             best_fitness=row.best_fitness,
             best_speedup=row.best_speedup,
+            budget=from_json(RunBudget, row.budget) if row.budget else None,
         )

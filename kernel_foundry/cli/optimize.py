@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from kernel_foundry.budget import LEAST_EVALUATIONS, Budget
+from kernel_foundry.budget import DEFAULT_EVALUATIONS, LEAST_EVALUATIONS, Budget
 from kernel_foundry.cli.live import LiveProgress, PlainProgress, Progress
 from kernel_foundry.cli.main import EXIT_NOTHING_CORRECT
 from kernel_foundry.cli.name import as_called
@@ -34,8 +34,6 @@ from kernel_foundry.errors import KernelFoundryError
 from kernel_foundry.evidence.record import record_of, write_record
 from kernel_foundry.progress import Admitted, Ended, Event, Listener
 from kernel_foundry.report.write import write_report
-
-DEFAULT_EVALUATIONS = 40
 
 
 class StopShare(click.ParamType[float]):
@@ -89,7 +87,11 @@ class StopShare(click.ParamType[float]):
     "--requests-per-minute", type=click.IntRange(min=1), help="Most requests to models a minute."
 )
 @click.option("--run", "run_name", default="", help="Name of the run; made up when left out.")
-@click.option("--resume", is_flag=True, help="Go on with --run, or with the newest run.")
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Go on with --run, or with the newest run; its budget stays but for what is given.",
+)
 @click.option(
     "--strategy",
     type=click.Choice(STRATEGIES),
@@ -147,7 +149,7 @@ def command(
     """  # noqa: D301  a backspace keeps click from joining the lines
     if (task is None) == (not resume):
         raise click.UsageError("give a TASK file, or --resume to go on with a run")
-    if evaluations is None and minutes is None and usd is None:
+    if not resume and evaluations is None and minutes is None and usd is None:
         evaluations = DEFAULT_EVALUATIONS
     budget = Budget(
         evaluations=evaluations,

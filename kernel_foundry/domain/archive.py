@@ -74,6 +74,22 @@ class LeaseHolder:
     whether the process lives."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunBudget:
+    """What a run's loop may use; None: unlimited."""
+
+    evaluations: int | None = None
+    """Of the run in all."""
+    minutes: float | None = None
+    """Left when the loop was last heard of."""
+    cost_usd: float | None = None
+    """Of the run in all."""
+    tokens: int | None = None
+    """Of the run in all, in and out."""
+    requests_per_minute: int | None = None
+    """To models, in any 60 seconds."""
+
+
 LEASE_SECONDS: Final = 30.0
 """How long a run stays a loop's that is not heard of any more."""
 
@@ -89,6 +105,8 @@ class Run:
     best_speedup: float | None
     """Of the best elite; None before anything passed."""
     cost_usd: float
+    budget: RunBudget | None = None
+    """Of the loop that worked on it last; None: none did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from kernel_foundry.domain.archive import (
     Elite,
     LeaseHolder,
     Run,
+    RunBudget,
     RunEvent,
     RunSpec,
     RunState,
@@ -68,9 +69,9 @@ class RemoteArchive:
             if not page_token:
                 return tuple(runs)
 
-    async def hold_run(self, name: str, holder: LeaseHolder) -> Run:
+    async def hold_run(self, name: str, holder: LeaseHolder, budget: RunBudget) -> Run:
         """Make the run one loop's own for a while, from now on: it is running then."""
-        request = build(pb2.HoldRunRequest, name=name, holder=holder)
+        request = build(pb2.HoldRunRequest, name=name, holder=holder, budget=budget)
         response = await self._connection.quick(self._stub.HoldRun, request)
         return read_field(Run, response, "run")
 

@@ -18,6 +18,7 @@ from kernel_foundry.domain.archive import (
     LeaseHolder,
     OutcomeCount,
     Run,
+    RunBudget,
     RunEvent,
     RunSpec,
     RunState,
@@ -46,6 +47,7 @@ class _FakeRun:
     """Position among the archive's runs; also its time of creation."""
     state: RunState = RunState.RUNNING
     holder: LeaseHolder | None = None
+    budget: RunBudget | None = None
     told: list[ToldEvaluation] = field(default_factory=list)
     requests: dict[str, str] = field(default_factory=dict)
     """Candidate digest by request_id."""
@@ -79,12 +81,12 @@ class FakeArchive:
         """Return all runs, newest first."""
         return tuple(_describe(run) for run in reversed(self._runs.values()))
 
-    async def hold_run(self, name: str, holder: LeaseHolder) -> Run:
+    async def hold_run(self, name: str, holder: LeaseHolder, budget: RunBudget) -> Run:
         """Make the run one loop's own until it is finished."""
         run = self._run(name)
         if run.holder not in (None, holder):
             raise RunHeldError(f"run {name} is another loop's", run=name)
-        run.holder, run.state = holder, RunState.RUNNING
+        run.holder, run.budget, run.state = holder, budget, RunState.RUNNING
         _announce(run)
         return _describe(run)
 
@@ -347,4 +349,5 @@ def _describe(run: _FakeRun) -> Run:
         told_count=len(run.told),
         best_speedup=ranked[0].evaluation.speedup if ranked else None,
         cost_usd=sum(told.cost_usd for told in run.told),
+        budget=run.budget,
     )

@@ -76,6 +76,7 @@ MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
         archive.LeaseHolder: run_pb2.LeaseHolder,
         archive.OutcomeCount: stats_pb2.OutcomeCount,
         archive.Run: run_pb2.Run,
+        archive.RunBudget: run_pb2.RunBudget,
         archive.RunEvent: run_event_pb2.RunEvent,
         archive.RunSpec: run_pb2.RunSpec,
         archive.Selection: selection_pb2.Selection,

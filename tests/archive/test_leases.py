@@ -9,9 +9,11 @@ import pytest
 
 from archive_svc.archive import Archive
 from archive_svc.store import leases
-from kernel_foundry.domain.archive import LEASE_SECONDS, LeaseHolder, RunSpec, RunState
+from kernel_foundry.domain.archive import LEASE_SECONDS, LeaseHolder, RunBudget, RunSpec, RunState
 from kernel_foundry.errors import RunHeldError
 from kernel_foundry.process_identity import is_gone, new_holder
+
+BUDGET = RunBudget(evaluations=40, minutes=2.5)
 
 
 class _Clock:
@@ -45,28 +47,28 @@ async def test_a_lease_runs_out(store_url: str, spec: RunSpec, clock: _Clock) ->
     await archive.create_run(spec)
     first = dataclasses.replace(new_holder(), kernel="another")
     second = dataclasses.replace(new_holder(), kernel="a third")
-    await archive.hold_run(spec.name, first)
+    await archive.hold_run(spec.name, first, BUDGET)
     clock.now += LEASE_SECONDS - 1
     with pytest.raises(RunHeldError):
-        await archive.hold_run(spec.name, second)
-    await archive.hold_run(spec.name, first)
+        await archive.hold_run(spec.name, second, BUDGET)
+    await archive.hold_run(spec.name, first, BUDGET)
     clock.now += LEASE_SECONDS + 1
     assert (await archive.get_run(spec.name)).state is RunState.INTERRUPTED
-    assert (await archive.hold_run(spec.name, second)).state is RunState.RUNNING
+    assert (await archive.hold_run(spec.name, second, BUDGET)).state is RunState.RUNNING
     with pytest.raises(RunHeldError):
-        await archive.hold_run(spec.name, first)
+        await archive.hold_run(spec.name, first, BUDGET)
     await archive.close()
 
 
 async def test_a_process_that_ended_is_seen_at_once(store_url: str, spec: RunSpec) -> None:
     archive = Archive(store_url)
     await archive.create_run(spec)
-    await archive.hold_run(spec.name, _ended())
+    await archive.hold_run(spec.name, _ended(), BUDGET)
     (run,) = await archive.list_runs()
     assert run.state is RunState.INTERRUPTED
     events = [event async for event in archive.watch(spec.name)]
     assert [event.state for event in events] == [RunState.INTERRUPTED]
-    assert (await archive.hold_run(spec.name, new_holder())).state is RunState.RUNNING
+    assert (await archive.hold_run(spec.name, new_holder(), BUDGET)).state is RunState.RUNNING
     await archive.close()
 
 

@@ -10,7 +10,14 @@ import pytest
 
 from archive_svc.archive import Archive as LocalArchive
 from archive_svc.service import archive_service
-from kernel_foundry.domain.archive import AddStatus, LeaseHolder, RunEvent, RunSpec, RunState
+from kernel_foundry.domain.archive import (
+    AddStatus,
+    LeaseHolder,
+    RunBudget,
+    RunEvent,
+    RunSpec,
+    RunState,
+)
 from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.language import Language
@@ -28,6 +35,8 @@ from kernel_foundry.ports import Archive
 from kernel_foundry.rpc.archive import RemoteArchive
 from kernel_foundry.testing.archive import FakeArchive
 from kernel_foundry.testing.evaluator import FakeEvaluator
+
+BUDGET = RunBudget(evaluations=9, minutes=0.5)
 
 
 @pytest.fixture(params=["fake", "sqlite", "postgresql"])
@@ -442,9 +451,9 @@ async def test_one_loop_alone_holds_a_run(archive: Archive, spec: RunSpec) -> No
     await archive.create_run(spec)
     first, second = _holder("1"), _holder("2")
     for _ in range(2):
-        assert (await archive.hold_run("first", first)).state is RunState.RUNNING
+        assert (await archive.hold_run("first", first, BUDGET)).state is RunState.RUNNING
     with pytest.raises(RunHeldError) as refused:
-        await archive.hold_run("first", second)
+        await archive.hold_run("first", second, BUDGET)
     assert refused.value.metadata["run"] == "first"
     assert (await archive.finish_run("first", RunState.FINISHED, holder=second)).state is (
         RunState.RUNNING
@@ -452,9 +461,13 @@ async def test_one_loop_alone_holds_a_run(archive: Archive, spec: RunSpec) -> No
     assert (await archive.finish_run("first", RunState.FINISHED, holder=first)).state is (
         RunState.FINISHED
     )
-    assert (await archive.hold_run("first", second)).state is RunState.RUNNING
+    again = await archive.hold_run("first", second, BUDGET)
+    assert (again.state, again.budget) == (
+        RunState.RUNNING,
+        BUDGET,
+    )
     with pytest.raises(RunNotFoundError):
-        await archive.hold_run("nothing", first)
+        await archive.hold_run("nothing", first, BUDGET)
 
 
 async def test_a_deleted_run_is_gone_and_its_name_free(archive: Archive, spec: RunSpec) -> None:
@@ -465,7 +478,7 @@ async def test_a_deleted_run_is_gone_and_its_name_free(archive: Archive, spec: R
     candidate = _candidate("a")
     verdict = await _verdict(spec.task, candidate)
     await archive.tell("first", candidate, verdict, request_id="1", selection=selection.sequence)
-    await archive.hold_run("first", _holder("1"))
+    await archive.hold_run("first", _holder("1"), BUDGET)
     with pytest.raises(RunHeldError):
         await archive.delete_run("first")
     await archive.finish_run("first", RunState.FINISHED)

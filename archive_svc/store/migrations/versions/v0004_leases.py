@@ -1,4 +1,4 @@
-"""Leases: which loop works on a run."""
+"""Leases: which loop works on a run, and what it may use."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,9 +11,10 @@ depends_on = None
 
 def upgrade() -> None:
     """Add the columns; no loop of an older version goes on, whatever its run's state says."""
-    op.add_column(
-        "runs", sa.Column("holder", sa.Text, nullable=False, server_default=sa.text("''"))
-    )
+    for name in ("holder", "budget"):
+        op.add_column(
+            "runs", sa.Column(name, sa.Text, nullable=False, server_default=sa.text("''"))
+        )
     op.add_column(
         "runs",
         sa.Column("held_until_unix_s", sa.Float, nullable=False, server_default=sa.text("0")),
