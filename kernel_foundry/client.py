@@ -414,25 +414,25 @@ class Foundry:
         listener: Listener,
     ) -> Ended:
         holder = new_holder()
-        judging = await _evaluations_at_once(services.evaluator, run.spec)
-        evolution = Evolution(
-            evaluator=services.evaluator,
-            archive=services.archive,
-            generator=services.generator,
-            run=run,
-            budget=budget,
-            limits=limits,
-            in_flight=max(in_flight, judging),
-            judging=judging,
-            listener=keeping_sweeps(run.spec.name, listener),
-            holder=holder,
-        )
         started_s = time.monotonic()
 
         def left() -> RunBudget:
             return budget.left_after(time.monotonic() - started_s)
 
         async with held(services.archive, run.spec.name, holder, left):
+            judging = await _evaluations_at_once(services.evaluator, run.spec)
+            evolution = Evolution(
+                evaluator=services.evaluator,
+                archive=services.archive,
+                generator=services.generator,
+                run=run,
+                budget=budget,
+                limits=limits,
+                in_flight=max(in_flight, judging),
+                judging=judging,
+                listener=keeping_sweeps(run.spec.name, listener),
+                holder=holder,
+            )
             return await evolution.run()
 
     async def _with_evaluator(self, call: Callable[[Evaluator], Coroutine[Any, Any, T]]) -> T:

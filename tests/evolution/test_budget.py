@@ -29,5 +29,14 @@ def test_cap_ends_the_run(budget: Budget, spent: Spent, cause: StopCause | None)
     assert cause == exceeded(budget, spent)
 
 
+def test_resumed_run_keeps_what_is_not_told() -> None:
+    """Evaluations and minutes both say how long; caps stay. Minutes count on, as they were left."""
+    kept = Budget(evaluations=40, minutes=30, cost_usd=2.0, tokens=9).left_after(600.0)
+    assert Budget().over(kept) == Budget(evaluations=40, minutes=20.0, cost_usd=2.0, tokens=9)
+    assert Budget(minutes=5).over(kept) == Budget(minutes=5, cost_usd=2.0, tokens=9)
+    assert Budget(cost_usd=7.0).over(kept).cost_usd == 7.0
+    assert Budget(minutes=1).left_after(90.0).minutes == 0.0
+
+
 def test_reserve_counts_as_spent_time() -> None:
     assert exceeded(Budget(minutes=1), Spent(seconds=50), reserve_seconds=10) is StopCause.MINUTES

@@ -111,19 +111,23 @@ def test_everything_ends_with_a_loop_that_is_killed(
     loop.read_until(r"^\[3\]")
     descendants = _children(loop.process.pid)
     assert len(descendants) >= len(services) // 2 + 2  # judge, builders, runners
+    second = loop.beside("optimize", "--resume", "--run", "spawned")
+    assert second.returncode == 2
+    assert f"being worked on by process {loop.process.pid}" in second.stderr
     loop.process.kill()
     while any(map(_is_alive, descendants)):
         time.sleep(0.1)
-    loop.beside("runs", "list")
+    assert '"state": "interrupted"' in loop.beside("runs", "list", "--json").stdout
     assert loop.scratch() == []
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_sigterm_ends_a_loop_in_order(folder: Path, loops: list[_Loop]) -> None:
-    loop = _Loop(folder, *SPAWNED, evaluations=100_000)
+    """A resumed run keeps its budget; one that has used it up wants to know how much more."""
+    loop = _Loop(folder, *SPAWNED, evaluations=9)
     loops.append(loop)
-    loop.read_until(r"^\[2\]")
+    loop.read_until(r"^\[1\]")
     descendants = _children(loop.process.pid)
     loop.process.terminate()
     assert "optimize --resume --run spawned` goes on" in loop.read_until("is kept")
@@ -132,6 +136,11 @@ def test_sigterm_ends_a_loop_in_order(folder: Path, loops: list[_Loop]) -> None:
     assert loop.scratch() == []
     shown = loop.beside("runs", "list", "--json")
     assert '"state": "interrupted"' in shown.stdout
+    resumed = loop.beside("optimize", "--resume", "--run", "spawned")
+    assert "[9]" in resumed.stderr
+    again = loop.beside("optimize", "--resume", "--run", "spawned")
+    assert again.returncode == 2
+    assert "how much more" in again.stderr
 
 
 @pytest.mark.slow
