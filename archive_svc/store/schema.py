@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from archive_svc.journal import JOURNAL_LENGTH
 from kernel_foundry.sql.migrate import SchemaLocation
 
-HEAD: Final = "0004"
+HEAD: Final = "0005"
 """Schema version this code reads and writes."""
 
 SCHEMA: Final = SchemaLocation(head=HEAD, migrations="archive_svc.store:migrations")
