@@ -106,7 +106,7 @@ class Store:
             rows = connection.execute(_RUNS).all()
             return [self._run_row(connection, row) for row in rows]
 
-    def set_state(self, run_id: int, state: RunState, holder: LeaseHolder | None) -> None:
+    def set_state(self, run_id: int, state: RunState, holder: LeaseHolder | None = None) -> None:
         """Record where a run stands and free it, unless it is another holder's."""
         with store_errors(self._shown_url), self._engine.begin() as connection:
             connection.execute(LOCK_RUN, {"run": run_id})
