@@ -114,6 +114,17 @@ def test_run_is_copied_as_one_file(store_folder: Path) -> None:
     assert [island["name"] for island in here["stats"]["islands"]]
 
 
+def test_deleted_run_is_gone_with_what_was_kept_of_it(store_folder: Path) -> None:
+    for kept in ("reports/first.html", "sweeps/first/ab.json"):
+        (store_folder / "data" / kept).parent.mkdir(parents=True)
+        (store_folder / "data" / kept).write_text("")
+    deleted = run_kfoundry(store_folder, "runs", "delete", "first")
+    assert deleted.returncode == 0, deleted.stderr
+    assert run_kfoundry(store_folder, "runs", "list", "--json").stdout == "[]\n"
+    assert list((store_folder / "data").glob("*/*first*")) == []
+    assert run_kfoundry(store_folder, "runs", "delete", "first").returncode == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [

@@ -7,15 +7,18 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import grpc
 import pytest
+from click.testing import CliRunner
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
     ProtoReflectionDescriptorDatabase,
 )
 
+from kernel_foundry.cli import serve
 from kernel_foundry.rpc.readiness import wait_until_serving
 from tests.cli.conftest import environment_of, run_kfoundry
 
@@ -25,6 +28,11 @@ def _free_port() -> int:
         probe.bind(("localhost", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def _is_listening(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("localhost", port)) == 0
 
 
 @pytest.fixture(params=["unix", "tcp"])
@@ -60,3 +68,37 @@ def test_served_evaluator_gives_the_verdict_of_a_local_one(folder: Path, target:
         services = ProtoReflectionDescriptorDatabase(channel).get_services()
     assert "kernel_foundry.evaluator.v1.EvaluatorService" in services
     assert "grpc.health.v1.Health" in services
+
+
+@pytest.mark.slow
+def test_all_three_are_served_from_one_port_on(folder: Path) -> None:
+    """However the command ends, they end with it."""
+    port = _free_port()
+    command = ("serve", "all", "--listen", f"localhost:{port}")
+    with subprocess.Popen(
+        [sys.executable, "-m", "kernel_foundry.cli", *command],
+        cwd=folder,
+        env=environment_of(folder),
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        for number in range(3):
+            asyncio.run(wait_until_serving(f"localhost:{port + number}", timeout_s=60))
+        process.kill()
+    for number in range(3):
+        while _is_listening(port + number):
+            time.sleep(0.1)
+
+
+@pytest.mark.parametrize(
+    "address", ["localhost", "localhost:0", "localhost:65534", "sockets", ":x"]
+)
+def test_address_that_serves_no_three_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    """It says what to give, and makes no folder of that name."""
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(serve.command, ["all", "--listen", address])
+    assert result.exit_code == 2
+    assert "HOST:PORT" in result.output
+    assert "unix:/PATH" in result.output
+    assert list(tmp_path.iterdir()) == []
