@@ -89,7 +89,7 @@ def test_watch_shows_a_run_that_goes_on_and_says_how_to_go_on(tmp_path: Path) ->
         watch.send_signal(signal.SIGINT)
         _, errors = watch.communicate(timeout=280)
     assert watch.returncode == 130
-    assert "kfoundry runs watch first --after 2" in errors
+    assert "kernel_foundry.cli runs watch first --after 2" in errors
     assert "Traceback" not in errors
     asyncio.run(archive.close())
 
