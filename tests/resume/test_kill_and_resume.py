@@ -51,7 +51,6 @@ class _System:
         self.environment = {
             **os.environ,
             "KERNEL_FOUNDRY_DATA_DIR": str(folder / "data"),
-            "KERNEL_FOUNDRY_CACHE_DIR": str(folder / "cache"),
             "KERNEL_FOUNDRY_DEVICE_KINDS": "null",
         }
         self.store = f"sqlite:///{folder / 'runs.db'}"

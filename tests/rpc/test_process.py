@@ -89,11 +89,8 @@ async def test_generator_process_offers_recipes(tmp_path: Path) -> None:
     await generator.close()
 
 
-async def test_evaluator_process_serves_its_device_kinds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_evaluator_process_serves_its_device_kinds(tmp_path: Path) -> None:
     """`--device` chooses the kinds; SIGTERM ends the service and its children."""
-    monkeypatch.setenv("KERNEL_FOUNDRY_CACHE_DIR", str(tmp_path))
     target = f"unix:{tmp_path}/s"
     evaluator = RemoteEvaluator(target)
     options = ("--device", "null", "--unsafe-no-sandbox")
