@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from evaluator_svc.evaluator import Evaluator
 from evaluator_svc.settings import EvaluatorSettings
@@ -47,6 +48,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
             help=f"fail, not skip, tests marked {marker} when the device is absent",
         )
 
+
+# The same examples in every run, and none of them too slow on a busy machine; tests/fuzz explores.
+settings.register_profile(
+    "tests", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("tests")
 
 _TURNS = Turns()
 

@@ -23,7 +23,7 @@ from tests.generator.reply_samples import (
     plan_block,
 )
 
-_SETTINGS = settings(max_examples=150, deadline=None, derandomize=True)
+_SETTINGS = settings(max_examples=150)
 
 _TOKENS = st.sampled_from([
     "```", "````", "~~~", "```sycl\n", "```python\n", "```markdown\n", "\n", "\n\n", "\r\n", " ",

@@ -102,7 +102,7 @@ def test_a_message_names_the_first_of_many_lines() -> None:
         split(f"{many}```python\n{PLAN}\n```")
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(
     language=st.sampled_from(["sycl", "cuda"]),
     device_code=st.text(alphabet=st.sampled_from("`~ab\n #{}é\f"), max_size=60),

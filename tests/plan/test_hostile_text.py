@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernel_foundry.plan import (
@@ -52,12 +52,7 @@ VALID = (
     "    require(stride[0] == 2)\n"
     '    assert n % 4 == 0, "needs a multiple of 4"\n'
 )
-_FAST = settings(
-    max_examples=150,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+_FAST = settings(max_examples=150)
 
 HOSTILE = [
     "",

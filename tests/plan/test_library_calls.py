@@ -116,7 +116,7 @@ def test_every_call_is_compared_with_torch() -> None:
     assert {name for name, _ in CALLS} == set(LIBRARY_OPS)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(
     size=st.tuples(st.integers(1, 30), st.integers(1, 30)),
     kernel=st.tuples(st.integers(1, 5), st.integers(1, 5)),

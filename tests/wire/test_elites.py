@@ -30,7 +30,7 @@ def _elite(number: int) -> Elite:
     )
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(numbers=st.lists(st.integers(0, 5), max_size=4))
 def test_selection_is_the_same_after_the_wire(numbers: list[int]) -> None:
     sender, receiver = EliteMessages(), EliteMessages()

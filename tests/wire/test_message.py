@@ -69,7 +69,7 @@ def values_of(kind: Any) -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.parametrize("kind", MESSAGES, ids=lambda kind: kind.__name__)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_round_trip_keeps_every_value(kind: type, data: st.DataObject) -> None:
     """A value is equal after the wire; repr makes NaN equal and tells 1 from 1.0."""
