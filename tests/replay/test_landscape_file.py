@@ -182,6 +182,7 @@ def test_bad_file_is_refused_with_its_line_and_what_to_do(
         (b"\x1f\x8bnot gzip at all", "damaged gzip"),
         (b'{"landscape": 1, "name": "\xff"}\n', "not UTF-8"),
     ],
+    ids=["cut short", "only the magic", "no text"],  # the first one's bytes hold the time
 )
 def test_damaged_file_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
     path = tmp_path / "damaged.jsonl.gz"
