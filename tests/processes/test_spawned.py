@@ -101,7 +101,6 @@ def loops() -> Iterator[list[_Loop]]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("services", [SPAWNED, ()], ids=["spawned", "local"])
 def test_everything_ends_with_a_loop_that_is_killed(
     folder: Path, loops: list[_Loop], services: tuple[str, ...]
@@ -122,7 +121,6 @@ def test_everything_ends_with_a_loop_that_is_killed(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
 def test_sigterm_ends_a_loop_in_order(folder: Path, loops: list[_Loop]) -> None:
     """A resumed run keeps its budget; one that has used it up wants to know how much more."""
     loop = _Loop(folder, *SPAWNED, evaluations=9)
@@ -144,7 +142,6 @@ def test_sigterm_ends_a_loop_in_order(folder: Path, loops: list[_Loop]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_services_that_die_are_started_again(folder: Path, loops: list[_Loop]) -> None:
     """The run goes on to its end: what was in flight is asked again."""
     services = ("evaluator", "archive", "generator")
