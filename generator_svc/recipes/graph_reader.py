@@ -45,7 +45,7 @@ def read_graph(admission: Admission) -> ReferenceGraph:
     """
     first = admission.workloads[0]
     if not first.graph:
-        raise RecipeUnsupported("the reference's operator graph could not be exported")
+        raise RecipeUnsupported("what torch.export cannot follow")
     for tensor in first.tensors:
         if tensor.dtype != "float32" and tensor.role is not TensorRole.BUFFER:
             raise RecipeUnsupported(f"{tensor.name} is {tensor.dtype}; recipes do float32 only")

@@ -6,9 +6,8 @@ Knows nothing of LiteLLM and of prompts.
 import random
 
 from generator_svc.recipes.genome import Genome, combine, draw, mutate, plain, read_genome
-from generator_svc.recipes.graph_reader import read_graph
 from generator_svc.recipes.recipe import Recipe
-from generator_svc.recipes.recipes import choose_recipe
+from generator_svc.recipes.recipes import recipe_for
 from generator_svc.recipes.unsupported import RecipeUnsupported
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import Selection
@@ -33,7 +32,7 @@ def propose(*, admission: Admission, selection: Selection, language: Language, s
     Raises:
         RecipeUnsupported: no recipe covers the task.
     """
-    recipe = choose_recipe(read_graph(admission), language=language, device=admission.device)
+    recipe = recipe_for(admission, language)
     rng = random.Random(f"{seed}:{selection.sequence}")
     genome = _genome(recipe, selection, rng)
     device_code, plan = recipe.write(genome)
@@ -42,10 +41,8 @@ def propose(*, admission: Admission, selection: Selection, language: Language, s
 
 def missing_recipe(admission: Admission) -> str:
     """Return what of an admitted task no recipe can do; empty: one writes kernels for it."""
-    language = admission.device.language
     try:
-        recipe = choose_recipe(read_graph(admission), language=language, device=admission.device)
-        recipe.write(recipe.normalised(plain(recipe.family, recipe.genes)))
+        recipe_for(admission, admission.device.language)
     except RecipeUnsupported as unsupported:
         return str(unsupported)
     return ""

@@ -1,16 +1,38 @@
 """Chooses the recipe that covers a graph in a language."""
 
 from generator_svc.recipes import cuda, sycl
-from generator_svc.recipes.graph_reader import ReferenceGraph
+from generator_svc.recipes.genome import plain
+from generator_svc.recipes.graph_reader import ReferenceGraph, read_graph
+from generator_svc.recipes.plain import PlainRecipe
 from generator_svc.recipes.recipe import Recipe
+from generator_svc.recipes.unsupported import RecipeUnsupported
+from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.language import Language
 
 _PRODUCTS = ("aten.linear", "aten.matmul", "aten.mm", "aten.addmm")
 
 
+def recipe_for(admission: Admission, language: Language) -> Recipe:
+    """Return the recipe for an admitted task: one that knows its pattern, else plain kernels.
+
+    Args:
+        admission: The task.
+        language: Of the kernels.
+
+    Raises:
+        RecipeUnsupported: none covers the task; the message names what is in the way.
+    """
+    try:
+        recipe = choose_recipe(read_graph(admission), language=language, device=admission.device)
+        recipe.write(recipe.normalised(plain(recipe.family, recipe.genes)))
+    except RecipeUnsupported:
+        return PlainRecipe(admission, language)
+    return recipe
+
+
 def choose_recipe(graph: ReferenceGraph, *, language: Language, device: DeviceSpec) -> Recipe:
-    """Return the recipe for `graph`.
+    """Return the recipe that knows the pattern of `graph`.
 
     Args:
         graph: The operators.

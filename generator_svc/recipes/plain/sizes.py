@@ -1,0 +1,112 @@
+"""Sizes of tensors: a number in each workload, and one text in the plan for all of them."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from generator_svc.recipes.unsupported import RecipeUnsupported
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A whole number that may differ between workloads."""
+
+    values: tuple[int, ...]
+    """In each workload."""
+    base: str
+    """How the plan computes it, less `offset`, from the sizes of named tensors; "": not at all."""
+    offset: int = 0
+    """What is added."""
+
+    @property
+    def text(self) -> str:
+        """How the plan computes it."""
+        if not self.base:
+            return str(self.offset)
+        sign = "+" if self.offset > 0 else "-"
+        return f"({self.base} {sign} {abs(self.offset)})" if self.offset else self.base
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether it is the same number in every workload by its text."""
+        return not self.base
+
+    @property
+    def is_one(self) -> bool:
+        """Whether it is 1 in every workload."""
+        return all(value == 1 for value in self.values)
+
+    def __add__(self, other: "Size | int") -> "Size":
+        return self._with("+", other, lambda a, b: a + b)
+
+    def __sub__(self, other: "Size | int") -> "Size":
+        return self._with("-", other, lambda a, b: a - b)
+
+    def __mul__(self, other: "Size | int") -> "Size":
+        return self._with("*", other, lambda a, b: a * b)
+
+    def __floordiv__(self, other: "Size | int") -> "Size":
+        return self._with("//", other, lambda a, b: a // b)
+
+    def up_to(self, divisor: "Size | int") -> "Size":
+        """Return the quotient, rounded up."""
+        return (self + divisor - 1) // divisor
+
+    def _with(self, sign: str, other: "Size | int", call: Callable[[int, int], int]) -> "Size":
+        count = len(self.values)
+        right = fixed(other, count) if isinstance(other, int) else other
+        values = tuple(call(a, b) for a, b in zip(self.values, right.values, strict=True))
+        if right.is_literal and (self.is_literal or sign in "+-"):
+            return Size(values, self.base, call(self.offset, right.offset))
+        if right.text == "1" and sign in ("*", "//"):
+            return self
+        if (self.text, sign) in (("0", "+"), ("1", "*")):
+            return right
+        return Size(values, f"({self.text} {sign} {right.text})")
+
+
+Shape = tuple[Size, ...]
+
+
+def fixed(number: int, workloads: int) -> Size:
+    """Return a size that is `number` in every workload."""
+    return Size((number,) * workloads, "", number)
+
+
+def product(sizes: Iterable[Size], one: Size) -> Size:
+    """Return the product of `sizes`."""
+    return math.prod(sizes, start=one)
+
+
+def count_of(shape: Shape) -> Size:
+    """Return the elements of a shape that has a dimension."""
+    return product(shape[1:], shape[0])
+
+
+def found_in(values: tuple[int, ...], known: Sequence[Size]) -> Size:
+    """Return a size of these values.
+
+    It is a constant, one of `known`, a multiple or a part of one, or the product of two.
+
+    Raises:
+        RecipeUnsupported: there is none, so that it would have to be a constant of each workload.
+    """
+    if len(set(values)) == 1:
+        return fixed(values[0], len(values))
+    products = [a * b for i, a in enumerate(known) for b in known[i:]]
+    for size in (*known, *products):
+        if size.values == values:
+            return size
+    for size in known:
+        for scaled in (
+            size * (values[0] // size.values[0]),
+            size // max(size.values[0] // max(values[0], 1), 1),
+        ):
+            if scaled.values == values:
+                return scaled
+    raise RecipeUnsupported(f"a constant that depends on the sizes, {values}")
+
+
+def same(one: Shape, other: Shape) -> bool:
+    """Return whether two shapes are equal in every workload."""
+    return [size.values for size in one] == [size.values for size in other]

@@ -1,0 +1,221 @@
+"""Admits small modules in several sizes, and runs what the plain recipe writes."""
+
+import inspect
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+import kernel_foundry_native as native
+from evaluator_svc.judge.reference.graph import export_graph
+from kernel_foundry import plan as plans
+from kernel_foundry.domain.admission import Admission, NamedTensor, TensorRole, WorkloadAdmission
+from kernel_foundry.domain.device import DeviceSpec
+from kernel_foundry.domain.task import Tolerance
+from tests.recipes.plain_modules import Case
+
+Tensors = dict[str, torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A module on inputs of one size."""
+
+    model: nn.Module
+    inputs: tuple[torch.Tensor, ...]
+    outputs: tuple[torch.Tensor, ...]
+    """What PyTorch computes."""
+
+    @property
+    def named(self) -> list[tuple[NamedTensor, torch.Tensor]]:
+        """The name table with its tensors; outputs are not filled."""
+        names = inspect.signature(self.model.forward).parameters
+        single = len(self.outputs) == 1
+        found = [
+            *((name, TensorRole.INPUT, value, "")
+              for name, value in zip(names, self.inputs, strict=True)),
+            *((p.replace(".", "_"), TensorRole.PARAMETER, v.detach(), p)
+              for p, v in self.model.named_parameters()),
+            *((p.replace(".", "_"), TensorRole.BUFFER, v.clone(), p)
+              for p, v in self.model.named_buffers()),
+            *(("out" if single else f"out{n}", TensorRole.OUTPUT, torch.zeros_like(v), "")
+              for n, v in enumerate(self.outputs)),
+        ]  # fmt: skip
+        return [
+            (
+                NamedTensor(
+                    name=name,
+                    role=role,
+                    dtype=str(value.dtype).removeprefix("torch."),
+                    shape=tuple(value.shape),
+                    path=path,
+                ),
+                value.contiguous(),
+            )
+            for name, role, value, path in found
+        ]
+
+
+def workloads_of(case: Case) -> list[Workload]:
+    """Return the case in each of its sizes, the weights the same."""
+    torch.manual_seed(3)
+    model = case.model()
+    found = []
+    for size in case.sizes:
+        inputs = case.inputs(size)
+        with torch.no_grad():
+            result = model(*inputs)
+        outputs = tuple(result) if isinstance(result, tuple | list) else (result,)
+        found.append(Workload(model, inputs, outputs))
+    return found
+
+
+def admission_of(workloads: list[Workload], device: DeviceSpec) -> Admission:
+    """Return what recipes need of an admission."""
+    return Admission(
+        task="t",
+        device=device,
+        tolerance=Tolerance(rtol=1e-4, atol=1e-4),
+        workloads=tuple(
+            WorkloadAdmission(
+                workload=str(place),
+                held_out=False,
+                tensors=tuple(tensor for tensor, _ in workload.named),
+                scalars=(),
+                graph=export_graph(
+                    workload.model, workload.inputs, [tensor for tensor, _ in workload.named]
+                ),
+                flops=0,
+                minimal_bytes=0,
+                sol_ns=0.0,
+                baselines=(),
+            )
+            for place, workload in enumerate(workloads)
+        ),
+    )
+
+
+def bound(
+    code: str, plan_text: str, workload: Workload, device: DeviceSpec
+) -> tuple[plans.LaunchSequence, str, dict[str, Any], list[str]]:
+    """Return (launches, device code, its macros, kernels) for one workload."""
+    language = device.language.value
+    limits = plans.DeviceLimits(
+        compute_units=device.compute_units,
+        sub_group_size=device.sub_group_size,
+        shared_bytes=device.shared_bytes,
+        max_block=device.max_block,
+        memory_bytes=device.memory_bytes,
+    )
+    names = plans.NameTable(
+        tensors=tuple(
+            plans.TensorName(
+                name=t.name, dtype=t.dtype, shape=t.shape, role=t.role.value, path=t.path
+            )
+            for t, _ in workload.named
+        )
+    )
+    plan = plans.parse(plan_text)
+    configuration = plans.default_configuration(plan)
+    macros = {**configuration, **plans.constants(plan, names, configuration, limits)}
+    signatures = plans.kernels(code, language, macros)
+    sequence = plans.bind(
+        plan,
+        signatures,
+        names=names,
+        configuration=configuration,
+        device=limits,
+        language=language,
+    )
+    return sequence, code, macros, [s.name for s in signatures]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A device of a kind, with a compiler for it."""
+
+    kind: Any
+    device: Any
+    compiler: Any
+    spec: DeviceSpec
+
+    def run(
+        self, texts: dict[str, tuple[str, str]], works: dict[str, Workload]
+    ) -> dict[str, Tensors]:
+        """Run candidates, each (device code, plan) on its workload; return outputs by name.
+
+        All are compiled as one: what starting a compiler takes is paid once.
+        """
+        sequences = {name: bound(*text, works[name], self.spec)[0] for name, text in texts.items()}
+        source, kernels = self.unit(texts, works)
+        built = self.compiler.compile(source=source, options=[], kernels=kernels)
+        program = self.device.load(code=built.code, kernels=kernels)
+        return {
+            name: self._run(program, f"{name}_", sequence, works[name])
+            for name, sequence in sequences.items()
+        }
+
+    def unit(
+        self, texts: dict[str, tuple[str, str]], works: dict[str, Workload]
+    ) -> tuple[str, list[str]]:
+        """Return (source, kernels) of all candidates."""
+        units = [
+            _alone(name, *bound(*text, works[name], self.spec)[1:]) for name, text in texts.items()
+        ]
+        start = native.prelude(self.spec.language.value)
+        return start + "".join(u for u, _ in units), [k for _, names in units for k in names]
+
+    def _run(
+        self, program: Any, prefix: str, sequence: plans.LaunchSequence, workload: Workload
+    ) -> Tensors:
+        launches = self.kind.LaunchSequence(self.device)
+        for step in sequence.steps:
+            assert isinstance(step, plans.Launch)
+            launches.launch(
+                program=program,
+                kernel=prefix + step.kernel,
+                grid=step.grid,
+                block=step.block,
+                dimensions=step.dimensions,
+                arguments=[_argument(self.kind, a) for a in step.arguments],
+            )
+        tensors = {tensor.name: value for tensor, value in workload.named}
+        memory = [self.device.allocate(b.size_bytes) for b in sequence.buffers]
+        pairs = list(zip(sequence.buffers, memory, strict=True))
+        for buffer, place in pairs:
+            spoilt = torch.full((buffer.size_bytes,), 255, dtype=torch.uint8)
+            start = tensors.get(buffer.name, spoilt)
+            self.device.copy(place.address, start.data_ptr(), buffer.size_bytes)
+        launches.bind(0, [place.address for place in memory])
+        launches.run(0)
+        self.device.synchronize()
+        roles = {t.name: t.role for t, _ in workload.named}
+        found = {}
+        for buffer, place in pairs:
+            if roles.get(buffer.name) is TensorRole.OUTPUT:
+                out = found[buffer.name] = torch.empty_like(tensors[buffer.name])
+                self.device.copy(out.data_ptr(), place.address, buffer.size_bytes)
+        self.device.synchronize()
+        return found
+
+
+def _alone(
+    name: str, code: str, macros: dict[str, Any], kernels: list[str]
+) -> tuple[str, list[str]]:
+    """Return the code in a namespace of its own, its sizes written out, its kernels renamed."""
+    code = re.sub(r"\bstep_(?=\d)", f"{name}_step_", code)
+    code = re.sub(r"\b(D\d+|BLOCK)\b", lambda m: str(macros[m[0]]), code)
+    includes = "".join(line + "\n" for line in code.splitlines() if line.startswith("#include"))
+    rest = "\n".join(line for line in code.splitlines() if not line.startswith("#include"))
+    unit = f"{includes}namespace unit_{name} {{\n{rest}\n}}\n"
+    return unit, [f"{name}_{kernel}" for kernel in kernels]
+
+
+def _argument(kind: Any, argument: Any) -> Any:
+    if isinstance(argument, plans.BufferArgument):
+        return kind.buffer_argument(argument.index, argument.offset_bytes)
+    if isinstance(argument, plans.ScalarArgument):
+        return kind.scalar_argument(argument.ctype, argument.value)
+    return kind.local_argument(argument.element_bytes, argument.count)

@@ -1,0 +1,203 @@
+"""Plain kernels: every family of operators starts, and gives what PyTorch gives."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import kernel_foundry_native as native
+from evaluator_svc.policy.source import check_source
+from generator_svc.recipes import RecipeUnsupported
+from generator_svc.recipes.genome import Genome, plain
+from generator_svc.recipes.plain import PlainRecipe
+from generator_svc.recipes.recipes import recipe_for
+from kernel_foundry.domain.device import DeviceSpec
+from kernel_foundry.domain.language import Language
+from tests.recipes.plain_modules import CASES, Case, Lambda, OneInput
+from tests.recipes.plain_run import Opened, Workload, admission_of, bound, workloads_of
+from tests.recipes.reference_graph import CUDA_DEVICE, DEVICE
+
+DEVICES = {Language.SYCL: DEVICE, Language.CUDA: CUDA_DEVICE}
+
+STYLES: dict[str, tuple[int, dict[str, str]]] = {
+    "first": (1, {}),
+    "each_thread_alone": (0, {"share": "never", "fuse": "none", "block": "64"}),
+    "blocks_share": (0, {"share": "always", "block": "128"}),
+}
+"""Workload and genes: every gene's values, and both sizes."""
+
+_TOLERANCE = {torch.float16: 2e-3, torch.bfloat16: 1e-2}
+
+
+@pytest.fixture(scope="module")
+def works() -> dict[str, list[Workload]]:
+    """Return every case in each of its sizes."""
+    return {name: workloads_of(case) for name, case in CASES.items()}
+
+
+def _written(
+    works: dict[str, list[Workload]], device: DeviceSpec, genes: dict[str, str]
+) -> dict[str, tuple[str, str]]:
+    texts = {}
+    for name, workloads in works.items():
+        recipe = PlainRecipe(admission_of(workloads, device), device.language)
+        texts[name] = recipe.write(_genome(recipe, genes))
+    return texts
+
+
+def _genome(recipe: PlainRecipe, genes: dict[str, str]) -> Genome:
+    genome = plain(recipe.family, recipe.genes)
+    for name, value in genes.items():
+        genome = genome.replaced(name, value)
+    return genome
+
+
+def _check(opened: Opened, works: dict[str, list[Workload]], style: str) -> None:
+    place, genes = STYLES[style]
+    chosen = {name: workloads[place] for name, workloads in works.items()}
+    found = opened.run(_written(works, opened.spec, genes), chosen)
+    wrong = []
+    for name, work in chosen.items():
+        assert len(found[name]) == len(work.outputs), name
+        for output, expected in zip(found[name].values(), work.outputs, strict=True):
+            tolerance = _TOLERANCE.get(expected.dtype, 1e-4)
+            close = torch.allclose(
+                output.double(), expected.double(), rtol=tolerance, atol=tolerance, equal_nan=True
+            )
+            wrong += [] if close else [name]
+    assert wrong == []
+
+
+@pytest.fixture(scope="module")
+def sycl() -> Iterator[Opened]:
+    kind = native.device_kind("sycl")
+    device, compiler = kind.open_device(0), kind.open_compiler(0)
+    yield Opened(kind=kind, device=device, compiler=compiler, spec=DEVICE)
+    compiler.release()
+    device.release()
+
+
+@pytest.mark.sycl
+@pytest.mark.slow
+@pytest.mark.timeout(300)  # one compilation of some hundred kernels
+@pytest.mark.parametrize("style", STYLES)
+def test_plain_kernels_are_right_on_the_cpu(
+    sycl: Opened, works: dict[str, list[Workload]], style: str
+) -> None:
+    _check(sycl, works, style)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("style", STYLES)
+def test_plain_kernels_are_right_on_the_gpu(works: dict[str, list[Workload]], style: str) -> None:
+    kind = native.device_kind("cuda")
+    device = kind.open_device(0)
+    compiler = kind.open_compiler(architecture=device.architecture)
+    _check(Opened(kind=kind, device=device, compiler=compiler, spec=CUDA_DEVICE), works, style)
+    compiler.release()
+    device.release()
+
+
+def test_plain_cuda_kernels_compile_for_hopper(works: dict[str, list[Workload]]) -> None:
+    try:
+        compiler = native.device_kind("cuda").open_compiler(architecture="sm_90")
+    except native.NativeError as error:
+        pytest.skip(str(error))
+    texts = _written(works, CUDA_DEVICE, {})
+    opened = Opened(kind=None, device=None, compiler=compiler, spec=CUDA_DEVICE)
+    source, kernels = opened.unit(texts, {name: w[0] for name, w in works.items()})
+    folders = [f"--include-path={folder}" for folder in native.cuda_include_paths()]
+    built = compiler.compile(source=source, options=folders, kernels=kernels)
+    assert b".f64" not in built.assembly, "a function of double where one of float was meant"
+    compiler.release()
+
+
+@pytest.mark.parametrize("language", list(Language))
+def test_plain_candidates_pass_the_rules(
+    works: dict[str, list[Workload]], language: Language
+) -> None:
+    """No rule on source refuses them, and their plans bind in every workload."""
+    for genes in ({}, {"share": "always", "fuse": "none"}):
+        for name, text in _written(works, DEVICES[language], genes).items():
+            assert check_source(text[0], language.value) == (), name
+            for work in works[name]:
+                bound(*text, work, DEVICES[language])
+
+
+def test_a_pattern_that_is_known_keeps_its_own_recipe(works: dict[str, list[Workload]]) -> None:
+    case = Case(
+        lambda: OneInput(lambda _, x: torch.softmax(x, -1)), lambda n: (torch.randn(n, 32),)
+    )
+    admission = admission_of(workloads_of(case), DEVICE)
+    assert recipe_for(admission, Language.SYCL).family == "rows"
+    group_norm = admission_of(works["group_norm"], DEVICE)
+    assert recipe_for(group_norm, Language.SYCL).family == "plain"
+
+
+def test_scratch_that_nobody_reads_any_more_is_taken_again() -> None:
+    class Deep(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList([nn.Linear(8, 8) for _ in range(6)])
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for layer in self.layers:
+                x = torch.relu(layer(x))
+            return x
+
+    workloads = workloads_of(Case(Deep, lambda n: (torch.randn(n, 8),)))
+    code, plan = _written({"deep": workloads}, DEVICE, {})["deep"]
+    assert plan.count("empty(") == 2
+    assert code.count('extern "C"') == 2, "layers behind the first are one kernel"
+
+
+@pytest.mark.parametrize(
+    ("call", "missing"),
+    [
+        (lambda _, x: torch.special.bessel_j0(x), "aten.special_bessel_j0"),
+        (lambda _, x: torch.nn.functional.dropout(x, 0.5, True), "aten.dropout in training"),
+        (lambda _, x: x.double().sum().float(), "float64, of aten.to"),
+        (lambda _, x: torch.sort(x)[0], "aten.sort"),
+    ],
+)
+def test_what_is_missing_is_named(call: Any, missing: str) -> None:
+    case = Case(lambda: OneInput(call), lambda n: (torch.randn(n, 4),))
+    with pytest.raises(RecipeUnsupported) as caught:
+        recipe_for(admission_of(workloads_of(case), DEVICE), Language.SYCL)
+    assert str(caught.value) == missing
+
+
+def test_what_no_output_needs_may_be_anything() -> None:
+    case = Case(
+        lambda: OneInput(lambda _, x: (torch.special.bessel_j0(x), torch.argmax(x, 1))[1]),
+        lambda n: (torch.randn(n, 4),),
+    )
+    assert recipe_for(admission_of(workloads_of(case), DEVICE), Language.SYCL).family == "plain"
+
+
+def _fill_a_column(_: Lambda, x: torch.Tensor) -> torch.Tensor:
+    y = x.clone()
+    y[:, 0] = 0.0
+    return y
+
+
+def _write_behind_a_view(_: Lambda, x: torch.Tensor) -> torch.Tensor:
+    y = x * 2
+    view = y.view(-1)
+    y.add_(1.0)
+    return view
+
+
+def _unknown_in_place(_: Lambda, x: torch.Tensor) -> torch.Tensor:
+    y = x * 2
+    y.erfinv_()
+    return y
+
+
+@pytest.mark.parametrize("call", [_fill_a_column, _write_behind_a_view, _unknown_in_place])
+def test_a_write_that_is_not_followed_is_declined(call: Any) -> None:
+    case = Case(lambda: OneInput(call), lambda n: (torch.randn(n, 4),))
+    with pytest.raises(RecipeUnsupported):
+        recipe_for(admission_of(workloads_of(case), DEVICE), Language.SYCL)
