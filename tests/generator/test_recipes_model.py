@@ -112,7 +112,8 @@ async def test_what_recipes_cannot_do_is_known_before_they_are_asked(
     generator: Generator, softmax: ProposalRequest
 ) -> None:
     """The operator is named, for each entry of recipes and for no other model."""
-    graph = (*_SOFTMAX[:1], _node("inv", "aten.linalg_inv.default", "%x"), _SOFTMAX[-1])
+    inverse = _node("softmax", "aten.linalg_inv.default", "%x")
+    graph = (_SOFTMAX[0], inverse, _SOFTMAX[-1])
     workloads = tuple(replace(w, graph=graph) for w in softmax.admission.workloads)
     admission = replace(softmax.admission, workloads=workloads)
     models = ("openai/gpt-5", "memory=recipes", "recipes")

@@ -89,7 +89,9 @@ def admission_of(workloads: list[Workload], device: DeviceSpec) -> Admission:
                 ),
                 flops=0,
                 minimal_bytes=0,
-                sol_ns=0.0,
+                traffic_bound_ns=0.0,
+                arithmetic_estimate_ns=0.0,
+                arithmetic_unit="",
                 baselines=(),
             )
             for place, workload in enumerate(workloads)

@@ -116,10 +116,22 @@ def test_a_mutation_never_comes_to_its_parent(admission: Admission) -> None:
 
 
 def test_uncovered_operator_is_named() -> None:
-    model = nn.Conv1d(2, 2, 3)
-    admission = admission_of(model, (torch.randn(1, 2, 8),))
-    with pytest.raises(RecipeUnsupported, match="conv1d"):
+    class Sorted(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.sort(x)[0]
+
+    admission = admission_of(Sorted(), (torch.randn(2, 8),))
+    with pytest.raises(RecipeUnsupported, match=r"aten\.sort"):
         _propose(admission, _seed(0))
+
+
+def test_what_no_pattern_covers_gets_plain_kernels_that_vary() -> None:
+    admission = admission_of(nn.Conv1d(2, 2, 3), (torch.randn(1, 2, 8),))
+    texts = [_propose(admission, _seed(n)) for n in range(12)]
+    assert all("# genome: plain " in text for text in texts)
+    assert len(set(texts)) > 4
+    child = Selection(operator=Operator.MUTATE, parent=_elite(texts[0]), sequence=20)
+    assert _propose(admission, child) != texts[0]
 
 
 def test_first_cuda_proposal_is_the_one_that_suits_the_sizes(admission: Admission) -> None:

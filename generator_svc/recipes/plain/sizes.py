@@ -98,10 +98,9 @@ def found_in(values: tuple[int, ...], known: Sequence[Size]) -> Size:
         if size.values == values:
             return size
     for size in known:
-        for scaled in (
-            size * (values[0] // size.values[0]),
-            size // max(size.values[0] // max(values[0], 1), 1),
-        ):
+        own, wanted = size.values[0], values[0]
+        if min(own, wanted) > 0:
+            scaled = size * (wanted // own) if wanted >= own else size // (own // wanted)
             if scaled.values == values:
                 return scaled
     raise RecipeUnsupported(f"a constant that depends on the sizes, {values}")

@@ -218,7 +218,7 @@ class Translation:
         raise RecipeUnsupported("a constant that depends on the sizes")
 
     def _result(self, node: _Node) -> Any:
-        value = self._values[node.name]
+        value = self._values.get(node.name, _Missing(f"the constant {node.name}"))
         if isinstance(value, _Missing):
             raise RecipeUnsupported(value.what)
         return value
