@@ -1,16 +1,23 @@
 """What a device can do at most, measured with our own kernels the way candidates are.
 
-Bandwidth from memory (of a copy, and of reading alone) and from cache, float32 operations, the cost
-of a launch. Taken once for a device and remembered. Knows nothing of tasks.
+Bandwidth from memory (of a copy, and of reading alone) and from cache, float32 operations, rates of
+matrix units, the cost of a launch. Taken once for a device and remembered. Knows nothing of tasks.
 """
 
+import statistics
 from typing import Final
 
+from evaluator_svc.devices.matrix_kernels import (
+    MATRIX_KERNELS,
+    STEPS_OF_A_BLOCK,
+    matrix_formats,
+    step_flops,
+)
 from evaluator_svc.devices.own_kernels import OwnKernels, OwnWorkload, own_kernels
 from evaluator_svc.devices.peak_kernels import PEAK_KERNELS
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.messages.exchange import MeasurePlan
-from kernel_foundry.domain.device import DeviceSpec, Peaks
+from kernel_foundry.domain.device import DeviceSpec, MatrixRate, Peaks
 
 _LANES: Final = 32
 _CACHES_OF_DATA: Final = 2
@@ -19,6 +26,10 @@ _CACHES_OF_DATA_ON_GPU: Final = 10
 _FLOATS_OF_A_GROUP: Final = 64 * _LANES
 _ACCUMULATORS: Final = 8
 _ROUNDS: Final = 4096
+_BLOCK: Final = 256
+"""Work-items of a block of the matrix kernels."""
+_MATRIX_SECONDS: Final = 0.6
+"""Of load for each format; the clock settles within a tenth of it."""
 _GROUPS_OF_A_UNIT: Final = 16
 """Enough work-groups for every compute unit to have its share."""
 
@@ -34,13 +45,45 @@ def measure_peaks(site: DeviceSite) -> Peaks:
         best_ns = {workload.name: _best_ns(kernels, workload) for workload in workloads}
     sizes = {workload.name: workload.floats for workload in workloads}
     operations = 2 * _ACCUMULATORS * _ROUNDS * sizes["compute"]
+    rates = _matrix_rates(site)
     return Peaks(
         bandwidth_bytes_per_second=1e9 * 8 * sizes["memory"] / best_ns["memory"],
         cache_bandwidth_bytes_per_second=1e9 * 8 * sizes["cache"] / best_ns["cache"],
         flops_per_second=1e9 * operations / best_ns["compute"],
         launch_ns=best_ns["launch"],
         read_bandwidth_bytes_per_second=1e9 * 4 * sizes["read"] / best_ns["read"],
+        matrix_rates=rates,
     )
+
+
+def _matrix_rates(site: DeviceSite) -> tuple[MatrixRate, ...]:
+    """Return what the matrix units do under a load that lasts, one rate for each format."""
+    units = site.spec.compute_units
+    workloads = tuple(
+        OwnWorkload(name=name, floats=_whole(units * _BLOCK)) for name in matrix_formats(site.spec)
+    )
+    if not workloads:
+        return ()
+    with own_kernels(site, MATRIX_KERNELS, workloads) as kernels:
+        return tuple(
+            MatrixRate(
+                format=workload.name,
+                flops_per_second=1e9
+                * units
+                * STEPS_OF_A_BLOCK
+                * step_flops(workload.name)
+                / _lasting_ns(kernels, workload),
+            )
+            for workload in workloads
+        )
+
+
+def _lasting_ns(kernels: OwnKernels, workload: OwnWorkload) -> float:
+    """Return the median of the later samples: by then the clock is the one that power allows."""
+    plan = MeasurePlan(seconds=_MATRIX_SECONDS, min_seconds=_MATRIX_SECONDS, order_seed=1)
+    with kernels.opened(workload):
+        samples_ns = kernels.times(workload, plan).samples_ns
+    return max(statistics.median(samples_ns[len(samples_ns) // 2 :]), 1.0)
 
 
 def _workloads(device: DeviceSpec) -> tuple[OwnWorkload, ...]:

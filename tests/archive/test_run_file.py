@@ -304,3 +304,25 @@ def test_a_killed_import_leaves_nothing_and_can_be_repeated(store_url: str, file
         os.kill(process.pid, signal.SIGKILL)
     assert names(store_url) == []
     assert import_run(store_url, file).is_new
+
+
+def test_a_file_of_the_version_that_clipped_fitness_is_upgraded(
+    file: Path, source_url: str, tmp_path: Path
+) -> None:
+    def clip(lines: list[dict[str, Any]]) -> None:
+        lines[0]["kernel_foundry_run"] = 1
+        for line in lines[1:]:
+            for workload in line["evaluation"]["workloads"]:
+                del workload["traffic_bound_ns"], workload["arithmetic_estimate_ns"]
+                workload["sol_ns"] = 100.0
+            if line["evaluation"]["outcome"] == "passed":
+                line["evaluation"] |= {"fitness": 1.0, "optimistic_fitness": 1.0}
+
+    url = f"sqlite:///{tmp_path / 'copy.db'}"
+    import_run(url, edited(file, clip))
+    (_, _, before, _), (_, _, after, _) = everything(source_url), everything(url)
+    assert [t.evaluation.fitness for t in after] == pytest.approx(
+        [t.evaluation.fitness for t in before]
+    )
+    assert {w.traffic_bound_ns for t in after for w in t.evaluation.workloads} == {None}
+    assert {t.journal for t in after} == {""}

@@ -1,5 +1,6 @@
 """A store of schema 0001 is upgraded with its data, on SQLite and PostgreSQL."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -12,10 +13,13 @@ from archive_svc.store.store import Store
 from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
+from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.language import Language
-from kernel_foundry.domain.plain import to_json
+from kernel_foundry.domain.plain import to_json, to_plain
 from kernel_foundry.sql.engine import _postgresql, _sqlite
 from tests.archive.conftest import make_candidate, make_evaluation
+
+FINDING = Finding(kind=FindingKind.SPILL, severity=Severity.INFO, message="m")
 
 _INSERT_RUN = sa.text(
     "INSERT INTO runs (id, name, spec, state, created_unix_s) "
@@ -142,3 +146,45 @@ def test_telling_goes_on(upgraded: Store, history: list[tuple[Candidate, Evaluat
     assert upgraded.tell(1, told).numbers.sequence == 5
     assert upgraded.list_runs()[1].best_sequence == 5
     upgraded.close()
+
+
+def clipped(evaluation: Evaluation) -> str:
+    """Return a verdict as versions wrote it that clipped fitness at a bound of both kinds."""
+    plain = to_plain(evaluation)
+    for workload in plain["workloads"]:
+        del workload["traffic_bound_ns"], workload["arithmetic_estimate_ns"]
+        workload["sol_ns"] = 900.0
+    plain["findings"] = [to_plain(FINDING) | {"kind": kind} for kind in ("roofline", "spill")]
+    plain |= {"fitness": 1.0, "optimistic_fitness": 1.0} if evaluation.passed else {}
+    return json.dumps(plain)
+
+
+def test_fitness_that_was_clipped_is_counted_again(
+    store_url: str, spec: RunSpec, history: list[tuple[Candidate, Evaluation]]
+) -> None:
+    """A kernel of 400 ns and one of 800 ns were equal at a bound of 900 ns."""
+    engine = schema_0001(store_url)
+    with engine.begin() as connection:
+        connection.execute(_INSERT_RUN, {"id": 1, "name": "first", "spec": to_json(spec)})
+        for sequence, (candidate, evaluation) in enumerate(history[:3], start=1):
+            row = row_0001(1, sequence, candidate, evaluation)
+            row |= {"evaluation": clipped(evaluation)}
+            row |= {"fitness": 1.0, "optimistic": 1.0} if evaluation.passed else {}
+            connection.execute(_INSERT_TOLD, row)
+    engine.dispose()
+    store = Store(store_url)
+
+    told = store.told(1, 0, 10)
+    for (_, before), after in zip(history, told, strict=False):
+        assert after.evaluation.fitness == pytest.approx(before.fitness)
+        assert after.evaluation.optimistic_fitness == pytest.approx(before.optimistic_fitness)
+        assert [w.traffic_bound_ns for w in after.evaluation.workloads] == [None]
+        assert [f.kind for f in after.evaluation.findings] == [FindingKind.SPILL]
+        assert after.evaluation.attestation is None
+    (run,) = store.list_runs()
+    assert (run.best_sequence, run.best_speedup) == (3, 2.5)
+    assert run.best_fitness == pytest.approx(history[2][1].fitness)
+    gains = [t.gain for t in store.transitions(1, 0, 10)]
+    fitnesses = [evaluation.fitness for _, evaluation in history[:3]]
+    assert gains == pytest.approx([f - fitnesses[0] for f in fitnesses[1:]])
+    store.close()
