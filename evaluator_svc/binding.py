@@ -59,6 +59,7 @@ def describe(workload: str, sequence: LaunchSequence) -> BoundWorkload:
         kernels=sequence.kernels,
         library_call_count=sum(isinstance(step, LibraryCall) for step in sequence.steps),
         prepared_bytes=sequence.prepared_bytes,
+        result_bytes=sum(b.size_bytes for b in sequence.buffers if b.kind == "result"),
         main_kernel="" if main is None else main.kernel,
         main_shared_bytes=0 if main is None else main.shared_bytes,
     )

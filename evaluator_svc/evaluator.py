@@ -20,8 +20,10 @@ from evaluator_svc.devices.sites import DeviceSites
 from evaluator_svc.given_seeds import check_seeds
 from evaluator_svc.pipeline.build_only import CandidateBuild
 from evaluator_svc.pipeline.evaluate import CandidateEvaluation
+from evaluator_svc.pipeline.evaluation_memory import MemoryWish
 from evaluator_svc.pipeline.sweep import CandidateSweep
 from evaluator_svc.pipeline.verdict import verdict
+from evaluator_svc.pipeline.within_memory import within_memory
 from evaluator_svc.probing.host import probe_host
 from evaluator_svc.processes.locked_starter import LockedStarter
 from evaluator_svc.processes.process import ProcessLauncher
@@ -39,8 +41,10 @@ from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import (
     BackendUnavailableError,
     DeadlineExceededError,
+    DeviceMemoryError,
     ProcessLostError,
     ShuttingDownError,
+    TaskInvalidError,
     TaskRefusedError,
 )
 
@@ -51,6 +55,8 @@ _REMEMBERED_REQUESTS: Final = 1024
 _PACKAGES: Final = ("torch", "intel-sycl-rt", "intel-opencl-rt", "nvidia-cuda-nvrtc")
 _OWN_FAILURES: Final = (ProcessLostError, BackendUnavailableError, DeadlineExceededError)
 """What speaks against a device: processes on it that die, do not start or do not answer."""
+_ADMISSION_SHARE: Final = 0.25
+"""Of a device's memory, with which an admission begins while others hold the rest."""
 _FENCE: Final = re.compile(r"^\s*```+\s*(cuda|sycl)\b", re.MULTILINE)
 
 
@@ -182,7 +188,11 @@ class Evaluator:
         admission = self._admitted(request.task, site)
         peaks = self._peaks(site)
         self._signer.prepare()
-        judged = verdict(lambda: CandidateEvaluation(site, request, admission, peaks).evaluate())
+
+        def evaluate(wish: MemoryWish) -> Evaluation:
+            return CandidateEvaluation(site, request, admission, peaks, wish).evaluate()
+
+        judged = verdict(lambda: within_memory(evaluate))
         return self._signer.attested(request.task, request.text, judged)
 
     def _sweep(
@@ -212,11 +222,29 @@ class Evaluator:
             if admission is None:
                 judge = site.judge
                 judge.facts()
-                # Baselines are timed, so nothing else may use the device meanwhile.
-                with site.gate.exclusive():
-                    admission = judge.admit(task, peaks)
+                admission = self._admitted_within_memory(task, site, peaks)
                 site.remember_admission(task, admission)
             return admission
+
+    def _admitted_within_memory(self, task: Task, site: DeviceSite, peaks: Peaks) -> Admission:
+        """Admit a task within the memory that is free, or else with all of it.
+
+        Raises:
+            TaskInvalidError: all of it is too little.
+        """
+        account = site.memory
+        for least in (int(_ADMISSION_SHARE * account.capacity_bytes), account.capacity_bytes):
+            # Baselines are timed, so nothing else may use the device meanwhile.
+            with account.lease_rest(least) as lease, site.gate.exclusive():
+                try:
+                    return site.judge.admit(task, peaks, lease.size_bytes)
+                except DeviceMemoryError as error:
+                    short = error
+                    if lease.size_bytes == account.capacity_bytes:
+                        break
+        raise TaskInvalidError(
+            f"{task.name}: {short.message}; choose smaller sizes in the sidecar", task=task.name
+        )
 
     def _peaks(self, site: DeviceSite) -> Peaks:
         with site.peaks_lock:

@@ -58,6 +58,8 @@ class EvaluatorSettings:
     """Private memory of a runner, the pool of input sets included; 0: half of the machine's."""
     pool_limit_bytes: int = 4 * _GIB
     """Most data of the pool of input sets."""
+    device_memory_bytes: int = 0
+    """Most memory of each device that is used, as if it had no more; 0: all of it."""
     warm_seconds: float = 0.1
     """Budget of the short measurement with warm caches."""
     admission_seconds: float = 600.0

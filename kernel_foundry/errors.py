@@ -117,6 +117,13 @@ class DeviceBusyError(KernelFoundryError):
     reason = "DEVICE_BUSY"
 
 
+class DeviceMemoryError(KernelFoundryError):
+    """A device has not the memory that judging takes, even for one evaluation alone."""
+
+    code = StatusCode.RESOURCE_EXHAUSTED
+    reason = "DEVICE_MEMORY"
+
+
 class ShuttingDownError(KernelFoundryError):
     """The service is draining."""
 

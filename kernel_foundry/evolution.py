@@ -27,6 +27,7 @@ from kernel_foundry.domain.request import (
     ProposalRequest,
 )
 from kernel_foundry.errors import (
+    DeviceMemoryError,
     KernelFoundryError,
     LlmQuotaError,
     LlmUnavailableError,
@@ -36,7 +37,7 @@ from kernel_foundry.errors import (
 from kernel_foundry.handover import Handover
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.ports import Archive, Evaluator, Generator
-from kernel_foundry.progress import Admitted, Ended, Judged, Listener, Swept
+from kernel_foundry.progress import Admitted, Ended, Judged, Listener, Swept, Unjudged
 from kernel_foundry.sweeping import Sweeper, cost_of
 
 REPEATS_BEFORE_EXHAUSTED = 40
@@ -44,6 +45,9 @@ REPEATS_BEFORE_EXHAUSTED = 40
 
 UNANSWERED_BEFORE_GIVING_UP = 8
 """Calls in a row, of each proposal in flight, that no model answers; each has been retried."""
+
+UNJUDGED_BEFORE_GIVING_UP = 8
+"""Evaluations in a row that the device had not the memory for; then it never will."""
 
 _LONGEST_PAUSE_S = 30.0
 """Between calls that no model answers; the first pause is a sixteenth of it."""
@@ -110,6 +114,7 @@ class Evolution:
         self._seen: set[str] = set()
         self._repeats = 0
         self._unanswered = 0
+        self._unjudged = 0
         self._untold_usd = 0.0
         self._cause: StopCause | None = None
         # Why no more proposals come; those already made are still judged.
@@ -272,7 +277,9 @@ class Evolution:
             candidate, text = assignment.candidate, assignment.proposal.text
             self._in_judgement += 1
             try:
-                judged = await self._judge(candidate, text, selection=assignment.selection)
+                judged = await self._judged(candidate, text, assignment.selection)
+                if judged is None:
+                    continue
                 await self._generator.report(
                     ProposalOutcome(
                         run=self._run.spec.name,
@@ -287,6 +294,28 @@ class Evolution:
                 self._in_judgement -= 1
             if self._stop_cause() is not None:
                 handover.end()
+
+    async def _judged(self, candidate: Candidate, text: str, selection: int) -> Judged | None:
+        """Evaluate and tell one candidate; None where its device had not the memory for it.
+
+        Raises:
+            DeviceMemoryError: as for many candidates before.
+        """
+        try:
+            judged = await self._judge(candidate, text, selection=selection)
+        except DeviceMemoryError as error:
+            self._unjudged += 1
+            if self._unjudged >= UNJUDGED_BEFORE_GIVING_UP:
+                raise DeviceMemoryError(
+                    f"{self._unjudged} candidates in a row could not be judged: {error.message};"
+                    " choose smaller sizes, or let nothing else use the device",
+                    **error.metadata,
+                ) from error
+            self._listener(Unjudged(candidate=candidate, reason=error.message))
+            await self._archive.drop_selection(self._run.spec.name, selection)
+            return None
+        self._unjudged = 0
+        return judged
 
     def _is_spoken_for(self) -> bool:
         """Return whether what is being judged uses the budget up."""
@@ -379,6 +408,9 @@ class Evolution:
         self._in_judgement += reserved
         try:
             swept = await self._sweeper.sweep(candidate, text, evaluation, allowance)
+        except DeviceMemoryError as error:
+            self._listener(Unjudged(candidate=candidate, reason=error.message))
+            return
         finally:
             self._in_judgement -= reserved
         self._spent.evaluations += cost_of(len(swept.results))
@@ -403,12 +435,16 @@ class Evolution:
                 return
             promoted.add(best.candidate.digest)
             text = _markdown(best.candidate.source)
-            await self._judge(
-                best.candidate,
-                text,
-                configuration=best.evaluation.configuration,
-                is_promotion=True,
-            )
+            try:
+                await self._judge(
+                    best.candidate,
+                    text,
+                    configuration=best.evaluation.configuration,
+                    is_promotion=True,
+                )
+            except DeviceMemoryError as error:  # what was measured before stands
+                self._listener(Unjudged(candidate=best.candidate, reason=error.message))
+                return
 
     async def _end(self) -> Ended:
         run = await self._finish(RunState.FINISHED)

@@ -36,6 +36,14 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unjudged:
+    """A candidate could not be judged, for no fault of its own; the run goes on without it."""
+
+    candidate: Candidate
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Swept:
     """The other configurations of a promising candidate were tried.
 
@@ -89,5 +97,5 @@ def nothing_passed(run: str, outcomes: tuple[OutcomeCount, ...]) -> EliteNotFoun
     )
 
 
-Event = Admitted | Judged | Swept | SweepNotKept | Ended
+Event = Admitted | Judged | Unjudged | Swept | SweepNotKept | Ended
 Listener = Callable[[Event], None]

@@ -13,7 +13,9 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
 from evaluator_svc.devices.gate import DeviceGate
+from evaluator_svc.devices.memory_account import MemoryAccount
 from evaluator_svc.disk_cache import DiskCache
+from evaluator_svc.memory_needs import USABLE_SHARE
 from evaluator_svc.messages.locked import Ready
 from evaluator_svc.object_cache import ObjectCache
 from evaluator_svc.processes.builder_pools import BuilderPools
@@ -41,7 +43,7 @@ _JUDGE_VARIABLES: Final = (
 """torch.compile looks for a compiler and a cache; no key or token is among these."""
 
 
-_MEMORY_A_SPARE: Final = 8 << 30
+_MEMORY_A_SPARE: Final = 16 << 30
 """Device memory for which one waiting runner is no burden."""
 
 
@@ -69,7 +71,7 @@ class DeviceSite:
     ) -> None:
         if ready.device is None:
             raise BackendUnavailableError(ready.unavailable)
-        self.spec: DeviceSpec = ready.device
+        self.spec: DeviceSpec = _limited(ready.device, settings.device_memory_bytes)
         self.compiler_version = compiler_version
         self.isolation: IsolationReport = ready.isolation
         self.settings = settings
@@ -77,6 +79,8 @@ class DeviceSite:
         self._index = int(number)
         self._node = ready.node
         self.gate = DeviceGate()
+        self.memory = MemoryAccount(int(USABLE_SHARE * self.spec.memory_bytes))
+        """Leased before the gate is entered: nobody waits for memory behind it."""
         self.pending = 0
         """Calls that use the device or wait for it; kept by `DeviceSites`."""
         self.threads = ThreadPoolExecutor(
@@ -203,14 +207,22 @@ class DeviceSite:
 
     def _admission_key(self, task: Task) -> str:
         return content_digest(
-            "admission 10", task.digest, *self._identity(), _torch_version(), repr(self.spec.peaks)
+            "admission 12", task.digest, *self._identity(), _torch_version(), repr(self.spec.peaks)
         )
 
     def _identity(self) -> tuple[str, ...]:
         """Return what equal devices of one host have in common: they are measured once."""
         spec = self.spec
         threads = str(self.settings.thread_count)
-        return (self.kind, spec.name, spec.architecture, spec.driver_version, threads)
+        memory = str(spec.memory_bytes)
+        return (self.kind, spec.name, spec.architecture, spec.driver_version, threads, memory)
+
+
+def _limited(spec: DeviceSpec, memory_bytes: int) -> DeviceSpec:
+    """Return a device that tells of no more memory than may be used; 0: of all it has."""
+    if not memory_bytes:
+        return spec
+    return dataclasses.replace(spec, memory_bytes=min(spec.memory_bytes, memory_bytes))
 
 
 def start_judge(

@@ -22,6 +22,8 @@ from evaluator_svc.messages.judge import (
     DescribeRequest,
     DrawRequest,
     JudgeConfigure,
+    LoadSeedRequest,
+    MemoryRequest,
     PoisonRequest,
     PrecisionRequest,
     ProbeComparisonRequest,
@@ -42,6 +44,8 @@ _REQUESTS = (
     AdmitRequest,
     DescribeRequest,
     DrawRequest,
+    LoadSeedRequest,
+    MemoryRequest,
     VerifyRequest,
     VerifyDecoyRequest,
     PrecisionRequest,
@@ -85,7 +89,7 @@ def _handle(judge: Judge, request: Any) -> tuple[Any, tuple[int, ...]]:
     """Return the answer and the descriptors that travel beside it (the judge keeps its own)."""
     match request:
         case AdmitRequest():
-            return judge.admit(request.task, request.peaks), ()
+            return judge.admit(request.task, request.peaks, request.memory_bytes), ()
         case DrawRequest():
             draw, descriptors = judge.draw(
                 request.task,
@@ -93,6 +97,7 @@ def _handle(judge: Judge, request: Any) -> tuple[Any, tuple[int, ...]]:
                 request.tolerance,
                 request.seeds,
                 request.distributions,
+                is_lean=request.is_lean,
             )
             return draw, descriptors
         case DescribeRequest():
@@ -112,6 +117,10 @@ def _handle(judge: Judge, request: Any) -> tuple[Any, tuple[int, ...]]:
             return judge.verify_changed(request.draw, request.seeds), ()
         case VerifyRangesRequest():
             return judge.verify_ranges(request.draw, request.ranges), ()
+        case MemoryRequest():
+            return judge.memory_held(request.draw), ()
+        case LoadSeedRequest():
+            judge.load_seed(request.draw, request.seed)
         case BaselinesRequest():
             baselines = judge.time_baselines(request.draw, request.plan, request.names)
             return BaselinesTimed(baselines=baselines), ()

@@ -4,12 +4,14 @@ Lives in a process of its own with torch, and never runs a candidate. Expected v
 only when a verdict is asked for, which is after the candidate ran. Knows nothing of processes.
 """
 
+import gc
 import itertools
 import os
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from functools import cached_property
-from typing import Final
+from typing import Final, TypeVar
 
 import torch
 
@@ -23,6 +25,7 @@ from evaluator_svc.judge.reference.describe import describe_task
 from evaluator_svc.judge.verdict import data_flow
 from evaluator_svc.judge.verdict import verify as verification
 from evaluator_svc.judge.verdict.comparison_probe import probe_comparison
+from evaluator_svc.judge.verdict.lean_runs import LeanRuns
 from evaluator_svc.judge.verdict.precision import audit_precision
 from evaluator_svc.judge.verdict.range_verdict import verify_ranges
 from evaluator_svc.messages.exchange import Draw, JudgeFacts, KeptOutput, MeasurePlan, Verdict
@@ -31,6 +34,7 @@ from evaluator_svc.messages.judge import (
     ComparisonProbed,
     Described,
     KeptClaim,
+    MemoryHeld,
     PrecisionAudited,
     RangesVerified,
 )
@@ -38,12 +42,22 @@ from kernel_foundry.domain.admission import Admission, Distribution, ValueRange
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline, Fact
 from kernel_foundry.domain.task import Task, Tolerance, Workload
-from kernel_foundry.errors import BackendUnavailableError, InvalidArgumentError, TaskInvalidError
+from kernel_foundry.errors import (
+    BackendUnavailableError,
+    DeviceMemoryError,
+    InvalidArgumentError,
+)
+from kernel_foundry_native import DriverError
+
+T = TypeVar("T")
 
 _PREPARED_LIMIT: Final = 16
 """Workloads kept loaded."""
 
 _MAX_FACTS: Final = 64
+
+_OUT_OF_MEMORY: Final = (torch.OutOfMemoryError, MemoryError, DriverError, DeviceMemoryError)
+"""What an allocation raises, of torch or of the native module."""
 
 
 class Judge:
@@ -63,6 +77,8 @@ class Judge:
         self._threads = threads
         self._prepared: OrderedDict[tuple[str, str], PreparedWorkload] = OrderedDict()
         self._draws: dict[int, SharedDraw] = {}
+        self._lean_runs: dict[int, LeanRuns] = {}
+        self._peaks: dict[int, int] = {}
         self._handles = itertools.count(1)
         self._noted: list[Fact] = []
 
@@ -102,31 +118,36 @@ class Judge:
         """
         return describe_task(task)
 
-    def admit(self, task: Task, peaks: Peaks) -> Admission:
+    def admit(self, task: Task, peaks: Peaks, memory_bytes: int = 0) -> Admission:
         """Return what is to be known of `task` before any candidate is made.
+
+        Args:
+            task: The task.
+            peaks: The device's measured limits.
+            memory_bytes: What it may use; 0: all there is.
 
         Raises:
             TaskInvalidError: the reference cannot be loaded or run.
+            DeviceMemoryError: it takes more memory than it may use.
         """
         start = time.monotonic()
         self._pool.clear()  # an admission has more use for the memory
+        self._memory.limit(memory_bytes or self._memory.total_bytes)
         try:
-            admission = admit_task(
-                task,
-                device=self._device,
-                peaks=peaks,
-                memory=self._memory,
-                memory_bytes=self._memory_bytes,
-                prepare=lambda workload: self._prepare(task, workload),
-                note=self._note,
+            admission = self._within_memory(
+                f"admitting {task.name}",
+                lambda: admit_task(
+                    task,
+                    device=self._device,
+                    peaks=peaks,
+                    memory=self._memory,
+                    memory_bytes=self._memory_bytes,
+                    prepare=lambda workload: self._prepare(task, workload),
+                    note=self._note,
+                ),
             )
-        except torch.OutOfMemoryError as error:
-            raise TaskInvalidError(
-                f"{task.name}: judging the reference takes more memory than there is; choose"
-                " smaller sizes in the sidecar",
-                task=task.name,
-            ) from error
         finally:
+            self._memory.limit(self._memory.total_bytes)
             self._memory.trim()
         self._note(
             Fact(name=f"admission of {task.name}", value=f"{time.monotonic() - start:.1f} s")
@@ -140,10 +161,13 @@ class Judge:
         tolerance: Tolerance,
         seeds: tuple[int, ...],
         distributions: tuple[Distribution, ...] = (),
+        *,
+        is_lean: bool = False,
     ) -> tuple[Draw, tuple[int, ...]]:
-        """Draw inputs and parameters, one shared region for each seed; outputs are poisoned.
+        """Draw inputs and parameters into shared regions; outputs are poisoned.
 
-        All of it is in place on return. `distributions` change each seed's inputs.
+        All of it is in place on return. `distributions` change each seed's inputs. A lean draw has
+        one region for all seeds, and holds the last one's inputs at first.
 
         Returns:
             The draw and, for host memory, the regions' file descriptors in order of the seeds.
@@ -152,49 +176,77 @@ class Judge:
         Raises:
             InvalidArgumentError: no such workload, or no seeds.
             TaskInvalidError: the reference cannot be loaded or its inputs not be made.
+            DeviceMemoryError: there is too little memory.
         """
         if not seeds:
             raise InvalidArgumentError("a draw needs a seed", field="seeds")
         chosen = next((w for w in task.workloads if w.name == workload), None)
         if chosen is None:
             raise InvalidArgumentError(f"{task.name}: no workload {workload!r}", field="workload")
-        prepared = self._prepare(task, chosen)
-        regions = self._pool.take(prepared.size_bytes, count=len(seeds))
-        try:
-            draw = SharedDraw(
-                handle=next(self._handles),
-                prepared=prepared,
-                seeds=seeds,
-                memory=self._memory,
-                regions=regions,
-                tolerance=tolerance,
-                distributions=distributions,
-            )
-        except BaseException:
-            self._pool.give(regions)
-            raise
+
+        def drawn() -> SharedDraw:
+            prepared = self._prepare(task, chosen)
+            lean = is_lean and prepared.is_repeatable
+            size = prepared.lean_size_bytes if lean else prepared.size_bytes
+            regions = self._pool.take(size, count=1 if lean else len(seeds))
+            try:
+                return SharedDraw(
+                    handle=next(self._handles),
+                    prepared=prepared,
+                    seeds=seeds,
+                    memory=self._memory,
+                    regions=regions,
+                    tolerance=tolerance,
+                    distributions=distributions,
+                    is_lean=lean,
+                )
+            except BaseException:
+                self._pool.give(regions)
+                raise
+
+        draw = self._within_memory(f"drawing inputs of {workload}", drawn)
         self._draws[draw.handle] = draw
-        self._memory.trim()
+        if draw.is_lean:
+            self._lean_runs[draw.handle] = LeanRuns(draw)
+        self._note_peak(draw.handle)
         return draw.message()
+
+    def load_seed(self, draw: int, seed: int) -> None:
+        """Put another seed's inputs into the region of a lean draw.
+
+        Raises:
+            InvalidArgumentError: no such draw or seed, or the draw is not lean.
+            TaskInvalidError, DeviceMemoryError: as `draw`.
+        """
+
+        def load(shared: SharedDraw) -> None:
+            shared.load(seed)
+            self._lean_runs[draw].begin(seed)
+
+        self._work_on(draw, "drawing inputs", load)
 
     def verify(self, draw: int) -> Verdict:
         """Compare every output slot with the reference, which runs now.
 
+        Of a lean draw: what the last run wrote; the verdict is on all runs so far.
+
         Raises:
             InvalidArgumentError: no such draw.
             TaskInvalidError: the reference raises.
+            DeviceMemoryError: there is too little memory.
         """
-        verdict = verification.verify(self._draw(draw))
-        self._memory.trim()
-        return verdict
+        runs = self._lean_runs.get(draw)
+        return self._work_on(
+            draw, "comparing", verification.verify if runs is None else lambda _: runs.verify()
+        )
 
     def verify_decoy(self, draw: int) -> bool:
         """Return whether the first slot of every seed is right though no kernel was launched.
 
         Raises:
-            InvalidArgumentError, TaskInvalidError: as `verify`.
+            InvalidArgumentError, TaskInvalidError, DeviceMemoryError: as `verify`.
         """
-        return verification.is_right_already(self._draw(draw))
+        return self._work_on(draw, "comparing", verification.is_right_already)
 
     def audit_precision(self, draw: int) -> PrecisionAudited:
         """Hold the outputs of the first seed against the reference in float64.
@@ -203,11 +255,9 @@ class Judge:
             InvalidArgumentError, TaskInvalidError: as `verify`.
         """
         try:
-            return audit_precision(self._draw(draw))
-        except torch.OutOfMemoryError:
+            return self._work_on(draw, "auditing", audit_precision)
+        except DeviceMemoryError:
             return PrecisionAudited(note="there is no memory for the reference in float64")
-        finally:
-            self._memory.trim()
 
     def poison(self, draw: int) -> None:
         """Poison every output slot again."""
@@ -216,24 +266,33 @@ class Judge:
     def verify_kept(
         self, draw: int, kept: tuple[KeptOutput, ...], claimed: KeptClaim | None = None
     ) -> Verdict:
-        """Compare outputs of timed calls; expected values are kept, so this is cheap."""
-        return verification.verify_kept(self._draw(draw), kept, claimed)
+        """Compare outputs of timed calls; expected values are kept, so this is cheap.
+
+        Raises:
+            InvalidArgumentError, TaskInvalidError, DeviceMemoryError: as `verify`.
+        """
+        return self._work_on(
+            draw, "comparing", lambda shared: verification.verify_kept(shared, kept, claimed)
+        )
 
     def change_inputs(self, draw: int, *, with_parameters: bool) -> Changed:
         """Change a few elements of the inputs in place, after the timed calls."""
-        seeds = data_flow.change_inputs(self._draw(draw), with_parameters=with_parameters)
+        seeds = self._work_on(
+            draw,
+            "changing inputs",
+            lambda shared: data_flow.change_inputs(shared, with_parameters=with_parameters),
+        )
         return Changed(seeds=seeds)
 
     def verify_changed(self, draw: int, seeds: tuple[int, ...]) -> Verdict:
         """Tell whether outputs followed the inputs that were changed."""
-        verdict = data_flow.verify_changed(self._draw(draw), seeds)
-        self._memory.trim()
-        return verdict
+        return self._work_on(
+            draw, "comparing", lambda shared: data_flow.verify_changed(shared, seeds)
+        )
 
     def verify_ranges(self, draw: int, ranges: tuple[ValueRange, ...]) -> RangesVerified:
         """Compare the first slots of a draw of unusual values, one of `ranges` for each seed."""
-        verdicts = verify_ranges(self._draw(draw), ranges)
-        self._memory.trim()
+        verdicts = self._work_on(draw, "comparing", lambda shared: verify_ranges(shared, ranges))
         return RangesVerified(verdicts=verdicts)
 
     def time_baselines(
@@ -243,20 +302,24 @@ class Judge:
 
         Raises:
             InvalidArgumentError: no such draw or baseline.
+            DeviceMemoryError: there is too little memory.
         """
-        sets = self._draw(draw).timed_sets()
-        timed = []
-        for name in names:
-            try:
-                timed.append(time_baseline(name, sets, plan, self._memory))
-            except BaselineFailedError as error:
-                self._note(Fact(name=name, value=str(error)))
-        self._memory.trim()
-        return tuple(timed)
+        return self._work_on(draw, "timing", lambda shared: self._timed(shared, plan, names))
+
+    def memory_held(self, draw: int) -> MemoryHeld:
+        """Return what a draw takes of the device's memory.
+
+        Raises:
+            InvalidArgumentError: no such draw.
+        """
+        shared_bytes = sum(region.size_bytes for region in self._draw(draw).regions)
+        return MemoryHeld(shared_bytes=shared_bytes, peak_bytes=self._peaks.get(draw, 0))
 
     def release(self, draw: int) -> None:
         """Forget a draw, once the runner that worked on it is dead. Unknown ones are ignored."""
         released = self._draws.pop(draw, None)
+        self._lean_runs.pop(draw, None)
+        self._peaks.pop(draw, None)
         if released is not None:
             self._pool.give(released.regions)
             del released
@@ -280,6 +343,61 @@ class Judge:
         if draw is None:
             raise InvalidArgumentError(f"no draw {handle}", field="draw")
         return draw
+
+    def _timed(
+        self, draw: SharedDraw, plan: MeasurePlan, names: tuple[str, ...]
+    ) -> tuple[Baseline, ...]:
+        sets = draw.timed_sets()
+        timed = []
+        for name in names:
+            try:
+                timed.append(time_baseline(name, sets, plan, self._memory))
+            except BaselineFailedError as error:
+                if isinstance(error.__cause__, _OUT_OF_MEMORY):
+                    raise error.__cause__ from None  # there may be memory for it next time
+                self._note(Fact(name=name, value=str(error)))
+        return tuple(timed)
+
+    def _work_on(self, handle: int, doing: str, work: Callable[[SharedDraw], T]) -> T:
+        draw = self._draw(handle)
+        try:
+            return self._within_memory(f"{doing} of {draw.workload}", lambda: work(draw))
+        finally:
+            self._note_peak(handle)
+
+    def _note_peak(self, handle: int) -> None:
+        """Keep the most that torch has held, and give back what it holds without use."""
+        self._peaks[handle] = max(self._peaks.get(handle, 0), self._memory.take_peak())
+        self._memory.trim()
+
+    def _within_memory(self, doing: str, work: Callable[[], T]) -> T:
+        """Return what `work` gives; where memory is short, once more with all idle given back.
+
+        Raises:
+            DeviceMemoryError: it is short all the same.
+        """
+        for is_last in (False, True):
+            try:
+                return work()
+            except _OUT_OF_MEMORY as error:
+                why = str(error)
+            # Only here: the error holds the frames, and these the tensors.
+            self._give_back()
+            if is_last:
+                break
+        raise DeviceMemoryError(f"{doing} takes more memory than there is: {why}", doing=doing)
+
+    def _give_back(self) -> None:
+        """Give back whatever can be made again, and all that is idle."""
+        for draw in self._draws.values():
+            if draw.is_lean:
+                draw.drop_copies()
+        used = {id(draw.prepared) for draw in self._draws.values()}
+        for key in [k for k, prepared in self._prepared.items() if id(prepared) not in used]:
+            self._prepared.pop(key).close()
+        self._pool.clear()
+        gc.collect()
+        self._memory.give_back()
 
     def _prepare(self, task: Task, workload: Workload) -> PreparedWorkload:
         key = (task.digest, workload.name)

@@ -19,8 +19,11 @@ POISON_BYTE = 0xFF
 GUARD_BYTES = 256
 """Least bytes behind every tensor that nobody may write."""
 
-OUTPUT_SLOTS = 3
-"""Copies of the outputs in a shared buffer: one for each run that has to agree."""
+RUN_COUNT = 3
+"""Runs on each input set, which have to agree."""
+
+OUTPUT_SLOTS = RUN_COUNT
+"""Copies of the outputs in a shared buffer, one for each run; a lean draw has one."""
 
 SEED_COUNT = 3
 """Input sets drawn for each workload."""
@@ -38,12 +41,15 @@ class TensorSlot:
     shape: tuple[int, ...]
     size_bytes: int
     offsets: tuple[int, ...]
-    """Byte offsets; one for an input, parameter or buffer, `OUTPUT_SLOTS` for an output."""
+    """Byte offsets; one for an input, parameter or buffer, one for each copy of an output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draw:
-    """Inputs drawn for one workload: one shared buffer for each seed, all of one layout."""
+    """Inputs drawn for one workload: shared buffers of one layout, each with one seed's inputs.
+
+    A lean draw has one buffer with one copy of the outputs; its seeds follow each other in it.
+    """
 
     draw: int
     """Handle at the judge."""
@@ -52,9 +58,17 @@ class Draw:
     """Of each shared buffer."""
     slots: tuple[TensorSlot, ...]
     seed_count: int
+    """Shared buffers."""
     handles: tuple[str, ...] = ()
     """Device memory: the buffers' handles in hexadecimal, in order of the seeds. Host memory:
     empty; file descriptors travel beside this message."""
+    is_lean: bool = False
+    """Whether its seeds follow each other in the one buffer."""
+
+    @property
+    def slot_count(self) -> int:
+        """Copies of the outputs in each shared buffer."""
+        return max(len(slot.offsets) for slot in self.slots)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,8 @@ class AdmitRequest:
 
     task: Task
     peaks: Peaks
+    memory_bytes: int = 0
+    """Device memory that it may use; 0: all of the device's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,11 +41,27 @@ class DrawRequest:
     seeds: tuple[int, ...]
     distributions: tuple[Distribution, ...] = ()
     """Of each seed's inputs; empty: as the reference draws them."""
+    is_lean: bool = False
+    """One shared buffer, which holds the last seed's inputs at first, and no copies beside it. Not
+    where a seed does not decide the inputs: the draw says how it was made."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadSeedRequest:
+    """Put another seed's inputs into the buffer of a lean draw, and poison its outputs."""
+
+    draw: int
+    seed: int
+    """Index of the seed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyRequest:
-    """Compare every output slot with the reference; the answer is a `Verdict`."""
+    """Compare every output slot with the reference; the answer is a `Verdict`.
+
+    Of a lean draw: the one slot, which the run before has written; the verdict is on all runs so
+    far.
+    """
 
     draw: int
 
@@ -61,7 +79,7 @@ class PrecisionAudited:
 
     audit: PrecisionAudit | None = None
     note: str = ""
-    """Why there is no audit."""
+    """Why there is no audit, or what part of the outputs it is of."""
     agreeing_bits: float = 0.0
     """Bits that agree with the float32 reference, where they say enough; 0: they do not."""
 
@@ -217,3 +235,21 @@ class ReleaseRequest:
     """Forget a draw."""
 
     draw: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryRequest:
+    """Tell what a draw holds of the device's memory."""
+
+    draw: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryHeld:
+    """Answer to `MemoryRequest`."""
+
+    shared_bytes: int
+    """Of its buffers."""
+    peak_bytes: int
+    """Most that the judge's own tensors took while it worked on the draw, those of other draws
+    included; 0 where torch does not count."""

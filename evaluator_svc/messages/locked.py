@@ -237,6 +237,8 @@ class BoundWorkload:
     """Library calls made by one call of `launch`."""
     prepared_bytes: int = 0
     """Memory that `prepare` fills."""
+    result_bytes: int = 0
+    """Memory of library calls' results."""
     main_kernel: str = ""
     """Kernel of the launch that has most work-items."""
     main_shared_bytes: int = 0
@@ -266,6 +268,8 @@ class RunRequest:
     before the real one."""
     once: bool = False
     """Run once into the first slots, and keep nothing of the draw."""
+    refilled: bool = False
+    """The buffers hold other inputs and parameters than in the run before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -200,7 +200,7 @@ def _bound_workload(workload: BoundWorkload) -> None:
     _counts(
         workload.launch_count, workload.scratch_count, workload.scratch_bytes,
         workload.group_count, workload.group_size, workload.library_call_count,
-        workload.prepared_bytes, workload.main_shared_bytes,
+        workload.prepared_bytes, workload.result_bytes, workload.main_shared_bytes,
     )  # fmt: skip
 
 

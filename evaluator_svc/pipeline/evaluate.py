@@ -27,10 +27,13 @@ from evaluator_svc.pipeline.built_candidate import (
     read_and_build,
 )
 from evaluator_svc.pipeline.decoy import own_kernels_check, run_without_kernels
+from evaluator_svc.pipeline.evaluation_memory import EvaluationMemory, MemoryWish
 from evaluator_svc.pipeline.facts import verdict_facts
+from evaluator_svc.pipeline.memory_plan import pool_limit
 from evaluator_svc.pipeline.precision import PrecisionJudged, judge_precision
 from evaluator_svc.pipeline.record import EvaluationRecord
-from evaluator_svc.pipeline.run import DrawnInputs, failure_of, load, release, run
+from evaluator_svc.pipeline.run import DrawnInputs, failure_of, load, release_all, run
+from evaluator_svc.pipeline.seed_by_seed import verify_seed_by_seed
 from evaluator_svc.pipeline.timing import TimingSettings, WorkloadTimed, WorkloadTimer
 from evaluator_svc.pipeline.tools import Rerun, explain_failure, profile
 from evaluator_svc.pipeline.value_ranges import RangeTrials
@@ -50,10 +53,16 @@ class CandidateEvaluation:
         request: What is asked.
         admission: The task as the device sees it; admitted.
         peaks: The device's measured limits.
+        wish: What is known of the memory that it takes.
     """
 
     def __init__(
-        self, site: DeviceSite, request: EvaluationRequest, admission: Admission, peaks: Peaks
+        self,
+        site: DeviceSite,
+        request: EvaluationRequest,
+        admission: Admission,
+        peaks: Peaks,
+        wish: MemoryWish,
     ) -> None:
         self._site = site
         self._judge = site.judge
@@ -66,6 +75,7 @@ class CandidateEvaluation:
             WorkloadNames(workload=w.workload, tensors=w.tensors, scalars=w.scalars)
             for w in admission.workloads
         )
+        self._memory = EvaluationMemory(site, admission, wish)
         self._ranges = RangeTrials(site, self._judge, request, admission, self._record)
         self._drawn: dict[str, Future[DrawnInputs]] = {}
         self._bound: dict[str, BoundWorkload] = {}
@@ -75,9 +85,15 @@ class CandidateEvaluation:
         self._rerun: Rerun | None = None
         """Set where the vendor's tools may and can look at the candidate."""
         self._runner: ChildProcess | None = None
+        self._pool_bytes = 0
 
     def evaluate(self) -> Evaluation:
-        """Return the verdict; raises only for failures of our own."""
+        """Return the verdict; raises only for failures of our own.
+
+        Raises:
+            DeviceMemoryError: the device has too little memory.
+            MoreMemoryError: the plan's own memory is not free at present.
+        """
         try:
             with ExitStack() as stack:
                 runner = self._until_correct(stack)
@@ -93,6 +109,7 @@ class CandidateEvaluation:
             if failure is not None:
                 return self._record.failed(failure)
             self._finish()
+            self._add_memory_facts()
             return self._record.passed()
         finally:
             self._release_draws()
@@ -101,7 +118,9 @@ class CandidateEvaluation:
         """Do all stages but timing; return the runner, ready to be timed."""
         site = self._site
         with ExitStack() as held:
+            # Memory before the gate: whoever holds some may wait there, and never give it back.
             if site.shares_cores:
+                self._memory.take()
                 held.enter_context(site.gate.shared())
                 # The judge draws while the builder builds; it may still be importing torch.
                 self._start_draw(self._admission.workloads[0])
@@ -110,13 +129,15 @@ class CandidateEvaluation:
             if isinstance(candidate, CandidateFailed):
                 return self._record.failed(candidate)
             if not site.shares_cores:
+                self._memory.take()
                 # A draw runs on the device, and would disturb whoever takes times there.
                 held.enter_context(site.gate.shared())
                 self._start_draw(self._admission.workloads[0])
             uses_library = candidate.prepared.uses_library
             runners = site.library_runners if uses_library else site.runners
             self._runner = runner = stack.enter_context(runners.taken())
-            failure = self._bind(runner, candidate) or self._verify_all(runner)
+            failure = self._bind(runner, candidate) or self._memory.reserve(self._bound.values())
+            failure = failure or self._verify_all(runner)
             failure = failure or self._audit_precision() or self._ranges.run(runner, binding=True)
             self._add_evidence()
         return runner if failure is None else self._record.failed(failure)
@@ -163,7 +184,11 @@ class CandidateEvaluation:
         seeds = given.get(workload) or tuple(secrets.randbits(31) for _ in range(SEED_COUNT))
         self._record.set_seeds(workload, seeds)
         draw, descriptors = self._judge.draw(
-            self._request.task, workload, self._admission.tolerance, seeds
+            self._request.task,
+            workload,
+            self._admission.tolerance,
+            seeds,
+            is_lean=workload in self._memory.plan.lean,
         )
         return DrawnInputs(draw=draw, descriptors=descriptors)
 
@@ -182,10 +207,9 @@ class CandidateEvaluation:
         if self._bound[workload.workload].library_call_count:
             failure = run_without_kernels(runner, self._judge, drawn, seconds=seconds)
             self._record.add_checks((own_kernels_check(workload.workload, failure),))
-        failure = failure or run(runner, drawn, seconds=seconds)
-        if failure is not None:
-            return self._explained(self._with_resources(failure, workload.workload), drawn)
-        verdict = self._judge.verify(drawn.draw.draw)
+        verdict = failure or self._ran_and_judged(runner, drawn, seconds=seconds)
+        if isinstance(verdict, CandidateFailed):
+            return self._explained(self._with_resources(verdict, workload.workload), drawn)
         self._record.set_workload(
             WorkloadResult(
                 workload=workload.workload,
@@ -201,6 +225,17 @@ class CandidateEvaluation:
             self._record.add_findings(verdict.findings)
             return None
         return self._explained(self._with_precision(failure, verdict, workload), drawn)
+
+    def _ran_and_judged(
+        self, runner: ChildProcess, drawn: DrawnInputs, *, seconds: float
+    ) -> Verdict | CandidateFailed:
+        if drawn.draw.is_lean:
+            count = len(self._record.seeds(drawn.draw.workload))
+            return verify_seed_by_seed(
+                runner, self._judge, drawn, seed_count=count, seconds=seconds
+            )
+        failure = run(runner, drawn, seconds=seconds)
+        return failure or self._judge.verify(drawn.draw.draw)
 
     def _with_precision(
         self, failure: CandidateFailed, verdict: Verdict, workload: WorkloadAdmission
@@ -302,7 +337,7 @@ class CandidateEvaluation:
                 seconds=request.limits.timing_seconds,
                 warm_seconds=settings.warm_seconds,
                 run_seconds=request.limits.run_seconds,
-                pool_limit_bytes=settings.pool_limit_bytes,
+                pool_limit_bytes=pool_limit(workload.workload, self._memory.plan, self._site),
                 stop_above_ns=incumbents[index] if index < len(incumbents) else 0.0,
                 fresh_baselines=request.fresh_baselines,
                 divides_time=self._is_divided(workload.workload),
@@ -327,6 +362,7 @@ class CandidateEvaluation:
         self._record.set_workload(result)
         self._record.add_checks(timed.checks)
         self._record.add_findings(timed.findings)
+        self._pool_bytes += timed.pool.pool_bytes
         self._record.add_fact(
             f"pool of {workload.workload}",
             f"{timed.pool.set_count} input sets, {timed.pool.pool_bytes} bytes; "
@@ -368,9 +404,16 @@ class CandidateEvaluation:
         for fact in verdict_facts(self._site, self._request, self._judge.facts()):
             self._record.add_fact(fact.name, fact.value)
 
+    def _add_memory_facts(self) -> None:
+        """Tell what was held, once all that holds anything is done."""
+        draws = [f.result().draw.draw for f in (*self._drawn.values(), *self._ranges.drawn)]
+        held = [self._judge.memory_held(draw) for draw in draws]
+        for fact in self._memory.facts(held, pool_bytes=self._pool_bytes):
+            self._record.add_fact(fact.name, fact.value)
+
     def _release_draws(self) -> None:
-        for future in (*self._drawn.values(), *self._ranges.drawn):
-            self._site.helpers.submit(release, self._judge, future, self._runner)
+        drawn = (*self._drawn.values(), *self._ranges.drawn)
+        self._site.helpers.submit(release_all, self._judge, drawn, self._runner, self._memory)
 
 
 def _launch_facts(bound: BoundWorkload) -> LaunchFacts:

@@ -74,7 +74,7 @@ def judge_precision(
         )
         return PrecisionJudged(check=check)
     if not _is_low(audit, _least_bits(task, is_gpu=is_gpu)):
-        return PrecisionJudged(check=_check(audit, CheckResult.PASSED, workload))
+        return PrecisionJudged(check=_check(audit, CheckResult.PASSED, workload, audited.note))
     if not is_right and not _is_of_rounding(audit):
         formats = ()
     finding = _finding(audit, workload, formats)

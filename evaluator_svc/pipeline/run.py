@@ -4,7 +4,9 @@ Knows nothing of times.
 """
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,11 +18,13 @@ from evaluator_svc.messages.locked import (
     LoadRequest,
     RunRequest,
 )
+from evaluator_svc.pipeline.evaluation_memory import EvaluationMemory
 from evaluator_svc.processes.answers import ask_candidate
 from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+from kernel_foundry.errors import KernelFoundryError
 
 _LOAD_SECONDS: Final = 30.0
 """The CPU device turns SPIR-V into machine code here: 0.1 s for most, more for long kernels."""
@@ -40,6 +44,21 @@ class DrawnInputs:
         """Give the supervisor's descriptors back; judge and runner hold their own."""
         for descriptor in self.descriptors:
             os.close(descriptor)
+
+
+def release_all(
+    judge: JudgeClient,
+    drawn: "Sequence[Future[DrawnInputs]]",
+    runner: ChildProcess | None,
+    memory: EvaluationMemory,
+) -> None:
+    """Give draws back once the runner that had them is dead, and then the memory."""
+    try:
+        for future in drawn:
+            with suppress(KernelFoundryError):  # a judge that is gone holds nothing any more
+                release(judge, future, runner)
+    finally:
+        memory.give_back()
 
 
 def release(judge: JudgeClient, future: "Future[DrawnInputs]", runner: ChildProcess | None) -> None:
@@ -70,11 +89,13 @@ def load(
     return loaded
 
 
-def run(process: ChildProcess, drawn: DrawnInputs, *, seconds: float) -> CandidateFailed | None:
-    """Run the candidate on every seed of one workload."""
+def run(
+    process: ChildProcess, drawn: DrawnInputs, *, seconds: float, refilled: bool = False
+) -> CandidateFailed | None:
+    """Run the candidate on every seed of one workload; `refilled` as in `RunRequest`."""
     answer = ask_candidate(
         process,
-        RunRequest(draw=drawn.draw),
+        RunRequest(draw=drawn.draw, refilled=refilled),
         Done,
         seconds=seconds,
         doing=f"running the kernels on workload {drawn.draw.workload}",

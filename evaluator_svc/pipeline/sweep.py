@@ -14,6 +14,7 @@ from typing import Final
 
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.messages.locked import CandidateFailed, WorkloadNames
+from evaluator_svc.pipeline.memory_plan import memory_plans
 from evaluator_svc.pipeline.sweep_build import (
     BuilderTeam,
     BuiltConfiguration,
@@ -107,19 +108,24 @@ class CandidateSweep:
                 self._emit(self._failed((), enumerated, started_s=time.monotonic()))
                 return
             self._total = len(enumerated.configurations)
-            runner = SweepRunner(
-                self._site,
-                self._request,
-                self._admission,
-                self._names,
-                uses_library=enumerated.uses_library,
-            )
-            try:
-                for outcome in self._outcomes(enumerated.configurations, runner):
-                    self._handle(runner, outcome)
-                self._decide(runner)
-            finally:
-                runner.close()
+            plans = memory_plans(self._admission, self._site, seed_count=1)
+            sizes = [plan.needed_bytes for plan in plans]
+            # Before the gate is entered, as by every evaluation.
+            with self._site.memory.lease(*sizes) as lease:
+                runner = SweepRunner(
+                    self._site,
+                    self._request,
+                    self._admission,
+                    self._names,
+                    uses_library=enumerated.uses_library,
+                    memory=plans[sizes.index(lease.size_bytes)],
+                )
+                try:
+                    for outcome in self._outcomes(enumerated.configurations, runner):
+                        self._handle(runner, outcome)
+                    self._decide(runner)
+                finally:
+                    runner.close()
         finally:
             self._team.close()
 

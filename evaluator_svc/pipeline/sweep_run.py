@@ -28,6 +28,7 @@ from evaluator_svc.messages.sweep import (
     Tried,
     TryRequest,
 )
+from evaluator_svc.pipeline.memory_plan import MemoryPlan
 from evaluator_svc.pipeline.run import LAST_SECONDS, DrawnInputs, failure_of
 from evaluator_svc.pipeline.sweep_build import BuiltConfiguration
 from evaluator_svc.processes.answers import ask_candidate, nonsense
@@ -80,6 +81,7 @@ class SweepRunner:
         admission: The task as the device sees it.
         names: What the plan may name in each workload.
         uses_library: Whether the plan makes library calls.
+        memory: How the workloads are judged.
     """
 
     def __init__(
@@ -90,7 +92,9 @@ class SweepRunner:
         names: tuple[WorkloadNames, ...],
         *,
         uses_library: bool,
+        memory: MemoryPlan,
     ) -> None:
+        self._memory = memory
         self._site = site
         self._judge = site.judge
         """The one that draws: a successor, should it die, knows nothing of these draws."""
@@ -206,7 +210,10 @@ class SweepRunner:
 
     def _poison(self) -> None:
         for inputs in self._drawn:
-            self._judge.poison(inputs.draw.draw)
+            if inputs.draw.is_lean:
+                self._judge.load_seed(inputs.draw.draw, 0)
+            else:
+                self._judge.poison(inputs.draw.draw)
 
     def _ask(
         self,
@@ -274,14 +281,18 @@ class SweepRunner:
             draws=tuple(inputs.draw for inputs in self._drawn),
             timed=tuple(w.workload for w in self._admission.workloads if not w.held_out),
             pool_wanted_bytes=2 * site.spec.cache_bytes,
-            pool_limit_bytes=site.settings.pool_limit_bytes,
+            pool_limit_bytes=0 if self._memory.lean else site.settings.pool_limit_bytes,
             library_ops=self._request.task.library_ops,
             tf32=self._request.task.tf32,
         )
 
     def _draw(self, workload: str) -> DrawnInputs:
         draw, descriptors = self._judge.draw(
-            self._request.task, workload, self._admission.tolerance, (secrets.randbits(31),)
+            self._request.task,
+            workload,
+            self._admission.tolerance,
+            (secrets.randbits(31),),
+            is_lean=workload in self._memory.lean,
         )
         return DrawnInputs(draw=draw, descriptors=descriptors)
 

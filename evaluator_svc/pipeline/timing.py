@@ -48,7 +48,7 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.median import median_interval
 
 KEPT_CALLS: Final = 2
-"""Timed calls whose outputs are verified afterwards."""
+"""Timed calls whose outputs are verified afterwards; one where a draw has room for one."""
 _BLOCKS: Final = 3
 """Alternating blocks of candidate and baselines at a promotion."""
 _BLOCKS_ALONE: Final = 2
@@ -135,6 +135,7 @@ class WorkloadTimer:
         self._admission = admission
         self._settings = settings
         self._flush_bytes = 2 * settings.device.cache_bytes
+        self._keep_count = min(KEPT_CALLS, max(draw.slot_count - 1, 1))
 
     def time(self) -> WorkloadTimed | CandidateFailed:
         """Take all measurements of the workload."""
@@ -216,7 +217,7 @@ class WorkloadTimer:
                 order_seed=secrets.randbits(63),
             )
             self._judge.poison(self._draw.draw)
-            block = self._measure(plan, poison=True, keep_count=KEPT_CALLS)
+            block = self._measure(plan, poison=True, keep_count=self._keep_count)
             if isinstance(block, CandidateFailed):
                 return block
             measured.append(block)
@@ -234,7 +235,7 @@ class WorkloadTimer:
         claimed = KeptClaim(
             order_seed=plan.order_seed,
             set_count=pool.set_count,
-            keep_count=KEPT_CALLS,
+            keep_count=self._keep_count,
             warmup_count=timed.warmup_count,
             call_count=len(timed.samples_ns) + timed.discarded_count,
         )
@@ -363,9 +364,12 @@ def _merged(blocks: list[tuple[Timed, Claim]]) -> tuple[Timed, Claim]:
 
 
 def _merged_baselines(blocks: list[tuple[Baseline, ...]]) -> tuple[Baseline, ...]:
+    """Return each baseline that worked in every block."""
+    timings = [{baseline.name: baseline.timing for baseline in block} for block in blocks]
     return tuple(
-        Baseline(name=same[0].name, timing=_merged_timing([b.timing for b in same]))
-        for same in zip(*blocks, strict=True)
+        Baseline(name=name, timing=_merged_timing([block[name] for block in timings]))
+        for name in timings[0]
+        if all(name in block for block in timings)
     )
 
 

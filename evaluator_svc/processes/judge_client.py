@@ -28,6 +28,9 @@ from evaluator_svc.messages.judge import (
     DrawRequest,
     JudgeConfigure,
     KeptClaim,
+    LoadSeedRequest,
+    MemoryHeld,
+    MemoryRequest,
     PoisonRequest,
     PrecisionAudited,
     PrecisionRequest,
@@ -94,9 +97,13 @@ class JudgeClient:
         with self._lock:
             return self._ready()
 
-    def admit(self, task: Task, peaks: Peaks) -> Admission:
-        """Admit `task`; raises as `Evaluator.admit` does."""
-        request = AdmitRequest(task=task, peaks=peaks)
+    def admit(self, task: Task, peaks: Peaks, memory_bytes: int = 0) -> Admission:
+        """Admit `task` within `memory_bytes` (0: all); raises as `Evaluator.admit` does.
+
+        Raises:
+            DeviceMemoryError: it takes more memory than that.
+        """
+        request = AdmitRequest(task=task, peaks=peaks, memory_bytes=memory_bytes)
         answer, _ = self._ask(request, Admission, seconds=self._admission_seconds)
         return answer  # type: ignore[no-any-return]
 
@@ -115,6 +122,8 @@ class JudgeClient:
         tolerance: Tolerance,
         seeds: tuple[int, ...],
         distributions: tuple[Distribution, ...] = (),
+        *,
+        is_lean: bool = False,
     ) -> tuple[Draw, tuple[int, ...]]:
         """Draw inputs; returns their description and the shared buffers' descriptors.
 
@@ -124,8 +133,9 @@ class JudgeClient:
             task: The task.
             workload: One of its workloads.
             tolerance: For the comparison.
-            seeds: One for each shared buffer.
+            seeds: One for each shared buffer; of a lean draw they follow each other in one.
             distributions: What becomes of each seed's inputs; empty: they stay as drawn.
+            is_lean: Whether to hold as little memory as can be; the draw says whether it does.
         """
         request = DrawRequest(
             task=task,
@@ -133,11 +143,20 @@ class JudgeClient:
             tolerance=tolerance,
             seeds=seeds,
             distributions=distributions,
+            is_lean=is_lean,
         )
         return self._ask(request, Draw)
 
+    def load_seed(self, draw: int, seed: int) -> None:
+        """Put another seed's inputs into the buffer of a lean draw."""
+        self._ask(LoadSeedRequest(draw=draw, seed=seed), Done)
+
+    def memory_held(self, draw: int) -> MemoryHeld:
+        """Return what a draw takes of the device's memory."""
+        return self._ask(MemoryRequest(draw=draw), MemoryHeld)[0]  # type: ignore[no-any-return]
+
     def verify(self, draw: int) -> Verdict:
-        """Compare every output slot of every seed with the reference."""
+        """Compare every output slot with the reference; of a lean draw what the last run wrote."""
         return self._ask(VerifyRequest(draw=draw), Verdict)[0]  # type: ignore[no-any-return]
 
     def verify_decoy(self, draw: int) -> bool:

@@ -3,6 +3,8 @@
 Knows nothing of what is done about it.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from kernel_foundry.domain.evaluation import EvaluationOutcome
@@ -51,3 +53,23 @@ def launch_fault(error: Any) -> CandidateFaultError:
     default = (EvaluationOutcome.LAUNCH_ERROR, FindingKind.LAUNCH_RESOURCE)
     outcome, kind = _OUTCOMES.get(error.kind, default)
     return fault(outcome, kind, str(error), hint=_HINTS.get(error.kind, ""))
+
+
+@contextmanager
+def memory_faults(what: str) -> Iterator[None]:
+    """Turn an allocation that fails into the fault of a plan that leaves too little.
+
+    Args:
+        what: Is not to be had, for the message.
+    """
+    import kernel_foundry_native as native
+
+    try:
+        yield
+    except (MemoryError, native.DriverError) as error:
+        raise fault(
+            EvaluationOutcome.PLAN_ERROR,
+            FindingKind.MEMORY_LIMIT,
+            f"{what} is not to be had: {error}",
+            hint="ask for less scratch",
+        ) from error

@@ -10,15 +10,13 @@ the inputs and guards around them. Knows nothing of how times are taken.
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
-from evaluator_svc.messages.exchange import OUTPUT_SLOTS, POISON_BYTE, TensorSlot
+from evaluator_svc.messages.exchange import POISON_BYTE, TensorSlot
 from evaluator_svc.runner.shared_sets import SharedSets
 
 _MOST_SETS: Final = 64
 """Beyond this a pool of tiny tensors buys nothing: the flush empties the cache."""
 _DEVICE_UNIT_BYTES: Final = 2 << 20
 """What a driver allocates at once, aligned to itself; less is a part of some other allocation."""
-_KEPT_SLOTS: Final = OUTPUT_SLOTS - 1
-"""Output slots of a seed that outputs of timed calls are kept in; the last one is timed."""
 
 
 class TimedSets(Protocol):
@@ -174,7 +172,8 @@ class SharedPool:
     """The shared buffers themselves, one set for each seed.
 
     Timed calls write into the last output slot alone; the others hold what is kept, out of reach
-    of later calls and of their poison.
+    of later calls and of their poison. Where there are no others, memory beside the buffers does
+    until the last call is over.
 
     Args:
         device: Native device that copies.
@@ -186,6 +185,8 @@ class SharedPool:
         self._device = device
         self.set_count = shared.draw.seed_count
         self.size_bytes = self.set_count * shared.set_bytes
+        self._timed_slot = shared.draw.slot_count - 1
+        self._aside: list[list[Any]] = []
 
     def seed_of(self, index: int) -> int:
         """Return the seed whose inputs set `index` holds."""
@@ -193,25 +194,38 @@ class SharedPool:
 
     def addresses(self, index: int) -> dict[str, int]:
         """Return every tensor's address in set `index`, by name."""
-        return self.shared.addresses(index, _KEPT_SLOTS)
+        return self.shared.addresses(index, self._timed_slot)
 
     def set_aside(self, slots: list[TensorSlot], count: int) -> list[list[int]]:
-        """Return addresses in the first seed's buffer: call i may use slot i of every seed."""
-        assert count <= _KEPT_SLOTS, "a call that is kept has an output slot"
+        """Return addresses in the first seed's buffer: call i may use slot i of every seed.
+
+        Beside it, where the one slot is the timed one.
+        """
+        if self._timed_slot == 0:
+            self._aside = [
+                [self._device.allocate(max(slot.size_bytes, 1)) for slot in slots]
+                for _ in range(count)
+            ]
+            return [[int(buffer.address) for buffer in kept] for kept in self._aside]
+        assert count <= self._timed_slot, "a call that is kept has an output slot"
         return [
             [self.shared.address(0, slot, position) for slot in slots] for position in range(count)
         ]
 
     def keep(self, slots: list[TensorSlot], sets: list[int]) -> None:
-        """Copy from the first seed's slot to the same slot of the call's own seed."""
+        """Copy from where it was set aside to the same slot of the call's own seed."""
         for position, seed in enumerate(sets):
             outputs = {slot.name: self.shared.address(0, slot, position) for slot in slots}
+            if self._aside:
+                kept = zip(slots, self._aside[position], strict=True)
+                outputs = {slot.name: int(buffer.address) for slot, buffer in kept}
             self.hand_back(seed, position, outputs)
+        self._aside = []
 
     def refresh(self, index: int) -> None:
         """Poison the outputs; the inputs are the shared ones."""
         for slot in self.shared.outputs:
-            target = self.shared.address(index, slot, _KEPT_SLOTS)
+            target = self.shared.address(index, slot, self._timed_slot)
             self._device.fill(target, slot.size_bytes, POISON_BYTE)
 
     def hand_back(self, index: int, slot: int, outputs: Mapping[str, int]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evaluator_svc.messages.exchange import GUARD_BYTES
-from evaluator_svc.runner.faults import fault
+from evaluator_svc.runner.faults import fault, memory_faults
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.plan.sequence import Clear, LaunchSequence
@@ -25,17 +25,9 @@ def plan_memory(device: Any, sequence: LaunchSequence, *, seed_count: int) -> "P
     Raises:
         CandidateFaultError: it is not to be had.
     """
-    import kernel_foundry_native as native
-
-    try:
+    held = sequence.scratch_bytes + seed_count * sequence.prepared_bytes
+    with memory_faults(f"the plan's own memory of {held} bytes"):
         return PlanMemory(device, sequence, seed_count=seed_count)
-    except (MemoryError, native.DriverError) as error:
-        held = sequence.scratch_bytes + seed_count * sequence.prepared_bytes
-        raise fault(
-            EvaluationOutcome.PLAN_ERROR,
-            FindingKind.MEMORY_LIMIT,
-            f"{held} bytes of the plan's own memory are not to be had: {error}",
-        ) from error
 
 
 class PlanMemory:
@@ -90,7 +82,9 @@ class PlanMemory:
 
     def seal(self) -> None:
         """Remember what was prepared, for `check`."""
-        self._pristine = [self._allocate("prepared") for _ in self._prepared]
+        if not self._pristine:
+            with memory_faults("memory for copies of what `prepare` made"):
+                self._pristine = [self._allocate("prepared") for _ in self._prepared]
         for _, size_bytes, prepared, pristine in self._pairs():
             self._device.copy(to=pristine, from_=prepared, size_bytes=size_bytes)
         self._device.synchronize()

@@ -66,7 +66,7 @@ class Session:
         if request.once:
             workload.run_once(request.draw, descriptors)
             return Done()
-        workload.open(request.draw, descriptors)
+        workload.open(request.draw, descriptors, refilled=request.refilled)
         if request.without_kernels:
             workload.run_without_kernels()
         else:

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evaluator_svc.binding import bind_workload
-from evaluator_svc.messages.exchange import OUTPUT_SLOTS, MeasurePlan
+from evaluator_svc.messages.exchange import MeasurePlan
 from evaluator_svc.messages.locked import Timed, TimeRequest, WorkloadNames
 from evaluator_svc.messages.sweep import SweepOpen, TimeAgainRequest, TimedAgain, Tried, TryRequest
 from evaluator_svc.plan_inputs import plan_finding
 from evaluator_svc.processes.locked_process import OpenDevice
-from evaluator_svc.runner.faults import CandidateFaultError, launch_fault
+from evaluator_svc.runner.faults import CandidateFaultError, launch_fault, memory_faults
 from evaluator_svc.runner.input_pool import TimedSets, make_pool
 from evaluator_svc.runner.memory import PlanMemory, plan_memory
 from evaluator_svc.runner.program import load_program
@@ -28,9 +28,6 @@ from kernel_foundry.plan.parse import parse
 from kernel_foundry.plan.sequence import LaunchSequence, Step
 from kernel_foundry.plan.tree import Plan
 
-_CHECKED_SLOT: Final = OUTPUT_SLOTS - 1
-"""Output slot of the checked run; timed calls that are kept use the slots before it."""
-_KEPT: Final = OUTPUT_SLOTS - 1
 _SUSPICIOUS: Final = 3.0
 """A checked run this much above the incumbent's upper bound is timed once; it may have been slow
 only because a first launch is…"""
@@ -161,9 +158,14 @@ class SweepSession:
         return _Workload(program=program, sequence=sequence, memory=memory)
 
     def _run_checked(self, name: str, workload: _Workload) -> None:
-        """Run into the checked slot of the shared buffer, and into all where nothing is timed."""
+        """Run into the checked slot of the shared buffer, and into all where nothing is timed.
+
+        The checked slot is the last one; timed calls that are kept use the slots before it, or
+        itself where there is no other.
+        """
         shared = self._shared[name]
-        slots = (_CHECKED_SLOT,) if name in self._request.timed else range(OUTPUT_SLOTS)
+        count = shared.draw.slot_count
+        slots = range(count - 1 if name in self._request.timed else 0, count)
         try:
             if workload.sequence.prepare:
                 preparation = self._replay(workload, workload.sequence.prepare)
@@ -215,30 +217,33 @@ class SweepSession:
                 return timed
         stop_above_ns = limit_ns * _SLOWER / _NATIVE_CLEARLY_SLOWER
         full = dataclasses.replace(plan, stop_above_ns=stop_above_ns)
-        return self._time(name, workload, full, keep_count=_KEPT)
+        keep_count = max(self._shared[name].draw.slot_count - 1, 1)
+        return self._time(name, workload, full, keep_count=keep_count)
 
     def _fill_slots(self, name: str, *, first: int) -> None:
         """Fill the slots that no timed call was kept in with the checked run's outputs."""
-        if first >= _KEPT:
-            return
         device, shared = self._opened.device, self._shared[name]
+        checked = shared.draw.slot_count - 1
+        if first >= checked:
+            return
         for tensor in shared.outputs:
-            for slot in range(first, _KEPT):
+            for slot in range(first, checked):
                 device.copy(
                     to=shared.address(0, tensor, slot),
-                    from_=shared.address(0, tensor, _CHECKED_SLOT),
+                    from_=shared.address(0, tensor, checked),
                     size_bytes=tensor.size_bytes,
                 )
         device.synchronize()
 
     def _pool(self, name: str) -> TimedSets:
         if name not in self._pools:
-            self._pools[name] = make_pool(
-                self._opened.device,
-                self._shared[name],
-                wanted_bytes=self._request.pool_wanted_bytes,
-                limit_bytes=self._request.pool_limit_bytes,
-            )
+            with memory_faults("memory for the sets that are timed"):
+                self._pools[name] = make_pool(
+                    self._opened.device,
+                    self._shared[name],
+                    wanted_bytes=self._request.pool_wanted_bytes,
+                    limit_bytes=self._request.pool_limit_bytes,
+                )
         return self._pools[name]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from evaluator_svc.messages.exchange import KeptOutput
 from evaluator_svc.messages.locked import Timed, TimeRequest
 from evaluator_svc.processes.locked_process import OpenDevice
+from evaluator_svc.runner.faults import memory_faults
 from evaluator_svc.runner.input_pool import TimedSets
 from evaluator_svc.runner.replay import Replay
 from kernel_foundry.domain.evaluation import ClockBlock, StopReason
@@ -30,12 +31,14 @@ def take_times(sequence: Any, replay: Replay, pool: TimedSets, request: TimeRequ
         if slot.size_bytes and (index := replay.buffer_index(slot.name)) is not None
     ]
     slots = [slot for _, slot in outputs]
+    with memory_faults("memory for outputs of timed calls"):
+        keep_into = pool.set_aside(slots, request.keep_count)
     measurement = sequence.measure(
         _options(replay, pool, request),
         flush_bytes=request.plan.flush_bytes,
         outputs=[(i, slot.size_bytes) for i, slot in outputs] if request.poison else [],
         # Which seed a kept call will have had is known only afterwards: first it is set aside.
-        keep_into=pool.set_aside(slots, request.keep_count),
+        keep_into=keep_into,
         scratch=replay.scratch if request.poison else (),
     )
     replay.forget_results()

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from evaluator_svc.messages.exchange import OUTPUT_SLOTS, Draw
+from evaluator_svc.messages.exchange import Draw
 from evaluator_svc.messages.locked import (
     PoolReady,
     Share,
@@ -20,7 +20,7 @@ from evaluator_svc.messages.locked import (
 )
 from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.copied_results import check_copies
-from evaluator_svc.runner.faults import launch_fault
+from evaluator_svc.runner.faults import launch_fault, memory_faults
 from evaluator_svc.runner.input_pool import TimedSets, make_pool
 from evaluator_svc.runner.memory import PlanMemory, plan_memory
 from evaluator_svc.runner.replay import Replay
@@ -82,11 +82,16 @@ class Workload:
         self._runs: _Runs | None = None
         self._timed: _TimedRuns | None = None
 
-    def open(self, draw: Draw, descriptors: tuple[int, ...]) -> None:
-        """Take a draw's buffers, unless it has them, and run `prepare` for each seed's weights."""
+    def open(self, draw: Draw, descriptors: tuple[int, ...], *, refilled: bool = False) -> None:
+        """Take a draw's buffers, unless it has them, and run `prepare` for each seed's weights.
+
+        `refilled`: what it has in them is not what was there before.
+        """
         if self._runs is not None and self._runs.shared.draw == draw:
             for descriptor in descriptors:
                 os.close(descriptor)
+            if refilled and self._runs.preparation is not None:
+                self._prepare_again(self._runs)
             return
         self.drop()
         device = self._opened.device
@@ -96,13 +101,13 @@ class Workload:
             preparation = self._prepare(shared, memory)
             replay = self._replay(memory, self.sequence.steps)
             for seed in range(draw.seed_count):
-                for slot in range(OUTPUT_SLOTS):
-                    index = seed * OUTPUT_SLOTS + slot
+                for slot in range(draw.slot_count):
+                    index = seed * draw.slot_count + slot
                     replay.bind(index, shared.addresses(seed, slot), seed=seed)
         self._runs = _Runs(shared=shared, memory=memory, preparation=preparation, replay=replay)
 
     def run(self) -> None:
-        """Run every seed `OUTPUT_SLOTS` times, each time into its own slot."""
+        """Run every seed once for each copy of the outputs, each time into its own."""
         runs = self._opened_runs()
         with _faults():
             for index in range(runs.replay.set_count):
@@ -115,7 +120,7 @@ class Workload:
         """Make the library calls alone, into every seed's first slot."""
         replay = self._opened_runs().replay
         with _faults():
-            for index in range(0, replay.set_count, OUTPUT_SLOTS):
+            for index in range(0, replay.set_count, self._opened_runs().shared.draw.slot_count):
                 replay.native.run_without_launches(index)
         replay.forget_results()
 
@@ -146,7 +151,7 @@ class Workload:
             for seed in seeds:
                 of_seed = [i for i in range(timed.pool.set_count) if timed.pool.seed_of(i) == seed]
                 if not of_seed:  # a pool of few large sets
-                    runs.replay.run(seed * OUTPUT_SLOTS)
+                    runs.replay.run(seed * runs.shared.draw.slot_count)
                     continue
                 index = secrets.choice(of_seed)
                 timed.pool.refresh(index)
@@ -161,12 +166,13 @@ class Workload:
         """Make the sets that are timed, and bind them."""
         runs = self._opened_runs()
         with _faults():
-            pool = make_pool(
-                self._opened.device,
-                runs.shared,
-                wanted_bytes=wanted_bytes,
-                limit_bytes=limit_bytes,
-            )
+            with memory_faults("memory for the sets that are timed"):
+                pool = make_pool(
+                    self._opened.device,
+                    runs.shared,
+                    wanted_bytes=wanted_bytes,
+                    limit_bytes=limit_bytes,
+                )
             replay = self._replay(runs.memory, self.sequence.steps)
             for index in range(pool.set_count):
                 replay.bind(index, pool.addresses(index), seed=pool.seed_of(index))
@@ -217,6 +223,15 @@ class Workload:
         preparation.forget_results()
         memory.seal()
         return preparation
+
+    def _prepare_again(self, runs: _Runs) -> None:
+        preparation = runs.preparation
+        assert preparation is not None, "asked for where there is one"
+        with _faults():
+            for seed in range(preparation.set_count):
+                preparation.run(seed)
+            preparation.forget_results()
+        runs.memory.seal()
 
     def _replay(self, memory: PlanMemory, steps: tuple[Step, ...]) -> Replay:
         return Replay(self._opened, self._program, steps, memory, tf32=self._tf32)

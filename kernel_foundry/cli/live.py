@@ -14,7 +14,15 @@ from kernel_foundry.budget import Budget, Spent
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.model_limit import ModelLimit
 from kernel_foundry.domain.sweep import best_of
-from kernel_foundry.progress import Admitted, Ended, Event, Judged, SweepNotKept, Swept
+from kernel_foundry.progress import (
+    Admitted,
+    Ended,
+    Event,
+    Judged,
+    SweepNotKept,
+    Swept,
+    Unjudged,
+)
 from kernel_foundry.view import duration, speedup_text, verdict_text
 
 
@@ -55,6 +63,8 @@ class PlainProgress:
             _write(f"[{event.spent.evaluations}] {_judged_line(event)}")
         elif isinstance(event, Swept):
             _write(f"[{event.spent.evaluations}] {_swept_line(event)}")
+        elif isinstance(event, Unjudged):
+            _write(_unjudged_line(event))
         elif isinstance(event, SweepNotKept):
             _write(_not_kept_line(event))
 
@@ -110,6 +120,8 @@ class LiveProgress:
         elif isinstance(event, Swept):
             self._bar.console.print(Text(_swept_line(event), style="cyan"))
             self._bar.update(self._task, completed=event.spent.evaluations)
+        elif isinstance(event, Unjudged):
+            self._bar.console.print(Text(_unjudged_line(event), style="yellow"))
         elif isinstance(event, SweepNotKept):
             self._bar.console.print(Text(_not_kept_line(event), style="yellow"))
         elif isinstance(event, Ended):
@@ -165,6 +177,10 @@ def _swept_line(event: Swept) -> str:
         values = " ".join(f"{s.name}={s.value}" for s in best.configuration)
         line += f", best {duration(best.median_ns)} with {values}"
     return line
+
+
+def _unjudged_line(event: Unjudged) -> str:
+    return f"not judged, {event.candidate.digest[:8]}: {event.reason}"
 
 
 def _not_kept_line(event: SweepNotKept) -> str:

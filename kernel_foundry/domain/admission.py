@@ -133,6 +133,9 @@ class WorkloadAdmission:
     """What the estimate's products run on, such as "bf16 x 3 matrix units" or "float32 FMA"."""
     baselines: tuple[Baseline, ...]
     """Empty for held-out workloads."""
+    reference_bytes: int = 0
+    """Most device memory that the reference takes while it runs: outputs and temporaries. Where
+    torch does not count, the outputs alone."""
     value_ranges: tuple[ValueRange, ...] = ()
     """What candidates are tried on besides ordinary inputs; one workload of a task has them."""
 

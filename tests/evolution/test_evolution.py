@@ -2,7 +2,7 @@
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,7 @@ from kernel_foundry.domain.request import (
 )
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import (
+    DeviceMemoryError,
     LlmQuotaError,
     LlmUnavailableError,
     ProcessLostError,
@@ -28,9 +29,10 @@ from kernel_foundry.errors import (
 from kernel_foundry.evolution import (
     REPEATS_BEFORE_EXHAUSTED,
     UNANSWERED_BEFORE_GIVING_UP,
+    UNJUDGED_BEFORE_GIVING_UP,
     Evolution,
 )
-from kernel_foundry.progress import Admitted, Ended, Event, Judged
+from kernel_foundry.progress import Admitted, Ended, Event, Judged, Unjudged
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
 
@@ -310,3 +312,68 @@ async def test_several_evaluations_at_once_keep_to_the_budget(archive: Archive) 
     assert len(searched) == 20
     assert evaluator.most == 4
     assert ended.cause is StopCause.EVALUATIONS
+
+
+class ShortOfMemory:
+    """Raises in some of an evaluator's evaluations, as a device with too little memory does."""
+
+    def __init__(self, which: Callable[[int], bool]) -> None:
+        self._which = which
+        self.count = 0
+
+    async def __call__(self) -> None:
+        await asyncio.sleep(0)
+        self.count += 1
+        if self._which(self.count):
+            raise DeviceMemoryError("comparing takes more memory than there is", doing="comparing")
+
+
+async def test_an_evaluation_without_memory_does_not_end_the_run(archive: Archive) -> None:
+    events: list[Event] = []
+    short = ShortOfMemory(lambda count: count % 3 == 1)
+
+    ended = await _evolve(
+        archive, Budget(evaluations=6), evaluator=FakeEvaluator(short), events=events
+    )
+
+    told = [event for event in events if isinstance(event, Judged)]
+    unjudged = [event for event in events if isinstance(event, Unjudged)]
+    assert ended.cause is StopCause.EVALUATIONS
+    assert ended.run.state is RunState.FINISHED
+    assert len([event for event in told if not event.is_promotion]) == 6
+    assert unjudged
+    assert "more memory than there is" in unjudged[0].reason
+
+
+@pytest.mark.parametrize("judging", [1, 3])
+async def test_a_run_that_never_has_memory_ends_with_a_clear_error(
+    archive: Archive, judging: int
+) -> None:
+    events: list[Event] = []
+    evaluator = FakeEvaluator(ShortOfMemory(lambda _: True))
+
+    with pytest.raises(DeviceMemoryError, match="candidates in a row could not be judged"):
+        await _evolve(
+            archive,
+            Budget(evaluations=100),
+            evaluator=evaluator,
+            events=events,
+            judging=judging,
+        )
+
+    unjudged = [event for event in events if isinstance(event, Unjudged)]
+    assert len(unjudged) == UNJUDGED_BEFORE_GIVING_UP - 1
+    assert (await archive.get_run("run")).state is RunState.INTERRUPTED
+
+
+async def test_a_promotion_without_memory_keeps_the_winner(archive: Archive) -> None:
+    events: list[Event] = []
+    short = ShortOfMemory(lambda count: count > 4)
+
+    ended = await _evolve(
+        archive, Budget(evaluations=4), evaluator=FakeEvaluator(short), events=events
+    )
+
+    assert ended.winner is not None
+    assert ended.run.state is RunState.FINISHED
+    assert isinstance(events[-2], Unjudged)

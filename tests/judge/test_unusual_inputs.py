@@ -5,7 +5,12 @@ import torch
 from torch import nn
 
 from evaluator_svc.judge import Judge
-from evaluator_svc.judge.draws.input_change import InputChange, changed
+from evaluator_svc.judge.draws.input_change import (
+    InputChange,
+    changed,
+    choose_places,
+    replacements,
+)
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.structure import is_structured, structures
 from evaluator_svc.judge.draws.value_ranges import find_value_ranges, in_range
@@ -85,13 +90,13 @@ def test_few_elements_change_to_those_of_another_draw(
     prepared = _prepared(make_task(SCALED, rows=64, cols=128))
     before, other = prepared.input_set(5), prepared.input_set(6)
     change = InputChange(other_seed=6, is_sparse=is_sparse, with_parameters=with_parameters)
-    after = changed(before, other, change)
+    after = changed(before, replacements(choose_places(before, change), other))
     differs = after.inputs[0] != before.inputs[0]
     assert 0 < int(differs.sum()) <= (16 if is_sparse else 128)
     assert torch.equal(after.inputs[0][differs], other.inputs[0][differs])
     is_changed = any(after.state[p] is not tensor for p, tensor in before.state.items())
     assert is_changed == with_parameters
-    again = changed(before, other, change)
+    again = changed(before, replacements(choose_places(before, change), other))
     assert torch.equal(again.inputs[0], after.inputs[0])
 
 

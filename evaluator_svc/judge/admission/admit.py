@@ -22,7 +22,6 @@ from evaluator_svc.judge.baselines import (
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.value_ranges import find_value_ranges
-from evaluator_svc.judge.memory.fit import least_bytes, memory_refusal, needed_bytes
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.judge.reference.arithmetic import arithmetic_estimate
 from evaluator_svc.judge.reference.cost import count_cost
@@ -30,6 +29,7 @@ from evaluator_svc.judge.reference.graph import export_graph
 from evaluator_svc.judge.reference.redundancy import find_redundancies
 from evaluator_svc.judge.reference.task_module import TaskModule
 from evaluator_svc.judge.reference.traffic import count_traffic, traffic_bound_ns
+from evaluator_svc.memory_needs import lean_need, refusal
 from evaluator_svc.messages.exchange import MeasurePlan
 from kernel_foundry.domain.admission import Admission, GraphNode, WorkloadAdmission
 from kernel_foundry.domain.device import DeviceSpec, Peaks
@@ -145,22 +145,25 @@ def _fitting(
         _require(_least_bytes(task, workload), memory_bytes, workload)
     prepared = [prepare(workload) for workload in task.workloads]
     for item in prepared:
-        needed = needed_bytes(item.tensors, is_large=item.is_large)
-        _require(needed, memory_bytes, item.workload)
+        _require(lean_need(item.sizes, pool_bytes=0).bytes, memory_bytes, item.workload)
     return prepared
 
 
 def _require(needed: int, memory_bytes: int, workload: Workload) -> None:
-    refusal = memory_refusal(needed, memory_bytes)
-    if refusal:
-        raise _DoesNotFitError(f"{workload.name}: {refusal}")
+    if reason := refusal(needed, memory_bytes):
+        raise _DoesNotFitError(f"{workload.name}: {reason}")
 
 
 def _least_bytes(task: Task, workload: Workload) -> int:
     """Return what inputs need, without making them; 0 when only real values tell."""
     module = TaskModule(task, workload, torch.device("meta"))
     try:
-        return least_bytes(module.input_shapes())
+        # The buffer that is shared, and what the reference runs on.
+        return 2 * sum(
+            value.numel() * value.element_size()
+            for value in module.input_shapes()
+            if isinstance(value, torch.Tensor)
+        )
     except TaskInvalidError:
         return 0
     finally:
@@ -204,6 +207,7 @@ def _workload_admission(
         traffic_bound_ns=traffic_bound_ns(traffic, cache_bytes=device.cache_bytes, peaks=peaks),
         arithmetic_estimate_ns=estimate.time_ns,
         arithmetic_unit=estimate.unit,
+        reference_bytes=item.sizes.reference_bytes,
         baselines=time_baselines(item, sets) if is_timed else (),
     )
 

@@ -6,7 +6,7 @@ Fresh shared pages cost more time than everything else in a draw. Knows nothing 
 from collections.abc import Sequence
 
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory, SharedRegion
-from kernel_foundry.errors import DeviceBusyError
+from kernel_foundry.errors import DeviceMemoryError
 from kernel_foundry_native import DriverError
 
 
@@ -29,12 +29,12 @@ class BufferPool:
         """Return regions of exactly `size_bytes`; their content is unspecified.
 
         Raises:
-            DeviceBusyError: there is no memory left.
+            DeviceMemoryError: there is no memory left.
         """
         taken: list[SharedRegion] = []
         try:
             taken += (self._take(size_bytes) for _ in range(count))
-        except DeviceBusyError:
+        except DeviceMemoryError:
             self.give(taken)
             raise
         return taken
@@ -60,8 +60,9 @@ class BufferPool:
         try:
             return self._memory.share(size_bytes)
         except DriverError as error:
-            raise DeviceBusyError(
-                f"no memory for a shared buffer of {size_bytes / 1e9:.1f} GB: {error}"
+            raise DeviceMemoryError(
+                f"no memory for a shared buffer of {size_bytes / 1e9:.1f} GB: {error}",
+                size_bytes=str(size_bytes),
             ) from error
 
     def give(self, regions: Sequence[SharedRegion]) -> None:

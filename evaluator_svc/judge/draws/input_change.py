@@ -6,6 +6,7 @@ the reference's inputs can have. A tensor with a structure that single elements 
 Knows nothing of shared buffers and of verdicts.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +21,10 @@ _RUN: Final = 32
 """…in runs of so many neighbours."""
 _FEW: Final = 16
 """Elements that are replaced where only a few are."""
+_MOST: Final = 1 << 22
+"""Elements that are replaced in any tensor; their places take memory, too."""
+_INTEGERS: Final = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+"""By bytes of an element."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,32 +38,70 @@ class InputChange:
     with_parameters: bool
 
 
-def changed(input_set: InputSet, other: InputSet, change: InputChange) -> InputSet:
-    """Return a copy of `input_set` with some elements of `other`; tensors unchanged are shared."""
-    device = input_set.module.device
-    generator = torch.Generator(device).manual_seed(change.other_seed)
-    inputs = [
-        _changed(tensor, new, generator, is_sparse=change.is_sparse)
-        for tensor, new in zip(input_set.inputs, other.inputs, strict=True)
-    ]
-    state = dict(input_set.state)
-    if change.with_parameters:
-        state = {
-            path: _changed(tensor, other.state[path], generator, is_sparse=change.is_sparse)
-            for path, tensor in state.items()
-        }
-    return input_set.with_values(inputs, state)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Where a tensor changes, and what it holds there."""
+
+    indices: torch.Tensor
+    """Into the flat tensor."""
+    bits: torch.Tensor
+    """The elements, as integers of their size."""
 
 
-def _changed(
-    tensor: torch.Tensor, new: torch.Tensor, generator: torch.Generator, *, is_sparse: bool
-) -> torch.Tensor:
-    if tensor.shape != new.shape or not tensor.numel() or is_structured(tensor):
-        return tensor
-    places = _places(tensor.numel(), generator, is_sparse=is_sparse)
+def choose_places(input_set: InputSet, change: InputChange) -> tuple[Places | None, ...]:
+    """Return where each pristine tensor changes, with its present elements; None: nowhere."""
+    generator = torch.Generator(input_set.module.device).manual_seed(change.other_seed)
+    count = len(input_set.inputs)
+    tensors = input_set.pristine if change.with_parameters else input_set.inputs
+    chosen = [_chosen(tensor, generator, is_sparse=change.is_sparse) for tensor in tensors]
+    return (*chosen, *(None for _ in range(len(input_set.state) + count - len(chosen))))
+
+
+def replacements(places: Sequence[Places | None], other: InputSet) -> tuple[Places | None, ...]:
+    """Return `places` with the elements of `other`; None where all of them are the same."""
+    pairs = zip(places, other.pristine, strict=True)
+    return tuple(None if at is None else _replacement(at, tensor) for at, tensor in pairs)
+
+
+def changed(input_set: InputSet, patches: Sequence[Places | None]) -> InputSet:
+    """Return a copy of `input_set` with other elements; tensors unchanged are shared."""
+    pairs = zip(input_set.pristine, patches, strict=True)
+    tensors = [tensor if patch is None else _patched(tensor, patch) for tensor, patch in pairs]
+    count = len(input_set.inputs)
+    return input_set.with_values(
+        tensors[:count], dict(zip(input_set.state, tensors[count:], strict=True))
+    )
+
+
+def patch(tensor: torch.Tensor, places: Places) -> None:
+    """Put other elements into a contiguous tensor, in place."""
+    _bits(tensor)[places.indices] = places.bits
+
+
+def _chosen(tensor: torch.Tensor, generator: torch.Generator, *, is_sparse: bool) -> Places | None:
+    if not tensor.numel() or is_structured(tensor):
+        return None
+    indices = _places(tensor.numel(), generator, is_sparse=is_sparse)
+    return Places(indices=indices, bits=_bits(tensor)[indices])
+
+
+def _replacement(places: Places, tensor: torch.Tensor) -> Places | None:
+    # Of a reference that draws shapes at random this one may be shorter.
+    if int(places.indices.max()) >= tensor.numel():
+        return None
+    bits = _bits(tensor)[places.indices]
+    return None if torch.equal(bits, places.bits) else Places(indices=places.indices, bits=bits)
+
+
+def _patched(tensor: torch.Tensor, places: Places) -> torch.Tensor:
     result = tensor.clone(memory_format=torch.contiguous_format)
-    result.view(-1)[places] = new.reshape(-1)[places]
-    return tensor if torch.equal(result, tensor) else result
+    patch(result, places)
+    return result
+
+
+def _bits(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the elements as integers of their size, flat: every format can be indexed so."""
+    return tensor.reshape(-1).view(_INTEGERS[tensor.element_size()])
 
 
 def _places(count: int, generator: torch.Generator, *, is_sparse: bool) -> torch.Tensor:
@@ -68,7 +111,6 @@ def _places(count: int, generator: torch.Generator, *, is_sparse: bool) -> torch
         size = min(_FEW, -(-count // 2))
         return torch.randint(count, (size,), generator=generator, device=device)
     run = min(_RUN, count // _SHARE)
-    starts = torch.randint(
-        count - run + 1, (-(-count // (_SHARE * run)),), generator=generator, device=device
-    )
+    runs = min(-(-count // (_SHARE * run)), _MOST // run)
+    starts = torch.randint(count - run + 1, (runs,), generator=generator, device=device)
     return (starts[:, None] + torch.arange(run, device=device)).reshape(-1)

@@ -4,41 +4,32 @@ Before, between and behind them are guards that nobody may write. Knows nothing 
 values.
 """
 
-import math
 from collections.abc import Sequence
 from typing import Final
 
-from evaluator_svc.messages.exchange import GUARD_BYTES, OUTPUT_SLOTS, TensorSlot
+from evaluator_svc.memory_needs import tensor_bytes
+from evaluator_svc.messages.exchange import GUARD_BYTES, TensorSlot
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
-
-_ELEMENT_BYTES: Final = {
-    "float64": 8,
-    "int64": 8,
-    "float32": 4,
-    "int32": 4,
-    "float16": 2,
-    "bfloat16": 2,
-    "int16": 2,
-}
-"""Every other dtype of the name table takes one byte."""
 
 _START_BYTES: Final = 4096
 """Every tensor starts at a multiple of this, as it would in memory of its own: on a CPU loads wait
 for stores that lie a little off a multiple of a page."""
 
 
-def tensor_bytes(tensor: NamedTensor) -> int:
-    """Return the size of a tensor's elements."""
-    return math.prod(tensor.shape) * _ELEMENT_BYTES.get(tensor.dtype, 1)
+def lay_out(
+    tensors: Sequence[NamedTensor], *, output_slots: int
+) -> tuple[tuple[TensorSlot, ...], int]:
+    """Return a slot for each tensor, in order, and the size of the whole in bytes.
 
-
-def lay_out(tensors: Sequence[NamedTensor]) -> tuple[tuple[TensorSlot, ...], int]:
-    """Return a slot for each tensor, in order, and the size of the whole in bytes."""
+    Args:
+        tensors: The name table.
+        output_slots: Copies of each output.
+    """
     slots: list[TensorSlot] = []
     end = _aligned(GUARD_BYTES)
     for tensor in tensors:
         size = tensor_bytes(tensor)
-        copies = OUTPUT_SLOTS if tensor.role is TensorRole.OUTPUT else 1
+        copies = output_slots if tensor.role is TensorRole.OUTPUT else 1
         stride = _aligned(size + GUARD_BYTES)
         slots.append(
             TensorSlot(

@@ -3,7 +3,9 @@
 What stays the same over all evaluations of a task. Knows nothing of seeds that candidates see.
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import torch
 
@@ -11,11 +13,18 @@ from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.layout import lay_out
 from evaluator_svc.judge.draws.redraw import redraw_rules
 from evaluator_svc.judge.draws.telling_mantissas import with_telling_mantissas
-from evaluator_svc.judge.memory.fit import KEPT_SHARE, needed_bytes
+from evaluator_svc.judge.memory.peak import torch_peak
 from evaluator_svc.judge.reference.name_table import named_scalars, named_tensors
 from evaluator_svc.judge.reference.task_module import TaskModule
+from evaluator_svc.memory_needs import WorkloadSizes, full_need
+from evaluator_svc.messages.exchange import OUTPUT_SLOTS
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import TaskInvalidError
+
+KEPT_SHARE = 0.5
+"""A workload is large when judging it with every copy needs more of the memory."""
+
+_BLOCK_BYTES = 1 << 27
 
 PREPARATION_SEED = 7
 """Any seed will do: the sets drawn from it decide shapes, never a verdict."""
@@ -42,13 +51,16 @@ class PreparedWorkload:
         self.module = TaskModule(task, workload, device)
         self.rules = redraw_rules(self.module.model)
         sample = self.input_set(PREPARATION_SEED)
-        outputs = sample.run()
+        with torch_peak(device) as peak:
+            outputs = sample.run()
         self._has_exact_outputs = not all(o.is_floating_point() for o in outputs)
         self.tensors = named_tensors(self.module.model, sample.arguments, outputs)
         self.scalars = named_scalars(self.module.model, sample.arguments, self.tensors)
-        self.slots, self.size_bytes = lay_out(self.tensors)
-        self.is_large = needed_bytes(self.tensors, is_large=False) > KEPT_SHARE * memory_bytes
-        """Whether copies are too many bytes to keep (see `memory`)."""
+        self.sizes = self._sizes(peak.bytes)
+        self.slots, self.size_bytes = lay_out(self.tensors, output_slots=OUTPUT_SLOTS)
+        self.lean_slots, self.lean_size_bytes = lay_out(self.tensors, output_slots=1)
+        self.is_large = full_need(self.sizes, pool_bytes=0).bytes > KEPT_SHARE * memory_bytes
+        """Whether admission does without copies."""
         self.large_sign: float | None = None
         """Which sign large inputs get; None until `value_ranges` has found out."""
         self.fixed_inputs: tuple[bool, ...] | None = None
@@ -60,12 +72,29 @@ class PreparedWorkload:
 
         Args:
             seed: The same seed gives the same tensors.
-            is_telling: With mantissas that tell of rounding to 16 bits, where copies fit. Not
-                for outputs of whole numbers: values that become equal make an index ambiguous.
+            is_telling: With mantissas that tell of rounding to 16 bits. Not for outputs of whole
+                numbers: values that become equal make an index ambiguous.
         """
-        is_told = is_telling and not self.is_large and not self._has_exact_outputs
+        is_told = is_telling and not self._has_exact_outputs
         change = with_telling_mantissas if is_told else None
         return InputSet(self.module, self.rules, seed, change=change)
+
+    @cached_property
+    def is_repeatable(self) -> bool:
+        """Whether a seed decides inputs and parameters, so that they need not be kept."""
+        first, second = self.input_set(PREPARATION_SEED), self.input_set(PREPARATION_SEED)
+        return all(
+            a.shape == b.shape and _same_bytes(a, b)
+            for a, b in zip(first.pristine, second.pristine, strict=True)
+        )
+
+    def _sizes(self, reference_bytes: int) -> WorkloadSizes:
+        """Return the sizes; what is expected of 16 bits is computed in float32 besides."""
+        sizes = WorkloadSizes.of(self.tensors, reference_bytes=reference_bytes)
+        if self.module.dtype is torch.float32:
+            return sizes
+        needed = 2 * (sizes.source_bytes + sizes.reference_bytes) + sizes.output_bytes
+        return dataclasses.replace(sizes, reference_bytes=needed)
 
     def takes(self, inputs: Sequence[torch.Tensor], state: Mapping[str, torch.Tensor]) -> bool:
         """Return whether the reference runs on these values, tried on the host.
@@ -99,3 +128,9 @@ class PreparedWorkload:
     def close(self) -> None:
         """Forget the loaded reference."""
         self.module.close()
+
+
+def _same_bytes(a: torch.Tensor, b: torch.Tensor) -> bool:
+    flat = (t.reshape(-1).view(torch.uint8) for t in (a, b))
+    parts = zip(*(torch.split(t, _BLOCK_BYTES) for t in flat), strict=True)
+    return all(torch.equal(x, y) for x, y in parts)

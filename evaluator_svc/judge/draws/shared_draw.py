@@ -2,22 +2,28 @@
 
 Outputs are poisoned before a runner sees them (NaN as float, -1 as integer), and guarded bytes
 lie around every tensor. Inputs can be of a distribution of their own, and be changed in place
-later on. Regions are handed
-on to the next draw of the same size; by then the runner that had them is dead, and every byte
-that it could have written is written anew. Of a large workload only one seed's pristine tensors
-and expected outputs are held at a time; others are drawn again from their seed. Knows nothing of
-comparison.
+later on. Regions are handed on to the next draw of the same size; by then the runner that had them
+is dead, and every byte that it could have written is written anew. A lean draw has one region,
+which holds one seed's inputs at a time, and keeps nothing beside it: pristine tensors are drawn
+again from their seed, expected outputs computed again. Knows nothing of comparison.
 """
 
+import math
 import random
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final
 
 import torch
 
 from evaluator_svc.judge.draws.guards import GuardedRegion, guards_of
-from evaluator_svc.judge.draws.input_change import InputChange, changed
+from evaluator_svc.judge.draws.input_change import (
+    InputChange,
+    Places,
+    changed,
+    choose_places,
+    patch,
+    replacements,
+)
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.value_ranges import in_range
@@ -26,7 +32,7 @@ from evaluator_svc.judge.verdict.compare import ExpectedOutput, expect
 from evaluator_svc.messages.exchange import Draw, TensorSlot
 from kernel_foundry.domain.admission import Distribution, TensorRole
 from kernel_foundry.domain.task import Tolerance
-from kernel_foundry.errors import TaskInvalidError
+from kernel_foundry.errors import InvalidArgumentError, TaskInvalidError
 from kernel_foundry_native import _core as native
 
 TELLING_SEED: Final = 0
@@ -44,10 +50,11 @@ class SharedDraw:
         prepared: The workload.
         seeds: What its inputs and parameters are drawn from.
         memory: Where the regions lie.
-        regions: One for each seed; filled here.
+        regions: One for each seed, of a lean draw one; filled here.
         tolerance: For the comparison of outputs; in units of each row's scale when the task
             leaves it to the admission.
         distributions: What becomes of each seed's inputs; empty: they stay as drawn.
+        is_lean: Whether one seed follows the other, from the last one to the first.
     """
 
     def __init__(
@@ -60,26 +67,28 @@ class SharedDraw:
         regions: Sequence[SharedRegion],
         tolerance: Tolerance,
         distributions: Sequence[Distribution] = (),
+        is_lean: bool = False,
     ) -> None:
         self.handle = handle
         self.seeds = tuple(seeds)
-        self.slots = prepared.slots
+        self.slots = prepared.lean_slots if is_lean else prepared.slots
         self.memory = memory
         self.regions = tuple(regions)
         self.tolerance = tolerance
         self.distributions = tuple(distributions)
         self.prepared = prepared
-        self._sets: OrderedDict[int, InputSet] = OrderedDict()
+        self.is_lean = is_lean
+        self._loaded = len(seeds) - 1
+        self._sets: dict[int, InputSet] = {}
         self._expected: dict[int, tuple[ExpectedOutput, ...]] = {}
-        self._changes: dict[int, InputChange] = {}
+        self._patches: dict[int, tuple[Places | None, ...]] = {}
         self._ordinary: InputSet | None = None
         """What several distributions are made of."""
         self._guarded = self._guard()
-        # Backwards: the verdict begins with the first seed, which is then the one that is held.
-        for seed in reversed(range(len(self.seeds))):
-            self._fill(self.input_set(seed), self.regions[seed])
-            self._guarded[seed].write()
+        for seed in self.loaded:
+            self._fill(seed)
         self.poison()
+        self._let_go()
 
     @property
     def workload(self) -> str:
@@ -87,9 +96,9 @@ class SharedDraw:
         return self.prepared.workload.name
 
     @property
-    def is_large(self) -> bool:
-        """Whether copies are too many bytes to keep."""
-        return self.prepared.is_large
+    def loaded(self) -> tuple[int, ...]:
+        """Indices of the seeds whose inputs lie in a region."""
+        return (self._loaded,) if self.is_lean else tuple(range(len(self.seeds)))
 
     @property
     def source_slots(self) -> tuple[TensorSlot, ...]:
@@ -111,28 +120,52 @@ class SharedDraw:
             slots=self.slots,
             seed_count=len(self.regions),
             handles=handles,
+            is_lean=self.is_lean,
         )
         return draw, descriptors
+
+    def address(self, seed: int, slot: TensorSlot, copy: int = 0) -> int:
+        """Return where a tensor of a loaded seed lies; `copy` picks one of an output."""
+        return self._region(seed).address + slot.offsets[copy]
+
+    def load(self, seed: int) -> None:
+        """Put another seed's inputs into the region of a lean draw, and poison its outputs.
+
+        Raises:
+            InvalidArgumentError: the draw is not lean, or has no such seed.
+        """
+        if not self.is_lean or not 0 <= seed < len(self.seeds):
+            raise InvalidArgumentError(f"draw {self.handle} cannot load seed {seed}", field="seed")
+        self.drop_copies()
+        self._loaded = seed
+        self._fill(seed)
+        self.poison()
+        self._let_go()
+
+    def drop_copies(self) -> None:
+        """Forget what can be made again from the seeds."""
+        self._expected.clear()
+        self._sets.clear()
+        self._ordinary = None
 
     def poison(
         self, *, seeds: Sequence[int] | None = None, slots: Sequence[int] | None = None
     ) -> None:
-        """Poison the output slots of every seed, or of some; all slots, or some."""
-        for seed in range(len(self.seeds)) if seeds is None else seeds:
+        """Poison the output slots of every loaded seed, or of some; all slots, or some."""
+        for seed in self.loaded if seeds is None else seeds:
             for output in self.output_slots:
                 for slot in range(len(output.offsets)) if slots is None else slots:
-                    address = self.regions[seed].address + output.offsets[slot]
+                    address = self.address(seed, output, slot)
                     self.memory.fill(address, output.size_bytes, native.POISON_BYTE)
         self.memory.synchronize()
 
     def modified_inputs(self, seed: int) -> tuple[str, ...]:
         """Return the names of inputs and parameters that differ from the pristine copies."""
-        base = self.regions[seed].address
         return tuple(
             slot.name
             for slot, pristine in zip(self.source_slots, self.input_set(seed).pristine, strict=True)
             if not self.memory.same_bytes(
-                base + slot.offsets[0], pristine.data_ptr(), slot.size_bytes
+                self.address(seed, slot), pristine.data_ptr(), slot.size_bytes
             )
         )
 
@@ -151,50 +184,45 @@ class SharedDraw:
 
         Outputs are left as they are.
         """
-        before = self.input_set(seed)
         change = InputChange(
             # Told by the draw's own seeds, so that a record can be run again.
             other_seed=(self.seeds[seed] ^ _CHANGE_STREAM) % 2**63,
             is_sparse=is_sparse,
             with_parameters=with_parameters,
         )
-        after = self._changed(before, change)
-        self._changes[seed] = change
-        self._sets[seed] = after
         self._expected.pop(seed, None)
-        tensors = list(zip(self.source_slots, before.pristine, after.pristine, strict=True))
-        for slot, old, new in tensors:
-            if new is not old:
-                address = self.regions[seed].address + slot.offsets[0]
-                self.memory.copy(address, new.data_ptr(), slot.size_bytes)
+        if self._patches.pop(seed, None) is not None:  # it is done again
+            self._sets.pop(seed, None)
+        places = choose_places(self.input_set(seed), change)
+        self._let_go()
+        patches = replacements(places, self.prepared.input_set(change.other_seed))
+        self._patches[seed] = patches
+        self._sets.pop(seed, None)
+        for slot, replaced in zip(self.source_slots, patches, strict=True):
+            if replaced is not None:
+                patch(self._view(seed, slot), replaced)
         self.memory.synchronize()
-        return any(new is not old for _, old, new in tensors)
+        return any(replaced is not None for replaced in patches)
 
     def expected_unchanged(self, seed: int) -> tuple[ExpectedOutput, ...]:
         """Return what was expected before the seed's inputs were changed, computed anew."""
-        if self.is_large:
-            self._expected.clear()
-            self._sets.clear()
+        if self.is_lean:
+            self.drop_copies()
         return self._expect(self._drawn(seed))
 
     def input_set(self, seed: int) -> InputSet:
         """Return a seed's pristine tensors, drawn again when they are not held."""
         if seed not in self._sets:
-            limit = 1 if self.prepared.is_large else len(self.seeds)
-            while len(self._sets) >= limit:
-                oldest, _ = self._sets.popitem(last=False)
-                self._expected.pop(oldest, None)
-            drawn, change = self._drawn(seed), self._changes.get(seed)
-            self._sets[seed] = drawn if change is None else self._changed(drawn, change)
+            drawn, patches = self._drawn(seed), self._patches.get(seed)
+            self._sets[seed] = drawn if patches is None else changed(drawn, patches)
         return self._sets[seed]
 
     def timed_sets(self) -> tuple[InputSet, ...]:
-        """Return sets to time PyTorch on: of a large workload one, which no cache holds."""
-        if not self.prepared.is_large:
-            return tuple(self.input_set(seed) for seed in range(len(self.seeds)))
-        self._expected.clear()
-        self._sets.clear()
-        return (self.input_set(0),)
+        """Return sets to time PyTorch on: of a lean draw one, which is not kept."""
+        if self.is_lean:
+            self.drop_copies()
+            return (self._drawn(self._loaded),)
+        return tuple(self.input_set(seed) for seed in range(len(self.seeds)))
 
     def expected(self, seed: int) -> tuple[ExpectedOutput, ...]:
         """Return the expected outputs; the reference runs when they are not held.
@@ -204,27 +232,48 @@ class SharedDraw:
         """
         if seed not in self._expected:
             self._expected[seed] = self._expect(self.input_set(seed))
+            self._let_go()
         return self._expected[seed]
 
     def output_tensor(self, seed: int, output: int, slot: int) -> torch.Tensor:
         """Return a view of what a runner wrote; a copy where the candidate must not interfere."""
-        place = self.output_slots[output]
-        dtype = getattr(torch, place.dtype)
-        if not place.size_bytes:
-            return torch.empty(place.shape, dtype=dtype, device=self.memory.torch_device)
-        start = place.offsets[slot]
-        part = self.memory.bytes_of(self.regions[seed], start, place.size_bytes)
-        return part.view(dtype).view(place.shape)
+        return self._view(seed, self.output_slots[output], slot)
 
-    def _fill(self, input_set: InputSet, region: SharedRegion) -> None:
-        for slot, tensor in zip(self.source_slots, input_set.pristine, strict=True):
+    def element_count(self, output: int) -> int:
+        """Return the number of an output's elements."""
+        return math.prod(self.output_slots[output].shape)
+
+    def output_bytes(self, seed: int, output: int, slot: int) -> torch.Tensor:
+        """Return a view of what a runner wrote, one element for each byte."""
+        return self.output_tensor(seed, output, slot).reshape(-1).view(torch.uint8)
+
+    def _region(self, seed: int) -> SharedRegion:
+        assert seed in self.loaded, f"seed {seed} lies in no region"
+        return self.regions[0 if self.is_lean else seed]
+
+    def _view(self, seed: int, slot: TensorSlot, copy: int = 0) -> torch.Tensor:
+        dtype = getattr(torch, slot.dtype)
+        if not slot.size_bytes:
+            return torch.empty(slot.shape, dtype=dtype, device=self.memory.torch_device)
+        start = slot.offsets[copy]
+        part = self.memory.bytes_of(self._region(seed), start, slot.size_bytes)
+        return part.view(dtype).view(slot.shape)
+
+    def _let_go(self) -> None:
+        """Give pristine tensors up where they are drawn again for each use."""
+        if self.is_lean:
+            self._sets.clear()
+            self._ordinary = None
+
+    def _fill(self, seed: int) -> None:
+        for slot, tensor in zip(self.source_slots, self.input_set(seed).pristine, strict=True):
             if tuple(tensor.shape) != slot.shape:
                 raise TaskInvalidError(
                     f"get_inputs() gives {slot.name!r} of shape {tuple(tensor.shape)}, before"
                     f" of shape {slot.shape}"
                 )
-            address = region.address + slot.offsets[0]
-            self.memory.copy(address, tensor.data_ptr(), slot.size_bytes)
+            self.memory.copy(self.address(seed, slot), tensor.data_ptr(), slot.size_bytes)
+        self._guarded[0 if self.is_lean else seed].write()
 
     def _guard(self) -> list[GuardedRegion]:
         guards = guards_of(self.slots, self.regions[0].size_bytes)
@@ -238,9 +287,6 @@ class SharedDraw:
                 self._ordinary = self.prepared.input_set(self.seeds[seed])
             return in_range(self.prepared, self._ordinary, self.distributions[seed])
         return self.prepared.input_set(self.seeds[seed], is_telling=seed == TELLING_SEED)
-
-    def _changed(self, input_set: InputSet, change: InputChange) -> InputSet:
-        return changed(input_set, self.prepared.input_set(change.other_seed), change)
 
     def _expect(self, input_set: InputSet) -> tuple[ExpectedOutput, ...]:
         outputs = input_set.expected()

@@ -16,6 +16,7 @@ from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.draws.structure import keeps_structure
 from evaluator_svc.judge.verdict.compare import group_scale, group_shape
+from evaluator_svc.memory_needs import has_ranges_size
 from kernel_foundry.domain.admission import Distribution, TensorRole, ValueRange
 from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.errors import TaskInvalidError
@@ -35,8 +36,6 @@ _OFFSET_FACTOR: Final = {torch.float32: 32.0}
 loses 8 bits, and a shortcut through 16 bits is still worse."""
 _MOST_FACTOR: Final = 64.0
 """Where the tolerance was given by hand."""
-_MOST_BYTES: Final = 1 << 28
-"""Inputs beyond this would make a verdict slow."""
 _REPORTED: Final = (Distribution.DENORMAL, Distribution.NON_FINITE)
 """Kernels may flush denormals and treat NaN as they like: a difference is told, no more."""
 _TIED: Final = (Distribution.OFFSET, Distribution.ZEROS, Distribution.SPARSE)
@@ -127,7 +126,7 @@ def _chosen(prepared: Sequence[PreparedWorkload]) -> PreparedWorkload | None:
         item
         for item in prepared
         if not item.is_large
-        and item.size_bytes <= _MOST_BYTES
+        and has_ranges_size(item.sizes)
         and any(t.role is TensorRole.INPUT and "float" in t.dtype for t in item.tensors)
     ]
     order = sorted(fitting, key=lambda item: (not item.workload.held_out, item.size_bytes))

@@ -20,9 +20,8 @@ from kernel_foundry_native import _core as native
 if TYPE_CHECKING:
     from kernel_foundry_native._cuda import Device, SharedMemory
 
-_IDLE_SHARE: Final = 0.6
-"""Of the device's memory: a large task's regions are worth keeping, and the judge gives idle
-ones back before it makes others."""
+_IDLE_SHARE: Final = 0.02
+"""Of the device's memory. No evaluation accounts for what is idle, so it has to be little."""
 
 _TORCH_KEEPS_SHARE: Final = 0.02
 """Share of the device's memory that torch may keep while it does not use it."""
@@ -125,6 +124,23 @@ class CudaMemory:
         )
         if idle > _TORCH_KEEPS_SHARE * self.total_bytes:
             torch.cuda.empty_cache()
+
+    def take_peak(self) -> int:
+        """Return the most bytes that torch's tensors took since the last call."""
+        peak = torch.cuda.max_memory_allocated(self.torch_device)
+        torch.cuda.reset_peak_memory_stats(self.torch_device)
+        return peak
+
+    def limit(self, size_bytes: int) -> None:
+        """Bound torch's allocator."""
+        allowed = torch.cuda.memory_allocated(self.torch_device) + size_bytes
+        share = min(allowed / self.total_bytes, 1.0)
+        torch.cuda.set_per_process_memory_fraction(share, self.torch_device)
+
+    def give_back(self) -> None:
+        """Give all of torch's unused memory back."""
+        torch.cuda.synchronize(self.torch_device)
+        torch.cuda.empty_cache()
 
     def facts(self) -> tuple[Fact, ...]:
         """Return what it is, for evidence."""

@@ -99,8 +99,17 @@ class JudgeMemory(Protocol):
     def synchronize(self) -> None:
         """Wait until all that was asked for has happened."""
 
+    def take_peak(self) -> int:
+        """Return the most bytes that torch's tensors took since the last call; 0: not counted."""
+
+    def limit(self, size_bytes: int) -> None:
+        """Let torch hold no more than this beyond what it holds; shared regions do not count."""
+
     def trim(self) -> None:
-        """Give freed memory back that others may need."""
+        """Give freed memory back that others may need, where it is much."""
+
+    def give_back(self) -> None:
+        """Give all freed memory back."""
 
     def facts(self) -> tuple[Fact, ...]:
         """Return what it is, for evidence."""

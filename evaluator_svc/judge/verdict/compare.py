@@ -46,6 +46,23 @@ class ExpectedOutput:
         """True for integers and booleans, which have no tolerance."""
         return not self.tensor.is_floating_point()
 
+    def bound_at(self, places: torch.Tensor, tolerance: Tolerance) -> torch.Tensor:
+        """Return the largest allowed error at flat indices, float32."""
+        values = self.tensor.reshape(-1)[places]
+        if self.is_exact:
+            return torch.zeros(values.shape, device=values.device)
+        bound = values.float().abs().mul_(tolerance.rtol)
+        if self.scale is None:
+            return bound.add_(tolerance.atol)
+        return bound.add_(tolerance.atol * self.scale[places // self.inner % self.groups])
+
+    def is_finite(self) -> bool:
+        """Return whether all values are finite, looked at in pieces."""
+        if self.is_exact:
+            return True
+        parts = torch.split(self.tensor.reshape(-1), CHUNK_ELEMENTS)
+        return all(bool(part.isfinite().all()) for part in parts)
+
     def bound(self, tolerance: Tolerance) -> torch.Tensor:
         """Return the largest allowed error of each element, in the output's shape, float32."""
         if self.is_exact:

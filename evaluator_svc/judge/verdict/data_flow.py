@@ -26,11 +26,12 @@ from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.errors import TaskInvalidError
 
 _PROBED_SEEDS: Final = 2
-_PROBED_SEEDS_LARGE: Final = 1
 _SLOTS: Final = (0,)
 """Output slots that the run on a timed set ends up in."""
 _STALE_SHARE: Final = 0.5
 """Of the elements that are wrong and should have changed: so many hold what was right before."""
+_BLOCK_ELEMENTS: Final = 1 << 22
+"""Elements looked at in a block; most wrong ones that are looked at."""
 
 
 def change_inputs(draw: SharedDraw, *, with_parameters: bool) -> tuple[int, ...]:
@@ -39,10 +40,9 @@ def change_inputs(draw: SharedDraw, *, with_parameters: bool) -> tuple[int, ...]
     Runs of elements of one seed, which outputs that sum up all of them show; single ones of
     another, which nobody who looks at samples sees.
     """
-    count = _PROBED_SEEDS_LARGE if draw.is_large else min(_PROBED_SEEDS, len(draw.seeds))
     changed = tuple(
         seed
-        for seed in range(count)
+        for seed in draw.loaded[:_PROBED_SEEDS]
         if draw.change(seed, is_sparse=seed > 0, with_parameters=with_parameters)
     )
     draw.poison(seeds=changed, slots=_SLOTS)
@@ -87,7 +87,7 @@ def _compared(draw: SharedDraw, seeds: Sequence[int]) -> tuple[list[OutputCheck]
     checks: list[OutputCheck] = []
     modified: set[str] = set()
     for seed in seeds:
-        if not all(map(_is_finite, draw.expected(seed))):
+        if not all(expected.is_finite() for expected in draw.expected(seed)):
             continue
         modified.update(draw.modified_inputs(seed))
         checks += [
@@ -97,29 +97,46 @@ def _compared(draw: SharedDraw, seeds: Sequence[int]) -> tuple[list[OutputCheck]
     return checks, tuple(sorted(modified))
 
 
-def _is_finite(expected: ExpectedOutput) -> bool:
-    return expected.is_exact or bool(expected.tensor.isfinite().all())
-
-
 def _stale_share(draw: SharedDraw, check: OutputCheck) -> float:
     """Return the share of wrong elements that hold what the inputs gave before the change."""
-    actual = draw.output_tensor(check.seed, check.output, check.slots[check.worst]).clone()
+    written = draw.output_tensor(check.seed, check.output, check.slots[check.worst])
     now = draw.expected(check.seed)[check.output]
+    wrong = _wrong_places(written, now, draw)
+    actual = written.reshape(-1)[wrong]
+    expected, bound = now.tensor.reshape(-1)[wrong], now.bound_at(wrong, draw.tolerance)
+    del now  # of a large workload there is no room for both
     before = draw.expected_unchanged(check.seed)[check.output]
-    wrong = ~_is_close(actual, now, draw)
+    earlier = before.tensor.reshape(-1)[wrong]
     # An element that should not have changed tells nothing, wrong as it may be.
-    telling = wrong & ~_is_close(before.tensor, now, draw)
+    telling = ~_is_close(earlier, expected, bound)
     count = int(telling.sum())
     if not count:
         return 0.0
-    return float((telling & _is_close(actual, before, draw)).sum()) / count
+    stale = telling & _is_close(actual, earlier, before.bound_at(wrong, draw.tolerance))
+    return float(stale.sum()) / count
 
 
-def _is_close(actual: torch.Tensor, expected: ExpectedOutput, draw: SharedDraw) -> torch.Tensor:
-    if expected.is_exact:
-        return torch.eq(actual, expected.tensor)
-    error = (actual.float() - expected.tensor.float()).abs_()
-    return torch.le(error, expected.bound(draw.tolerance))
+def _wrong_places(
+    written: torch.Tensor, expected: ExpectedOutput, draw: SharedDraw
+) -> torch.Tensor:
+    """Return the flat indices of wrong elements: the first of them, where there are very many."""
+    flat, found, count = written.reshape(-1), [], 0
+    for start in range(0, flat.numel(), _BLOCK_ELEMENTS):
+        part = flat[start : start + _BLOCK_ELEMENTS]
+        places = torch.arange(start, start + part.numel(), device=flat.device)
+        bound = expected.bound_at(places, draw.tolerance)
+        close = _is_close(part, expected.tensor.reshape(-1)[start : start + part.numel()], bound)
+        found.append(places[~close])
+        count += len(found[-1])
+        if count >= _BLOCK_ELEMENTS:
+            break
+    return torch.cat(found)[:_BLOCK_ELEMENTS]
+
+
+def _is_close(actual: torch.Tensor, expected: torch.Tensor, bound: torch.Tensor) -> torch.Tensor:
+    if not expected.is_floating_point():
+        return torch.eq(actual, expected)
+    return torch.le((actual.float() - expected.float()).abs_(), bound)
 
 
 def _skipped(draw: SharedDraw, note: str) -> Verdict:

@@ -14,10 +14,12 @@ from typing import Final, Self
 import torch
 
 from evaluator_svc.judge.draws.shared_draw import TELLING_SEED, SharedDraw
+from evaluator_svc.judge.verdict.batch_slice import batch_slice, is_independent
 from evaluator_svc.judge.verdict.compare import group_shape
 from evaluator_svc.judge.verdict.relative_errors import relative_errors
 from evaluator_svc.messages.judge import PrecisionAudited
 from kernel_foundry.domain.evaluation import PrecisionAudit
+from kernel_foundry.errors import TaskInvalidError
 
 CLEAR_BITS: Final = 14.0
 """Bits of agreement with the float32 reference from which an expensive audit is left out: the
@@ -38,6 +40,8 @@ _SAMPLE_ELEMENTS: Final = 1 << 18
 _LEAST_ERROR: Final = 2.0**-53
 """Stands for an error of 0 where a logarithm is asked for: float64 tells no more."""
 
+_TOO_LARGE: Final = "the workload is too large for a copy in float64"
+
 _RATIO: Final = 8.0
 """An output whose errors exceed the reference's by this much is worse than one that does not."""
 
@@ -52,8 +56,8 @@ def audit_precision(draw: SharedDraw) -> PrecisionAudited:
     floats = [i for i, tensor in enumerate(expected) if _is_auditable(tensor)]
     if not floats:
         return PrecisionAudited(note="the outputs are whole numbers")
-    if draw.is_large:
-        return PrecisionAudited(note="the workload is too large for a copy in float64")
+    if draw.is_lean:
+        return _audit_rows(draw, floats)
     picks = {i: _Pick.of(expected[i], draw.seeds[TELLING_SEED]) for i in floats}
     actual = {i: picks[i].rows(draw.output_tensor(TELLING_SEED, i, 0)) for i in floats}
     rounded = {i: picks[i].rows(expected[i]) for i in floats}
@@ -67,6 +71,40 @@ def audit_precision(draw: SharedDraw) -> PrecisionAudited:
     exact = _exact(draw)
     audits = [_audit(actual[i], rounded[i], picks[i].rows(exact[i])) for i in floats]
     return PrecisionAudited(audit=max(audits, key=_badness))
+
+
+def _audit_rows(draw: SharedDraw, floats: Sequence[int]) -> PrecisionAudited:
+    """Return the errors in some rows of the batch, where the reference runs on them alone."""
+    outputs = [e.tensor for e in draw.expected(TELLING_SEED)]
+    try:
+        return _rows_audited(draw, outputs, floats)
+    except TaskInvalidError as error:
+        return PrecisionAudited(note=f"{_TOO_LARGE}, or on a part of it: {error.message}")
+    finally:
+        draw.drop_copies()
+
+
+def _rows_audited(
+    draw: SharedDraw, outputs: Sequence[torch.Tensor], floats: Sequence[int]
+) -> PrecisionAudited:
+    # A quarter: what is looked at is there in float32 and float64, with the reference's own.
+    elements = _PICKED_ELEMENTS[outputs[0].device.type] // 4
+    input_set = draw.input_set(TELLING_SEED)
+    rows = batch_slice(outputs, input_set.inputs, elements=elements, seed=draw.seeds[TELLING_SEED])
+    if rows is None:
+        return PrecisionAudited(note=f"{_TOO_LARGE}, and has no batch to take rows of")
+    tolerance = draw.tolerance.rtol + draw.tolerance.atol
+    if not is_independent(rows, input_set, outputs, tolerance=tolerance):
+        return PrecisionAudited(note=f"{_TOO_LARGE}, and no row is independent of the others")
+    exact = input_set.run(dtype=torch.float64, inputs=rows.inputs(input_set))
+    audits = [
+        _audit(rows.of(draw.output_tensor(TELLING_SEED, i, 0)), rows.of(outputs[i]), exact[i])
+        for i in floats
+    ]
+    return PrecisionAudited(
+        audit=max(audits, key=_badness),
+        note=f"on {rows.end - rows.start} of {rows.size} rows of the batch: {_TOO_LARGE}",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

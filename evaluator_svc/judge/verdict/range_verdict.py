@@ -34,8 +34,7 @@ def _verdict(draw: SharedDraw, seed: int, value_range: ValueRange) -> RangeVerdi
     name = value_range.distribution.value
     try:
         is_defined = not value_range.is_binding or all(
-            expected.is_exact or bool(expected.tensor.isfinite().all())
-            for expected in draw.expected(seed)
+            expected.is_finite() for expected in draw.expected(seed)
         )
     except TaskInvalidError:
         is_defined = False

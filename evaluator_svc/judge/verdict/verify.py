@@ -82,7 +82,6 @@ def verify(draw: SharedDraw) -> Verdict:
     runs = tuple(range(OUTPUT_SLOTS))
     modified: set[str] = set()
     checks: list[OutputCheck] = []
-    # All of one seed before the next: of a large workload only one seed's tensors are held.
     for seed in range(len(draw.seeds)):
         modified.update(draw.modified_inputs(seed))
         checks += [
@@ -90,6 +89,13 @@ def verify(draw: SharedDraw) -> Verdict:
             for output in range(len(draw.output_slots))
         ]
     intact = Surroundings(modified=tuple(sorted(modified)), touched=draw.stray_writes())
+    return verdict_on_runs(draw, checks, intact)
+
+
+def verdict_on_runs(
+    draw: SharedDraw, checks: Sequence[OutputCheck], intact: Surroundings
+) -> Verdict:
+    """Return the verdict on a candidate's runs, with what it rests on."""
     verdict = judge_outputs(draw, checks, intact)
     is_stable = not verdict.is_nondeterministic
     is_right = not any(check.is_wrong for check in checks)
@@ -115,8 +121,7 @@ def verify_kept(
         return _other_calls(draw)
     checks: list[OutputCheck] = []
     modified: set[str] = set()
-    # All of one seed before the next, as in `verify`.
-    for item in sorted(kept, key=lambda item: item.seed):
+    for item in kept:
         modified.update(draw.modified_inputs(item.seed))
         checks += [
             check_output(draw, seed=item.seed, output=output, slots=(item.slot,))
@@ -124,6 +129,8 @@ def verify_kept(
         ]
     intact = Surroundings(modified=tuple(sorted(modified)), touched=draw.stray_writes())
     verdict = judge_outputs(draw, checks, intact)
+    if draw.is_lean:
+        draw.drop_copies()
     check = comparison_check(
         draw,
         verdict.correctness,
@@ -159,12 +166,15 @@ def _other_calls(draw: SharedDraw) -> Verdict:
 
 
 def is_right_already(draw: SharedDraw) -> bool:
-    """Return whether the first slot of every output and seed is right, whoever wrote it."""
-    return not any(
+    """Return whether the first slot of every output and loaded seed is right, whoever wrote it."""
+    is_right = not any(
         check_output(draw, seed=seed, output=output, slots=(0,)).is_wrong
-        for seed in range(len(draw.seeds))
+        for seed in draw.loaded
         for output in range(len(draw.output_slots))
     )
+    if draw.is_lean:
+        draw.drop_copies()  # nothing expected is there when a run begins
+    return is_right
 
 
 def check_output(
@@ -182,8 +192,7 @@ def check_output(
     tolerance = tolerance or draw.tolerance
     place = draw.output_slots[output]
     expected = draw.expected(seed)[output]
-    base = draw.regions[seed].address
-    addresses = [base + place.offsets[slot] for slot in slots]
+    addresses = [draw.address(seed, place, slot) for slot in slots]
     first = compare_output(addresses[0], expected, tolerance)
     same = [draw.memory.same_bytes(addresses[0], a, place.size_bytes) for a in addresses[1:]]
     others = [

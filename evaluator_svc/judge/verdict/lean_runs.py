@@ -1,0 +1,95 @@
+"""The verdict on runs that use one output slot, one after the other.
+
+Each is compared as soon as it is over; whether all wrote the same is told by digests. Knows nothing
+of who makes the runs.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from evaluator_svc.judge.draws.shared_draw import SharedDraw
+from evaluator_svc.judge.verdict.compare import compare_output
+from evaluator_svc.judge.verdict.digest import Digester
+from evaluator_svc.judge.verdict.verify import OutputCheck, Surroundings, verdict_on_runs
+from evaluator_svc.messages.exchange import RUN_COUNT, Verdict
+from kernel_foundry_native import _core as native
+
+_SLOT = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """One run's outputs."""
+
+    comparisons: tuple[native.Comparison, ...]
+    digests: tuple[int, ...]
+
+    @property
+    def is_wrong(self) -> bool:
+        """True when an element of any output is wrong."""
+        return any(comparison.mismatch_count for comparison in self.comparisons)
+
+
+class LeanRuns:
+    """What the runs of one lean draw came to.
+
+    Args:
+        draw: The draw.
+    """
+
+    def __init__(self, draw: SharedDraw) -> None:
+        self._draw = draw
+        self._runs: dict[int, list[_Run]] = {}
+        self._modified: set[str] = set()
+        self._touched: dict[str, None] = {}
+        self._digester = Digester(draw.memory.torch_device)
+
+    def begin(self, seed: int) -> None:
+        """Forget what is known of a seed, whose runs begin anew."""
+        self._runs.pop(seed, None)
+
+    def verify(self) -> Verdict:
+        """Compare what the loaded seed's last run wrote; return the verdict on all runs so far."""
+        draw = self._draw
+        (seed,) = draw.loaded
+        before = self._runs.get(seed, [])
+        if not before:  # the inputs are drawn for the reference anyway
+            self._modified.update(draw.modified_inputs(seed))
+        runs = [*before, self._compared(seed)]
+        is_over = len(runs) == RUN_COUNT or runs[-1].is_wrong
+        if is_over:
+            self._modified.update(draw.modified_inputs(seed))
+        self._touched |= dict.fromkeys(draw.stray_writes())
+        intact = Surroundings(modified=tuple(sorted(self._modified)), touched=tuple(self._touched))
+        verdict = verdict_on_runs(draw, self._checks({**self._runs, seed: runs}), intact)
+        # Last of all: what fails for want of memory is done again.
+        self._runs[seed] = runs
+        if is_over:
+            draw.drop_copies()
+        return verdict
+
+    def _compared(self, seed: int) -> _Run:
+        draw, outputs = self._draw, range(len(self._draw.output_slots))
+        comparisons = tuple(
+            compare_output(draw.address(seed, slot, _SLOT), expected, draw.tolerance)
+            for slot, expected in zip(draw.output_slots, draw.expected(seed), strict=True)
+        )
+        digests = tuple(
+            self._digester.digest(draw.output_bytes(seed, output, _SLOT)) for output in outputs
+        )
+        return _Run(comparisons=comparisons, digests=digests)
+
+    def _checks(self, all_runs: Mapping[int, Sequence[_Run]]) -> list[OutputCheck]:
+        # Counts that are wrong come from the loaded seed: with the first of them all ends.
+        return [
+            OutputCheck(
+                seed=seed,
+                output=output,
+                slots=(_SLOT,) * len(runs),
+                comparisons=tuple(run.comparisons[output] for run in runs),
+                is_reproducible=len({run.digests[output] for run in runs}) == 1,
+                element_count=self._draw.element_count(output),
+            )
+            for seed, runs in all_runs.items()
+            for output in range(len(self._draw.output_slots))
+        ]

@@ -1,0 +1,116 @@
+"""What an evaluation will hold of its device's memory: with every copy, or as little as can be.
+
+Knows nothing of who else works on the device.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from evaluator_svc.devices.site import DeviceSite
+from evaluator_svc.memory_needs import MemoryNeed, WorkloadSizes, full_need, lean_need, pool_bytes
+from evaluator_svc.messages.exchange import SEED_COUNT
+from evaluator_svc.messages.locked import BoundWorkload
+from kernel_foundry.domain.admission import Admission, WorkloadAdmission
+
+_SMALL_SHARE: Final = 1 / 16
+"""A workload that takes no more of the memory with every copy has them in any case."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryPlan:
+    """How the workloads of a task are judged, and what that takes."""
+
+    needed_bytes: int
+    """Without what the candidate's plan asks for."""
+    lean: frozenset[str]
+    """Names of the workloads that are judged seed by seed."""
+
+
+def memory_plans(
+    admission: Admission, site: DeviceSite, *, seed_count: int = SEED_COUNT
+) -> tuple[MemoryPlan, ...]:
+    """Return the ways to judge a task that come into question, the dearest first.
+
+    With every copy where each of the evaluations that may be in progress could have as much.
+
+    Args:
+        admission: The task.
+        site: The device.
+        seed_count: Input sets of each workload.
+    """
+    capacity = site.memory.capacity_bytes
+    full = {w.workload: _full(w, site, seed_count) for w in admission.workloads}
+    lean = {
+        w.workload: _lean(w, site)
+        for w in admission.workloads
+        if full[w.workload].bytes > _SMALL_SHARE * capacity
+    }
+    ranges = sum(_ranges_bytes(w) for w in admission.workloads)
+    dear = MemoryPlan(needed_bytes=_sum(full.values()) + ranges, lean=frozenset())
+    if not lean:
+        return (dear,)
+    least = MemoryPlan(needed_bytes=_sum({**full, **lean}.values()) + ranges, lean=frozenset(lean))
+    if least.needed_bytes > capacity:
+        lean = {w.workload: _lean(w, site) for w in admission.workloads}
+        least = MemoryPlan(needed_bytes=_sum(lean.values()) + ranges, lean=frozenset(lean))
+    is_affordable = dear.needed_bytes * site.settings.parallel_evaluations <= capacity
+    return (dear, least) if is_affordable else (least,)
+
+
+def own_bytes(bound: Iterable[BoundWorkload], plan: MemoryPlan) -> int:
+    """Return what a candidate's plan asks for beside the tensors, on all workloads."""
+    return sum(
+        workload.scratch_bytes
+        + workload.result_bytes
+        # With a copy, to see that nobody has changed it.
+        + 2 * workload.prepared_bytes * (1 if workload.workload in plan.lean else SEED_COUNT)
+        for workload in bound
+    )
+
+
+def pool_limit(workload: str, plan: MemoryPlan, site: DeviceSite) -> int:
+    """Return what private sets of a workload's inputs and outputs may hold while it is timed."""
+    return 0 if workload in plan.lean else site.settings.pool_limit_bytes
+
+
+def _sum(needs: Iterable[MemoryNeed]) -> int:
+    needs = tuple(needs)
+    return sum(need.held_bytes for need in needs) + max(need.passing_bytes for need in needs)
+
+
+def _full(workload: WorkloadAdmission, site: DeviceSite, seed_count: int) -> MemoryNeed:
+    sizes = sizes_of(workload)
+    pool = _pool_bytes(workload, sizes, site, site.settings.pool_limit_bytes)
+    return full_need(sizes, pool_bytes=pool, seed_count=seed_count)
+
+
+def _lean(workload: WorkloadAdmission, site: DeviceSite) -> MemoryNeed:
+    sizes = sizes_of(workload)
+    return lean_need(sizes, pool_bytes=_pool_bytes(workload, sizes, site, 0))
+
+
+def sizes_of(workload: WorkloadAdmission) -> WorkloadSizes:
+    """Return the sizes of an admitted workload's tensors."""
+    return WorkloadSizes.of(workload.tensors, reference_bytes=workload.reference_bytes)
+
+
+def _pool_bytes(
+    workload: WorkloadAdmission, sizes: WorkloadSizes, site: DeviceSite, limit_bytes: int
+) -> int:
+    if workload.held_out:
+        return 0
+    return pool_bytes(
+        sizes,
+        wanted_bytes=2 * site.spec.cache_bytes,
+        limit_bytes=limit_bytes,
+        is_gpu=not site.shares_cores,
+    )
+
+
+def _ranges_bytes(workload: WorkloadAdmission) -> int:
+    """Return what draws of unusual values hold: a region and copies for each."""
+    if not workload.value_ranges:
+        return 0
+    count = len(workload.value_ranges)
+    return full_need(sizes_of(workload), pool_bytes=0, seed_count=count).held_bytes

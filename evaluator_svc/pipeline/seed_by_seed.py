@@ -1,0 +1,38 @@
+"""Stage correctness where memory is short: one seed after the other in one shared buffer.
+
+Every run is judged before the next one begins. Knows nothing of times.
+"""
+
+from evaluator_svc.messages.exchange import RUN_COUNT, Verdict
+from evaluator_svc.messages.locked import CandidateFailed
+from evaluator_svc.pipeline.run import DrawnInputs, failure_of, run
+from evaluator_svc.processes.judge_client import JudgeClient
+from evaluator_svc.processes.process import ChildProcess
+
+
+def verify_seed_by_seed(
+    process: ChildProcess,
+    judge: JudgeClient,
+    drawn: DrawnInputs,
+    *,
+    seed_count: int,
+    seconds: float,
+) -> Verdict | CandidateFailed:
+    """Run the candidate on every seed; return the verdict, at the first wrong run if there is one.
+
+    Ends with the first seed, whose inputs lie in the buffer from then on.
+    """
+    handle, workload = drawn.draw.draw, drawn.draw.workload
+    for seed in reversed(range(seed_count)):
+        if seed < seed_count - 1:  # the last one is there already
+            judge.load_seed(handle, seed)
+        for index in range(RUN_COUNT):
+            if index:
+                judge.poison(handle)
+            failure = run(process, drawn, seconds=seconds, refilled=not index)
+            if failure is not None:
+                return failure
+            verdict = judge.verify(handle)
+            if failure_of(verdict, workload) is not None:
+                return verdict
+    return verdict
