@@ -7,8 +7,10 @@ reason to refuse. Knows nothing of how such inputs are made.
 from concurrent.futures import Future
 
 from evaluator_svc.devices.site import DeviceSite
+from evaluator_svc.memory_needs import has_ranges_size
 from evaluator_svc.messages.exchange import RangeVerdict
 from evaluator_svc.messages.locked import CandidateFailed, Done, RunRequest
+from evaluator_svc.pipeline.memory_plan import sizes_of
 from evaluator_svc.pipeline.record import EvaluationRecord
 from evaluator_svc.pipeline.run import DrawnInputs
 from evaluator_svc.processes.answers import ask_candidate
@@ -53,6 +55,8 @@ class RangeTrials:
 
         Others come last: the runner may be lost to them.
         """
+        if binding and all(not has_ranges_size(sizes_of(w)) for w in self._admission.workloads):
+            self._record.add_checks((_too_large(self._admission.workloads[0].workload),))
         for workload in self._admission.workloads:
             ranges = tuple(r for r in workload.value_ranges if r.is_binding is binding)
             if ranges:
@@ -117,6 +121,15 @@ class RangeTrials:
         self._record.add_findings((finding,))
         self._record.add_checks((check,))
         return None
+
+
+def _too_large(workload: str) -> Check:
+    return Check(
+        kind=CheckKind.VALUE_RANGE,
+        result=CheckResult.SKIPPED,
+        workload=workload,
+        note="every workload is too large to be tried on unusual values; add a smaller one, held out",
+    )
 
 
 def _failure(verdicts: tuple[RangeVerdict, ...]) -> CandidateFailed | None:

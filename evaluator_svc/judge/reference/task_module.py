@@ -99,7 +99,7 @@ class TaskModule:
         """Turn whatever the body raises into a `TaskInvalidError` naming the user's line."""
         try:
             yield
-        except TaskInvalidError:
+        except (TaskInvalidError, torch.OutOfMemoryError):
             raise
         except (Exception, SystemExit) as error:  # the user's code may raise anything
             raise TaskInvalidError(

@@ -1,0 +1,18 @@
+import torch
+from torch import nn
+
+ROWS = 4096
+COLS = 393216
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+
+def get_inputs():
+    return [torch.rand(ROWS, COLS) - 0.5]
+
+
+def get_init_inputs():
+    return []

@@ -1,0 +1,218 @@
+"""The judge out of memory at every allocation in turn: survived, or a typed error, never a bug.
+
+Allocations are torch's operators, each of which may need memory, and shared regions.
+"""
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from evaluator_svc.judge import Judge
+from evaluator_svc.judge.admission import admit
+from evaluator_svc.judge.baselines import BaselineFailedError
+from evaluator_svc.judge.draws import input_set
+from evaluator_svc.judge.reference import task_module
+from evaluator_svc.messages.exchange import RUN_COUNT, KeptOutput, MeasurePlan, Verdict
+from kernel_foundry.domain.admission import Distribution, ValueRange
+from kernel_foundry.errors import DeviceMemoryError
+from kernel_foundry_native import DriverError
+from tests.judge.judge_tasks import DEVICE, PEAKS, TOLERANCE, RunnerSide, make_task
+
+SEEDS = (31, 32, 33)
+BODY = """
+def __init__(self):
+    super().__init__()
+    self.weight = nn.Parameter(torch.ones(cols))
+
+def forward(self, x):
+    return torch.tanh(x) * self.weight
+"""
+TASK = make_task(BODY, rows=8, cols=20)
+ALWAYS = 1 << 30
+
+
+class Allocator(TorchDispatchMode):
+    """Counts allocations; some of them fail."""
+
+    def __init__(self, judge: Judge, first: int = ALWAYS, count: int = 1) -> None:
+        super().__init__()
+        self.seen = 0
+        self._failing = range(first, first + count)
+        self._memory = judge._memory
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Fail, or call the operator."""
+        if self._fails():
+            raise torch.OutOfMemoryError("injected")
+        return func(*args, **(kwargs or {}))
+
+    def share(self, size_bytes: int) -> Any:
+        """Fail, or make a region."""
+        if self._fails():
+            raise DriverError("injected")
+        return type(self._memory).share(self._memory, size_bytes)  # type: ignore[arg-type]
+
+    @contextmanager
+    def in_force(self) -> Iterator[None]:
+        """Make all allocations of the body."""
+        self._memory.share = self.share  # type: ignore[method-assign]
+        try:
+            with self:
+                yield
+        finally:
+            del self._memory.share
+
+    def _fails(self) -> bool:
+        self.seen += 1
+        return self.seen - 1 in self._failing
+
+
+def kernel(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    return torch.tanh(x) * weight
+
+
+class Session:
+    """All that an evaluation asks of a judge; the runner's part has memory of its own.
+
+    Each question is asked twice: with memory that stays short from allocation `at` on, and, if
+    that was an error, with one failed allocation, which the judge survives.
+
+    Args:
+        judge: Is asked.
+        at: Allocation of each question that fails.
+    """
+
+    def __init__(self, judge: Judge, at: int) -> None:
+        self.judge = judge
+        self.at = at
+        self.handles: list[int] = []
+        self.errors = 0
+        """Questions that ended in one."""
+        self.allocations = 0
+        """Most that any question made."""
+
+    def asked(self, question: Callable[[], Any]) -> Any:
+        allocator = Allocator(self.judge, self.at, ALWAYS)
+        try:
+            with allocator.in_force():
+                return question()
+        except DeviceMemoryError:
+            self.errors += 1
+        finally:
+            self.allocations = max(self.allocations, allocator.seen)
+        with Allocator(self.judge, self.at).in_force():
+            return question()
+
+    def draw(self, **others: Any) -> tuple[int, RunnerSide]:
+        message, descriptors = self.asked(
+            lambda: self.judge.draw(TASK, TASK.workloads[0].name, TOLERANCE, SEEDS, **others)
+        )
+        self.handles.append(message.draw)
+        return message.draw, RunnerSide(self.judge, message, descriptors)
+
+    def evaluate(self, *, is_lean: bool) -> None:
+        """Go through the stages; all verdicts have to be right."""
+        judge = self.judge
+        handle, side = self.draw(is_lean=is_lean)
+        for verdict in self._verdicts(handle, side, is_lean=is_lean):
+            assert not verdict.is_wrong
+            assert not verdict.is_nondeterministic
+        self.asked(lambda: judge.audit_precision(handle))
+        self.asked(lambda: judge.poison(handle))
+        side.run(kernel, "x", "weight")
+        kept = (KeptOutput(seed=0, slot=0),)
+        assert not self.asked(lambda: judge.verify_kept(handle, kept)).is_wrong
+        plan = MeasurePlan(seconds=0.01, min_samples=1, max_samples=1, warmup_calls=0)
+        assert self.asked(lambda: judge.time_baselines(handle, plan, ("eager",)))
+        seeds = self.asked(lambda: judge.change_inputs(handle, with_parameters=True)).seeds
+        side.run(kernel, "x", "weight")
+        assert not self.asked(lambda: judge.verify_changed(handle, seeds)).is_wrong
+        self._try_ranges()
+
+    def close(self) -> None:
+        for handle in self.handles:
+            self.judge.release(handle)
+
+    def _verdicts(self, handle: int, side: RunnerSide, *, is_lean: bool) -> Iterator[Verdict]:
+        judge = self.judge
+        if not is_lean:
+            side.run(kernel, "x", "weight")
+            yield self.asked(lambda: judge.verify(handle))
+            return
+        for seed in reversed(range(len(SEEDS))):
+            self.asked(lambda seed=seed: judge.load_seed(handle, seed))
+            for _ in range(RUN_COUNT):
+                side.run(kernel, "x", "weight")
+                yield self.asked(lambda: judge.verify(handle))
+
+    def _try_ranges(self) -> None:
+        chosen = (Distribution.ZEROS, Distribution.OFFSET, Distribution.NON_FINITE)
+        ranges = tuple(ValueRange(distribution=d, factor=4.0, is_binding=True) for d in chosen)
+        handle, side = self.draw(distributions=chosen)
+        side.run(kernel, "x", "weight")
+        verified = self.asked(lambda: self.judge.verify_ranges(handle, ranges))
+        assert not any(verdict.is_wrong for verdict in verified.verdicts)
+
+
+def _light_seed(seed: int) -> None:
+    """Seed what the task draws from; torch's own function writes stack traces for absent GPUs."""
+    torch.default_generator.manual_seed(seed)
+
+
+@pytest.fixture
+def judge(monkeypatch: pytest.MonkeyPatch) -> Judge:
+    for module in (task_module, input_set):
+        monkeypatch.setattr(module, "seed_all", _light_seed)
+    monkeypatch.setattr(gc, "collect", lambda: 0)  # half a second each time
+    return Judge(DEVICE, threads=1)
+
+
+def finish(judge: Judge, at: int, work: Callable[[Session], None]) -> Session:
+    """Do `work` to its end; see that nothing is left of it."""
+    session = Session(judge, at)
+    try:
+        work(session)
+    finally:
+        session.close()
+    assert not judge._draws
+    assert not judge._lean_runs
+    assert judge._pool._used_bytes == 0
+    return session
+
+
+@pytest.mark.parametrize("is_lean", [False, True])
+def test_every_allocation_of_an_evaluation_may_fail(judge: Judge, is_lean: bool) -> None:
+    def work(session: Session) -> None:
+        session.evaluate(is_lean=is_lean)
+
+    judge._give_back()
+    most = finish(judge, ALWAYS, work).allocations
+    assert most > 20
+    for at in range(most):
+        judge._give_back()  # the task is loaded again
+        session = finish(judge, at, work)
+        assert session.errors >= 1, f"allocation {at} of no question failed"
+    assert finish(judge, ALWAYS, work).errors == 0
+
+
+def test_an_admission_out_of_memory_is_a_typed_error(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At allocations spread over all of it: there are thousands."""
+
+    def work(session: Session) -> None:
+        session.asked(lambda: session.judge.admit(TASK, PEAKS))
+
+    def no_compiler(*_: object) -> float:
+        raise BaselineFailedError("left out: compiled code allocates nothing here")
+
+    monkeypatch.setattr(admit, "compile_seconds", no_compiler)
+    most = finish(judge, ALWAYS, work).allocations
+    assert most > 100
+    for at in range(0, most, most // 16):
+        finish(judge, at, work)
