@@ -46,7 +46,7 @@ Read = Callable[[], int]
 
 
 class _NvmlMemory(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_ulonglong) for name in ("total", "free", "used")]  # noqa: RUF012
+    _fields_ = [(name, ctypes.c_ulonglong) for name in ("total", "free", "used")]
 
 
 def device_memory(index: int) -> Read:

@@ -350,6 +350,8 @@ class Judge:
         sets = draw.timed_sets()
         timed = []
         for name in names:
+            if draw.is_lean:
+                self._memory.give_back()  # graphs do not use what is kept for others
             try:
                 timed.append(time_baseline(name, sets, plan, self._memory))
             except BaselineFailedError as error:

@@ -128,7 +128,7 @@ def _too_large(workload: str) -> Check:
         kind=CheckKind.VALUE_RANGE,
         result=CheckResult.SKIPPED,
         workload=workload,
-        note="every workload is too large to be tried on unusual values; add a smaller one, held out",
+        note="all workloads are too large to be tried on unusual values; add a small one, held out",
     )
 
 

@@ -1,6 +1,7 @@
 """Lean draws: one seed after the other in one buffer, with the verdicts of any other draw."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 import torch
@@ -18,7 +19,6 @@ from tests.judge.judge_tasks import EACH_MEMORY, SOFTMAX, TOLERANCE, RunnerSide,
 pytestmark = pytest.mark.parametrize("judge", EACH_MEMORY, indirect=True)
 
 SEEDS = (21, 22, 23)
-Kernel = Callable[[torch.Tensor], torch.Tensor]
 
 
 def softmax(x: torch.Tensor) -> torch.Tensor:
@@ -36,17 +36,23 @@ class LeanRunner:
         self.handle = message.draw
         self.side = RunnerSide(judge, message, descriptors)
 
-    def verify(self, kernel: Kernel) -> Verdict:
+    def verify(self, kernel: Callable[..., torch.Tensor], *names: str) -> Verdict:
         """Run all seeds as an evaluation does; return the last verdict, or the first wrong one."""
         for seed in reversed(range(len(SEEDS))):
             self.judge.load_seed(self.handle, seed)
             for _ in range(RUN_COUNT):
                 self.judge.poison(self.handle)
-                self.side.run(kernel, "x")
+                self.side.run(kernel, *(names or ("x",)))
                 verdict = self.judge.verify(self.handle)
                 if verdict.is_wrong or verdict.is_nondeterministic:
                     return verdict
         return verdict
+
+
+@pytest.fixture(params=[False, True], ids=["copies", "region"], autouse=True)
+def rests(request: pytest.FixtureRequest, judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reference runs on copies as on a CPU, or on the region as on a GPU."""
+    monkeypatch.setattr(type(judge._memory), "rests_between_runs", request.param)
 
 
 @pytest.fixture
@@ -99,6 +105,25 @@ def test_a_seed_has_the_inputs_that_it_has_in_any_other_draw(lean: Make, judge: 
         judge.load_seed(runner.handle, seed)
         assert torch.equal(runner.side.tensor("x", seed=0), full.tensor("x", seed=seed))
     judge.release(message.draw)
+
+
+def test_constants_of_the_file_stay_what_they_are(lean: Make, judge: Judge) -> None:
+    constant = "TABLE = torch.linspace(-3.0, 4.0, rows * cols).reshape(rows, cols).sin()"
+    task = make_task(SOFTMAX.replace("self, x", "self, x, y").replace("(x,", "(x + y,"))
+    reference = task.reference.replace("class Model", f"{constant}\n\n\nclass Model")
+    reference = reference.replace("[torch.randn(rows, cols)]", "[torch.randn(rows, cols), TABLE]")
+    runner = lean(replace(task, reference=reference))
+    draw = judge._draws[runner.handle]
+
+    def added(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return softmax(x + y)
+
+    assert draw.prepared.own_inputs == (True, False)
+    assert not runner.verify(added, "x", "y").is_wrong
+    seeds = judge.change_inputs(runner.handle, with_parameters=True).seeds
+    runner.side.run(added, "x", "y")
+    assert not judge.verify_changed(runner.handle, seeds).is_wrong
+    assert torch.equal(draw.prepared.input_set(1).inputs[1], draw.prepared.input_set(2).inputs[1])
 
 
 def test_outputs_of_another_seed_are_wrong(lean: Make) -> None:
@@ -221,7 +246,7 @@ def test_what_no_seed_decides_is_drawn_with_copies(judge: Judge) -> None:
 
 def test_digests_tell_contents_apart(judge: Judge) -> None:
     device = judge._memory.torch_device
-    digester = Digester(device)
+    digester = Digester(device, most_bytes=100_003)
     data = torch.randint(0, 256, (100_003,), dtype=torch.uint8, device=device)
 
     whole = digester.digest(data)

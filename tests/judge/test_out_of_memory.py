@@ -94,9 +94,9 @@ class Session:
         self.errors = 0
         """Questions that ended in one."""
         self.allocations = 0
-        """Most that any question made."""
+        """Most that any question made whose lack is an error."""
 
-    def asked(self, question: Callable[[], Any]) -> Any:
+    def asked(self, question: Callable[[], Any], *, counts: bool = True) -> Any:
         allocator = Allocator(self.judge, self.at, ALWAYS)
         try:
             with allocator.in_force():
@@ -104,7 +104,8 @@ class Session:
         except DeviceMemoryError:
             self.errors += 1
         finally:
-            self.allocations = max(self.allocations, allocator.seen)
+            if counts:
+                self.allocations = max(self.allocations, allocator.seen)
         with Allocator(self.judge, self.at).in_force():
             return question()
 
@@ -122,7 +123,8 @@ class Session:
         for verdict in self._verdicts(handle, side, is_lean=is_lean):
             assert not verdict.is_wrong
             assert not verdict.is_nondeterministic
-        self.asked(lambda: judge.audit_precision(handle))
+        # Says in a note that there is no memory, in place of an error.
+        self.asked(lambda: judge.audit_precision(handle), counts=False)
         self.asked(lambda: judge.poison(handle))
         side.run(kernel, "x", "weight")
         kept = (KeptOutput(seed=0, slot=0),)
@@ -185,8 +187,13 @@ def finish(judge: Judge, at: int, work: Callable[[Session], None]) -> Session:
     return session
 
 
-@pytest.mark.parametrize("is_lean", [False, True])
-def test_every_allocation_of_an_evaluation_may_fail(judge: Judge, is_lean: bool) -> None:
+@pytest.mark.parametrize(("is_lean", "on_region"), [(False, False), (True, False), (True, True)])
+def test_every_allocation_of_an_evaluation_may_fail(
+    judge: Judge, is_lean: bool, on_region: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On copies of the inputs as on a CPU, on the region as on a GPU."""
+    monkeypatch.setattr(type(judge._memory), "rests_between_runs", on_region)
+
     def work(session: Session) -> None:
         session.evaluate(is_lean=is_lean)
 

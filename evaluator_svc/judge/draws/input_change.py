@@ -63,10 +63,21 @@ def replacements(places: Sequence[Places | None], other: InputSet) -> tuple[Plac
     return tuple(None if at is None else _replacement(at, tensor) for at, tensor in pairs)
 
 
-def changed(input_set: InputSet, patches: Sequence[Places | None]) -> InputSet:
-    """Return a copy of `input_set` with other elements; tensors unchanged are shared."""
-    pairs = zip(input_set.pristine, patches, strict=True)
-    tensors = [tensor if patch is None else _patched(tensor, patch) for tensor, patch in pairs]
+def changed(
+    input_set: InputSet, patches: Sequence[Places | None], in_place: Sequence[bool] = ()
+) -> InputSet:
+    """Return a copy of `input_set` with other elements; tensors unchanged are shared.
+
+    Args:
+        input_set: Before the change.
+        patches: Other elements of each pristine tensor.
+        in_place: Which of them may be changed themselves; empty: none.
+    """
+    own = in_place or (False,) * len(patches)
+    tensors = [
+        tensor if places is None else _patched(tensor, places, in_place=is_own)
+        for tensor, places, is_own in zip(input_set.pristine, patches, own, strict=True)
+    ]
     count = len(input_set.inputs)
     return input_set.with_values(
         tensors[:count], dict(zip(input_set.state, tensors[count:], strict=True))
@@ -93,8 +104,9 @@ def _replacement(places: Places, tensor: torch.Tensor) -> Places | None:
     return None if torch.equal(bits, places.bits) else Places(indices=places.indices, bits=bits)
 
 
-def _patched(tensor: torch.Tensor, places: Places) -> torch.Tensor:
-    result = tensor.clone(memory_format=torch.contiguous_format)
+def _patched(tensor: torch.Tensor, places: Places, *, in_place: bool) -> torch.Tensor:
+    is_own = in_place and tensor.is_contiguous()
+    result = tensor if is_own else tensor.clone(memory_format=torch.contiguous_format)
     patch(result, places)
     return result
 

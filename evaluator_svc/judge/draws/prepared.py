@@ -4,6 +4,7 @@ What stays the same over all evaluations of a task. Knows nothing of seeds that 
 """
 
 import dataclasses
+import itertools
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
@@ -67,26 +68,45 @@ class PreparedWorkload:
         """Which inputs are the same under every seed; None until that was asked for."""
         self._exact_seconds: list[float] = []
 
-    def input_set(self, seed: int, *, is_telling: bool = False) -> InputSet:
+    def input_set(self, seed: int, *, is_telling: bool = False, in_place: bool = False) -> InputSet:
         """Return inputs and parameters drawn from `seed`.
 
         Args:
             seed: The same seed gives the same tensors.
             is_telling: With mantissas that tell of rounding to 16 bits. Not for outputs of whole
                 numbers: values that become equal make an index ambiguous.
+            in_place: Whether to give inputs these mantissas where they lie.
         """
-        is_told = is_telling and not self._has_exact_outputs
-        change = with_telling_mantissas if is_told else None
+        if not is_telling or self._has_exact_outputs:
+            return InputSet(self.module, self.rules, seed)
+        own = iter(self.own_inputs) if in_place else itertools.repeat(object=False)
+
+        def change(tensor: torch.Tensor) -> torch.Tensor:
+            return with_telling_mantissas(tensor, in_place=next(own))
+
         return InputSet(self.module, self.rules, seed, change=change)
 
-    @cached_property
+    @property
+    def own_inputs(self) -> tuple[bool, ...]:
+        """Which inputs are made anew by each draw; others are constants of the task's file."""
+        return self._repetition[1]
+
+    @property
     def is_repeatable(self) -> bool:
         """Whether a seed decides inputs and parameters, so that they need not be kept."""
+        return self._repetition[0]
+
+    @cached_property
+    def _repetition(self) -> tuple[bool, tuple[bool, ...]]:
         first, second = self.input_set(PREPARATION_SEED), self.input_set(PREPARATION_SEED)
-        return all(
+        is_same = all(
             a.shape == b.shape and _same_bytes(a, b)
             for a, b in zip(first.pristine, second.pristine, strict=True)
         )
+        # Both are alive, so that what is made anew cannot lie in one place.
+        places = [t.untyped_storage().data_ptr() for t in (*first.inputs, *second.inputs)]
+        own = (places.count(place) == 1 for place in places[: len(first.inputs)])
+        return is_same, tuple(own)
 
     def _sizes(self, reference_bytes: int) -> WorkloadSizes:
         """Return the sizes; what is expected of 16 bits is computed in float32 besides."""

@@ -214,14 +214,18 @@ class SharedDraw:
         """Return a seed's pristine tensors, drawn again when they are not held."""
         if seed not in self._sets:
             drawn, patches = self._drawn(seed), self._patches.get(seed)
-            self._sets[seed] = drawn if patches is None else changed(drawn, patches)
+            if patches is not None:
+                drawn = changed(drawn, patches, self._own(drawn))
+            self._sets[seed] = drawn
         return self._sets[seed]
 
     def timed_sets(self) -> tuple[InputSet, ...]:
         """Return sets to time PyTorch on: of a lean draw one, which is not kept."""
         if self.is_lean:
             self.drop_copies()
-            return (self._drawn(self._loaded),)
+            timed = self.reference_set(self._loaded)
+            self._let_go()
+            return (timed,)
         return tuple(self.input_set(seed) for seed in range(len(self.seeds)))
 
     def expected(self, seed: int) -> tuple[ExpectedOutput, ...]:
@@ -231,9 +235,22 @@ class SharedDraw:
             TaskInvalidError: the reference raises, or its outputs' shapes depend on values.
         """
         if seed not in self._expected:
-            self._expected[seed] = self._expect(self.input_set(seed))
+            self._expected[seed] = self._expect(self.reference_set(seed))
             self._let_go()
         return self._expected[seed]
+
+    def reference_set(self, seed: int) -> InputSet:
+        """Return what the reference runs on: a lean draw's region, where that is safe.
+
+        That is: where no kernel can write to it now, and none has changed it.
+        """
+        pristine = self.input_set(seed)
+        if not (self.is_lean and self.memory.rests_between_runs) or self.modified_inputs(seed):
+            return pristine
+        count, views = len(pristine.inputs), [self._view(seed, slot) for slot in self.source_slots]
+        state = dict(zip(pristine.state, views[count:], strict=True))
+        self._let_go()
+        return pristine.with_values(views[:count], state)
 
     def output_tensor(self, seed: int, output: int, slot: int) -> torch.Tensor:
         """Return a view of what a runner wrote; a copy where the candidate must not interfere."""
@@ -246,6 +263,15 @@ class SharedDraw:
     def output_bytes(self, seed: int, output: int, slot: int) -> torch.Tensor:
         """Return a view of what a runner wrote, one element for each byte."""
         return self.output_tensor(seed, output, slot).reshape(-1).view(torch.uint8)
+
+    def _own(self, drawn: InputSet) -> tuple[bool, ...]:
+        """Return which tensors of a set may be changed in place: of a lean draw those of its own.
+
+        Parameters are drawn anew each time; inputs may be constants of the task's file.
+        """
+        if not self.is_lean or self.distributions:
+            return (False,) * len(drawn.pristine)
+        return (*self.prepared.own_inputs, *(True for _ in drawn.state))
 
     def _region(self, seed: int) -> SharedRegion:
         assert seed in self.loaded, f"seed {seed} lies in no region"
@@ -286,7 +312,9 @@ class SharedDraw:
             if self._ordinary is None or self._ordinary.seed != self.seeds[seed]:
                 self._ordinary = self.prepared.input_set(self.seeds[seed])
             return in_range(self.prepared, self._ordinary, self.distributions[seed])
-        return self.prepared.input_set(self.seeds[seed], is_telling=seed == TELLING_SEED)
+        return self.prepared.input_set(
+            self.seeds[seed], is_telling=seed == TELLING_SEED, in_place=self.is_lean
+        )
 
     def _expect(self, input_set: InputSet) -> tuple[ExpectedOutput, ...]:
         outputs = input_set.expected()

@@ -24,11 +24,12 @@ _LEAST: Final = 3 << (_LOST_BITS - 3)
 _BLOCK_ELEMENTS: Final = 1 << 23
 
 
-def with_telling_mantissas(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a changed copy of a float32 tensor; of other types the tensor itself."""
+def with_telling_mantissas(tensor: torch.Tensor, *, in_place: bool = False) -> torch.Tensor:
+    """Return a changed copy of a float32 tensor, or itself; of other types always itself."""
     if tensor.dtype is not torch.float32:
         return tensor
-    result = torch.empty_like(tensor, memory_format=torch.contiguous_format)
+    is_own = in_place and tensor.is_contiguous()
+    result = tensor if is_own else torch.empty_like(tensor, memory_format=torch.contiguous_format)
     old, new = tensor.reshape(-1), result.view(-1)
     for start in range(0, old.numel(), _BLOCK_ELEMENTS):
         bits = old[start : start + _BLOCK_ELEMENTS].view(torch.int32)

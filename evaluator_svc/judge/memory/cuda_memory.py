@@ -39,6 +39,7 @@ class CudaMemory:
     """
 
     has_graphs = True
+    rests_between_runs = True
     idle_share = _IDLE_SHARE
 
     def __init__(self, device: Device, torch_device: torch.device) -> None:

@@ -20,6 +20,7 @@ class HostMemory:
 
     options_type = native.MeasureOptions
     has_graphs = False
+    rests_between_runs = False
     idle_share = _IDLE_SHARE
 
     def __init__(self) -> None:

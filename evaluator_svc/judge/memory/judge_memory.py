@@ -54,6 +54,13 @@ class JudgeMemory(Protocol):
     def has_graphs(self) -> bool:
         """Whether work can be captured as a graph and replayed."""
 
+    @property
+    def rests_between_runs(self) -> bool:
+        """Whether nobody but the judge writes to shared regions while no kernel runs.
+
+        Not so where a candidate is native code in a process of its own.
+        """
+
     def share(self, size_bytes: int) -> SharedRegion:
         """Return memory that a runner can open; its content is unspecified.
 

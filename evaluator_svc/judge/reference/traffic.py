@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.judge.draws.layout import tensor_bytes
 from evaluator_svc.judge.reference.graph import operands
+from evaluator_svc.memory_needs import tensor_bytes
 from kernel_foundry.domain.admission import GraphNode, NamedTensor, TensorRole
 from kernel_foundry.domain.device import Peaks
 

@@ -6,11 +6,15 @@ trial, for no shape tells whether rows are independent of each other. Knows noth
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import torch
 
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.verdict.relative_errors import largest_error
+
+_LARGEST_ROW: Final = 8
+"""Times as many elements as are to be looked at; a larger row is none to compute in float64."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +48,7 @@ def batch_slice(
         return None
     batched = [tensor for tensor in (*inputs, *outputs) if _rows(tensor) == size]
     row_elements = max(tensor.numel() // size for tensor in batched)
-    if row_elements > elements:
+    if row_elements > _LARGEST_ROW * elements:
         return None
     count = min(max(elements // max(row_elements, 1), 1), size)
     start = seed % (size - count + 1)

@@ -87,9 +87,10 @@ def _compared(draw: SharedDraw, seeds: Sequence[int]) -> tuple[list[OutputCheck]
     checks: list[OutputCheck] = []
     modified: set[str] = set()
     for seed in seeds:
+        touched = draw.modified_inputs(seed)
         if not all(expected.is_finite() for expected in draw.expected(seed)):
             continue
-        modified.update(draw.modified_inputs(seed))
+        modified.update(touched)
         checks += [
             check_output(draw, seed=seed, output=output, slots=_SLOTS)
             for output in range(len(draw.output_slots))

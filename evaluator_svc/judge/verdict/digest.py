@@ -20,12 +20,14 @@ class Digester:
 
     Args:
         device: Where the bytes lie.
+        most_bytes: Of what is digested.
     """
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: torch.device, *, most_bytes: int) -> None:
         generator = torch.Generator(device).manual_seed(secrets.randbits(63))
+        count = min(most_bytes // _WORD_BYTES, _BLOCK_WORDS)
         self._weights = torch.randint(
-            -(1 << 63), (1 << 63) - 1, (_BLOCK_WORDS,), generator=generator, device=device
+            -(1 << 63), (1 << 63) - 1, (count,), generator=generator, device=device
         )
         self._step = secrets.randbits(64) | 1
 

@@ -6,6 +6,7 @@ of who makes the runs.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.verdict.compare import compare_output
@@ -42,7 +43,13 @@ class LeanRuns:
         self._runs: dict[int, list[_Run]] = {}
         self._modified: set[str] = set()
         self._touched: dict[str, None] = {}
-        self._digester = Digester(draw.memory.torch_device)
+
+    @cached_property
+    def _digester(self) -> Digester:
+        """Made when first asked for, as there has to be memory for it."""
+        draw = self._draw
+        most_bytes = max(slot.size_bytes for slot in draw.output_slots)
+        return Digester(draw.memory.torch_device, most_bytes=most_bytes)
 
     def begin(self, seed: int) -> None:
         """Forget what is known of a seed, whose runs begin anew."""
@@ -58,6 +65,7 @@ class LeanRuns:
         runs = [*before, self._compared(seed)]
         is_over = len(runs) == RUN_COUNT or runs[-1].is_wrong
         if is_over:
+            draw.drop_copies()  # there may be no room for expected outputs beside the inputs
             self._modified.update(draw.modified_inputs(seed))
         self._touched |= dict.fromkeys(draw.stray_writes())
         intact = Surroundings(modified=tuple(sorted(self._modified)), touched=tuple(self._touched))

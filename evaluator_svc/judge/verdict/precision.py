@@ -89,10 +89,10 @@ def _rows_audited(
 ) -> PrecisionAudited:
     # A quarter: what is looked at is there in float32 and float64, with the reference's own.
     elements = _PICKED_ELEMENTS[outputs[0].device.type] // 4
-    input_set = draw.input_set(TELLING_SEED)
+    input_set = draw.reference_set(TELLING_SEED)
     rows = batch_slice(outputs, input_set.inputs, elements=elements, seed=draw.seeds[TELLING_SEED])
     if rows is None:
-        return PrecisionAudited(note=f"{_TOO_LARGE}, and has no batch to take rows of")
+        return PrecisionAudited(note=f"{_TOO_LARGE}, and has no batch of small rows")
     tolerance = draw.tolerance.rtol + draw.tolerance.atol
     if not is_independent(rows, input_set, outputs, tolerance=tolerance):
         return PrecisionAudited(note=f"{_TOO_LARGE}, and no row is independent of the others")
