@@ -16,7 +16,7 @@ import random
 import tempfile
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,6 +29,7 @@ from generator_svc.llm.retrying import RetryPolicy
 from kernel_foundry.budget import Budget
 from kernel_foundry.domain.account import RunAccount
 from kernel_foundry.domain.archive import RunSpec, Selection, ToldEvaluation
+from kernel_foundry.domain.bounds import NEVER
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits, Proposal, ProposalRequest
 from kernel_foundry.errors import LlmQuotaError, LlmUnavailableError
@@ -138,6 +139,7 @@ async def drill(
     *,
     seed: int = 1,
     outage: range = range(0),
+    timeout_seconds: float = TIMEOUT_SECONDS,
 ) -> dict[str, Any]:
     """Make one run in `folder`; return what it and the provider saw.
 
@@ -147,6 +149,7 @@ async def drill(
         budget: Its caps are the run's.
         seed: Of the run and of the faults.
         outage: Numbers of the requests that nobody answers.
+        timeout_seconds: How long an answer is waited for.
     """
     provider = FaultyProvider(FAULTY_SHARE, seed=seed, outage=outage)
     watch = Watch()
@@ -154,7 +157,7 @@ async def drill(
         os.environ["OPENAI_BASE_URL"] = server.base_url
         os.environ.setdefault("OPENAI_API_KEY", "sk-drill")
         started_s = time.monotonic()
-        ended = await _evolve(folder, proposals, budget, watch, seed)
+        ended = await _evolve(folder, proposals, budget, watch, seed, timeout_seconds)
         seconds = time.monotonic() - started_s
         # Opened anew: what is stored, not what a process remembers.
         account, stored = await _account(folder), await _stored(folder)
@@ -167,10 +170,12 @@ async def drill(
         }
 
 
-async def _evolve(folder: Path, proposals: int, budget: Budget, watch: Watch, seed: int) -> Ended:
+async def _evolve(
+    folder: Path, proposals: int, budget: Budget, watch: Watch, seed: int, timeout_seconds: float
+) -> Ended:
     archive = Archive(_runs_url(folder))
     models = LiteLlmModels(
-        timeout_seconds=TIMEOUT_SECONDS, retrying=_RETRYING, rng=random.Random(seed)
+        timeout_seconds=timeout_seconds, retrying=_RETRYING, rng=random.Random(seed)
     )
     generator = assemble(
         store_url=_store_url(folder), exchanges=folder / "exchanges", models=models
@@ -192,7 +197,8 @@ async def _evolve(folder: Path, proposals: int, budget: Budget, watch: Watch, se
             archive=WatchedArchive(archive, watch),
             generator=WatchedGenerator(generator, proposals, watch),
             run=run,
-            budget=budget,
+            # The provider's fast candidates are no reason to end before its faults have come.
+            budget=replace(budget, stop_at=NEVER),
             limits=EvaluationLimits(),
             in_flight=IN_FLIGHT,
             judging=1,
