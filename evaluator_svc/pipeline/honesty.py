@@ -87,17 +87,21 @@ def is_far_below(median_ns: float, warm: Claim) -> bool:
     return median_ns < _COLD_SHARE * warm.best_ns
 
 
-def floor_ns(traffic_bound_ns: float, peaks: Peaks, *, in_cache: bool) -> float:
+def floor_ns(
+    traffic_bound_ns: float, peaks: Peaks, *, in_cache: bool, prepared_bytes: int = 0
+) -> float:
     """Return the time below which no measurement on this device is believed.
 
     Args:
         traffic_bound_ns: What moving the compulsory bytes takes.
         peaks: The device's measured limits.
         in_cache: Whether the data may have stayed in the cache, and so move at its speed.
+        prepared_bytes: Of weights that the plan prepares, untimed, and may have made smaller.
     """
-    cache = peaks.cache_bandwidth_bytes_per_second
-    gain = max(cache / peaks.bandwidth_bytes_per_second, 1.0) if in_cache else 1.0
-    return _FLOOR_SHARE * traffic_bound_ns / gain
+    bandwidth = peaks.bandwidth_bytes_per_second
+    moved_ns = max(traffic_bound_ns - 1e9 * prepared_bytes / bandwidth, 0.0)
+    gain = max(peaks.cache_bandwidth_bytes_per_second / bandwidth, 1.0) if in_cache else 1.0
+    return _FLOOR_SHARE * moved_ns / gain
 
 
 def clocked(cold: Claim, warm: Claim, *, workload: str, median_ns: float, floor: float) -> Clocked:

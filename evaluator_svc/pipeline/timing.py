@@ -34,7 +34,7 @@ from evaluator_svc.pipeline.run import failure_of
 from evaluator_svc.processes.answers import ask_candidate
 from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.process import ChildProcess
-from kernel_foundry.domain.admission import WorkloadAdmission
+from kernel_foundry.domain.admission import TensorRole, WorkloadAdmission
 from kernel_foundry.domain.check import Check
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import (
@@ -58,6 +58,7 @@ _WARM_PAUSES_SECONDS: Final = (0.0, 0.0, 0.0, 0.25, 1.0)
 """Before each try: a pause by the scheduler, or another program that has the cores for a while,
 looks like a forged clock. Neither lasts; a forgery does."""
 _WARM_SAMPLES: Final = 200
+_WEIGHTS: Final = (TensorRole.PARAMETER.value, TensorRole.BUFFER.value)
 _LEAST_SECONDS_BY_EVENTS: Final = 0.05
 
 
@@ -303,7 +304,13 @@ class WorkloadTimer:
     def _clocked(self, cold: Claim, warm: Claim, timing: Timing, pool: PoolReady) -> Clocked:
         settings = self._settings
         in_cache = pool.pool_bytes <= settings.device.cache_bytes
-        floor = floor_ns(self._admission.traffic_bound_ns, settings.peaks, in_cache=in_cache)
+        weights = [s for s in self._draw.slots if s.role in _WEIGHTS]
+        floor = floor_ns(
+            self._admission.traffic_bound_ns,
+            settings.peaks,
+            in_cache=in_cache,
+            prepared_bytes=sum(s.size_bytes for s in weights) if settings.is_prepared else 0,
+        )
         return clocked(
             cold, warm, workload=self._draw.workload, median_ns=timing.median_ns, floor=floor
         )

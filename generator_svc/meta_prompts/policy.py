@@ -55,7 +55,7 @@ KEEP_ABOVE: Final = 0.8
 MOST_FAILURES: Final = 6
 """Edits in a row that came to nothing, beyond which the pause does not grow any more."""
 
-_USUAL_DEVIATION: Final = 0.25
+_USUAL_DEVIATION: Final = 1.0
 """Of a gain, in fitness, where one in ten proposals wins a lot. Believed as if `_USUAL_CREDITS`
 credits had shown it, lest the first lucky gain among failures look like a sure thing."""
 

@@ -54,9 +54,11 @@ def test_a_clock_that_runs_ten_times_slow_leaves_a_gap():
     assert not adds_up(slow)
 
 
-def test_the_floor_knows_of_the_cache():
-    """Data that stays in the cache may move at the cache's speed."""
+def test_the_floor_knows_of_the_cache_and_of_prepared_weights():
+    """Data that stays in the cache may move at its speed; prepared weights may be smaller."""
     assert floor_ns(1e6, _PEAKS, in_cache=False) == pytest.approx(5e5)
+    assert floor_ns(1e6, _PEAKS, in_cache=False, prepared_bytes=10**6) == pytest.approx(4.5e5)
+    assert floor_ns(1e6, _PEAKS, in_cache=False, prepared_bytes=10**8) == 0.0
     assert floor_ns(1e6, _PEAKS, in_cache=True) == pytest.approx(1.25e5)
 
 

@@ -52,7 +52,7 @@ class World:
         estimates = policy.estimate(self.members, self.tallies())
         chosen = policy.choose(self.members, estimates, run=run, seed=0, sequence=sequence)
         self.uses[chosen] += 1
-        move, most = ("repair", 0.6) if self._random.random() < 0.3 else ("change", 0.15)
+        move, most = ("repair", 2.4) if self._random.random() < 0.3 else ("change", 0.6)
         pays = self._random.random() < self.chances[chosen]
         gain = self._random.random() * most / (1 + sequence / 50) if pays else 0.0
         self._sums[chosen, f"{run}/{move}/{sequence // 32}"].append(gain)
@@ -178,7 +178,7 @@ def test_a_trial_that_goes_on_waits_for_new_ones() -> None:
 def test_gains_of_different_strata_are_not_compared() -> None:
     """Trial 2 had the easy run to itself: that says nothing for it."""
     members = [SEED, Member(id=2, parent=1, state=PromptState.TRIAL)]
-    easy, hard = [0.5, 0.6, 0.4, 0.5] * 2, [0.0, 0.1, 0.0, 0.1] * 2
+    easy, hard = [2.0, 2.4, 1.6, 2.0] * 2, [0.0, 0.4, 0.0, 0.4] * 2
     apart = policy.estimate(members, [tally(2, "easy", *easy), tally(1, "hard", *hard)])
     assert apart.of(2).mean == pytest.approx(0.0, abs=1e-3)
     assert apart.of(2).comparable == 0.0
