@@ -32,8 +32,8 @@ from evaluator_svc.pipeline.facts import verdict_facts
 from evaluator_svc.pipeline.memory_plan import pool_limit
 from evaluator_svc.pipeline.precision import PrecisionJudged, judge_precision
 from evaluator_svc.pipeline.record import EvaluationRecord
-from evaluator_svc.pipeline.run import DrawnInputs, failure_of, load, release_all, run
-from evaluator_svc.pipeline.seed_by_seed import verify_seed_by_seed
+from evaluator_svc.pipeline.run import DrawnInputs, failure_of, load, release_all
+from evaluator_svc.pipeline.runs import run_and_judge
 from evaluator_svc.pipeline.timing import TimingSettings, WorkloadTimed, WorkloadTimer
 from evaluator_svc.pipeline.tools import Rerun, explain_failure, profile
 from evaluator_svc.pipeline.value_ranges import RangeTrials
@@ -109,7 +109,9 @@ class CandidateEvaluation:
             if failure is not None:
                 return self._record.failed(failure)
             self._finish()
-            self._add_memory_facts()
+            draws = [future.result().draw.draw for future in self._all_drawn()]
+            facts = self._memory.facts(self._judge, draws, pool_bytes=self._pool_bytes)
+            self._record.add_facts(facts)
             return self._record.passed()
         finally:
             self._release_draws()
@@ -207,7 +209,10 @@ class CandidateEvaluation:
         if self._bound[workload.workload].library_call_count:
             failure = run_without_kernels(runner, self._judge, drawn, seconds=seconds)
             self._record.add_checks((own_kernels_check(workload.workload, failure),))
-        verdict = failure or self._ran_and_judged(runner, drawn, seconds=seconds)
+        count = len(self._record.seeds(workload.workload))
+        verdict = failure or run_and_judge(
+            runner, self._judge, drawn, seed_count=count, seconds=seconds
+        )
         if isinstance(verdict, CandidateFailed):
             return self._explained(self._with_resources(verdict, workload.workload), drawn)
         self._record.set_workload(
@@ -225,17 +230,6 @@ class CandidateEvaluation:
             self._record.add_findings(verdict.findings)
             return None
         return self._explained(self._with_precision(failure, verdict, workload), drawn)
-
-    def _ran_and_judged(
-        self, runner: ChildProcess, drawn: DrawnInputs, *, seconds: float
-    ) -> Verdict | CandidateFailed:
-        if drawn.draw.is_lean:
-            count = len(self._record.seeds(drawn.draw.workload))
-            return verify_seed_by_seed(
-                runner, self._judge, drawn, seed_count=count, seconds=seconds
-            )
-        failure = run(runner, drawn, seconds=seconds)
-        return failure or self._judge.verify(drawn.draw.draw)
 
     def _with_precision(
         self, failure: CandidateFailed, verdict: Verdict, workload: WorkloadAdmission
@@ -404,16 +398,12 @@ class CandidateEvaluation:
         for fact in verdict_facts(self._site, self._request, self._judge.facts()):
             self._record.add_fact(fact.name, fact.value)
 
-    def _add_memory_facts(self) -> None:
-        """Tell what was held, once all that holds anything is done."""
-        draws = [f.result().draw.draw for f in (*self._drawn.values(), *self._ranges.drawn)]
-        held = [self._judge.memory_held(draw) for draw in draws]
-        for fact in self._memory.facts(held, pool_bytes=self._pool_bytes):
-            self._record.add_fact(fact.name, fact.value)
-
     def _release_draws(self) -> None:
-        drawn = (*self._drawn.values(), *self._ranges.drawn)
+        drawn = self._all_drawn()
         self._site.helpers.submit(release_all, self._judge, drawn, self._runner, self._memory)
+
+    def _all_drawn(self) -> "tuple[Future[DrawnInputs], ...]":
+        return (*self._drawn.values(), *self._ranges.drawn)
 
 
 def _launch_facts(bound: BoundWorkload) -> LaunchFacts:

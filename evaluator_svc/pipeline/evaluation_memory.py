@@ -10,9 +10,9 @@ from typing import Final
 
 from evaluator_svc.devices.memory_account import Lease
 from evaluator_svc.devices.site import DeviceSite
-from evaluator_svc.messages.judge import MemoryHeld
 from evaluator_svc.messages.locked import BoundWorkload, CandidateFailed
 from evaluator_svc.pipeline.memory_plan import MemoryPlan, memory_plans, own_bytes
+from evaluator_svc.processes.judge_client import JudgeClient
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.evaluation import EvaluationOutcome, Fact
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
@@ -100,14 +100,17 @@ class EvaluationMemory:
             raise MoreMemoryError(own)
         return None
 
-    def facts(self, held: Iterable[MemoryHeld], *, pool_bytes: int) -> tuple[Fact, ...]:
+    def facts(
+        self, judge: JudgeClient, draws: Iterable[int], *, pool_bytes: int
+    ) -> tuple[Fact, ...]:
         """Return what was held, as lines of evidence.
 
         Args:
-            held: Of each draw.
+            judge: Who holds the draws.
+            draws: Their handles.
             pool_bytes: Of the runner's private sets.
         """
-        held = tuple(held)
+        held = [judge.memory_held(draw) for draw in draws]
         figures = {
             "shared buffers": sum(draw.shared_bytes for draw in held),
             "judge's tensors at most": max((draw.peak_bytes for draw in held), default=0),

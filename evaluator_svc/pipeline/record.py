@@ -97,6 +97,10 @@ class EvaluationRecord:
         """Add a line of evidence."""
         self._facts.append(Fact(name=name, value=value))
 
+    def add_facts(self, facts: tuple[Fact, ...]) -> None:
+        """Add lines of evidence."""
+        self._facts += facts
+
     def set_seeds(self, workload: str, seeds: tuple[int, ...]) -> None:
         """Keep what a workload's inputs are drawn from; told once the evaluation is over."""
         self._seeds[workload] = seeds

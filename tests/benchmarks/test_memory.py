@@ -21,7 +21,7 @@ def test_the_most_that_was_in_use_is_seen() -> None:
 
 @pytest.mark.sycl
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_all_cases_are_judged_alone_and_two_at_once(tmp_path: Path) -> None:
     out = tmp_path / "memory.json"
 

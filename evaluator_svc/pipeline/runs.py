@@ -1,6 +1,7 @@
-"""Stage correctness where memory is short: one seed after the other in one shared buffer.
+"""Stage correctness: the candidate's runs and the judge's word on them.
 
-Every run is judged before the next one begins. Knows nothing of times.
+Where memory is short one seed follows the other in one shared buffer, and every run is judged
+before the next one begins. Knows nothing of times.
 """
 
 from evaluator_svc.messages.exchange import RUN_COUNT, Verdict
@@ -10,7 +11,7 @@ from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.process import ChildProcess
 
 
-def verify_seed_by_seed(
+def run_and_judge(
     process: ChildProcess,
     judge: JudgeClient,
     drawn: DrawnInputs,
@@ -18,10 +19,24 @@ def verify_seed_by_seed(
     seed_count: int,
     seconds: float,
 ) -> Verdict | CandidateFailed:
-    """Run the candidate on every seed; return the verdict, at the first wrong run if there is one.
+    """Run the candidate on every seed; return the verdict.
 
-    Ends with the first seed, whose inputs lie in the buffer from then on.
+    Of a lean draw one seed follows the other, up to the first wrong run.
     """
+    if drawn.draw.is_lean:
+        return _seed_by_seed(process, judge, drawn, seed_count=seed_count, seconds=seconds)
+    return run(process, drawn, seconds=seconds) or judge.verify(drawn.draw.draw)
+
+
+def _seed_by_seed(
+    process: ChildProcess,
+    judge: JudgeClient,
+    drawn: DrawnInputs,
+    *,
+    seed_count: int,
+    seconds: float,
+) -> Verdict | CandidateFailed:
+    # Ends with the first seed, whose inputs lie in the buffer from then on.
     handle, workload = drawn.draw.draw, drawn.draw.workload
     for seed in reversed(range(seed_count)):
         if seed < seed_count - 1:  # the last one is there already
