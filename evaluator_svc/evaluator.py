@@ -5,6 +5,7 @@ meets no candidate. Knows nothing of gRPC.
 """
 
 import asyncio
+import dataclasses
 import importlib.metadata
 import re
 import threading
@@ -31,6 +32,7 @@ from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.signing import Signer
 from evaluator_svc.sweeps import Emit, Sweeps
 from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.check import Trust
 from kernel_foundry.domain.device import Capabilities, IsolationReport, Peaks
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.language import Language
@@ -193,6 +195,8 @@ class Evaluator:
             return CandidateEvaluation(site, request, admission, peaks, wish).evaluate()
 
         judged = verdict(lambda: within_memory(evaluate))
+        if admission.degeneracies:
+            judged = dataclasses.replace(judged, trust=Trust.DEGENERATE)
         return self._signer.attested(request.task, request.text, judged)
 
     def _sweep(

@@ -6,6 +6,7 @@ Python file is parsed, never executed. Knows nothing of torch and of devices.
 
 import ast
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -46,8 +47,13 @@ def sidecar_path(path: Path) -> Path:
     return path.with_name(f"{path.stem}.task.yaml")
 
 
-def read_task(path: Path) -> Task:
+def read_task(path: Path, *, admit_degenerate: bool = False) -> Task:
     """Return the task in `path` and its sidecar.
+
+    Args:
+        path: The Python file.
+        admit_degenerate: Let it be judged where trivial answers pass it, too; every verdict then
+            has trust "degenerate". Suites need that.
 
     Raises:
         TaskInvalidError: a file is missing or unreadable, the reference is no Python or lacks
@@ -65,9 +71,10 @@ def read_task(path: Path) -> Task:
     sidecar = sidecar_path(path)
     settings = _read_sidecar(sidecar) if sidecar.exists() else {}
     try:
-        return _task(path.stem, reference, tree, settings)
+        task = _task(path.stem, reference, tree, settings)
     except _FieldError as error:
         raise TaskInvalidError(f"{sidecar.name}: {error}", file=str(sidecar)) from error
+    return replace(task, admit_degenerate=admit_degenerate)
 
 
 def _read_text(path: Path) -> str:
@@ -106,10 +113,10 @@ def _task(name: str, reference: str, tree: ast.Module, settings: Mapping[str, An
 
     known = size_constants(tree)
     whole: tuple[Workload, ...] = (Workload(name="default"),)
-    precision = setting("precision", _precision, Precision.FP32)
+    precision = setting("precision", _precision, None)
     tf32 = setting("tf32", lambda value: _boolean("tf32", value), default=False)
-    if tf32 and precision is not Precision.FP32:
-        raise _FieldError(f"tf32: is for precision fp32, and the precision is {precision.value}")
+    if tf32 and precision not in (None, Precision.FP32):
+        raise _FieldError(f"tf32: is for precision fp32, and the precision is {precision}")
     workloads = setting("workloads", lambda value: _workloads(value, known), whole)
     return Task(
         name=name,

@@ -1,18 +1,26 @@
 """Who may use a device's cores: many build and verify at once, or one takes times alone.
 
 On the CPU device, compilers and timings share the cores, so they must not overlap.
-Knows nothing of what is done behind the gate.
+A GPU may be used by other processes of the host as well, so there a lock between processes stands
+behind this one. Knows nothing of what is done behind the gate.
 """
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+
+from evaluator_svc.devices.host_gate import HostGate
 
 
 class DeviceGate:
-    """A readers-writer lock in which a waiting timing goes before new builds."""
+    """A readers-writer lock in which a waiting timing goes before new builds.
 
-    def __init__(self) -> None:
+    Args:
+        host: The lock between processes; None where nobody else uses the device.
+    """
+
+    def __init__(self, host: HostGate | None = None) -> None:
+        self._host = host
         self._changed = threading.Condition()
         self._sharers = 0
         self._exclusive = False
@@ -25,7 +33,8 @@ class DeviceGate:
             self._changed.wait_for(lambda: not self._exclusive and self._waiting == 0)
             self._sharers += 1
         try:
-            yield
+            with self._host.shared() if self._host else nullcontext():
+                yield
         finally:
             with self._changed:
                 self._sharers -= 1
@@ -43,7 +52,8 @@ class DeviceGate:
                 self._changed.notify_all()
             self._exclusive = True
         try:
-            yield
+            with self._host.exclusive() if self._host else nullcontext():
+                yield
         finally:
             with self._changed:
                 self._exclusive = False

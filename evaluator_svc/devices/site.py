@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
 from evaluator_svc.devices.gate import DeviceGate
+from evaluator_svc.devices.host_gate import HostGate
 from evaluator_svc.devices.memory_account import MemoryAccount
 from evaluator_svc.disk_cache import DiskCache
 from evaluator_svc.memory_needs import USABLE_SHARE
@@ -78,7 +79,8 @@ class DeviceSite:
         self.kind, _, number = self.spec.id.partition(":")
         self._index = int(number)
         self._node = ready.node
-        self.gate = DeviceGate()
+        lock = settings.cache_dir / "devices" / self.spec.id.replace(":", "-")
+        self.gate = DeviceGate(None if self.shares_cores else HostGate(lock))
         self.memory = MemoryAccount(int(USABLE_SHARE * self.spec.memory_bytes))
         """Leased before the gate is entered: nobody waits for memory behind it."""
         self.pending = 0
@@ -207,7 +209,7 @@ class DeviceSite:
 
     def _admission_key(self, task: Task) -> str:
         return content_digest(
-            "admission 12", task.digest, *self._identity(), _torch_version(), repr(self.spec.peaks)
+            "admission 13", task.digest, *self._identity(), _torch_version(), repr(self.spec.peaks)
         )
 
     def _identity(self) -> tuple[str, ...]:
@@ -239,6 +241,8 @@ def start_judge(
         "TMPDIR": scratch.name,
         "PYTHONPATH": package_root(),
         "OMP_NUM_THREADS": threads,
+        # A pool of compiler processes would outlive the compilation and disturb every timing.
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",
         "DPCPP_CPU_NUM_CUS": threads,
     }
     command = ProcessCommand(

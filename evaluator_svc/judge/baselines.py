@@ -6,10 +6,11 @@ over the input sets of a draw. On a GPU all their work goes to the stream that i
 current one. Knows nothing of candidates.
 """
 
+import os
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
 import torch
@@ -33,8 +34,35 @@ _COMPILE_WARMUP_CALLS: Final = 3
 """For each input set: the first compiles, the next may specialise once more."""
 
 
+_AGREEMENT: Final = 0.02
+"""Relative difference of two measurements that is as good as none."""
+
+_MOST_ROUNDS: Final = 5
+
 _CAPTURE_WARMUP_CALLS: Final = 3
 """Libraries choose algorithms and workspaces in their first calls, which no graph can hold."""
+
+
+@contextmanager
+def compilers(device: torch.device, *, at_once: bool) -> Iterator[None]:
+    """While active, torch.compile may use as many compilers as there are cores.
+
+    Their start takes seconds, so begin well before they are needed, and only for what has many
+    kernels. They are ended afterwards, for they would disturb timings; everywhere else the judge
+    compiles in its own process.
+    """
+    from torch._inductor import async_compile, config
+
+    if not at_once:
+        yield
+        return
+    with config.patch(compile_threads=len(os.sched_getaffinity(0))):
+        if device.type == "cuda":
+            async_compile.AsyncCompile.warm_pool()
+        try:
+            yield
+        finally:
+            async_compile.shutdown_compile_workers()
 
 
 class BaselineFailedError(Exception):
@@ -44,12 +72,45 @@ class BaselineFailedError(Exception):
 def time_baseline(
     name: str, sets: Sequence[InputSet], plan: MeasurePlan, memory: JudgeMemory
 ) -> Baseline:
-    """Return the time of one call, over the input sets in random order.
+    """Return the time of one call, over the input sets in random order, measured once.
 
     Raises:
         BaselineFailedError: torch.compile or capture does not work for this reference.
         InvalidArgumentError: no baseline of that name.
     """
+    (timing,) = _timings(name, sets, plan, memory, rounds=1)
+    return Baseline(name=name, timing=timing)
+
+
+def settled_baseline(
+    name: str, sets: Sequence[InputSet], plan: MeasurePlan, memory: JudgeMemory
+) -> Baseline:
+    """Return the time of one call, measured again until two measurements agree.
+
+    What disturbs a measurement makes it slower, so the fastest one counts.
+
+    Raises:
+        As `time_baseline`.
+    """
+    timings = []
+    for timing in _timings(name, sets, plan, memory, rounds=_MOST_ROUNDS):
+        timings.append(timing)
+        medians_ns = sorted(t.median_ns for t in timings)
+        if len(timings) > 1 and medians_ns[1] <= (1 + _AGREEMENT) * medians_ns[0]:
+            break
+    fastest = min(timings, key=lambda timing: timing.median_ns)
+    slowest_ns = max(timing.median_ns for timing in timings)
+    return Baseline(
+        name=name,
+        timing=fastest,
+        round_count=len(timings),
+        scatter=slowest_ns / fastest.median_ns - 1.0,
+    )
+
+
+def _timings(
+    name: str, sets: Sequence[InputSet], plan: MeasurePlan, memory: JudgeMemory, *, rounds: int
+) -> Iterator[Timing]:
     if name not in _PREPARE:
         raise InvalidArgumentError(
             f"no baseline {name!r}; there are {', '.join(_PREPARE)}", field="names"
@@ -60,10 +121,11 @@ def time_baseline(
         def call(index: int) -> None:
             calls[index]()
 
-        measurement = memory.measure(
-            call, _options(memory, plan, len(sets)), flush_bytes=plan.flush_bytes
-        )
-    return Baseline(name=name, timing=_timing(measurement, plan))
+        for _ in range(rounds):
+            measurement = memory.measure(
+                call, _options(memory, plan, len(sets)), flush_bytes=plan.flush_bytes
+            )
+            yield _timing(measurement, plan)
 
 
 def compile_seconds(sets: Sequence[InputSet]) -> float:
@@ -88,8 +150,6 @@ def _eager_calls(sets: Sequence[InputSet]) -> list[Callable[[], Any]]:
 
 
 def _compiled_calls(sets: Sequence[InputSet]) -> list[Callable[[], Any]]:
-    # A pool of compiler processes would outlive the compilation and disturb every timing.
-    torch._inductor.config.compile_threads = 1
     calls = []
     try:
         with torch.no_grad(), warnings.catch_warnings():

@@ -35,12 +35,12 @@ from evaluator_svc.policy.facts import NARROW_FORMATS, TF32
 from evaluator_svc.processes.process import ChildProcess
 from evaluator_svc.processes.spare_pool import SparePool
 from evaluator_svc.settings import EvaluatorSettings
-from kernel_foundry.domain.admission import GraphNode
+from kernel_foundry.domain.admission import GraphNode, is_narrow
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.request import EvaluationRequest
-from kernel_foundry.domain.task import Precision, Task
+from kernel_foundry.domain.task import Task
 
 _NO_OPERATORS: Final = ("placeholder", "output", "get_attr")
 """Nodes of a reference's graph that compute nothing."""
@@ -99,18 +99,22 @@ def read_and_build(
     if is_null(place.spec):
         return BuiltCandidate(prepared=prepared, built=built)
     with record.stage("policy"):
-        return _check_objects(BuiltCandidate(prepared=prepared, built=built), request, record)
+        candidate = BuiltCandidate(prepared=prepared, built=built)
+        return _check_objects(candidate, request.task, names, record)
 
 
 def _check_objects(
-    candidate: BuiltCandidate, request: EvaluationRequest, record: EvaluationRecord
+    candidate: BuiltCandidate,
+    task: Task,
+    names: Sequence[WorkloadNames],
+    record: EvaluationRecord,
 ) -> BuiltCandidate | CandidateFailed:
     """Hold what was built, or found in the cache, against the policy's rules."""
     language = candidate.prepared.source.language
     formats = object_facts(candidate.built.readable, language).formats
     findings = (
         *check_objects(candidate.built, candidate.prepared),
-        *narrow_findings(formats, _allowed_formats(request.task)),
+        *narrow_findings(formats, _allowed_formats(task, names)),
     )
     record.add_checks(policy_checks(findings, language, Subject.OBJECT))
     if is_refused(findings):
@@ -119,9 +123,9 @@ def _check_objects(
     return dataclasses.replace(candidate, narrow_formats=formats)
 
 
-def _allowed_formats(task: Task) -> tuple[str, ...]:
+def _allowed_formats(task: Task, names: Sequence[WorkloadNames]) -> tuple[str, ...]:
     """Return the narrow formats that a task has, or lets its reference use."""
-    if task.precision is not Precision.FP32:
+    if any(is_narrow(tensor.dtype) for workload in names for tensor in workload.tensors):
         return NARROW_FORMATS
     return (TF32,) if task.tf32 else ()
 

@@ -267,6 +267,7 @@ class CandidateEvaluation:
         judged = judge_precision(
             audited,
             task=self._request.task,
+            is_narrow=self._admission.is_narrow,
             workload=workload.workload,
             is_gpu=self._site.kind == "cuda",
             formats=self._formats,

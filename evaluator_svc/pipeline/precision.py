@@ -13,7 +13,7 @@ from evaluator_svc.messages.judge import PrecisionAudited
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import PrecisionAudit
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
-from kernel_foundry.domain.task import Precision, Task
+from kernel_foundry.domain.task import Task
 
 LOW_BITS: Final = 13.0
 """Float16 and TF32 have 11 bits and bfloat16 8; a rounding error's root mean square is a third
@@ -48,6 +48,7 @@ def judge_precision(
     audited: PrecisionAudited,
     *,
     task: Task,
+    is_narrow: bool,
     workload: str,
     is_gpu: bool,
     formats: tuple[str, ...] = (),
@@ -57,7 +58,8 @@ def judge_precision(
 
     Args:
         audited: The audit, or why there is none.
-        task: The task; one in 16 bits is never refused for them.
+        task: The task.
+        is_narrow: Whether it has narrow formats of its own; then none is refused for them.
         workload: Name of the workload that was audited.
         is_gpu: Whether `task.tf32` means anything.
         formats: Formats of less than 24 bits that the object code computes in, such as
@@ -73,7 +75,7 @@ def judge_precision(
             note=audited.note,
         )
         return PrecisionJudged(check=check)
-    if not _is_low(audit, _least_bits(task, is_gpu=is_gpu)):
+    if not _is_low(audit, _least_bits(task, is_narrow=is_narrow, is_gpu=is_gpu)):
         return PrecisionJudged(check=_check(audit, CheckResult.PASSED, workload, audited.note))
     if not is_right and not _is_of_rounding(audit):
         formats = ()
@@ -83,8 +85,8 @@ def judge_precision(
     return PrecisionJudged(check=check, findings=(finding,), is_refused=bool(formats))
 
 
-def _least_bits(task: Task, *, is_gpu: bool) -> float:
-    if task.precision is not Precision.FP32:
+def _least_bits(task: Task, *, is_narrow: bool, is_gpu: bool) -> float:
+    if is_narrow:
         return 0.0
     return _TF32_BITS if task.tf32 and is_gpu else LOW_BITS
 

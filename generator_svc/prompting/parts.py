@@ -136,7 +136,7 @@ def _task_view(request: ProposalRequest) -> TaskView:
     task, admission = request.task, request.admission
     return TaskView(
         name=task.name,
-        precision_text=views.precision_text(task, admission.device.language),
+        precision_text=views.precision_text(task, admission),
         tolerance_text=views.tolerance_text(admission.tolerance),
     )
 

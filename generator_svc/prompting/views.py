@@ -18,7 +18,7 @@ from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import Correctness, Evaluation, WorkloadResult
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import DIMENSIONS, Measures
-from kernel_foundry.domain.task import Precision, Task, Tolerance
+from kernel_foundry.domain.task import Task, Tolerance
 from kernel_foundry.plan import NameTable, ScalarName, TensorName
 
 MAX_LOG_CHARS: Final = 3_000
@@ -53,13 +53,6 @@ _LEVELS = {
 """What each level of each measure means (the table of behaviour measures)."""
 
 
-_PRECISION_TEXTS = {
-    Precision.FP32: "Inputs and weights are float32.",
-    Precision.FP16: "Inputs and weights are cast to float16.",
-    Precision.BF16: "Inputs and weights are cast to bfloat16.",
-}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadView:
     """One workload that the model may see."""
@@ -92,10 +85,16 @@ def tolerance_text(tolerance: Tolerance) -> str:
     return f"{tolerance.atol:g} * scale + {tolerance.rtol:g} * |expected|"
 
 
-def precision_text(task: Task, language: Language) -> str:
+def precision_text(task: Task, admission: Admission) -> str:
     """Return what inputs and weights are, and how exactly products have to be computed."""
-    text = _PRECISION_TEXTS[task.precision]
-    if task.tf32 and language is Language.CUDA:
+    dtypes = {
+        tensor.dtype: None
+        for workload in admission.workloads[:1]
+        for tensor in workload.tensors
+        if tensor.role is not TensorRole.OUTPUT and "float" in tensor.dtype
+    }
+    text = f"Inputs and weights are {' and '.join(dtypes) or 'no floating-point numbers'}."
+    if task.tf32 and admission.device.language is Language.CUDA:
         text += (
             " Matrix products and convolutions may round their operands to TF32 (tensor cores,"
             " sums in float32), as the PyTorch that you are timed against does."

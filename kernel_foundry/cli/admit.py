@@ -3,7 +3,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 from rich.console import Console
@@ -11,6 +11,7 @@ from rich.table import Table
 
 from kernel_foundry.cli.main import EXIT_BAD_INPUT, EXIT_MISSING_PART
 from kernel_foundry.cli.options import (
+    degenerate_option,
     device_of,
     device_option,
     json_option,
@@ -19,26 +20,40 @@ from kernel_foundry.cli.options import (
     target_options,
 )
 from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.evaluation import Baseline
 from kernel_foundry.domain.model_limit import limits_text
 from kernel_foundry.domain.plain import to_plain
+from kernel_foundry.task_file import read_task
 from kernel_foundry.view import duration
+
+_TOLD_SCATTER: Final = 0.05
+"""Relative difference between the rounds of a baseline that is worth a word."""
 
 
 @click.command()
 @click.argument("task", type=click.Path(path_type=Path))
 @device_option
 @model_option
+@degenerate_option
 @json_option
 @target_options
-def command(task: Path, device: str, models: tuple[str, ...], as_json: bool, **targets: Any) -> int:
+def command(
+    task: Path,
+    device: str,
+    models: tuple[str, ...],
+    admit_degenerate: bool,
+    as_json: bool,
+    **targets: Any,
+) -> int:
     """Check TASK: names a plan may use, baselines, tolerance, and reasons against it.
 
     Exit code 0 when the task is admitted, 2 when it is refused, 3 when it is admitted and none of
     the models that `optimize` would ask can do it.
     """
     device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
+    loaded = read_task(task, admit_degenerate=admit_degenerate)
     with open_foundry(**targets) as foundry:
-        admission = foundry.admit(task, device=device)
+        admission = foundry.admit(loaded, device=device)
         able, limits = foundry.able_models(admission, models)
     if as_json:
         told = {
@@ -65,6 +80,8 @@ def _show(console: Console, admission: Admission) -> None:
     )
     for refusal in admission.refusals:
         console.print(f"refused: {refusal}", style="red", markup=False)
+    for degeneracy in admission.degeneracies:
+        console.print(f"degenerate: {degeneracy}", style="red", markup=False)
     for warning in admission.warnings:
         console.print(f"warning: {warning}", style="yellow", markup=False)
     for redundancy in admission.redundancies:
@@ -74,13 +91,17 @@ def _show(console: Console, admission: Admission) -> None:
     for workload in admission.workloads:
         table.add_row(
             workload.workload + (" (held out)" if workload.held_out else ""),
-            ", ".join(f"{b.name} {duration(b.timing.median_ns)}" for b in workload.baselines),
+            ", ".join(map(_baseline_text, workload.baselines)),
             duration(workload.traffic_bound_ns),
             f"{duration(workload.arithmetic_estimate_ns)} ({workload.arithmetic_unit})",
             f"{workload.flops:,}",
             f"{workload.minimal_bytes:,}",
         )
     console.print(table)
+    if admission.stages:
+        spent = ", ".join(f"{s.stage} {s.wall_ms / 1e3:.1f}" for s in admission.stages)
+        total = sum(s.wall_ms for s in admission.stages) / 1e3
+        console.print(f"took {total:.1f} s: {spent}", markup=False)
     names = Table("name", "role", "dtype", "shape or value")
     if admission.workloads:
         first = admission.workloads[0]
@@ -89,6 +110,15 @@ def _show(console: Console, admission: Admission) -> None:
         for scalar in first.scalars:
             names.add_row(scalar.name, "scalar", "", scalar.literal)
     console.print(names)
+
+
+def _baseline_text(baseline: Baseline) -> str:
+    """Return a time with the 95 % interval of its median, and how far its rounds were apart."""
+    median_ns, (low_ns, high_ns) = baseline.timing.median_ns, baseline.timing.ci95_ns
+    text = f"{baseline.name} {duration(median_ns)} ± {(high_ns - low_ns) / 2 / median_ns:.1%}"
+    if baseline.scatter > _TOLD_SCATTER:
+        text += f" (of {baseline.round_count} rounds up to {baseline.scatter:.0%} slower)"
+    return text
 
 
 def _tolerance_text(admission: Admission) -> str:
@@ -104,6 +134,8 @@ def _tolerance_text(admission: Admission) -> str:
         f" {derivation.workload} times {derivation.safety:g}, at least {derivation.floor:.0e} and"
         f" at most {derivation.ceiling:.0e}"
     )
+    if derivation.inexact_because:
+        text += "; its own result stands for the exact one"
     if derivation.tf32_noise:
         text += f"; TF32 costs {derivation.tf32_noise:.1e}"
     if derivation.tightened_by:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kernel_foundry.cli.options import (
+    degenerate_option,
     device_of,
     device_option,
     json_option,
@@ -97,6 +98,7 @@ _STYLE = {Severity.INFO: "dim", Severity.WARNING: "yellow", Severity.ERROR: "red
 )
 @click.option("--build-seconds", default=20.0, show_default=True, help="Deadline of the build.")
 @click.option("--run-seconds", default=10.0, show_default=True, help="Deadline of a checked run.")
+@degenerate_option
 @json_option
 @target_options
 def command(
@@ -113,6 +115,7 @@ def command(
     record_file: Path | None,
     build_seconds: float,
     run_seconds: float,
+    admit_degenerate: bool,
     as_json: bool,
     **targets: Any,
 ) -> int:
@@ -131,7 +134,7 @@ def command(
     if language and f"```{language}" not in text:
         raise click.BadParameter(f"{candidate} has no ```{language} block", param_hint="--language")
     device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
-    loaded = read_task(task)
+    loaded = read_task(task, admit_degenerate=admit_degenerate)
     configuration = _settings(settings)
     with open_foundry(**targets) as foundry:
         try:

@@ -15,6 +15,7 @@ from kernel_foundry.cli.live import LiveProgress, PlainProgress, Progress
 from kernel_foundry.cli.main import EXIT_NOTHING_CORRECT
 from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.options import (
+    degenerate_option,
     device_of,
     device_option,
     json_option,
@@ -34,6 +35,7 @@ from kernel_foundry.errors import KernelFoundryError
 from kernel_foundry.evidence.record import record_of, write_record
 from kernel_foundry.progress import Admitted, Ended, Event, Listener
 from kernel_foundry.report.write import write_report
+from kernel_foundry.task_file import read_task
 
 
 class StopShare(click.ParamType[float]):
@@ -113,6 +115,7 @@ class StopShare(click.ParamType[float]):
 )
 @click.option("--build-seconds", default=20.0, show_default=True, help="Deadline of a build.")
 @click.option("--run-seconds", default=10.0, show_default=True, help="Deadline of a checked run.")
+@degenerate_option
 @json_option
 @target_options
 def command(
@@ -134,6 +137,7 @@ def command(
     without: tuple[str, ...],
     build_seconds: float,
     run_seconds: float,
+    admit_degenerate: bool,
     as_json: bool,
     **targets: Any,
 ) -> int:
@@ -175,7 +179,7 @@ def command(
             else:
                 assert task is not None
                 ended = foundry.optimize(
-                    task,
+                    read_task(task, admit_degenerate=admit_degenerate),
                     language=_language(language, device),
                     device=device,
                     models=models,

@@ -94,6 +94,16 @@ def model_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+def degenerate_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --admit-degenerate, which `read_task` takes."""
+    return click.option(
+        "--admit-degenerate",
+        is_flag=True,
+        help="Judge a task that trivial answers pass, too (a constant output); every verdict then "
+        "says trust: degenerate.",
+    )(command)
+
+
 def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --json: one JSON object on stdout."""
     return click.option(

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from kernel_foundry.cli.evaluate import show
 from kernel_foundry.cli.options import (
+    degenerate_option,
     device_of,
     device_option,
     json_option,
@@ -55,6 +56,7 @@ _TOP: Final = 10
 @click.option("--seconds", default=600.0, show_default=True, help="Wall-clock budget.")
 @click.option("--build-seconds", default=20.0, show_default=True, help="Deadline of a build.")
 @click.option("--run-seconds", default=10.0, show_default=True, help="Deadline of checked runs.")
+@degenerate_option
 @json_option
 @target_options
 def command(
@@ -66,6 +68,7 @@ def command(
     seconds: float,
     build_seconds: float,
     run_seconds: float,
+    admit_degenerate: bool,
     as_json: bool,
     **targets: Any,
 ) -> int:
@@ -75,7 +78,7 @@ def command(
     judged as `evaluate` does. Exit code 0 when that one passes, 1 when none does.
     """
     device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
-    loaded = read_task(task)
+    loaded = read_task(task, admit_degenerate=admit_degenerate)
     limits = EvaluationLimits(build_seconds=build_seconds, run_seconds=run_seconds)
     if t4_file is not None:
         t4_file.parent.mkdir(parents=True, exist_ok=True)

@@ -4,8 +4,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kernel_foundry.domain.device import DeviceSpec
-from kernel_foundry.domain.evaluation import Baseline
+from kernel_foundry.domain.evaluation import Baseline, StageTime
 from kernel_foundry.domain.task import Tolerance
+
+_NARROW = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
+
+
+def is_narrow(dtype: str) -> bool:
+    """Return whether a type has fewer bits of mantissa than float32."""
+    return dtype in _NARROW
 
 
 class TensorRole(StrEnum):
@@ -107,6 +114,9 @@ class ToleranceDerivation:
     """The trivial answer that the tolerance was tightened to refuse; empty: it was not."""
     workload: str = ""
     """The workload that decided."""
+    inexact_because: str = ""
+    """Why the reference's own result stands for the exact one, which widens `safety`; empty: the
+    reference was computed in float64."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,8 +166,21 @@ class Admission:
     """None when the task was refused before there was one."""
     redundancies: tuple[str, ...] = ()
     """Work of the reference that its result does not need, and which flatters every candidate."""
+    degeneracies: tuple[str, ...] = ()
+    """Why the task is degenerate, where it was to be admitted nevertheless (`admit_degenerate`)."""
+    rounding: str = "float32"
+    """The narrowest format that the reference's operators round their results to."""
+    stages: tuple[StageTime, ...] = ()
+    """Where the time went: loading, answers, value_ranges, graph, compile, baselines,
+    redundancies."""
 
     @property
     def admitted(self) -> bool:
         """True when nothing speaks against the task."""
         return not self.refusals
+
+    @property
+    def is_narrow(self) -> bool:
+        """True when the task itself has or computes in fewer bits than float32's."""
+        dtypes = {tensor.dtype for workload in self.workloads for tensor in workload.tensors}
+        return any(map(is_narrow, {self.rounding, *dtypes}))

@@ -57,3 +57,5 @@ class Trust(StrEnum):
     FULL = "full"
     SUSPECT = "suspect"
     """Something about it is unusual, in two processes alike; it passed in both."""
+    DEGENERATE = "degenerate"
+    """The task is degenerate: a trivial answer passes it, so that passing says little."""

@@ -169,6 +169,11 @@ class Baseline:
     name: str
     """"eager", "torch.compile" or "cuda_graph"."""
     timing: Timing
+    """The fastest of its measurements."""
+    round_count: int = 1
+    """Measurements made: at an admission until two of them agree."""
+    scatter: float = 0.0
+    """How much slower than the fastest the slowest of them was, relative."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

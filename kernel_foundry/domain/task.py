@@ -56,12 +56,15 @@ class Task:
     workloads: tuple[Workload, ...] = (Workload(name="default"),)
     tolerance: Tolerance | None = None
     """None: derived at admission."""
-    precision: Precision = Precision.FP32
+    precision: Precision | None = None
+    """What inputs and weights are cast to; None: they stay as the file has them."""
     training: bool = True
     library_ops: tuple[str, ...] = ()
     instructions: str = ""
     tf32: bool = False
     """Matrix products and convolutions in float32 may round their operands to TF32, on GPUs."""
+    admit_degenerate: bool = False
+    """Admit it where trivial answers pass it, too; every verdict then says so."""
 
     def __post_init__(self) -> None:
         if not any(not w.held_out for w in self.workloads):
@@ -76,9 +79,10 @@ class Task:
             self.reference,
             repr(self.workloads),
             repr(self.tolerance),
-            self.precision.value,
+            self.precision.value if self.precision else "own",
             repr(self.training),
             repr(self.library_ops),
-            # Only where it is set: tasks of before the field keep their digest.
+            # Only where they are set: tasks of before the fields keep their digest.
             *(("tf32",) if self.tf32 else ()),
+            *(("degenerate",) if self.admit_degenerate else ()),
         )

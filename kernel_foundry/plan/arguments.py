@@ -26,7 +26,9 @@ from kernel_foundry.plan.sequence import (
 from kernel_foundry.plan.signature import KernelSignature, Parameter
 from kernel_foundry.plan.values import LocalMemory, Tensor, Value, describe
 
-_BYTE_VIEWS_OF_BOOL: Final = ("uint8", "int8")
+_BYTES: Final = ("uint8", "int8")
+_HELD_IN_BYTES: Final = ("bool", "float8_e4m3fn", "float8_e5m2")
+"""Types that a kernel may take as the bytes that they are."""
 
 
 def match_parameters(
@@ -94,11 +96,18 @@ def _check_pointer(parameter: Parameter, tensor: Tensor) -> None:
     element = parameter.ctype
     if element in (VOID, UNKNOWN) or element == tensor.dtype:
         return
-    if tensor.dtype == "bool" and element in _BYTE_VIEWS_OF_BOOL:
+    if tensor.dtype in _HELD_IN_BYTES and element in _BYTES:
         return
+    way = f"a pointer to {tensor.dtype} (or void*) and reinterpret it inside the kernel"
+    if tensor.dtype.startswith("float8"):
+        name = f"__nv_fp8_{tensor.dtype.removeprefix('float8_').removesuffix('fn')}"
+        way = (
+            f"a pointer to {name} (CUDA, #include <cuda_fp8.h>), or to uint8_t and decode the bits"
+            " in the kernel (SYCL has no such type)"
+        )
     raise bind_error(
         f"{_named(parameter)} points to {element}, but {tensor.name} holds {tensor.dtype}: declare "
-        f"a pointer to {tensor.dtype} (or void*) and reinterpret it inside the kernel"
+        f"{way}"
     )
 
 

@@ -22,6 +22,8 @@ _SPELLINGS: Final[dict[str, tuple[str, ...]]] = {
     "float16": ("half", "__half", "nv_half", "_Float16", "float16_t"),
     "bfloat16": ("bfloat16", "__nv_bfloat16", "nv_bfloat16", "ext::oneapi::bfloat16",
                  "oneapi::bfloat16", "syclext::bfloat16", "__bf16"),
+    "float8_e4m3fn": ("__nv_fp8_e4m3", "float8_e4m3fn"),
+    "float8_e5m2": ("__nv_fp8_e5m2", "float8_e5m2"),
     "int64": ("long", "long int", "long long", "long long int", "signed long", "signed long long",
               "int64_t", "ptrdiff_t", "ssize_t", "intptr_t"),
     "int32": ("int", "signed", "signed int", "int32_t"),
@@ -32,7 +34,7 @@ _SPELLINGS: Final[dict[str, tuple[str, ...]]] = {
                "uintptr_t"),
     "uint32": ("unsigned", "unsigned int", "uint32_t", "uint"),
     "uint16": ("unsigned short", "unsigned short int", "uint16_t", "ushort"),
-    "uint8": ("unsigned char", "uint8_t", "uchar", "byte"),
+    "uint8": ("unsigned char", "uint8_t", "uchar", "byte", "__nv_fp8_storage_t"),
     "bool": ("bool",),
     VOID: (VOID,),
 }  # fmt: skip
@@ -50,6 +52,10 @@ _PACKED: Final = {
     "__half2": ("float16", 2),
     "__nv_bfloat162": ("bfloat16", 2),
     "nv_bfloat162": ("bfloat16", 2),
+    "__nv_fp8x2_e4m3": ("float8_e4m3fn", 2),
+    "__nv_fp8x4_e4m3": ("float8_e4m3fn", 4),
+    "__nv_fp8x2_e5m2": ("float8_e5m2", 2),
+    "__nv_fp8x4_e5m2": ("float8_e5m2", 4),
 }
 _VECTOR_TEMPLATE: Final = re.compile(r"(?:vec|marray)\s*<(.+),\s*(\w+)\s*>")
 _NAMESPACES: Final = re.compile(r"(?<![\w:])(?:::)?(?:sycl|std|cuda::std|cuda)::")
@@ -106,7 +112,7 @@ def float_fits(c_type: str, value: float) -> bool:
 
 def is_number_type(c_type: str) -> bool:
     """Return whether a number can be passed as `c_type`."""
-    return c_type in DTYPE_BYTES
+    return c_type in DTYPE_BYTES and not c_type.startswith("float8")
 
 
 def _plain(text: str) -> str:

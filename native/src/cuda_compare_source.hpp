@@ -10,6 +10,8 @@ typedef unsigned long long u64;
 
 struct Float16 { unsigned short bits; };
 struct BFloat16 { unsigned short bits; };
+struct Float8E4M3 { unsigned char bits; };
+struct Float8E5M2 { unsigned char bits; };
 
 // What was found, so that zero is nothing and every entry is a sum or a maximum.
 enum Sum { mismatches, nans, infs, poisoned, sum_count };
@@ -31,12 +33,22 @@ __device__ double value_of(Float16 x) {
   asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(x.bits));
   return wide;
 }
+__device__ double value_of(Float8E5M2 x) {
+  return value_of(Float16{(unsigned short)(x.bits << 8)});
+}
+__device__ double value_of(Float8E4M3 x) {
+  const u32 magnitude = x.bits & 0x7Fu, sign = (u32)(x.bits & 0x80u) << 24;
+  if (magnitude == 0x7Fu) return __uint_as_float(0x7FC00000u | sign);
+  return (double)__uint_as_float((magnitude << 20) | sign) * 0x1p120;
+}
 
 template <typename T> struct IsInteger { static const bool value = true; };
 template <> struct IsInteger<float> { static const bool value = false; };
 template <> struct IsInteger<double> { static const bool value = false; };
 template <> struct IsInteger<Float16> { static const bool value = false; };
 template <> struct IsInteger<BFloat16> { static const bool value = false; };
+template <> struct IsInteger<Float8E4M3> { static const bool value = false; };
+template <> struct IsInteger<Float8E5M2> { static const bool value = false; };
 
 __device__ bool is_finite(double x) { return fabs(x) <= 1.7976931348623157e308; }
 __device__ bool is_nan(double x) { return x != x; }

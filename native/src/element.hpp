@@ -15,6 +15,16 @@ struct BFloat16 {
   std::uint16_t bits;
 };
 
+// Sign, 4 bits of exponent, 3 of mantissa; no infinity, and one NaN of either sign.
+struct Float8E4M3 {
+  std::uint8_t bits;
+};
+
+// The upper half of a Float16.
+struct Float8E5M2 {
+  std::uint8_t bits;
+};
+
 // The value of an element as double: exact for every type but 64-bit integers beyond 2^53.
 template <typename T>
 double value_of(T element) {
@@ -37,6 +47,18 @@ inline double value_of(Float16 element) {
   return std::bit_cast<float>(sign | (wide << 23) | (fraction << 13));
 }
 
+inline double value_of(Float8E5M2 element) {
+  return value_of(Float16{static_cast<std::uint16_t>(element.bits << 8)});
+}
+
+inline double value_of(Float8E4M3 element) {
+  const std::uint32_t magnitude = element.bits & 0x7Fu;
+  const std::uint32_t sign = static_cast<std::uint32_t>(element.bits & 0x80u) << 24;
+  if (magnitude == 0x7Fu) return std::bit_cast<float>(0x7FC00000u | sign);
+  // As a float the exponent is 120 too small, of denormals as well.
+  return std::bit_cast<float>((magnitude << 20) | sign) * 0x1p120;
+}
+
 // Calls `visit` with a value of the element type that torch calls `dtype`; returns false when
 // there is no such type.
 template <typename Visitor>
@@ -45,6 +67,8 @@ bool visit_element_type(const std::string& dtype, Visitor&& visit) {
   if (dtype == "float64") return visit(double{}), true;
   if (dtype == "float16") return visit(Float16{}), true;
   if (dtype == "bfloat16") return visit(BFloat16{}), true;
+  if (dtype == "float8_e4m3fn") return visit(Float8E4M3{}), true;
+  if (dtype == "float8_e5m2") return visit(Float8E5M2{}), true;
   if (dtype == "int32") return visit(std::int32_t{}), true;
   if (dtype == "int64") return visit(std::int64_t{}), true;
   if (dtype == "int16") return visit(std::int16_t{}), true;

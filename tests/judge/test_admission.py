@@ -179,6 +179,26 @@ def test_a_task_that_says_nothing_is_refused(judge: Judge, body: str, reason: st
     assert all(workload.baselines == () for workload in admission.workloads)
 
 
+def test_a_degenerate_task_is_admitted_where_that_is_asked_for(judge: Judge) -> None:
+    task = make_task("def forward(self, x):\n    return x * 0 + 3")
+    refused = admit(judge, task)
+    admission = admit(judge, replace(task, admit_degenerate=True))
+
+    assert admission.admitted
+    assert admission.degeneracies == refused.refusals
+    assert refused.degeneracies == ()
+    assert any("constant" in reason for reason in admission.degeneracies)
+    assert admission.workloads[0].baselines
+
+
+def test_a_random_task_is_refused_even_where_degenerate_ones_are_admitted(judge: Judge) -> None:
+    task = make_task("def forward(self, x):\n    return nn.functional.dropout(x)")
+    admission = admit(judge, replace(task, admit_degenerate=True))
+
+    assert not admission.admitted
+    assert admission.degeneracies == ()
+
+
 def test_a_tolerance_above_the_output_is_refused(judge: Judge) -> None:
     task = make_task(
         "def forward(self, x):\n    return torch.softmax(x, -1) * 1e-3",

@@ -47,9 +47,15 @@ def audited(
 
 
 def judged(
-    answer: PrecisionAudited, task: Task, *formats: str, is_gpu: bool = False
+    answer: PrecisionAudited,
+    task: Task,
+    *formats: str,
+    is_gpu: bool = False,
+    is_narrow: bool = False,
 ) -> PrecisionJudged:
-    return judge_precision(answer, task=task, workload="w", is_gpu=is_gpu, formats=formats)
+    return judge_precision(
+        answer, task=task, is_narrow=is_narrow, workload="w", is_gpu=is_gpu, formats=formats
+    )
 
 
 def cut(value: torch.Tensor, bits: int) -> torch.Tensor:
@@ -168,6 +174,7 @@ def test_a_wrong_result_is_named_by_its_format_where_that_is_the_reason(
     found = judge_precision(
         judge.audit_precision(runner.draw.draw),
         task=PRODUCT,
+        is_narrow=False,
         workload="default",
         is_gpu=False,
         formats=("float16",),
@@ -223,7 +230,7 @@ def test_a_16_bit_task_has_figures_and_is_not_refused_for_them(judge: Judge, dra
 
     assert answer.audit is not None
     assert 9 < answer.audit.effective_bits < 14
-    assert judged(answer, task, "float16").check.result is CheckResult.PASSED
+    assert judged(answer, task, "float16", is_narrow=True).check.result is CheckResult.PASSED
 
 
 @pytest.mark.parametrize(

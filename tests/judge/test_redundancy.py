@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.reference.graph import export_program
 from evaluator_svc.judge.reference.redundancy import find_redundancies
 from kernel_foundry.task_file import read_task
 from tests.judge.judge_tasks import make_task
@@ -22,6 +23,11 @@ def forward(self, x):
 """
 
 
+def found_in(prepared: PreparedWorkload) -> tuple[str, ...]:
+    program = export_program(*prepared.input_set(1).callable_model())
+    return find_redundancies(prepared, program, (1, 2))
+
+
 def told(lines: str) -> tuple[str, ...]:
     body = LAYERS + "\n".join(f"    {line}" for line in lines.strip().splitlines())
     task = make_task(body, training=False)
@@ -29,7 +35,7 @@ def told(lines: str) -> tuple[str, ...]:
         task, task.workloads[0], device=torch.device("cpu"), memory_bytes=1 << 30
     )
     try:
-        return find_redundancies(prepared, (1, 2))
+        return found_in(prepared)
     finally:
         prepared.close()
 
@@ -140,5 +146,5 @@ def test_the_examples_have_none(name: str) -> None:
     task = read_task(EXAMPLES / f"{name}.py")
     held_out = next(workload for workload in task.workloads if workload.held_out)
     prepared = PreparedWorkload(task, held_out, device=torch.device("cpu"), memory_bytes=1 << 30)
-    assert find_redundancies(prepared, (1, 2)) == ()
+    assert found_in(prepared) == ()
     prepared.close()

@@ -39,7 +39,7 @@ def test_without_a_sidecar_the_file_is_one_workload(tmp_path: Path) -> None:
     assert task.reference == REFERENCE
     assert task.workloads == (Workload(name="default"),)
     assert task.tolerance is None
-    assert task.precision is Precision.FP32
+    assert task.precision is None
     assert task.training
     assert not task.tf32
 

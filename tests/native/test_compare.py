@@ -92,6 +92,22 @@ def test_bfloat16_is_read_as_the_upper_half_of_a_float() -> None:
     assert found.max_abs_error == 2.0**-6
 
 
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
+def test_8_bit_floats_are_read_as_torch_reads_them(dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    bits = np.arange(256, dtype=np.uint8)
+    values = torch.from_numpy(bits).view(getattr(torch, dtype)).float().numpy()
+    one = np.full(256, 0x3C if dtype == "float8_e5m2" else 0x38, dtype=np.uint8)
+    finite = np.isfinite(values)
+
+    found = compared(bits, one, dtype=dtype)
+    assert found.nan_count == int(np.isnan(values).sum())
+    assert found.inf_count == int(np.isinf(values).sum())
+    for bit, value in zip(bits[finite], values[finite], strict=True):
+        found = compared(np.array([bit]), one[:1].copy(), dtype=dtype)
+        assert found.max_abs_error == abs(float(value) - 1.0)
+
+
 def test_every_part_of_a_large_output_is_compared() -> None:
     expected = np.zeros(3_000_001, dtype=np.float32)
     actual = expected.copy()

@@ -100,6 +100,13 @@ def test_every_pattern_of_a_short_float(case: CudaCase, dtype: str) -> None:
     assert_same(case, every, np.roll(every, 1).copy(), dtype)
 
 
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
+def test_every_pattern_of_an_8_bit_float(case: CudaCase, dtype: str) -> None:
+    every = np.arange(256, dtype=np.uint8)
+    assert assert_same(case, every, every.copy(), dtype).mismatch_count == 0
+    assert_same(case, every, np.roll(every, 1).copy(), dtype)
+
+
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_integers_differ_or_not_however_large(case: CudaCase, dtype: str) -> None:
     random = np.random.default_rng(0)

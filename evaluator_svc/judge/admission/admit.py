@@ -5,19 +5,22 @@ Knows nothing of candidates and of shared buffers.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Final
 
 import torch
+from torch.export import ExportedProgram
 
 from evaluator_svc.judge.admission.gate import ADMISSION_SEEDS, Gate, judge_answers, settle_exact
+from evaluator_svc.judge.admission.stages import Stages
+from evaluator_svc.judge.admission.tolerance import UNKNOWN
 from evaluator_svc.judge.baselines import (
     COMPILE,
     EAGER,
     GRAPH,
     BaselineFailedError,
     compile_seconds,
-    time_baseline,
+    compilers,
+    settled_baseline,
 )
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
@@ -25,19 +28,23 @@ from evaluator_svc.judge.draws.value_ranges import find_value_ranges
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.judge.reference.arithmetic import arithmetic_estimate
 from evaluator_svc.judge.reference.cost import count_cost
-from evaluator_svc.judge.reference.graph import export_graph
+from evaluator_svc.judge.reference.formats import narrowest
+from evaluator_svc.judge.reference.graph import export_program, graph_of
+from evaluator_svc.judge.reference.name_table import dtype_name
 from evaluator_svc.judge.reference.redundancy import find_redundancies
 from evaluator_svc.judge.reference.task_module import TaskModule
 from evaluator_svc.judge.reference.traffic import count_traffic, traffic_bound_ns
 from evaluator_svc.memory_needs import lean_need, refusal
 from evaluator_svc.messages.exchange import MeasurePlan
-from kernel_foundry.domain.admission import Admission, GraphNode, WorkloadAdmission
+from kernel_foundry.domain.admission import Admission, GraphNode, TensorRole, WorkloadAdmission
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline, Fact
 from kernel_foundry.domain.task import Task, Tolerance, Workload
 from kernel_foundry.errors import TaskInvalidError
 
 _BASELINE_SECONDS: Final = 1.0
+_NETWORK_PARAMETERS: Final = 40
+"""Parameter tensors from which on a reference is a network of many kernels."""
 _FLUSH_CACHES: Final = 2
 """Bytes flushed between samples, in last-level caches."""
 
@@ -76,28 +83,58 @@ def admit_task(
     Raises:
         TaskInvalidError: the reference cannot be loaded or run.
     """
-    found = _Findings()
+    stages = Stages()
     fallback = task.tolerance or Tolerance(rtol=0.0, atol=0.0)
     try:
-        prepared = _fitting(task, prepare, memory_bytes)
+        with stages.stage("loading"):
+            prepared = _fitting(task, prepare, memory_bytes)
     except _DoesNotFitError as error:
         return _refused(task, device, fallback, str(error))
     if changed := _changed_kinds(prepared):
         return _refused(task, device, fallback, *changed)
-    gate = judge_answers(task, prepared, memory)
-    ranged, value_ranges = find_value_ranges(
-        () if gate.refusals else prepared, gate.tolerance, ADMISSION_SEEDS[0]
-    )
-    at = next((item for item in prepared if item.workload.name == ranged), None)
-    settle_exact(gate, at, value_ranges, memory)
-    found = _Findings(refusals=gate.refusals, warnings=[*_conditioning(gate), *gate.warnings])
-    time_baselines = partial(_baselines, device=device, memory=memory, found=found, note=note)
+    # Begun here, for it takes seconds until they are ready.
+    with compilers(memory.torch_device, at_once=any(map(_is_network, prepared))):
+        with stages.stage("answers"):
+            gate = judge_answers(task, prepared, memory)
+        is_admitted = gate.is_judgeable if task.admit_degenerate else not gate.refusals
+        with stages.stage("value_ranges"):
+            ranged, value_ranges = find_value_ranges(
+                prepared if is_admitted else (), gate.tolerance, ADMISSION_SEEDS[0]
+            )
+            at = next((item for item in prepared if item.workload.name == ranged), None)
+            settle_exact(gate, at, value_ranges, memory)
+        accepted = gate.degeneracies if task.admit_degenerate else []
+        found = _Findings(
+            refusals=[refusal for refusal in gate.refusals if refusal not in accepted],
+            warnings=[*_cast(task, prepared), *_conditioning(gate), *gate.warnings],
+        )
+        with stages.stage("graph"):
+            workloads, programs = [], []
+            for item in prepared:
+                program = _program(item, found)
+                workloads.append(_workload_admission(item, program, device, peaks, found))
+                # It holds its inputs and weights.
+                programs.append(None if item.is_large else program)
+        with stages.stage("redundancies"):
+            redundancies = _redundancies(prepared, programs)
+            del program, programs
+        timed = [] if found.refusals else [i for i in prepared if not i.workload.held_out]
+        with stages.stage("compile"):
+            compiled = [item for item in timed if _compiles(item, found, note)]
+    with stages.stage("baselines"):
+        baselines = {
+            item.workload.name: _baselines(
+                item, device, memory, found, with_compile=item in compiled
+            )
+            for item in timed
+        }
     workloads = [
         replace(
-            _workload_admission(item, device, peaks, found, time_baselines),
-            value_ranges=value_ranges if item.workload.name == ranged else (),
+            workload,
+            value_ranges=value_ranges if workload.workload == ranged else (),
+            baselines=baselines.get(workload.workload, ()),
         )
-        for item in prepared
+        for workload in workloads
     ]
     return Admission(
         task=task.digest,
@@ -107,7 +144,10 @@ def admit_task(
         refusals=_unique(found.refusals),
         warnings=_unique(found.warnings),
         derivation=gate.derivation,
-        redundancies=_redundancies(prepared),
+        degeneracies=_unique(accepted),
+        rounding=dtype_name(narrowest(item.module.rounding for item in prepared)),
+        redundancies=redundancies,
+        stages=stages.times(),
     )
 
 
@@ -117,8 +157,21 @@ def _refused(task: Task, device: DeviceSpec, tolerance: Tolerance, *reasons: str
     )
 
 
+def _cast(task: Task, prepared: Sequence[PreparedWorkload]) -> tuple[str, ...]:
+    """Return a warning where the sidecar's precision is not what the file has."""
+    own = sorted({dtype_name(dtype) for item in prepared for dtype in item.module.cast_from})
+    if task.precision is None or not own:
+        return ()
+    return (f"precision: {task.precision} casts inputs and weights that are {', '.join(own)}",)
+
+
 def _conditioning(gate: Gate) -> tuple[str, ...]:
-    """Return a warning where rounding alone may leave the tolerance."""
+    """Return warnings where the tolerance rests on little, or rounding alone may leave it."""
+    if gate.derivation.inexact_because:
+        return (
+            f"no float64 result ({gate.derivation.inexact_because}): the tolerance rests on the"
+            f" reference's own, and is {UNKNOWN:g} times as wide",
+        )
     noise = max(gate.derivation.noise, gate.derivation.tf32_noise)
     if noise <= gate.tolerance.rtol or gate.refusals:
         return ()
@@ -128,13 +181,16 @@ def _conditioning(gate: Gate) -> tuple[str, ...]:
     )
 
 
-def _redundancies(prepared: Sequence[PreparedWorkload]) -> tuple[str, ...]:
+def _redundancies(
+    prepared: Sequence[PreparedWorkload], programs: Sequence[ExportedProgram | None]
+) -> tuple[str, ...]:
     """Return what the smallest workload's results do not need."""
-    small = [item for item in prepared if not item.is_large]
-    if not small:
+    small = [(item.size_bytes, index) for index, item in enumerate(prepared) if not item.is_large]
+    program = programs[min(small)[1]] if small else None
+    if program is None:
         return ()
-    smallest = min(small, key=lambda item: item.size_bytes)
-    return find_redundancies(smallest, (ADMISSION_SEEDS[0], ADMISSION_SEEDS[1]))
+    seeds = (ADMISSION_SEEDS[0], ADMISSION_SEEDS[1])
+    return find_redundancies(prepared[min(small)[1]], program, seeds)
 
 
 def _fitting(
@@ -181,21 +237,25 @@ def _changed_kinds(prepared: Sequence[PreparedWorkload]) -> list[str]:
     ]
 
 
+def _sets(item: PreparedWorkload) -> list[InputSet]:
+    # No cache holds what a large workload reads, so one set of it will do.
+    seeds = ADMISSION_SEEDS[:1] if item.is_large else ADMISSION_SEEDS
+    return [item.input_set(seed) for seed in seeds]
+
+
 def _workload_admission(
     item: PreparedWorkload,
+    program: ExportedProgram | None,
     device: DeviceSpec,
     peaks: Peaks,
     found: _Findings,
-    time_baselines: Callable[[PreparedWorkload, Sequence[InputSet]], tuple[Baseline, ...]],
 ) -> WorkloadAdmission:
-    # No cache holds what a large workload reads, so one set of it will do.
-    seeds = ADMISSION_SEEDS[:1] if item.is_large else ADMISSION_SEEDS
-    sets = [item.input_set(seed) for seed in seeds]
-    graph = _graph(item, sets[0], found)
-    cost = count_cost(sets[0], graph)
+    """Return the facts of a workload, without times."""
+    drawn = item.input_set(ADMISSION_SEEDS[0])
+    graph = _graph(item, program, found)
+    cost = count_cost(drawn, graph)
     traffic = count_traffic(item.tensors, graph)
     estimate = arithmetic_estimate(cost, peaks, tf32=item.task.tf32)
-    is_timed = not item.workload.held_out and not found.refusals
     return WorkloadAdmission(
         workload=item.workload.name,
         held_out=item.workload.held_out,
@@ -208,40 +268,62 @@ def _workload_admission(
         arithmetic_estimate_ns=estimate.time_ns,
         arithmetic_unit=estimate.unit,
         reference_bytes=item.sizes.reference_bytes,
-        baselines=time_baselines(item, sets) if is_timed else (),
+        baselines=(),
     )
 
 
-def _graph(item: PreparedWorkload, input_set: InputSet, found: _Findings) -> tuple[GraphNode, ...]:
+def _program(item: PreparedWorkload, found: _Findings) -> ExportedProgram | None:
+    """Return a reference as torch.export follows it, or None, which is told."""
     try:
-        return export_graph(*input_set.callable_model(), item.tensors)
+        return export_program(*item.input_set(ADMISSION_SEEDS[0]).callable_model())
+    except TaskInvalidError as error:
+        found.warnings.append(f"no operator graph: {error.message}")
+        return None
+
+
+def _graph(
+    item: PreparedWorkload, program: ExportedProgram | None, found: _Findings
+) -> tuple[GraphNode, ...]:
+    try:
+        return () if program is None else graph_of(program, item.tensors)
     except TaskInvalidError as error:
         found.warnings.append(f"no operator graph: {error.message}")
         return ()
 
 
+def _is_network(item: PreparedWorkload) -> bool:
+    """Return whether torch.compile will make so many kernels that several compilers pay."""
+    count = sum(tensor.role is TensorRole.PARAMETER for tensor in item.tensors)
+    return count >= _NETWORK_PARAMETERS
+
+
+def _compiles(item: PreparedWorkload, found: _Findings, note: Callable[[Fact], None]) -> bool:
+    """Compile a workload's reference; return whether that works."""
+    try:
+        seconds = compile_seconds(_sets(item))
+    except BaselineFailedError as error:
+        found.warnings.append(str(error))
+        return False
+    name = f"torch.compile of {item.task.name}, {item.workload.name}"
+    note(Fact(name=name, value=f"{seconds:.1f} s to compile"))
+    return True
+
+
 def _baselines(
     item: PreparedWorkload,
-    sets: Sequence[InputSet],
-    *,
     device: DeviceSpec,
     memory: JudgeMemory,
     found: _Findings,
-    note: Callable[[Fact], None],
+    *,
+    with_compile: bool,
 ) -> tuple[Baseline, ...]:
     plan = MeasurePlan(seconds=_BASELINE_SECONDS, flush_bytes=_FLUSH_CACHES * device.cache_bytes)
-    baselines = [time_baseline(EAGER, sets, plan, memory)]
-    try:
-        seconds = compile_seconds(sets)
-        baselines.append(time_baseline(COMPILE, sets, plan, memory))
-    except BaselineFailedError as error:
-        found.warnings.append(str(error))
-    else:
-        name = f"torch.compile of {item.task.name}, {item.workload.name}"
-        note(Fact(name=name, value=f"{seconds:.1f} s to compile"))
-    if memory.has_graphs:
+    sets = _sets(item)
+    baselines = [settled_baseline(EAGER, sets, plan, memory)]
+    others = (COMPILE,) * with_compile + (GRAPH,) * memory.has_graphs
+    for name in others:
         try:
-            baselines.append(time_baseline(GRAPH, sets, plan, memory))
+            baselines.append(settled_baseline(name, sets, plan, memory))
         except BaselineFailedError as error:
             found.warnings.append(str(error))
     return tuple(baselines)

@@ -45,9 +45,21 @@ class Gate:
     tolerance: Tolerance
     derivation: ToleranceDerivation
     refusals: list[str] = field(default_factory=list)
+    degeneracies: list[str] = field(default_factory=list)
+    """Those of the refusals that a task can be judged in spite of."""
     warnings: list[str] = field(default_factory=list)
     exact: list["_Pass"] = field(default_factory=list)
     """Answers that are right to the last bit on ordinary inputs, which no tolerance refuses."""
+
+    @property
+    def is_judgeable(self) -> bool:
+        """Whether candidates can be judged at all, however little a pass says."""
+        return all(refusal in self.degeneracies for refusal in self.refusals)
+
+    def refuse_as_degenerate(self, reason: str) -> None:
+        """Add a refusal that a task can be judged in spite of."""
+        self.refusals.append(reason)
+        self.degeneracies.append(reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +85,7 @@ def judge_answers(task: Task, prepared: Sequence[PreparedWorkload], memory: Judg
     gate = _derive(task, prepared)
     for item in prepared:
         _take(gate, _screened(item, gate.tolerance, memory))
-    if gate.refusals:
+    if not gate.is_judgeable:
         return gate
     passes = list(_passes(prepared, gate, memory))
     _tighten(gate, [p.tried for p in passes])
@@ -81,7 +93,7 @@ def judge_answers(task: Task, prepared: Sequence[PreparedWorkload], memory: Judg
         if passed.tried.is_exact and passed.tried.name != ANOTHER_DRAW:
             gate.exact.append(passed)
         elif passed.tried.error <= gate.tolerance.rtol or not _is_scaled(task):
-            gate.refusals.append(_refusal(passed, gate.tolerance))
+            gate.refuse_as_degenerate(_refusal(passed, gate.tolerance))
     if not gate.refusals:
         for item in prepared:
             _take(
@@ -115,7 +127,7 @@ def settle_exact(
                 " only inputs of other magnitude or sign tell it from the operator"
             )
         else:
-            gate.refusals.append(_refusal(item, gate.tolerance))
+            gate.refuse_as_degenerate(_refusal(item, gate.tolerance))
 
 
 def _passes_in(
@@ -190,6 +202,7 @@ def _same_values(first: InputSet, second: InputSet, memory: JudgeMemory) -> bool
 
 def _take(gate: Gate, found: Screening) -> None:
     gate.refusals += found.refusals
+    gate.degeneracies += found.degeneracies
     gate.warnings += found.warnings
 
 

@@ -13,6 +13,7 @@ import torch
 
 from evaluator_svc.judge.admission.screening import Screening
 from evaluator_svc.judge.admission.trivial_answers import Question
+from evaluator_svc.judge.reference.formats import same_values
 from evaluator_svc.judge.verdict.compare import ExpectedOutput, expect, matches
 from kernel_foundry.domain.task import Tolerance
 
@@ -37,7 +38,9 @@ def find_insensitive(question: Question, tolerance: Tolerance) -> Screening:
     idle = list(_idle_inputs(asked, found))
     first = asked.first
     if idle and len(idle) == len(first.inputs):
-        found.refusals.append(f"the output hardly depends on any input ({', '.join(idle)})")
+        reason = f"the output hardly depends on any input ({', '.join(idle)})"
+        found.refusals.append(reason)
+        found.degeneracies.append(reason)
         return found
     found.warnings += [
         f"the output hardly depends on input {name!r}: a kernel that ignores it passes"
@@ -107,7 +110,7 @@ def _idle_inputs(asked: _Asked, found: Screening) -> Iterator[str]:
     first, second = asked.first, asked.second
     for index, name in enumerate(first.arguments.names):
         own, other = first.inputs[index], second.inputs[index]
-        if torch.equal(own, other):
+        if same_values(own, other):
             found.warnings.append(f"get_inputs() gives the same {name!r} under every seed")
         elif asked.with_input(index, other):
             yield name
@@ -135,7 +138,7 @@ def _idle_regions(asked: _Asked, idle: Sequence[str]) -> Iterator[str]:
     first, second = asked.first, asked.second
     for index, name in enumerate(first.arguments.names):
         own, other = first.inputs[index], second.inputs[index]
-        if name in idle or torch.equal(own, other):
+        if name in idle or same_values(own, other):
             continue
         for axis in sorted({0, own.ndim - 1} - {-1}):
             for start, stop in _parts(own.shape[axis]):

@@ -12,6 +12,7 @@ import torch
 
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
+from evaluator_svc.judge.reference.formats import computable, same_values
 from evaluator_svc.judge.verdict.compare import ExpectedOutput, expect, matches
 from kernel_foundry.domain.task import Tolerance
 
@@ -24,6 +25,8 @@ class Screening:
     """What was found, as it is found."""
 
     refusals: list[str] = field(default_factory=list)
+    degeneracies: list[str] = field(default_factory=list)
+    """Those of the refusals that a task can be judged in spite of."""
     warnings: list[str] = field(default_factory=list)
 
 
@@ -75,7 +78,7 @@ def _is_repeatable(
     if not _all_match(again, expected, tolerance):
         found.refusals.append("the reference is not deterministic: two runs differ")
         return False
-    if not all(torch.equal(a, b) for a, b in zip(first, again, strict=True)) and not any(
+    if not all(same_values(a, b) for a, b in zip(first, again, strict=True)) and not any(
         bool(output.isnan().any()) for output in first
     ):
         found.warnings.append("the reference is not deterministic bit by bit")
@@ -88,11 +91,11 @@ def _check_values(outputs: Sequence[ExpectedOutput], found: Screening) -> None:
         if not count:
             found.refusals.append(f"output {index} is empty")
             continue
-        share = float((~output.tensor.isfinite()).float().mean())
+        share = float((~computable(output.tensor).isfinite()).float().mean())
         if share > _MAX_NON_FINITE_SHARE:
-            found.refusals.append(
-                f"output {index} is NaN or infinite in {share:.1%} of its elements"
-            )
+            reason = f"output {index} is NaN or infinite in {share:.1%} of its elements"
+            found.refusals.append(reason)
+            found.degeneracies.append(reason)
         elif share:
             found.warnings.append(f"output {index} holds NaN or infinity in a few elements")
 

@@ -1,35 +1,65 @@
 """The automatic tolerance: a safe multiple of the rounding noise of a reordered evaluation.
 
-The reference is computed in float64, then in the task's precision, once as it stands and twice
-with every operator's result moved by up to one rounding error (Monte Carlo arithmetic), which is
-what another order of the same operations does. Where TF32 is allowed, what it costs counts too.
-Knows nothing of candidates; `screening` checks
-that nothing trivial passes the result.
+The reference is computed in float64, then in its own formats, once as it stands and twice with
+every operator's result moved by up to one rounding error of its format (Monte Carlo arithmetic),
+which is what another order of the same operations does. Where float64 cannot be had, the
+reference's own result stands for it, and the tolerance is wider. Where TF32 is allowed, what it
+costs counts too. Knows nothing of candidates; `screening` checks that nothing trivial passes the
+result.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_any, tree_map
+from torch.utils._pytree import tree_map
 
 from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.judge.reference.formats import rounds
 from evaluator_svc.judge.reference.tf32 import Tf32Operands
 from evaluator_svc.judge.verdict.compare import CHUNK_ELEMENTS, group_scale, group_shape, row_chunks
 from kernel_foundry.domain.admission import ToleranceDerivation
 from kernel_foundry.domain.task import Tolerance
+from kernel_foundry.errors import TaskInvalidError
 
-SAFETY: Final = {torch.float32: 8.0, torch.float16: 2.0, torch.bfloat16: 2.0}
+SAFETY: Final = {
+    torch.float64: 8.0,
+    torch.float32: 8.0,
+    torch.float16: 2.0,
+    torch.bfloat16: 2.0,
+    torch.float8_e4m3fn: 1.0,
+    torch.float8_e5m2: 1.0,
+}
 """Multiple of the noise: other algorithms round more often than a reordering does. Less for 16
 bits, where PyTorch rounds after every operator and a fused kernel hardly ever does."""
 
-_FLOOR: Final = {torch.float32: 5e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
-"""Least tolerance: room for own exp and erf of float32 accuracy, and for rounding to 16 bits a
-few times; far less than what float16 or TF32 inside a float32 task costs (1e-3)."""
+_FLOOR: Final = {
+    torch.float64: 1e-10,
+    torch.float32: 5e-5,
+    torch.float16: 4e-3,
+    torch.bfloat16: 3e-2,
+    torch.float8_e4m3fn: 0.13,
+    torch.float8_e5m2: 0.26,
+}
+"""Least tolerance: room for own exp and erf of float32 accuracy, for rounding to 16 bits a few
+times, for a neighbour among 8 bits; far less than what float16 or TF32 inside a float32 task costs
+(1e-3)."""
 
-CEILING: Final = {torch.float32: 5e-3, torch.float16: 5e-2, torch.bfloat16: 1e-1}
+CEILING: Final = {
+    torch.float64: 5e-3,
+    torch.float32: 5e-3,
+    torch.float16: 5e-2,
+    torch.bfloat16: 1e-1,
+    torch.float8_e4m3fn: 0.2,
+    torch.float8_e5m2: 0.4,
+}
 """Most that is granted, in units of the row's scale: more would check nothing."""
+
+UNKNOWN: Final = 4.0
+"""Further multiple of the noise where the exact result is not known: the error of the reference
+itself is as large as what moving its results tells, and an algorithm may err the other way."""
 
 _TF32_SAFETY: Final = 2.0
 """Multiple of what TF32 costs, which hardly depends on the algorithm: operands are cut at worst,
@@ -57,16 +87,20 @@ def derive_tolerance(sets: Sequence[InputSet]) -> tuple[Tolerance, float]:
 
 def measure(sets: Sequence[InputSet], workload: str = "") -> ToleranceDerivation:
     """Return what the tolerance of outputs like those of `sets` is derived from."""
-    dtype = sets[0].module.dtype
+    dtype = sets[0].module.rounding
     has_tf32 = sets[0].module.allows_tf32
+    exact = [exact_or_own(input_set) for input_set in sets]
+    inexact_because = next((e.inexact_because for e in exact if e.inexact_because), "")
+    noise = max(_rounding_noise(s, e.outputs) for s, e in zip(sets, exact, strict=True))
     return ToleranceDerivation(
         source="measured",
-        noise=max(_rounding_noise(input_set) for input_set in sets),
-        safety=SAFETY[dtype],
+        noise=noise,
+        safety=SAFETY[dtype] * (UNKNOWN if inexact_because else 1.0),
         floor=_FLOOR[dtype],
         ceiling=CEILING[dtype],
         tf32_noise=max(tf32_noise(input_set) for input_set in sets) if has_tf32 else 0.0,
         workload=workload,
+        inexact_because=inexact_because,
     )
 
 
@@ -98,12 +132,34 @@ def tf32_noise(input_set: InputSet) -> float:
     return max(_distance(cut, expected), _distance(input_set.run(), expected))
 
 
-def _rounding_noise(input_set: InputSet) -> float:
-    exact = input_set.run(dtype=torch.float64)
-    dtype = input_set.module.dtype
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exact:
+    """What stands for the exact result of a reference."""
+
+    outputs: tuple[torch.Tensor, ...]
+    inexact_because: str = ""
+    """Why they are no more exact than the reference's own; empty: they are float64."""
+
+
+def exact_or_own(input_set: InputSet) -> Exact:
+    """Return the reference in float64, or its own outputs where that cannot be had.
+
+    Raises:
+        TaskInvalidError: the reference raises in its own formats, too.
+    """
+    try:
+        return Exact(outputs=input_set.run(dtype=torch.float64))
+    except torch.OutOfMemoryError:
+        reason = "there is no memory for it"
+    except TaskInvalidError as error:
+        reason = error.message
+    return Exact(outputs=input_set.expected(), inexact_because=reason)
+
+
+def _rounding_noise(input_set: InputSet, exact: Sequence[torch.Tensor]) -> float:
     noise = _distance(input_set.expected(), exact)
     for seed in _NOISE_SEEDS:
-        with RoundingNoise(torch.finfo(dtype).eps / 2, seed=seed, device=input_set.module.device):
+        with RoundingNoise(seed=seed, device=input_set.module.device):
             perturbed = input_set.run()
         noise = max(noise, _distance(perturbed, exact))
     return noise
@@ -126,17 +182,15 @@ def _distance(actual: Sequence[torch.Tensor], exact: Sequence[torch.Tensor]) -> 
 
 
 class RoundingNoise(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's own base
-    """While active, moves every float result of an operator by up to one rounding error.
+    """While active, moves every float result of an operator by up to half a unit in the last place.
 
     Args:
-        relative: Largest relative change: half a unit in the last place.
         seed: Of the changes.
         device: Where the operators run.
     """
 
-    def __init__(self, relative: float, *, seed: int, device: torch.device) -> None:
+    def __init__(self, *, seed: int, device: torch.device) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # torch's own base
-        self._relative = relative
         self._generator = torch.Generator(device).manual_seed(seed)
 
     def __torch_dispatch__(
@@ -148,10 +202,8 @@ class RoundingNoise(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torc
     ) -> Any:
         """Run the operator, then perturb what it made anew."""
         result = func(*args, **(kwargs or {}))
-        schema = func._schema
-        makes_new = not schema.is_mutable and all(r.alias_info is None for r in schema.returns)
-        name = schema.name.partition("::")[2]
-        if not makes_new or name in _EXACT_RESULTS or not tree_any(_is_float, args):
+        name = func._schema.name.partition("::")[2]
+        if name in _EXACT_RESULTS or not rounds(func, args):
             return result
         return tree_map(self._perturb, result)
 
@@ -173,7 +225,7 @@ class RoundingNoise(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torc
         factor = torch.rand(
             value.shape, generator=self._generator, dtype=torch.float32, device=value.device
         )
-        factor = factor.mul_(2.0).sub_(1.0).mul_(self._relative)
+        factor = factor.mul_(2.0).sub_(1.0).mul_(torch.finfo(value.dtype).eps / 2)
         # Rounding again would eat changes of less than one unit: add them in double.
         return (value.double() * (1.0 + factor.double())).to(value.dtype)
 

@@ -13,6 +13,7 @@ import torch
 
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.reference.formats import computable
 from evaluator_svc.judge.verdict.compare import ExpectedOutput, compare_output, group_shape
 from evaluator_svc.judge.verdict.relative_errors import largest_error
 from kernel_foundry.domain.task import Tolerance
@@ -172,6 +173,7 @@ def _averages(output: torch.Tensor) -> Iterator[Answer]:
 
 def _mean(values: torch.Tensor, axis: int, output: torch.Tensor) -> torch.Tensor | None:
     """Return means along an axis everywhere; None where all values along it are the same."""
+    values = computable(values)
     if values.shape[axis] < 2 or bool(values.eq(values.narrow(axis, 0, 1)).all()):
         return None
     return values.float().mean(axis, keepdim=True).expand(values.shape).reshape(output.shape)
@@ -183,7 +185,9 @@ def _copied(value: torch.Tensor, output: torch.Tensor) -> torch.Tensor | None:
 
 def _rearranged(name: str, value: torch.Tensor, output: torch.Tensor) -> Iterator[Answer]:
     changes: dict[str, Callable[[], torch.Tensor | None]] = {
-        f"{name}, negated": lambda: _copied(-value, output) if _is_signed(value) else None,
+        f"{name}, negated": lambda: (
+            _copied(-computable(value), output) if _is_signed(value) else None
+        ),
         f"{name}, transposed": lambda: _transposed(value, output),
         f"{name}, broadcast": lambda: _broadcast(value, output),
         f"{name}, cropped or tiled": lambda: _fitted_flat(value, output),

@@ -7,15 +7,18 @@ outputs are computed when first asked for, which the judge does only after the c
 import copy
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Any, Self
 
 import torch
 from torch import nn
+from torch.utils._pytree import tree_map
 
 from evaluator_svc.judge.draws.redraw import RedrawRule, redraw
 from evaluator_svc.judge.reference.arguments import Arguments, read_arguments
-from evaluator_svc.judge.reference.task_module import TaskModule, cast_floats, seed_all
+from evaluator_svc.judge.reference.formats import Widened, widen_state, widened
+from evaluator_svc.judge.reference.task_module import TaskModule, seed_all
 from evaluator_svc.judge.reference.tf32 import tf32_allowed
 from kernel_foundry.errors import TaskInvalidError
 
@@ -71,12 +74,12 @@ class InputSet:
     def expected(self) -> tuple[torch.Tensor, ...]:
         """Return the reference's outputs, computed at the first call.
 
-        16-bit tasks are computed in float32 from the rounded inputs, so that a candidate that
-        accumulates more exactly than eager PyTorch is not marked down for it; for the same
-        reason without TF32, whatever the task allows.
+        What rounds to fewer bits than float32 has is computed in float32 from the rounded inputs,
+        so that a candidate that accumulates more exactly than eager PyTorch is not marked down
+        for it; for the same reason without TF32, whatever the task allows.
         """
         if self._expected is None:
-            if self.module.dtype is torch.float32:
+            if not self.module.is_narrow:
                 self._expected = self.run(dtype=torch.float32)
             else:
                 dtypes = [output.dtype for output in self.run()]
@@ -94,7 +97,8 @@ class InputSet:
     ) -> tuple[torch.Tensor, ...]:
         """Return contiguous outputs of the reference, with parts of it replaced where given.
 
-        In TF32 where the task allows it, unless `dtype` asks for all of a type's bits.
+        In TF32 where the task allows it, unless `dtype` asks for all of a type's bits: then
+        nothing is computed in fewer bits than that has.
 
         Raises:
             TaskInvalidError: the reference raises, changes its inputs, or gives something
@@ -103,14 +107,17 @@ class InputSet:
         tensors = self.inputs if inputs is None else inputs
         values = self.arguments.values(tensors)
         model = bind_state(self.module.model, self.state if state is None else state)
-        if dtype is not None:
-            values, model = cast_floats(values, dtype), model.to(dtype)
+        mode: AbstractContextManager[object] = nullcontext()
+        if dtype is torch.float64 or (dtype is not None and self.module.is_narrow):
+            values = tree_map(partial(widened, dtype=dtype), values)
+            model, mode = widen_state(model, dtype), Widened(dtype)
         seed_all(self.seed if random_seed is None else random_seed)
         tf32 = tf32_allowed(self.module.device, allowed=dtype is None and self.module.allows_tf32)
         with (
             self.module.user_code("forward()"),
             torch.no_grad(),
             tf32,
+            mode,
             self._unchanged(tensors),
         ):
             outputs = list(flatten_outputs(model(*values)))

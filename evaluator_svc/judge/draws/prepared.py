@@ -15,6 +15,7 @@ from evaluator_svc.judge.draws.layout import lay_out
 from evaluator_svc.judge.draws.redraw import redraw_rules
 from evaluator_svc.judge.draws.telling_mantissas import with_telling_mantissas
 from evaluator_svc.judge.memory.peak import torch_peak
+from evaluator_svc.judge.reference.formats import Computed, narrowest
 from evaluator_svc.judge.reference.name_table import named_scalars, named_tensors
 from evaluator_svc.judge.reference.task_module import TaskModule
 from evaluator_svc.memory_needs import WorkloadSizes, full_need
@@ -29,6 +30,13 @@ _BLOCK_BYTES = 1 << 27
 
 PREPARATION_SEED = 7
 """Any seed will do: the sets drawn from it decide shapes, never a verdict."""
+
+
+_ASSERTING = (
+    "assert", "bernoulli", "cross_entropy", "ctc_loss", "embedding", "gather", "index", "kthvalue",
+    "multinomial", "nll_loss", "one_hot", "put", "scatter", "take", "unpool",
+)  # fmt: skip
+"""Parts of the names of operators that check values on the device: indices and probabilities."""
 
 
 class PreparedWorkload:
@@ -52,8 +60,10 @@ class PreparedWorkload:
         self.module = TaskModule(task, workload, device)
         self.rules = redraw_rules(self.module.model)
         sample = self.input_set(PREPARATION_SEED)
-        with torch_peak(device) as peak:
+        with torch_peak(device) as peak, Computed() as computed:
             outputs = sample.run()
+        self.module.rounding = narrowest(computed.dtypes)
+        self._may_assert = any(part in name for name in computed.operators for part in _ASSERTING)
         self._has_exact_outputs = not all(o.is_floating_point() for o in outputs)
         self.tensors = named_tensors(self.module.model, sample.arguments, outputs)
         self.scalars = named_scalars(self.module.model, sample.arguments, self.tensors)
@@ -111,7 +121,7 @@ class PreparedWorkload:
     def _sizes(self, reference_bytes: int) -> WorkloadSizes:
         """Return the sizes; what is expected of 16 bits is computed in float32 besides."""
         sizes = WorkloadSizes.of(self.tensors, reference_bytes=reference_bytes)
-        if self.module.dtype is torch.float32:
+        if not self.module.is_narrow:
             return sizes
         needed = 2 * (sizes.source_bytes + sizes.reference_bytes) + sizes.output_bytes
         return dataclasses.replace(sizes, reference_bytes=needed)
@@ -119,9 +129,10 @@ class PreparedWorkload:
     def takes(self, inputs: Sequence[torch.Tensor], state: Mapping[str, torch.Tensor]) -> bool:
         """Return whether the reference runs on these values, tried on the host.
 
-        A GPU's own assertion, as on a probability beyond 1, would end the judge's context.
+        A GPU's own assertion, as on a probability beyond 1, would end the judge's context. Only
+        operators that have one are tried: a whole network takes seconds on the host.
         """
-        if self.module.device.type == "cpu":
+        if self.module.device.type == "cpu" or not self._may_assert:
             return True
         host = TaskModule(self.task, self.workload, torch.device("cpu"))
         try:

@@ -13,6 +13,8 @@ from typing import Final
 import torch
 from torch import nn
 
+from evaluator_svc.judge.reference.formats import computable
+
 _SPREAD: Final = 0.5
 """A value v becomes one between 0.5 v and 1.5 v: far outside any tolerance, same magnitude."""
 
@@ -82,4 +84,4 @@ def _new_values(rule: RedrawRule, generator: torch.Generator) -> torch.Tensor:
         return noise.mul_(rule.zero_deviation).to(rule.base.dtype)
     factor = torch.rand(shape, generator=generator, dtype=torch.float32, device=generator.device)
     factor.mul_(2.0 * _SPREAD).add_(1.0 - _SPREAD)
-    return factor.mul_(rule.base).to(rule.base.dtype)
+    return factor.mul_(computable(rule.base)).to(rule.base.dtype)

@@ -9,6 +9,8 @@ from typing import Final
 
 import torch
 
+from evaluator_svc.judge.reference.formats import computable
+
 _LEAST_SORTED: Final = 8
 """Fewest elements in order that are no accident."""
 _SHARE_ERROR: Final = {torch.float32: 2e-3, torch.float64: 2e-3}
@@ -20,6 +22,7 @@ def structures(tensor: torch.Tensor) -> frozenset[str]:
     """Return the names of what binds a tensor's elements; nothing for most tensors."""
     if not tensor.numel():
         return frozenset()
+    tensor = computable(tensor)
     found = {
         "symmetric": _is_symmetric(tensor),
         "rising": _is_sorted(tensor, descending=False),

@@ -11,17 +11,30 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.admission.tolerance import CEILING, SAFETY, RoundingNoise
+from evaluator_svc.judge.admission.tolerance import (
+    CEILING,
+    SAFETY,
+    UNKNOWN,
+    RoundingNoise,
+    exact_or_own,
+)
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.draws.structure import keeps_structure
+from evaluator_svc.judge.reference.formats import computable, same_values
 from evaluator_svc.judge.verdict.compare import group_scale, group_shape
 from evaluator_svc.memory_needs import has_ranges_size
 from kernel_foundry.domain.admission import Distribution, TensorRole, ValueRange
 from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.errors import TaskInvalidError
 
-_LARGE_FACTOR: Final = {torch.float32: 64.0, torch.float16: 8.0, torch.bfloat16: 8.0}
+_LARGE_FACTOR: Final = {
+    torch.float16: 8.0,
+    torch.bfloat16: 8.0,
+    torch.float8_e4m3fn: 2.0,
+    torch.float8_e5m2: 8.0,
+}
+"""Of formats that hold less than 64 times what is usual."""
 _OFFSET_IN_RMS: Final = 16.0
 _SPARSE_SHARE: Final = 8
 """Of each row one stretch of one in so many elements stays."""
@@ -65,7 +78,7 @@ def _fixed(prepared: PreparedWorkload, input_set: InputSet) -> tuple[bool, ...]:
     if prepared.fixed_inputs is None:
         other = prepared.input_set((input_set.seed + 1) % 2**63)
         pairs = zip(input_set.inputs, other.inputs, strict=True)
-        prepared.fixed_inputs = tuple(torch.equal(a, b) for a, b in pairs)
+        prepared.fixed_inputs = tuple(same_values(a, b) for a, b in pairs)
     return prepared.fixed_inputs
 
 
@@ -96,7 +109,7 @@ def _large_sign(prepared: PreparedWorkload) -> float:
     if not prepared.takes(turned.inputs, turned.state):
         return 1.0
     try:
-        is_defined = all(bool(output.isfinite().all()) for output in turned.expected())
+        is_defined = all(bool(computable(output).isfinite().all()) for output in turned.expected())
     except TaskInvalidError:
         is_defined = False
     return -1.0 if is_defined else 1.0
@@ -140,7 +153,7 @@ def _value_range(
     tolerance: Tolerance,
 ) -> ValueRange | None:
     """Return how candidates are held to a distribution; None where the reference is not defined."""
-    dtype = ordinary.module.dtype
+    dtype = ordinary.module.rounding
     try:
         changed = in_range(prepared, ordinary, distribution)
         if all(new is old for new, old in zip(changed.inputs, ordinary.inputs, strict=True)):
@@ -150,7 +163,7 @@ def _value_range(
         expected = changed.expected()
         if distribution in _REPORTED:
             return ValueRange(distribution=distribution, factor=_USUAL_FACTOR, is_binding=False)
-        if not all(bool(output.isfinite().all()) for output in expected):
+        if not all(bool(computable(output).isfinite().all()) for output in expected):
             return None
         noise = _noise(changed, expected, tolerance)
         is_ambiguous = distribution in _TIED and any(not o.is_floating_point() for o in expected)
@@ -176,26 +189,27 @@ def _noise(changed: InputSet, expected: Sequence[torch.Tensor], tolerance: Toler
     The inputs are moved by a rounding error too: what a kernel computes of them in its own way
     cannot be better defined than that.
     """
-    exact = changed.run(dtype=torch.float64)
-    half_unit = torch.finfo(changed.module.dtype).eps / 2
+    known = exact_or_own(changed)
+    exact = known.outputs
     is_scaled = changed.module.task.tolerance is None
     worst = _distance(expected, exact, tolerance, is_scaled=is_scaled)
     for seed in _NOISE_SEEDS:
         device = changed.module.device
         generator = torch.Generator(device).manual_seed(seed)
-        moved = [_moved(tensor, half_unit, generator) for tensor in changed.inputs]
-        with RoundingNoise(half_unit, seed=seed, device=device):
+        moved = [_moved(tensor, generator) for tensor in changed.inputs]
+        with RoundingNoise(seed=seed, device=device):
             perturbed = changed.run(inputs=moved)
         worst = max(worst, _distance(perturbed, exact, tolerance, is_scaled=is_scaled))
-    return worst
+    return worst * UNKNOWN if known.inexact_because else worst
 
 
-def _moved(tensor: torch.Tensor, relative: float, generator: torch.Generator) -> torch.Tensor:
+def _moved(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     if not tensor.is_floating_point():
         return tensor
     sign = torch.rand(tensor.shape, generator=generator, device=tensor.device).sub_(0.5).sign_()
     # A whole unit: half of one would be rounded away.
-    return (tensor.double() * (1.0 + 2.0 * relative * sign.double())).to(tensor.dtype)
+    unit = torch.finfo(tensor.dtype).eps
+    return (tensor.double() * (1.0 + unit * sign.double())).to(tensor.dtype)
 
 
 def _distance(
@@ -220,7 +234,8 @@ def _distance(
 
 
 def _large(tensor: torch.Tensor, *, sign: float) -> torch.Tensor:
-    return tensor * (sign * _LARGE_FACTOR.get(tensor.dtype, 64.0))
+    factor = sign * _LARGE_FACTOR.get(tensor.dtype, 64.0)
+    return (computable(tensor) * factor).to(tensor.dtype)
 
 
 def _offset(tensor: torch.Tensor) -> torch.Tensor:

@@ -28,7 +28,17 @@ def export_graph(
     Raises:
         TaskInvalidError: torch.export cannot follow the reference (no reason to refuse it).
     """
-    program = export_program(model, values)
+    return graph_of(export_program(model, values), tensors)
+
+
+def graph_of(
+    program: torch.export.ExportedProgram, tensors: Sequence[NamedTensor]
+) -> tuple[GraphNode, ...]:
+    """Return the operators of an exported reference in execution order.
+
+    Raises:
+        TaskInvalidError: its sizes depend on values.
+    """
     names = _node_names(program, tensors)
     with _exporting():  # sizes that depend on values show here
         return tuple(_node(node, names) for node in program.graph.nodes if node.op != "get_attr")

@@ -22,6 +22,8 @@ _DTYPES: Final = frozenset(
         "float64",
         "float16",
         "bfloat16",
+        "float8_e4m3fn",
+        "float8_e5m2",
         "int32",
         "int64",
         "int16",

@@ -14,12 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import torch
-from torch import fx
+from torch import fx, nn
 
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
-from evaluator_svc.judge.reference.graph import export_program
-from kernel_foundry.errors import TaskInvalidError
 
 _SAMPLE_ELEMENTS: Final = 4096
 """Most elements of a result that are kept to be compared between draws, evenly spaced."""
@@ -75,25 +73,32 @@ _OVER_AXES: Final = frozenset({
 _CONSEQUENCE: Final = "a candidate that leaves it out is right, so leave it out of the reference"
 
 
-def find_redundancies(prepared: PreparedWorkload, seeds: tuple[int, int]) -> tuple[str, ...]:
+def find_redundancies(
+    prepared: PreparedWorkload,
+    program: torch.export.ExportedProgram,
+    seeds: tuple[int, int],
+) -> tuple[str, ...]:
     """Return a sentence for each piece of work that the results of a reference do not need.
 
     Args:
         prepared: A workload; the smaller, the cheaper.
+        program: Its reference as torch.export follows it.
         seeds: Of the two draws that results are compared between.
     """
     sets = [prepared.input_set(seed) for seed in seeds]
     try:
-        nodes, runs = _observe(sets, sets[0].state)
-        _, starting = _observe(sets, _starting_state(prepared, sets[0]))
+        nodes, runs = _observe(program, sets, sets[0].state)
+        _, starting = _observe(program, sets, _starting_state(prepared, sets[0]))
         constant = _constants(nodes, starting)
         giving = {k: v for k, v in _giving_back(nodes, runs) if k not in constant}
         if giving:
-            unusual = [run for change in _UNUSUAL for run in _observe_changed(sets[0], change)]
+            unusual = [
+                run for change in _UNUSUAL for run in _observe_changed(program, sets[0], change)
+            ]
             still = dict(_giving_back(nodes, [*runs, *unusual]))
             giving = {k: v for k, v in giving.items() if k in still}
-    except (TaskInvalidError, RuntimeError, AssertionError):
-        return ()  # no graph, or one that holds for the inputs it was exported with alone
+    except (RuntimeError, AssertionError):
+        return ()  # the graph holds for the inputs alone that it was exported with
     told: dict[str, str] = {}
     for find in (_unused, _repeated, _over_one, _only_summed):
         told = dict(find(nodes)) | told
@@ -173,15 +178,16 @@ class _Observer(fx.Interpreter):
 
 
 def _observe(
-    sets: Sequence[InputSet], state: Mapping[str, torch.Tensor]
+    program: torch.export.ExportedProgram,
+    sets: Sequence[InputSet],
+    state: Mapping[str, torch.Tensor],
 ) -> tuple[list[fx.Node], list[_Run]]:
     """Return the operators, and what was seen of them on each set's inputs, all with `state`."""
-    model, values = sets[0].with_values(sets[0].inputs, state).callable_model()
-    program = export_program(model, values)
     runs, nodes = [], []
     for drawn in sets:
         module = program.module()
         assert isinstance(module, fx.GraphModule)
+        _set_state(module, state)
         observer = _Observer(module)
         with torch.no_grad():
             observer.run(*drawn.arguments.values(drawn.inputs))
@@ -190,14 +196,19 @@ def _observe(
     return nodes, runs
 
 
-def _observe_changed(drawn: InputSet, change: Callable[[torch.Tensor], torch.Tensor]) -> list[_Run]:
+def _observe_changed(
+    program: torch.export.ExportedProgram,
+    drawn: InputSet,
+    change: Callable[[torch.Tensor], torch.Tensor],
+) -> list[_Run]:
     """Return what was seen on changed inputs and weights."""
 
     def changed(value: torch.Tensor) -> torch.Tensor:
         return change(value) if value.is_floating_point() else value
 
     state = {path: changed(value) for path, value in drawn.state.items()}
-    return _observe([drawn.with_values([changed(x) for x in drawn.inputs], state)], state)[1]
+    inputs = [changed(value) for value in drawn.inputs]
+    return _observe(program, [drawn.with_values(inputs, state)], state)[1]
 
 
 def _with_non_finite(value: torch.Tensor) -> torch.Tensor:
@@ -209,6 +220,16 @@ def _with_non_finite(value: torch.Tensor) -> torch.Tensor:
 
 _UNUSUAL: Final = (torch.zeros_like, lambda value: -1e3 * value, _with_non_finite)
 """What a guard such as an eps, a clamp or nan_to_num is there for."""
+
+
+def _set_state(module: nn.Module, state: Mapping[str, torch.Tensor]) -> None:
+    """Let a module use the tensors of `state`; buffers are copied, for running changes them."""
+    for path, parameter in module.named_parameters():
+        parameter.data = state[path]
+    for path, buffer in list(module.named_buffers()):
+        owner, _, name = path.rpartition(".")
+        if path in state:
+            module.get_submodule(owner)._buffers[name] = state[path].to(buffer.dtype).clone()
 
 
 def _unused(nodes: Sequence[fx.Node]) -> Iterator[tuple[str, str]]:

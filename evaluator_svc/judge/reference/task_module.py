@@ -10,7 +10,7 @@ import linecache
 import random
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from types import ModuleType
@@ -19,17 +19,19 @@ from typing import Any, Final
 import numpy as np
 import torch
 from torch import nn
+from torch.utils._pytree import tree_leaves
 
+from evaluator_svc.judge.reference.formats import is_narrow
 from kernel_foundry.domain.task import Precision, Task, Workload
 from kernel_foundry.errors import TaskInvalidError
 from kernel_foundry.task_source import missing_names, override_sizes, parse_reference
 
-TORCH_DTYPE: Final = {
+_CAST: Final = {
     Precision.FP32: torch.float32,
     Precision.FP16: torch.float16,
     Precision.BF16: torch.bfloat16,
 }
-"""What each precision casts inputs and weights to."""
+"""What each precision casts inputs and weights to; without one they stay as they are."""
 
 _CONSTRUCTION_SEED: Final = 20_260_101
 """Weights are drawn anew for every evaluation; this one only makes loading reproducible."""
@@ -53,16 +55,28 @@ class TaskModule:
         self.task = task
         self.workload = workload
         self.device = device
-        self.dtype = TORCH_DTYPE[task.precision]
+        self.cast = None if task.precision is None else _CAST[task.precision]
+        self.rounding: torch.dtype = self.cast or torch.float32
+        """The narrowest format that its operators round to; known once it ran."""
+        self.cast_from: set[torch.dtype] = set()
+        """Formats that were cast; known once its model and inputs were made."""
         self.allows_tf32 = task.tf32 and device.type == "cuda"
         self._makes_on_device = device.type != "cpu"
         self._file_name = f"{task.name}-{task.digest[:12]}-{next(_counter)}.py"
         self._module = ModuleType(self._file_name.removesuffix(".py").replace(".", "_"))
         self._execute(_sized_tree(task, workload))
 
+    @property
+    def is_narrow(self) -> bool:
+        """Whether any operator rounds its result to fewer bits than float32 has."""
+        return is_narrow(self.rounding)
+
     @cached_property
     def model(self) -> nn.Module:
-        """The reference's module in the task's precision and mode, made when first asked for."""
+        """The reference's module in the task's mode, cast where the task asks for it.
+
+        Made when first asked for.
+        """
         get_arguments: Callable[[], Any] = getattr(self._module, "get_init_inputs", list)
         model = self._make(
             "Model(*get_init_inputs())",
@@ -72,18 +86,20 @@ class TaskModule:
         if not isinstance(model, nn.Module):
             raise TaskInvalidError(f"{self.task.name}: Model is no torch.nn.Module")
         adopt_plain_tensors(model)
-        model.to(device=self.device, dtype=self.dtype)
+        self._note_casts([*model.parameters(), *model.buffers()])
+        model.to(device=self.device, dtype=self.cast)
         return model.train(self.task.training).requires_grad_(requires_grad=False)
 
     def input_values(self, seed: int) -> list[Any]:
-        """Return what `get_inputs` gives under `seed`, floats cast to the task's precision."""
+        """Return what `get_inputs` gives under `seed`, floats cast where the task asks for it."""
         with torch.no_grad():
             values = self._make("get_inputs()", self._module.get_inputs, seed=seed)
         if not isinstance(values, list | tuple):
             raise TaskInvalidError(
                 f"{self.task.name}: get_inputs() gives a {type(values).__name__}; expected a list"
             )
-        return [cast_floats(value, self.dtype, device=self.device) for value in values]
+        self._note_casts(tree_leaves(values))
+        return [_placed(value, self.cast, self.device) for value in values]
 
     def input_shapes(self) -> list[Any]:
         """Return what `get_inputs` gives on the meta device: shapes without memory.
@@ -130,6 +146,10 @@ class TaskModule:
         with self.user_code(what):
             return make()
 
+    def _note_casts(self, values: Iterable[Any]) -> None:
+        floats = (v for v in values if isinstance(v, torch.Tensor) and v.is_floating_point())
+        self.cast_from |= {v.dtype for v in floats if self.cast not in (None, v.dtype)}
+
     def _execute(self, tree: ast.Module) -> None:
         text = self.task.reference
         # Tracebacks and torch.compile look the source up by file name.
@@ -160,12 +180,12 @@ def seed_all(seed: int) -> None:
     np.random.seed(seed % 2**32)  # noqa: NPY002  references draw from the global one
 
 
-def cast_floats(value: Any, dtype: torch.dtype, *, device: torch.device | None = None) -> Any:
-    """Return `value` with floating-point tensors cast to `dtype`, and all of them on `device`."""
+def _placed(value: Any, cast: torch.dtype | None, device: torch.device) -> Any:
+    """Return `value` with its tensors on `device`, floating-point ones cast where asked."""
     if isinstance(value, torch.Tensor):
-        return value.to(device=device, dtype=dtype if value.is_floating_point() else value.dtype)
+        return value.to(device=device, dtype=cast if value.is_floating_point() else None)
     if isinstance(value, list | tuple):
-        return [cast_floats(item, dtype, device=device) for item in value]
+        return [_placed(item, cast, device) for item in value]
     return value
 
 

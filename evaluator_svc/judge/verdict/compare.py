@@ -13,6 +13,7 @@ from typing import Final
 import torch
 
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
+from evaluator_svc.judge.reference.formats import computable
 from evaluator_svc.judge.reference.name_table import dtype_name
 from kernel_foundry.domain.task import Tolerance
 from kernel_foundry_native import _core as native
@@ -61,7 +62,7 @@ class ExpectedOutput:
         if self.is_exact:
             return True
         parts = torch.split(self.tensor.reshape(-1), CHUNK_ELEMENTS)
-        return all(bool(part.isfinite().all()) for part in parts)
+        return all(bool(computable(part).isfinite().all()) for part in parts)
 
     def bound(self, tolerance: Tolerance) -> torch.Tensor:
         """Return the largest allowed error of each element, in the output's shape, float32."""

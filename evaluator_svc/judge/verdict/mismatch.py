@@ -11,6 +11,7 @@ from typing import Final
 
 import torch
 
+from evaluator_svc.judge.reference.formats import computable
 from evaluator_svc.judge.verdict.borders import border_finding
 from evaluator_svc.judge.verdict.compare import ExpectedOutput
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
@@ -61,7 +62,7 @@ class Mismatch:
 
     def wrong(self) -> torch.Tensor:
         """Return which elements are outside the tolerance."""
-        actual, expected = self.actual, self.expected.tensor
+        actual, expected = map(computable, (self.actual, self.expected.tensor))
         if self.expected.is_exact:
             return torch.ne(actual, expected)
         same = torch.eq(actual, expected) | (actual.isnan() & expected.isnan())
@@ -156,7 +157,7 @@ def _unwritten(mismatch: Mismatch) -> Finding | None:
 
 
 def _not_a_number(mismatch: Mismatch) -> Finding | None:
-    actual, expected = mismatch.actual, mismatch.expected.tensor
+    actual, expected = map(computable, (mismatch.actual, mismatch.expected.tensor))
     if not actual.is_floating_point():
         return None
     count = int((~actual.isfinite() & expected.isfinite()).sum())

@@ -55,6 +55,16 @@ namespace device_code::as_uint8 {
 #include "comparison.inc"
 }
 #undef Element
+#define Element Float8E4M3
+namespace device_code::as_float8_e4m3fn {
+#include "comparison.inc"
+}
+#undef Element
+#define Element Float8E5M2
+namespace device_code::as_float8_e5m2 {
+#include "comparison.inc"
+}
+#undef Element
 
 namespace fake_cuda {
 namespace {
@@ -121,6 +131,8 @@ const std::vector<Kernel> kernels = {
     COMPARISON(float64),
     COMPARISON(float16),
     COMPARISON(bfloat16),
+    COMPARISON(float8_e4m3fn),
+    COMPARISON(float8_e5m2),
     COMPARISON(int32),
     COMPARISON(int64),
     COMPARISON(int16),

@@ -1,0 +1,160 @@
+"""Number formats of a reference: which it computes in, and how to make it compute in a wider one.
+
+A reference keeps the formats that it has. For its exact result every cast, factory and state that
+it makes on the way is widened as well, so that a state made in `forward` does not meet a float64
+parameter in float32. Knows nothing of tolerances.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, Self
+
+import torch
+from torch import nn
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_any, tree_leaves, tree_map
+
+FLOAT8: Final = (torch.float8_e4m3fn, torch.float8_e5m2)
+"""PyTorch stores and casts these, and computes hardly anything in them."""
+
+_BITS: Final[Mapping[torch.dtype, int]] = {
+    torch.float64: 53,
+    torch.float32: 24,
+    torch.float16: 11,
+    torch.bfloat16: 8,
+    torch.float8_e4m3fn: 4,
+    torch.float8_e5m2: 3,
+}
+"""Bits of mantissa, the leading one counted."""
+
+_CASTS: Final = frozenset({"float", "half", "bfloat16"})
+"""Methods of a tensor that are named after a format."""
+
+_MOVES: Final = frozenset({
+    "cat", "clone", "constant_pad_nd", "embedding", "flip", "gather", "index", "index_select",
+    "repeat", "roll", "stack",
+})  # fmt: skip
+"""Operators that make a new tensor of values that were there before."""
+
+
+def computable(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the tensor, in float32 where PyTorch computes nothing in its format."""
+    return tensor.float() if tensor.dtype in FLOAT8 else tensor
+
+
+def same_values(one: torch.Tensor, two: torch.Tensor) -> bool:
+    """Return whether two tensors of one type are equal, as `torch.equal` tells of most types."""
+    return torch.equal(computable(one), computable(two))
+
+
+def narrowest(dtypes: Iterable[torch.dtype]) -> torch.dtype:
+    """Return the format with the fewest bits of mantissa; float32 if there is none."""
+    return min((d for d in dtypes if d in _BITS), key=_BITS.__getitem__, default=torch.float32)
+
+
+def is_narrow(dtype: torch.dtype) -> bool:
+    """Return whether a format has fewer bits of mantissa than float32."""
+    return dtype in _BITS and _BITS[dtype] < _BITS[torch.float32]
+
+
+def widened(value: Any, dtype: torch.dtype) -> Any:
+    """Return `value`, a tensor in `dtype` if its format is narrower; all else as it is."""
+    is_float = isinstance(value, torch.Tensor) and value.dtype in _BITS
+    return value.to(dtype) if is_float and _BITS[value.dtype] < _BITS[dtype] else value
+
+
+def widen_state(model: nn.Module, dtype: torch.dtype) -> nn.Module:
+    """Widen the parameters and buffers of `model` in place, and return it."""
+    return model._apply(lambda tensor: widened(tensor, dtype))
+
+
+class Widened(TorchFunctionMode):
+    """While active, nothing that goes through PyTorch's Python API is narrower than `dtype`.
+
+    Formats that are asked for by name, in factories and casts, are replaced; tensors that still
+    come in narrower, such as those in a list of the module, are cast before they are used.
+
+    Args:
+        dtype: float32 or float64.
+    """
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        super().__init__()
+        self._dtype = dtype
+        self._default = torch.get_default_dtype()
+
+    def __enter__(self) -> Self:
+        """Make `dtype` the default of factories, too."""
+        self._default = torch.get_default_dtype()
+        torch.set_default_dtype(self._dtype)
+        super().__enter__()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Set the default back."""
+        super().__exit__(*exception)  # type: ignore[no-untyped-call]  # torch's own
+        torch.set_default_dtype(self._default)
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Call `func` with everything widened but what it writes to."""
+        name = getattr(func, "__name__", "")
+        if name in _CASTS and len(args) == 1 and isinstance(args[0], torch.Tensor):
+            return args[0].to(self._dtype)
+        wide = tree_map(self._wide, (args, dict(kwargs or {})))
+        if args and _writes(name):
+            wide = ((args[0], *wide[0][1:]), wide[1])
+        return func(*wide[0], **wide[1])
+
+    def _wide(self, value: Any) -> Any:
+        if isinstance(value, torch.dtype):
+            is_narrower = value in _BITS and _BITS[value] < _BITS[self._dtype]
+            return self._dtype if is_narrower else value
+        return widened(value, self._dtype)
+
+
+def _writes(name: str) -> bool:
+    """Return whether a function of that name changes its first argument."""
+    if name.startswith("__"):
+        return name == "__setitem__" or name.startswith("__i")
+    return name.endswith("_")
+
+
+class Computed(TorchDispatchMode):
+    """While active, notes what operators run, and the formats that they round their results to."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # torch's own base
+        self.dtypes: set[torch.dtype] = set()
+        self.operators: set[str] = set()
+        """Names without name space and overload."""
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Run the operator and look at what it made anew."""
+        result = func(*args, **(kwargs or {}))
+        self.operators.add(func._schema.name.partition("::")[2])
+        if rounds(func, args):
+            self.dtypes |= {leaf.dtype for leaf in tree_leaves(result) if _is_float(leaf)}
+        return result
+
+
+def rounds(func: Any, args: Any) -> bool:
+    """Return whether an operator computes new floating-point values from others."""
+    schema = func._schema
+    makes_new = not schema.is_mutable and all(r.alias_info is None for r in schema.returns)
+    return makes_new and schema.name.partition("::")[2] not in _MOVES and tree_any(_is_float, args)
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
