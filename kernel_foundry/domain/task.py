@@ -79,10 +79,11 @@ class Task:
             self.reference,
             repr(self.workloads),
             repr(self.tolerance),
-            self.precision.value if self.precision else "own",
+            (self.precision or Precision.FP32).value,
             repr(self.training),
             repr(self.library_ops),
             # Only where they are set: tasks of before the fields keep their digest.
             *(("tf32",) if self.tf32 else ()),
+            *(("cast",) if self.precision is Precision.FP32 else ()),
             *(("degenerate",) if self.admit_degenerate else ()),
         )

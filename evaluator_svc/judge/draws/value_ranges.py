@@ -243,7 +243,7 @@ def _offset(tensor: torch.Tensor) -> torch.Tensor:
     finite = torch.where(values.isfinite(), values, 0.0)
     shift = _OFFSET_IN_RMS * float(finite.square().mean().sqrt())
     # Zeros stay: they may be a mask, or half of a triangular matrix.
-    return torch.where(tensor == 0, tensor, (values + shift).to(tensor.dtype))
+    return torch.where(values == 0, tensor, (values + shift).to(tensor.dtype))
 
 
 def _sparse(tensor: torch.Tensor) -> torch.Tensor:
@@ -271,7 +271,7 @@ def _seed_of(values: torch.Tensor) -> int:
 
 def _denormal(tensor: torch.Tensor) -> torch.Tensor:
     tiny = torch.finfo(tensor.dtype).smallest_normal
-    return tensor.clamp(-1.0, 1.0).double().mul(tiny / 4).to(tensor.dtype)
+    return computable(tensor).clamp(-1.0, 1.0).double().mul(tiny / 4).to(tensor.dtype)
 
 
 def _non_finite(tensor: torch.Tensor) -> torch.Tensor:
