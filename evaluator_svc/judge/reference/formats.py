@@ -6,6 +6,7 @@ parameter in float32. Knows nothing of tolerances.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Final, Self
 
 import torch
@@ -65,7 +66,8 @@ def widened(value: Any, dtype: torch.dtype) -> Any:
 
 def widen_state(model: nn.Module, dtype: torch.dtype) -> nn.Module:
     """Widen the parameters and buffers of `model` in place, and return it."""
-    return model._apply(lambda tensor: widened(tensor, dtype))
+    widen = partial(widened, dtype=dtype)
+    return model._apply(widen)  # type: ignore[no-untyped-call, no-any-return]
 
 
 class Widened(TorchFunctionMode):
@@ -87,7 +89,7 @@ class Widened(TorchFunctionMode):
         """Make `dtype` the default of factories, too."""
         self._default = torch.get_default_dtype()
         torch.set_default_dtype(self._dtype)
-        super().__enter__()
+        super().__enter__()  # type: ignore[no-untyped-call]  # torch's own
         return self
 
     def __exit__(self, *exception: object) -> None:
