@@ -75,4 +75,18 @@ TASKS = (
         "torch.rand(batch, i, j, l), torch.rand(l, k)",
         batch=(8, 2), i=(256, 4), j=(512, 5), l=(256, 12), k=(768, 16),
     ),
+    _product(
+        "square_bfloat16", "a @ b",
+        "torch.randn(n, n, dtype=torch.bfloat16), torch.randn(n, n, dtype=torch.bfloat16)",
+        n=(8192, 32),
+    ),
+    _product(
+        "square_float16_to_float32", "(a @ b).float()",
+        "torch.randn(n, n).half(), torch.randn(n, n).half()", n=(8192, 32),
+    ),
+    _product(
+        "scaled_float8", "((a.to(torch.bfloat16) @ b.to(torch.bfloat16)) * 0.05).to(a.dtype)",
+        "torch.randn(n, n).to(torch.float8_e4m3fn), torch.randn(n, n).to(torch.float8_e4m3fn)",
+        n=(4096, 32),
+    ),
 )  # fmt: skip

@@ -59,8 +59,11 @@ def build(compiler: Any, text: str, *options: str, kernel: str = "k") -> Any:
         "#include <cassert>\n#include <stdlib.h>\n#include <cstring>\n#include <cuda.h>\n" + COPY,
         "#include <cuda_runtime.h>\n#include <cooperative_groups.h>\n#include <mma.h>\n" + COPY,
         "#include <cub/block/block_reduce.cuh>\n" + COPY,
+        "#include <cuda_fp8.h>\n"
+        'extern "C" __global__ void k(const __nv_fp8_e4m3* x, __nv_fp8_e5m2* y) '
+        "{ y[0] = __nv_fp8_e5m2(float(x[0]) * 2.0f); }",
     ],
-    ids=["infinity", "nan", "integers", "half", "standard", "c", "cuda", "cub"],
+    ids=["infinity", "nan", "integers", "half", "standard", "c", "cuda", "cub", "fp8"],
 )
 def test_what_kernels_take_for_granted_is_there(compiler: Any, text: str) -> None:
     assert build(compiler, text).code
