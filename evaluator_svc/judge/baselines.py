@@ -18,6 +18,7 @@ import torch
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.judge.reference.tf32 import tf32_allowed
+from evaluator_svc.judge.time_limit import TimeLimitError, time_limit
 from evaluator_svc.messages.exchange import MeasurePlan
 from kernel_foundry.domain.evaluation import Baseline, ClockBlock, StopReason, Timing
 from kernel_foundry.domain.median import median_interval
@@ -33,6 +34,10 @@ GRAPH: Final = "cuda_graph"
 _COMPILE_WARMUP_CALLS: Final = 3
 """For each input set: the first compiles, the next may specialise once more."""
 
+
+_COMPILE_SECONDS: Final = {"cuda": 40.0}
+"""Most that compiling a reference may take, by kind of device: a network of hundreds of kernels
+would keep the device from others for minutes. A CPU has far less to lose."""
 
 _AGREEMENT: Final = 0.02
 """Relative difference of two measurements that is as good as none."""
@@ -135,8 +140,15 @@ def compile_seconds(sets: Sequence[InputSet]) -> float:
         BaselineFailedError: as `time_baseline`.
     """
     start = time.monotonic()
-    with _tf32(sets):
-        _compiled_calls(sets)
+    try:
+        with _tf32(sets), time_limit(_COMPILE_SECONDS.get(sets[0].module.device.type, 0.0)):
+            _compiled_calls(sets)
+    except TimeLimitError as error:
+        torch._dynamo.reset()
+        raise BaselineFailedError(
+            f"{COMPILE}: left out, for it was not done after {error.seconds:g} s; speed-ups are"
+            " over the other baselines"
+        ) from error
     return time.monotonic() - start
 
 

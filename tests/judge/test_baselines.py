@@ -7,6 +7,7 @@ import torch
 
 from evaluator_svc.judge import baselines
 from evaluator_svc.judge.baselines import EAGER, settled_baseline
+from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import open_memory
 from evaluator_svc.messages.exchange import MeasurePlan
@@ -14,6 +15,14 @@ from kernel_foundry.domain.evaluation import Baseline, StopReason, Timing
 from tests.judge.judge_tasks import SOFTMAX, make_task
 
 PLAN = MeasurePlan(seconds=0.01, flush_bytes=0)
+
+
+def drawn_set() -> InputSet:
+    """Return a set of a real task."""
+    task = make_task(SOFTMAX)
+    return PreparedWorkload(
+        task, task.workloads[0], device=torch.device("cpu"), memory_bytes=8 << 30
+    ).input_set(1)
 
 
 def settled(monkeypatch: pytest.MonkeyPatch, medians_ns: Sequence[float]) -> Baseline:
@@ -58,12 +67,7 @@ def test_two_measurements_have_to_agree(
 
 
 def test_a_real_baseline_is_measured_more_than_once() -> None:
-    task = make_task(SOFTMAX)
-    item = PreparedWorkload(
-        task, task.workloads[0], device=torch.device("cpu"), memory_bytes=8 << 30
-    )
-    found = settled_baseline(EAGER, [item.input_set(1)], PLAN, open_memory("null:0"))
-    item.close()
+    found = settled_baseline(EAGER, [drawn_set()], PLAN, open_memory("null:0"))
 
     assert found.round_count >= 2
     assert found.timing.median_ns > 0
