@@ -12,7 +12,7 @@ from types import FrameType
 
 
 class TimeLimitError(BaseException):
-    """The limit was reached. No `Exception`: code that goes on after any of these must not catch it.
+    """The limit was reached. No `Exception`, which some code catches to go on in another way.
 
     Args:
         seconds: The limit.
