@@ -43,8 +43,9 @@ def _enum_pairs() -> dict[type[Enum], Any]:
     pairs = {}
     for kind, message_class in MESSAGES.items():
         for name, hint in typing.get_type_hints(kind).items():
-            if inspect.isclass(hint) and issubclass(hint, Enum):
-                pairs[hint] = message_class.DESCRIPTOR.fields_by_name[name].enum_type
+            for part in typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,):
+                if inspect.isclass(part) and issubclass(part, Enum):
+                    pairs[part] = message_class.DESCRIPTOR.fields_by_name[name].enum_type
     return pairs
 
 
