@@ -40,7 +40,7 @@ _COMPILE_SECONDS: Final = {"cuda": 40.0}
 would keep the device from others for minutes. A CPU has far less to lose."""
 
 _AGREEMENT: Final = 0.02
-"""Relative difference of two measurements that is as good as none."""
+"""Relative difference of two medians that is as good as none."""
 
 _MOST_ROUNDS: Final = 5
 
@@ -97,20 +97,25 @@ def settled_baseline(
     Raises:
         As `time_baseline`.
     """
-    timings = []
+    timings: list[Timing] = []
     for timing in _timings(name, sets, plan, memory, rounds=_MOST_ROUNDS):
         timings.append(timing)
-        medians_ns = sorted(t.median_ns for t in timings)
-        if len(timings) > 1 and medians_ns[1] <= (1 + _AGREEMENT) * medians_ns[0]:
+        timings.sort(key=lambda timing: timing.median_ns)
+        if len(timings) > 1 and _agree(*timings[:2]):
             break
-    fastest = min(timings, key=lambda timing: timing.median_ns)
-    slowest_ns = max(timing.median_ns for timing in timings)
+    fastest, slowest_ns = timings[0], timings[-1].median_ns
     return Baseline(
         name=name,
         timing=fastest,
         round_count=len(timings),
         scatter=slowest_ns / fastest.median_ns - 1.0,
     )
+
+
+def _agree(faster: Timing, slower: Timing) -> bool:
+    """Return whether the intervals of two medians meet, or the medians hardly differ."""
+    is_near = slower.median_ns <= (1 + _AGREEMENT) * faster.median_ns
+    return is_near or slower.ci95_ns[0] <= faster.ci95_ns[1]
 
 
 def _timings(
