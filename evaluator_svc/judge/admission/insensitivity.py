@@ -13,7 +13,7 @@ import torch
 
 from evaluator_svc.judge.admission.screening import Screening
 from evaluator_svc.judge.admission.trivial_answers import Question
-from evaluator_svc.judge.reference.formats import same_values
+from evaluator_svc.judge.reference.formats import computable, same_values
 from evaluator_svc.judge.verdict.compare import ExpectedOutput, expect, matches
 from kernel_foundry.domain.task import Tolerance
 
@@ -187,7 +187,7 @@ def _same_places(
     for seed in seeds:
         two = question.prepared.input_set(seed).expected()[index]
         error = (one.tensor.float() - two.float()).abs_()
-        close = error.le(bound) | (one.tensor.isnan() & two.isnan())
+        close = error.le(bound) | (computable(one.tensor).isnan() & computable(two).isnan())
         same &= close.all(dim=others)
         if not bool(same.any()):
             break

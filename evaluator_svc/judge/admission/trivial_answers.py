@@ -112,8 +112,8 @@ def _wrong_count(values: torch.Tensor, expected: ExpectedOutput, tolerance: Tole
 
 def _answers(question: Question, index: int, *, own: int) -> Iterator[Answer]:
     """Yield the answers on input set `own`; of a large workload those that need no copies."""
-    output = question.expected[own][index].tensor
-    other = question.expected[1 - own][index].tensor
+    output = computable(question.expected[own][index].tensor)
+    other = computable(question.expected[1 - own][index].tensor)
     yield Answer(name="an output of zeros", make=lambda: torch.zeros_like(output))
     yield Answer(name="an output of ones", make=lambda: torch.ones_like(output))
     yield Answer(
@@ -130,7 +130,7 @@ def _answers(question: Question, index: int, *, own: int) -> Iterator[Answer]:
         return
     yield from _averages(output)
     if question.elsewhere:
-        source = question.elsewhere[index]
+        source = computable(question.elsewhere[index])
         yield Answer(
             name="the answer of another workload, cropped or tiled",
             make=lambda: _fitted(source, output),
@@ -149,7 +149,8 @@ def _sources(input_set: InputSet) -> Sequence[tuple[str, torch.Tensor]]:
     """Return inputs and parameters with what they are called in messages."""
     inputs = zip(input_set.arguments.names, input_set.inputs, strict=True)
     named = [(f"input {name!r}", value) for name, value in inputs]
-    return named + [(f"parameter {path!r}", value) for path, value in input_set.state.items()]
+    named += [(f"parameter {path!r}", value) for path, value in input_set.state.items()]
+    return [(name, computable(value)) for name, value in named]
 
 
 def _averages(output: torch.Tensor) -> Iterator[Answer]:
@@ -173,7 +174,6 @@ def _averages(output: torch.Tensor) -> Iterator[Answer]:
 
 def _mean(values: torch.Tensor, axis: int, output: torch.Tensor) -> torch.Tensor | None:
     """Return means along an axis everywhere; None where all values along it are the same."""
-    values = computable(values)
     if values.shape[axis] < 2 or bool(values.eq(values.narrow(axis, 0, 1)).all()):
         return None
     return values.float().mean(axis, keepdim=True).expand(values.shape).reshape(output.shape)
@@ -185,9 +185,7 @@ def _copied(value: torch.Tensor, output: torch.Tensor) -> torch.Tensor | None:
 
 def _rearranged(name: str, value: torch.Tensor, output: torch.Tensor) -> Iterator[Answer]:
     changes: dict[str, Callable[[], torch.Tensor | None]] = {
-        f"{name}, negated": lambda: (
-            _copied(-computable(value), output) if _is_signed(value) else None
-        ),
+        f"{name}, negated": lambda: _copied(-value, output) if _is_signed(value) else None,
         f"{name}, transposed": lambda: _transposed(value, output),
         f"{name}, broadcast": lambda: _broadcast(value, output),
         f"{name}, cropped or tiled": lambda: _fitted_flat(value, output),

@@ -243,13 +243,14 @@ def _offset(tensor: torch.Tensor) -> torch.Tensor:
     finite = torch.where(values.isfinite(), values, 0.0)
     shift = _OFFSET_IN_RMS * float(finite.square().mean().sqrt())
     # Zeros stay: they may be a mask, or half of a triangular matrix.
-    return torch.where(values == 0, tensor, (values + shift).to(tensor.dtype))
+    return torch.where(values == 0, values, values + shift).to(tensor.dtype)
 
 
 def _sparse(tensor: torch.Tensor) -> torch.Tensor:
     """Return zeros but for a stretch in each row: a sample of a row tells nothing of the rest."""
     width = tensor.shape[-1] if tensor.ndim else 1
-    rows = tensor.reshape(-1, width if width >= _LEAST_ROW else tensor.numel())
+    values = computable(tensor)
+    rows = values.reshape(-1, width if width >= _LEAST_ROW else tensor.numel())
     length = -(-rows.shape[1] // _SPARSE_SHARE)
     # Places follow from the values, which follow from the seed.
     generator = torch.Generator(tensor.device).manual_seed(_seed_of(rows))
@@ -260,7 +261,8 @@ def _sparse(tensor: torch.Tensor) -> torch.Tensor:
     starts[0], starts[-1] = 0, rows.shape[1] - length
     places = torch.arange(rows.shape[1], device=tensor.device)
     stays = (places >= starts) & (places < starts + length)
-    return torch.where(stays, rows, torch.zeros_like(rows)).reshape(tensor.shape)
+    sparse = torch.where(stays, rows, torch.zeros_like(rows))
+    return sparse.reshape(tensor.shape).to(tensor.dtype)
 
 
 def _seed_of(values: torch.Tensor) -> int:
