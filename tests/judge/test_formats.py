@@ -1,13 +1,16 @@
 """A reference keeps its own formats, and has an exact result whatever it makes on the way."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
 from evaluator_svc.judge import Judge
-from evaluator_svc.judge.admission.tolerance import UNKNOWN
+from evaluator_svc.judge.admission import tolerance
+from evaluator_svc.judge.admission.tolerance import UNKNOWN, measure
+from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.reference.formats import Widened, narrowest, widen_state
 from kernel_foundry.domain.task import Precision, Task
@@ -194,3 +197,34 @@ def test_the_narrowest_of_formats() -> None:
     assert narrowest([]) is torch.float32
     assert narrowest([torch.int64, torch.float64]) is torch.float64
     assert narrowest([torch.float16, torch.bfloat16, torch.float32]) is torch.bfloat16
+
+
+@pytest.mark.parametrize(
+    ("body", "rows"),
+    [
+        pytest.param("return torch.softmax(x, dim=-1)", 2, id="rows are independent"),
+        pytest.param("return torch.softmax(x, dim=0)", 33, id="every row sees all others"),
+    ],
+)
+def test_of_a_large_batch_some_rows_are_computed_exactly(
+    monkeypatch: pytest.MonkeyPatch, body: str, rows: int
+) -> None:
+    item = prepared(make_task(f"def forward(self, x):\n    {body}"))
+    seen: list[int] = []
+    run = InputSet.run
+
+    def watched(self: InputSet, **given: Any) -> tuple[torch.Tensor, ...]:
+        outputs = run(self, **given)
+        if given.get("dtype") is torch.float64:
+            seen.append(len(outputs[0]))
+        return outputs
+
+    monkeypatch.setattr(InputSet, "run", watched)
+    whole = measure([item.input_set(1)])
+    monkeypatch.setattr(tolerance, "_WHOLE_ELEMENTS", 100)
+    monkeypatch.setattr(tolerance, "_ROW_ELEMENTS", 150)
+    part = measure([item.input_set(1)])
+    item.close()
+
+    assert seen == [33, rows]
+    assert 0 < part.noise <= whole.noise

@@ -19,6 +19,7 @@ from torch.utils._pytree import tree_map
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.reference.formats import rounds
 from evaluator_svc.judge.reference.tf32 import Tf32Operands
+from evaluator_svc.judge.verdict.batch_slice import BatchSlice, batch_slice, is_independent
 from evaluator_svc.judge.verdict.compare import CHUNK_ELEMENTS, group_scale, group_shape, row_chunks
 from kernel_foundry.domain.admission import ToleranceDerivation
 from kernel_foundry.domain.task import Tolerance
@@ -68,6 +69,12 @@ and that is what is measured."""
 _TF32_CEILING: Final = 5e-2
 """As for float16, which has as many bits of mantissa."""
 
+_WHOLE_ELEMENTS: Final = 1 << 30
+"""Elements of inputs and outputs up to which all of them are computed in float64: 8 GB."""
+
+_ROW_ELEMENTS: Final = 1 << 26
+"""About as many elements are computed of a larger batch; the noise of so many is that of all."""
+
 _NOISE_SEEDS: Final = (1, 2)
 
 _EXACT_RESULTS: Final = frozenset({"floor", "ceil", "round", "trunc", "sign", "one_hot"})
@@ -89,6 +96,7 @@ def measure(sets: Sequence[InputSet], workload: str = "") -> ToleranceDerivation
     """Return what the tolerance of outputs like those of `sets` is derived from."""
     dtype = sets[0].module.rounding
     has_tf32 = sets[0].module.allows_tf32
+    sets = [_fitting(input_set) for input_set in sets]
     exact = [exact_or_own(input_set) for input_set in sets]
     inexact_because = next((e.inexact_because for e in exact if e.inexact_because), "")
     noise = max(_rounding_noise(s, e.outputs) for s, e in zip(sets, exact, strict=True))
@@ -130,6 +138,30 @@ def tf32_noise(input_set: InputSet) -> float:
     with Tf32Operands():
         cut = input_set.run(dtype=torch.float32)
     return max(_distance(cut, expected), _distance(input_set.run(), expected))
+
+
+def _fitting(input_set: InputSet) -> InputSet:
+    """Return the set, or some rows of its batch where a float64 copy of it is large.
+
+    Only where the reference gives the same rows when it sees no others.
+    """
+    inputs, outputs = input_set.inputs, input_set.expected()
+    if sum(tensor.numel() for tensor in (*inputs, *outputs)) <= _WHOLE_ELEMENTS:
+        return input_set
+    rows = batch_slice(outputs, inputs, elements=_ROW_ELEMENTS, seed=input_set.seed)
+    if rows is None or not _are_independent(rows, input_set, outputs):
+        return input_set
+    return input_set.with_values(rows.inputs(input_set), input_set.state)
+
+
+def _are_independent(
+    rows: BatchSlice, input_set: InputSet, outputs: Sequence[torch.Tensor]
+) -> bool:
+    try:
+        floor = _FLOOR[input_set.module.rounding]
+        return is_independent(rows, input_set, outputs, tolerance=floor)
+    except TaskInvalidError:
+        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
