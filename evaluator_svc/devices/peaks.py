@@ -60,7 +60,7 @@ def _matrix_rates(site: DeviceSite) -> tuple[MatrixRate, ...]:
     """Return what the matrix units do under a load that lasts, one rate for each format."""
     units = site.spec.compute_units
     workloads = tuple(
-        OwnWorkload(name=name, floats=_whole(units * _BLOCK)) for name in matrix_formats(site.spec)
+        OwnWorkload(name=name, floats=units * _BLOCK) for name in matrix_formats(site.spec)
     )
     if not workloads:
         return ()
