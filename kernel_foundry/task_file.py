@@ -24,11 +24,14 @@ from kernel_foundry.task_source import (
 
 _MAX_FILE_BYTES: Final = 1 << 20
 _MAX_SIZE: Final = 1 << 40
+_MOST_BITS: Final = 24
+"""Float32's mantissa: no output in float32 has more."""
 SIDECAR_KEYS: Final = (
     "workloads",
     "tolerance",
     "precision",
     "tf32",
+    "least_bits",
     "training",
     "library_ops",
     "instructions",
@@ -125,6 +128,7 @@ def _task(name: str, reference: str, tree: ast.Module, settings: Mapping[str, An
         tolerance=setting("tolerance", _tolerance, None),
         precision=precision,
         tf32=tf32,
+        least_bits=setting("least_bits", _least_bits, 0.0),
         training=setting("training", lambda value: _boolean("training", value), default=True),
         library_ops=setting("library_ops", _library_ops, ()),
         instructions=setting("instructions", _instructions, ""),
@@ -186,6 +190,16 @@ def _bound(where: str, value: Any) -> float:
     if not 0.0 <= number < 1e30:
         raise _FieldError(f"{where}: expected a number that is not negative, got {value!r}")
     return number
+
+
+def _least_bits(value: Any) -> float:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not 1 <= value <= _MOST_BITS
+    ):
+        raise _FieldError(f"least_bits: expected bits from 1 to {_MOST_BITS}, got {value!r}")
+    return float(value)
 
 
 def _precision(value: Any) -> Precision:

@@ -6,7 +6,7 @@ from typing import Any
 from kernel_foundry.domain.attestation import Attestation
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.check import Check, CheckResult
-from kernel_foundry.domain.evaluation import Evaluation, Timing, WorkloadResult
+from kernel_foundry.domain.evaluation import Evaluation, PrecisionAudit, Timing, WorkloadResult
 from kernel_foundry.domain.finding import errors_first, headline
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.evidence.fingerprint import fingerprint
@@ -14,6 +14,7 @@ from kernel_foundry.evidence.fingerprint import fingerprint
 
 def evaluation_object(evaluation: Evaluation, *, task_name: str) -> dict[str, Any]:
     """Return the `--json` object of an evaluation (documented in docs/cli.md)."""
+    least = evaluation.precision
     return {
         "outcome": evaluation.outcome.name,
         "task": task_name,
@@ -23,6 +24,9 @@ def evaluation_object(evaluation: Evaluation, *, task_name: str) -> dict[str, An
         "configuration": {s.name: s.value for s in evaluation.configuration},
         "speedup": evaluation.speedup,
         "speedup_eager": evaluation.speedup_eager,
+        "effective_bits": least.effective_bits if least else None,
+        "eager_bits": least.eager_bits if least else None,
+        "arithmetic": evaluation.arithmetic,
         "fitness": evaluation.fitness,
         "measures": to_plain(evaluation.measures),
         "workloads": [_workload_object(w) for w in evaluation.workloads],
@@ -98,15 +102,34 @@ def _workload_object(result: WorkloadResult) -> dict[str, Any]:
 
 
 def verdict_text(candidate: Candidate, evaluation: Evaluation) -> str:
-    """Return one line: "1a2b3c4d PASSED 1.72 ms 1.83× cell (2, 1, 0)", or the first finding."""
+    """Return one line: "1a2b3c4d PASSED 1.72 ms 1.83× 22.4 bits cell (2, 1, 0)", or an error."""
     text = f"{candidate.digest[:8]} {evaluation.outcome.name}"
     if evaluation.passed:
         medians = [w.timing.median_ns for w in evaluation.workloads if w.timing]
         text += f" {', '.join(duration(m) for m in medians)} {speedup_text(evaluation.speedup)}"
+        audit = evaluation.precision
+        text += f" {audit.effective_bits:.1f} bits" if audit else ""
         text += f" cell {evaluation.measures.cell}" if evaluation.measures else ""
     elif evaluation.findings:
         text += f": {headline(evaluation.findings)[:120]}"
     return text
+
+
+def bits_text(audit: PrecisionAudit | None) -> str:
+    """Return effective bits beside those of eager PyTorch: "17.8 (eager 22.9)"."""
+    if audit is None:
+        return "–"
+    eager = "" if audit.eager_bits is None else f" (eager {audit.eager_bits:.1f})"
+    return f"{audit.effective_bits:.1f}{eager}"
+
+
+def arithmetic_line(evaluation: Evaluation) -> str:
+    """Return how a candidate computes and its fewest effective bits; empty: neither is known."""
+    worst = evaluation.least_exact
+    parts = [evaluation.arithmetic] if evaluation.arithmetic else []
+    if worst is not None:
+        parts.append(f"{bits_text(worst.precision)} effective bits on {worst.workload}")
+    return "; ".join(parts)
 
 
 def checks_text(checks: tuple[Check, ...]) -> str:

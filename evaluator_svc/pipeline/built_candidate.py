@@ -30,7 +30,7 @@ from evaluator_svc.pipeline.build import (
 )
 from evaluator_svc.pipeline.listings import listings
 from evaluator_svc.pipeline.record import EvaluationRecord
-from evaluator_svc.policy import Subject, narrow_findings, object_facts, policy_checks
+from evaluator_svc.policy import ObjectFacts, Subject, narrow_findings, object_facts, policy_checks
 from evaluator_svc.policy.facts import NARROW_FORMATS, TF32
 from evaluator_svc.processes.process import ChildProcess
 from evaluator_svc.processes.spare_pool import SparePool
@@ -68,8 +68,8 @@ class BuiltCandidate:
 
     prepared: Prepared
     built: Built
-    narrow_formats: tuple[str, ...] = ()
-    """Formats of less than 24 bits that the object code computes in."""
+    facts: ObjectFacts | None = None
+    """What the object code computes in; None: it was not read."""
 
 
 def read_and_build(
@@ -111,16 +111,16 @@ def _check_objects(
 ) -> BuiltCandidate | CandidateFailed:
     """Hold what was built, or found in the cache, against the policy's rules."""
     language = candidate.prepared.source.language
-    formats = object_facts(candidate.built.readable, language).formats
+    facts = object_facts(candidate.built.readable, language)
     findings = (
         *check_objects(candidate.built, candidate.prepared),
-        *narrow_findings(formats, _allowed_formats(task, names)),
+        *narrow_findings(facts.formats, _allowed_formats(task, names)),
     )
     record.add_checks(policy_checks(findings, language, Subject.OBJECT))
     if is_refused(findings):
         return CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=findings)
     record.add_findings(findings)
-    return dataclasses.replace(candidate, narrow_formats=formats)
+    return dataclasses.replace(candidate, facts=facts)
 
 
 def _allowed_formats(task: Task, names: Sequence[WorkloadNames]) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from evaluator_svc.messages.locked import (
     LoadRequest,
     WorkloadNames,
 )
+from evaluator_svc.pipeline.arithmetic import arithmetic_text
 from evaluator_svc.pipeline.built_candidate import (
     BuiltCandidate,
     describe,
@@ -37,6 +38,7 @@ from evaluator_svc.pipeline.runs import run_and_judge
 from evaluator_svc.pipeline.timing import TimingSettings, WorkloadTimed, WorkloadTimer
 from evaluator_svc.pipeline.tools import Rerun, explain_failure, profile
 from evaluator_svc.pipeline.value_ranges import RangeTrials
+from evaluator_svc.policy import ObjectFacts
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.admission import Admission, WorkloadAdmission
 from kernel_foundry.domain.device import Peaks
@@ -80,8 +82,9 @@ class CandidateEvaluation:
         self._drawn: dict[str, Future[DrawnInputs]] = {}
         self._bound: dict[str, BoundWorkload] = {}
         self._kernel_facts: behaviour.KernelFacts | None = None
-        self._formats: tuple[str, ...] = ()
-        """Formats of less than 24 bits that the object code computes in."""
+        self._facts: ObjectFacts | None = None
+        """What the object code computes in; None: it cannot be read."""
+        self._uses_library = False
         self._rerun: Rerun | None = None
         """Set where the vendor's tools may and can look at the candidate."""
         self._runner: ChildProcess | None = None
@@ -166,7 +169,8 @@ class CandidateEvaluation:
         return None
 
     def _describe(self, candidate: BuiltCandidate, loaded: Loaded) -> None:
-        self._formats = candidate.narrow_formats
+        self._facts = candidate.facts
+        self._uses_library = candidate.prepared.uses_library
         self._bound = {bound.workload: bound for bound in loaded.workloads}
         operators = operator_count(self._admission.workloads[0].graph)
         with self._record.stage("behaviour"):
@@ -241,7 +245,8 @@ class CandidateEvaluation:
         """
         is_intact = not (verdict.inputs_modified or verdict.stray_writes)
         is_imprecise = any(f.kind is FindingKind.PRECISION for f in failure.findings)
-        if not is_intact or not (is_imprecise or self._formats):
+        is_narrow = self._facts is not None and bool(self._facts.formats)
+        if not is_intact or not (is_imprecise or is_narrow):
             return failure
         judged = self._audited(workload, is_right=False)
         if not judged.is_refused:
@@ -254,11 +259,22 @@ class CandidateEvaluation:
             for workload in self._admission.workloads:
                 judged = self._audited(workload)
                 if judged.is_refused:
+                    self._name_arithmetic()
                     return CandidateFailed(
                         outcome=EvaluationOutcome.WRONG_RESULT, findings=judged.findings
                     )
                 self._record.add_findings(judged.findings)
+        self._name_arithmetic()
         return None
+
+    def _name_arithmetic(self) -> None:
+        audits = [self._record.workload(w.workload).precision for w in self._admission.workloads]
+        self._record.arithmetic = arithmetic_text(
+            self._facts,
+            is_narrow=self._admission.is_narrow,
+            effective_bits=min((a.effective_bits for a in audits if a is not None), default=None),
+            uses_library=self._uses_library,
+        )
 
     def _audited(self, workload: WorkloadAdmission, *, is_right: bool = True) -> PrecisionJudged:
         """Return what the precision of one workload's outputs means, and keep its figures."""
@@ -270,7 +286,7 @@ class CandidateEvaluation:
             is_narrow=self._admission.is_narrow,
             workload=workload.workload,
             is_gpu=self._site.kind == "cuda",
-            formats=self._formats,
+            formats=self._facts.formats if self._facts else (),
             is_right=is_right,
         )
         if not is_right and not judged.is_refused:

@@ -68,13 +68,20 @@ def judge_precision(
     """
     audit = audited.audit
     if audit is None:
+        note = audited.note
+        if task.least_bits:
+            note += f"; the {task.least_bits:g} bits that the task asks for are not checked here"
         check = Check(
             kind=CheckKind.PRECISION,
             result=CheckResult.PASSED if audited.agreeing_bits else CheckResult.SKIPPED,
             workload=workload,
-            note=audited.note,
+            note=note,
         )
         return PrecisionJudged(check=check)
+    if is_right and audit.effective_bits < task.least_bits:
+        finding = _too_few_bits(audit, workload, task.least_bits)
+        check = _check(audit, CheckResult.FAILED, workload, finding.message)
+        return PrecisionJudged(check=check, findings=(finding,), is_refused=True)
     if not _is_low(audit, _least_bits(task, is_narrow=is_narrow, is_gpu=is_gpu)):
         return PrecisionJudged(check=_check(audit, CheckResult.PASSED, workload, audited.note))
     if not is_right and not _is_of_rounding(audit):
@@ -99,6 +106,23 @@ def _is_low(audit: PrecisionAudit, least_bits: float) -> bool:
 def _is_of_rounding(audit: PrecisionAudit) -> bool:
     is_spread = audit.median_error >= _MEDIAN_SHARE * audit.rms_error
     return is_spread and audit.effective_bits >= _LEAST_BITS
+
+
+def _too_few_bits(audit: PrecisionAudit, workload: str, least_bits: float) -> Finding:
+    eager = audit.eager_bits
+    beside = "" if eager is None else f"; eager PyTorch has {eager:.1f}"
+    hint = "Sum in a wider format or in another order, and split narrow products into more parts."
+    if eager is not None and eager < least_bits:
+        hint = "Eager PyTorch itself has fewer: lower least_bits in the task's sidecar."
+    return Finding(
+        kind=FindingKind.PRECISION,
+        severity=Severity.ERROR,
+        message=f"{audit.effective_bits:.1f} effective bits on {workload}, where the task asks for"
+        f" {least_bits:g} (least_bits){beside}",
+        evidence=_evidence(audit),
+        hint=hint,
+        rule=_RULE,
+    )
 
 
 def _finding(audit: PrecisionAudit, workload: str, formats: tuple[str, ...]) -> Finding:
@@ -140,10 +164,13 @@ def _check(audit: PrecisionAudit, result: CheckResult, workload: str, note: str 
 def _evidence(audit: PrecisionAudit) -> tuple[Evidence, ...]:
     figures = {
         "effective_bits": audit.effective_bits,
+        "eager_bits": audit.eager_bits,
         "rms_error": audit.rms_error,
         "reference_rms_error": audit.reference_rms_error,
         "median_error": audit.median_error,
         "p99_error": audit.p99_error,
         "max_error": audit.max_error,
     }
-    return tuple(Evidence(name=name, value=value) for name, value in figures.items())
+    return tuple(
+        Evidence(name=name, value=value) for name, value in figures.items() if value is not None
+    )

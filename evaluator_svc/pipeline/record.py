@@ -60,6 +60,7 @@ class EvaluationRecord:
         self._checks: list[Check] = []
         self.compile: CompileReport | None = None
         self.measures: Measures | None = None
+        self.arithmetic = ""
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -143,6 +144,7 @@ class EvaluationRecord:
             stages=tuple(StageTime(stage=n, wall_ms=ms) for n, ms in self._stages.items()),
             evidence=tuple(self._facts),
             checks=tuple(self._checks),
+            arithmetic=self.arithmetic,
             attestation=self._draft() if outcome is EvaluationOutcome.PASSED else None,
         )
         certain, best = fitness_bounds(evaluation, self._yardsticks_ns)

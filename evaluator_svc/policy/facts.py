@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluator_svc import ptx, spirv
+from evaluator_svc.policy.split_products import is_matrix_product, products_of_a_step
 from evaluator_svc.spirv.opcodes import MATRIX_PRODUCTS, Op
 from kernel_foundry.domain.language import Language
 
@@ -28,6 +29,8 @@ _PTX_FORMATS: Final = {
 }
 _PTX_MATRIX: Final = frozenset({"mma", "wmma", "wgmma", "tcgen05"})
 _PTX_MOVES: Final = frozenset({"ld", "ldu", "st", "mov", "shfl", "prmt", "selp", "cp", "ldmatrix"})
+_OTHER_OPERANDS: Final = {"s8": "int8", "u8": "int8", "f64": "float64"}
+"""Of matrix units, beside the narrow floats."""
 _WMMA_TYPES: Final = frozenset({"bf16", "tf32", "f64", "s8", "u8", "s4", "u4", "b1"})
 """Of operands of `wmma`, which names none when they are of 16 bits."""
 
@@ -55,6 +58,10 @@ class ObjectFacts:
     """Formats narrower than float32 that it converts to or computes in, sorted: "bfloat16",
     "float16", "float8", "TF32"."""
     uses_matrix_units: bool = False
+    matrix_formats: tuple[str, ...] = ()
+    """Formats of the operands of matrix units, sorted; int8 and float64 among them."""
+    products_of_a_step: int = 0
+    """Narrow products that matrix units add up for one wide product; 0: it does not show."""
     masks_low_bits: bool = False
     """Whether low bits of 32-bit words are cut off, as a float32's are to shorten it."""
 
@@ -87,9 +94,12 @@ def object_facts(codes: Iterable[bytes], language: Language) -> ObjectFacts:
         language: Of the source.
     """
     several = [_of_ptx(code) if language is Language.CUDA else _of_spirv(code) for code in codes]
+    products = {facts.products_of_a_step for facts in several if facts.matrix_formats}
     return ObjectFacts(
         formats=tuple(sorted({name for facts in several for name in facts.formats})),
         uses_matrix_units=any(facts.uses_matrix_units for facts in several),
+        matrix_formats=tuple(sorted({n for facts in several for n in facts.matrix_formats})),
+        products_of_a_step=products.pop() if len(products) == 1 else 0,
         masks_low_bits=any(facts.masks_low_bits for facts in several),
     )
 
@@ -113,14 +123,22 @@ def _of_spirv(code: bytes) -> ObjectFacts:
 def facts_of_ptx(module: ptx.Module) -> ObjectFacts:
     """Return the facts of a PTX module."""
     formats: set[str] = set()
+    matrix_formats: set[str] = set()
     uses_matrix_units = masks_low_bits = False
     for _, instruction in module.instructions():
         formats.update(_ptx_formats(instruction))
         uses_matrix_units |= instruction.opcode in _PTX_MATRIX
+        if is_matrix_product(instruction):
+            matrix_formats.update(_ptx_formats(instruction))
+            matrix_formats.update(
+                _OTHER_OPERANDS[p] for p in _OTHER_OPERANDS if p in instruction.parts
+            )
         masks_low_bits |= instruction.opcode == "and" and _is_mask(instruction.operands)
     return ObjectFacts(
         formats=tuple(sorted(formats)),
         uses_matrix_units=uses_matrix_units,
+        matrix_formats=tuple(sorted(matrix_formats)),
+        products_of_a_step=products_of_a_step(module) if matrix_formats else 0,
         masks_low_bits=masks_low_bits,
     )
 

@@ -1,8 +1,9 @@
 """Bounds a prompt: what is left out, in which order, when it would be too long.
 
-Rules, the signature, the plan language, a parent's code, the findings of a repair and the form
-of the reply are never left out. Reference, user's instructions and names lose their middle when
-nothing else is left to go. Knows nothing of templates.
+Rules, the signature, the plan language, the findings of a repair and the form of the reply are
+never left out. Reference, user's instructions and names lose their middle when nothing else is left
+to go; code that is to be edited loses whole functions at the very last, those first that no finding
+points at. Knows nothing of templates.
 """
 
 from collections.abc import Callable
@@ -25,7 +26,10 @@ LEAST_MAX_CHARS: Final = 12_000 * CHARS_PER_TOKEN
 _SHORT_LOG_CHARS: Final = 800
 _FEW_FINDINGS: Final = 4
 _LEAST_TEXT_CHARS: Final = 800
-"""Of reference, instructions, names and a partner's code, each."""
+"""Of reference, instructions and names, each."""
+_LEAST_CODE_CHARS: Final = 2_000
+_NOTE_CHARS: Final = 120
+"""Of the note in a prompt on code that is not shown whole."""
 
 T = TypeVar("T")
 Take = Callable[[PromptParts], PromptParts]
@@ -160,8 +164,21 @@ def _shorter_partner(parts: PromptParts, excess: int) -> PromptParts:
     partner = parts.partner
     if partner is None:
         return parts
-    room = max(_LEAST_TEXT_CHARS, len(partner.text) - excess)
-    return replace(parts, partner=replace(partner, text=source_text(partner.source, room)))
+    return replace(parts, partner=_with_less_code(partner, excess))
+
+
+def _shorter_parent(parts: PromptParts, excess: int) -> PromptParts:
+    parent = parts.parent
+    return parts if parent is None else replace(parts, parent=_with_less_code(parent, excess))
+
+
+def _with_less_code(view: CandidateView, excess: int) -> CandidateView:
+    whole = len(view.source.device_code) + len(view.source.plan)
+    room = max(_LEAST_CODE_CHARS, whole - excess - _NOTE_CHARS)
+    if room >= whole:
+        return view
+    text = source_text(view.source, room, view.meant_lines)
+    return replace(view, text=text, is_whole=False)
 
 
 def _shorter_names(parts: PromptParts, excess: int) -> PromptParts:
@@ -178,7 +195,6 @@ _SQUEEZES: Final = (
         name="middle of the reference",
         shorten=lambda parts, excess: replace(parts, reference=_shorter(parts.reference, excess)),
     ),
-    _Squeeze(name="middle of the partner's code", shorten=_shorter_partner),
     _Squeeze(
         name="middle of the instructions",
         shorten=lambda parts, excess: replace(
@@ -186,5 +202,7 @@ _SQUEEZES: Final = (
         ),
     ),
     _Squeeze(name="middle of the name table", shorten=_shorter_names),
+    _Squeeze(name="functions of the partner's code", shorten=_shorter_partner),
+    _Squeeze(name="functions of the parent's code", shorten=_shorter_parent),
 )
 """The last resort: the reference first, since a head and a tail of it still tell what it is."""

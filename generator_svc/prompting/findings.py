@@ -41,9 +41,14 @@ class Diagnosis:
     findings: tuple[FindingView, ...]
 
 
-def finding_views(evaluation: Evaluation, secrets: Secrets) -> tuple[FindingView, ...]:
-    """Return the findings, errors first."""
-    return tuple(_view(finding) for finding in _told(evaluation, secrets))
+def finding_views(
+    source: KernelSource, evaluation: Evaluation, secrets: Secrets
+) -> tuple[FindingView, ...]:
+    """Return the findings, errors first, each with the line of source that it points at."""
+    return tuple(
+        _view(finding, line_text=_line_text(source, finding))
+        for finding in _told(evaluation, secrets)
+    )
 
 
 def diagnoses(
@@ -80,11 +85,16 @@ def _told(evaluation: Evaluation, secrets: Secrets) -> tuple[Finding, ...]:
 
 
 def _view(
-    finding: Finding, max_chars: int = MAX_FINDING_CHARS, *, excerpt: str = ""
+    finding: Finding,
+    max_chars: int = MAX_FINDING_CHARS,
+    *,
+    excerpt: str = "",
+    line_text: str = "",
 ) -> FindingView:
     # An excerpt shows the line that a compiler's message quotes.
     message = finding.message.partition("\n")[0] if excerpt else finding.message
-    where = f" (line {finding.line})" if finding.line is not None else ""
+    quoted = f": `{line_text}`" if line_text else ""
+    where = f" (line {finding.line}{quoted})" if finding.line is not None else ""
     numbers = ", ".join(f"{e.name} = {e.value:.6g}" for e in finding.evidence)
     text = f"{finding.kind.value}{where}: {message}"
     text += f" [{numbers}]" if numbers else ""
@@ -94,10 +104,23 @@ def _view(
     )
 
 
+def _lines(source: KernelSource, finding: Finding) -> list[str]:
+    """Return the lines of the text that `finding.line` counts."""
+    text = source.plan if finding.kind is FindingKind.PLAN else source.device_code
+    return text.splitlines()
+
+
+def _line_text(source: KernelSource, finding: Finding) -> str:
+    """Return the line that `finding` means, without its blanks; empty when there is none."""
+    lines = _lines(source, finding)
+    if finding.line is None or not 1 <= finding.line <= len(lines):
+        return ""
+    return lines[finding.line - 1].strip().replace("`", "'")[:_MAX_LINE_CHARS]
+
+
 def _excerpt(source: KernelSource, finding: Finding) -> str:
     """Return the lines around the one that `finding` means; empty when there is none."""
-    text = source.plan if finding.kind is FindingKind.PLAN else source.device_code
-    lines = text.splitlines()
+    lines = _lines(source, finding)
     if finding.line is None or not 1 <= finding.line <= len(lines):
         return ""
     first = max(1, finding.line - _LINES_AROUND)

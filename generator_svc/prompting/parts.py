@@ -23,10 +23,8 @@ from kernel_foundry.plan import short_reference
 
 _LANGUAGE_NAMES: Final = {Language.SYCL: "SYCL", Language.CUDA: "CUDA C++"}
 
-_CANDIDATE_SHARE: Final = 3
-"""The code of a parent takes at most a third of a prompt: a longer one loses its middle."""
-
 _INSPIRATION_SHARE: Final = 9
+"""Part of a prompt that code takes which is only looked at; what is edited is shown whole."""
 
 _MAX_LIBRARY_OPS: Final = 40
 
@@ -38,6 +36,7 @@ class TaskView:
     name: str
     precision_text: str
     tolerance_text: str
+    mode_text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +136,8 @@ def _task_view(request: ProposalRequest) -> TaskView:
     return TaskView(
         name=task.name,
         precision_text=views.precision_text(task, admission),
-        tolerance_text=views.tolerance_text(admission.tolerance),
+        tolerance_text=views.tolerance_text(task, admission.tolerance),
+        mode_text=views.mode_text(task),
     )
 
 
@@ -176,18 +176,17 @@ def _known_candidates(
     """Return parent, partner of a combination, and correct candidates to learn from."""
     selection = request.selection
 
-    def view(elite: Elite, share: int) -> views.CandidateView:
-        room = max_chars // share
+    def view(elite: Elite, room: int | None = None) -> views.CandidateView:
         return views.candidate_view(elite, request.admission, secrets, max_chars=room)
 
     partner, others = None, selection.inspirations
     if operator is Operator.COMBINE:
-        partner, others = view(others[0], _CANDIDATE_SHARE), others[1:]
+        partner, others = view(others[0]), others[1:]
     return _KnownCandidates(
-        parent=view(selection.parent, _CANDIDATE_SHARE) if selection.parent else None,
+        parent=view(selection.parent) if selection.parent else None,
         partner=partner,
         inspirations=tuple(
-            view(elite, _INSPIRATION_SHARE)
+            view(elite, max_chars // _INSPIRATION_SHARE)
             for elite in others[: views.MAX_INSPIRATIONS]
             if elite.evaluation.passed
         ),

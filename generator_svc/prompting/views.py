@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from generator_svc.prompting.code_pieces import shortened_code
 from generator_svc.prompting.findings import FindingView, finding_views
 from generator_svc.prompting.secrets import Secrets
 from generator_svc.prompting.text import bytes_text, clip, fenced, time_text
@@ -16,6 +17,7 @@ from kernel_foundry.domain.archive import Elite, Selection
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import Correctness, Evaluation, WorkloadResult
+from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import DIMENSIONS, Measures
 from kernel_foundry.domain.task import Task, Tolerance
@@ -74,15 +76,40 @@ class CandidateView:
     """Its two blocks, shortened when they are long; empty when there was no room for them."""
     is_whole: bool
     """Whether nothing of them is left out."""
+    meant_lines: frozenset[int]
+    """Lines of device code that a finding points at."""
     verdict: str
     lines: tuple[str, ...]
     findings: tuple[FindingView, ...]
     log: str
 
 
-def tolerance_text(tolerance: Tolerance) -> str:
-    """Return the bound of an element's error; the scale is that of the element's row."""
-    return f"{tolerance.atol:g} * scale + {tolerance.rtol:g} * |expected|"
+def tolerance_text(task: Task, tolerance: Tolerance) -> str:
+    """Return the bound of an element's error, what its scale is, and bits that are asked for."""
+    bound = f"{tolerance.atol:g} * scale + {tolerance.rtol:g} * |expected|"
+    if task.tolerance is not None:
+        scale = "with scale = 1"
+    else:
+        scale = (
+            "where scale is the root mean square of the expected values in the element's row (last"
+            " axis; of its image, the axes behind the first two, where there are four or more)"
+        )
+    bits = f"; all outputs need {task.least_bits:g} effective bits" if task.least_bits else ""
+    return f"{bound}, {scale}{bits}"
+
+
+def mode_text(task: Task) -> str:
+    """Return which mode the reference runs in, and what that means for its layers."""
+    if task.training:
+        return (
+            "The reference runs in training mode, without gradients: batch normalisation uses the"
+            " mean and variance of the batch at hand, not running_mean and running_var, which need"
+            " not be updated."
+        )
+    return (
+        "The reference runs in evaluation mode: batch normalisation uses running_mean and"
+        " running_var, and dropout does nothing."
+    )
 
 
 def precision_text(task: Task, admission: Admission) -> str:
@@ -124,6 +151,7 @@ def device_lines(device: DeviceSpec) -> tuple[str, ...]:
     """Return the queried and measured facts of `device`."""
     lines = [
         f"{device.name} ({device.vendor}, {device.architecture})",
+        *target_lines(device),
         f"{device.compute_units} compute units, preferred sub-group size "
         f"{device.sub_group_size}, work-groups of up to {device.max_block}",
         f"{bytes_text(device.shared_bytes)} local memory a work-group, last-level cache "
@@ -150,29 +178,88 @@ def device_lines(device: DeviceSpec) -> tuple[str, ...]:
     return tuple(clip(line, _MAX_LINE_CHARS) for line in lines)
 
 
+def compiler_target(architecture: str) -> str:
+    """Return what NVRTC builds for: from compute capability 9.0 on everything the device has."""
+    digits = architecture.removeprefix("sm_")
+    return f"{architecture}a" if digits.isdecimal() and int(digits) >= 90 else architecture
+
+
+_TARGETS: Final = (
+    (
+        100,
+        110,
+        "`tcgen05` with tensor memory, clusters and `cp.async.bulk` are there, `wgmma` is not",
+    ),
+    (90, 90, "`wgmma`, `setmaxnreg`, `mbarrier`, clusters and `cp.async.bulk` are there"),
+    (
+        120,
+        129,
+        "`mma.sync`, `mbarrier` and `cp.async.bulk` are there, `wgmma` and `tcgen05` are not",
+    ),
+    (80, 89, "`mma.sync` and `cp.async` are there, `wgmma`, clusters and `cp.async.bulk` are not"),
+    (70, 79, "`mma.sync` of float16 is there, `cp.async` and bfloat16 products are not"),
+)
+"""By compute capability, from and up to: what sets the generation apart."""
+
+
+def target_lines(device: DeviceSpec) -> tuple[str, ...]:
+    """Return the compiler's exact target and what it has; nothing for SYCL."""
+    digits = device.architecture.removeprefix("sm_").rstrip("af")
+    if device.language is not Language.CUDA or not digits.isdecimal():
+        return ()
+    target = compiler_target(device.architecture)
+    for first, last, text in _TARGETS:
+        if first <= int(digits) <= last:
+            maps = "; a plan makes no tensor maps (TMA descriptors)" if first >= 90 else ""
+            return (f"the compiler's target is {target}: {text}{maps}",)
+    return (f"the compiler's target is {target}",)
+
+
 def candidate_view(
-    elite: Elite, admission: Admission, secrets: Secrets, *, max_chars: int
+    elite: Elite, admission: Admission, secrets: Secrets, *, max_chars: int | None = None
 ) -> CandidateView:
-    """Return `elite` as prompts show it, its code within `max_chars`."""
+    """Return `elite` as prompts show it.
+
+    Args:
+        elite: A known candidate.
+        admission: Of its task.
+        secrets: What a prompt must not tell.
+        max_chars: Room for its code; None: it is to be edited, and shown whole.
+    """
     evaluation, source = elite.evaluation, elite.candidate.source
+    size = len(source.device_code) + len(source.plan)
+    room = size if max_chars is None else max_chars
     log = evaluation.compile.log if evaluation.compile and not evaluation.passed else ""
     return CandidateView(
         source=source,
-        text=source_text(source, max_chars),
-        is_whole=len(source.device_code) + len(source.plan) <= max_chars,
+        text=source_text(source, room),
+        is_whole=size <= room,
+        meant_lines=frozenset(
+            f.line
+            for f in evaluation.findings
+            if f.line is not None and f.kind is not FindingKind.PLAN
+        ),
         verdict=_verdict(evaluation),
         lines=_result_lines(evaluation, admission),
-        findings=finding_views(evaluation, secrets),
+        findings=finding_views(source, evaluation, secrets),
         log=clip(secrets.without_sizes(log.strip()), MAX_LOG_CHARS),
     )
 
 
-def source_text(source: KernelSource, max_chars: int) -> str:
-    """Return both blocks of `source`; of what is too long the middle of each is left out."""
+def source_text(
+    source: KernelSource, max_chars: int, meant_lines: frozenset[int] = frozenset()
+) -> str:
+    """Return both blocks of `source`, whole functions left out of what is too long.
+
+    Args:
+        source: Device code and plan.
+        max_chars: Room for both.
+        meant_lines: Lines of device code whose functions are left out last.
+    """
     code, plan = source.device_code, source.plan
     if len(code) + len(plan) > max_chars:
         plan = clip(plan, max(max_chars - len(code), int(max_chars * _MAX_PLAN_SHARE)))
-        code = clip(code, max_chars - len(plan))
+        code = shortened_code(code, max_chars - len(plan), meant_lines)
     code, plan = code.strip("\n"), plan.strip("\n")
     return f"{fenced(code, source.language.value)}\n\n{fenced(plan, 'python')}"
 

@@ -33,6 +33,8 @@ from kernel_foundry.errors import BackendUnavailableError
 from kernel_foundry.evidence.record import record_of_text, write_record
 from kernel_foundry.task_file import read_task
 from kernel_foundry.view import (
+    arithmetic_line,
+    bits_text,
     checks_text,
     duration,
     evaluation_object,
@@ -204,6 +206,8 @@ def show(console: Console, evaluation: Evaluation) -> None:
     console.print(f"[bold {colour}]{evaluation.outcome.name}[/] on {evaluation.device}")
     if evaluation.passed:
         _show_timings(console, evaluation)
+    if line := arithmetic_line(evaluation):
+        console.print(f"arithmetic: {line}", markup=False, highlight=False)
     if evaluation.compile is not None and evaluation.compile.kernels:
         _show_resources(console, evaluation.compile.kernels)
     for finding in errors_first(evaluation.findings):
@@ -249,18 +253,20 @@ def _show_timings(console: Console, evaluation: Evaluation) -> None:
         "candidate",
         "baselines",
         "speed-up",
+        "bits",
         "of traffic bound",
         "of arithmetic estimate",
     )
     for result in evaluation.workloads:
         if result.timing is None:
-            table.add_row(result.workload, "correct", "", "", "")
+            table.add_row(result.workload, "correct", "", "", bits_text(result.precision), "", "")
             continue
         table.add_row(
             result.workload,
             timing_text(result.timing),
             ", ".join(f"{b.name} {duration(b.timing.median_ns)}" for b in result.baselines),
             speedup_text(result.speedup),
+            bits_text(result.precision),
             share_text(result.traffic_bound_share),
             share_text(result.arithmetic_estimate_share),
         )

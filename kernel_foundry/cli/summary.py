@@ -16,7 +16,15 @@ from kernel_foundry.domain.measures import LEVELS
 from kernel_foundry.kept_sweeps import kept_sweeps
 from kernel_foundry.progress import Ended
 from kernel_foundry.run_account import ask_account
-from kernel_foundry.view import checks_text, duration, share_text, speedup_text, timing_text
+from kernel_foundry.view import (
+    arithmetic_line,
+    bits_text,
+    checks_text,
+    duration,
+    share_text,
+    speedup_text,
+    timing_text,
+)
 
 
 def show_summary(foundry: Foundry, ended: Ended, report: Path, record: Path | None) -> None:
@@ -104,7 +112,7 @@ def _map_block(
 
 
 def _show_winner(console: Console, evaluation: Evaluation) -> None:
-    columns = ("workload", "winner", "baselines", "speed-up", "over eager")
+    columns = ("workload", "winner", "baselines", "speed-up", "over eager", "bits")
     table = Table(*columns, "of traffic bound", "of arithmetic estimate")
     for result in evaluation.workloads:
         if result.timing is None:
@@ -115,10 +123,13 @@ def _show_winner(console: Console, evaluation: Evaluation) -> None:
             "\n".join(f"{b.name} {duration(b.timing.median_ns)}" for b in result.baselines),
             f"[bold green]{speedup_text(result.speedup)}[/]",
             speedup_text(result.speedup_eager),
+            bits_text(result.precision),
             share_text(result.traffic_bound_share),
             share_text(result.arithmetic_estimate_share),
         )
     console.print(table)
+    if line := arithmetic_line(evaluation):
+        console.print(f"arithmetic: {line}", markup=False, highlight=False)
 
 
 def _show_method(console: Console, evaluation: Evaluation) -> None:

@@ -3,13 +3,18 @@
 A failing candidate is data here, never an exception. Times are float nanoseconds.
 """
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from kernel_foundry.domain.attestation import Attestation
 from kernel_foundry.domain.check import Check, Trust
 from kernel_foundry.domain.finding import Finding
 from kernel_foundry.domain.measures import Measures
+
+LEAST_ERROR: Final = 2.0**-53
+"""Stands for an error of 0 where a logarithm is asked for: float64 tells no more."""
 
 
 class EvaluationOutcome(StrEnum):
@@ -89,7 +94,7 @@ class CompileReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrecisionAudit:
-    """Errors against the reference in float64, of the candidate and of the reference itself.
+    """Errors against the reference in float64: the candidate's, the reference's, eager PyTorch's.
 
     An error is |value - exact| / (scale of its row + |exact|), dimensionless, as the tolerance
     counts it; the worst output counts.
@@ -105,6 +110,18 @@ class PrecisionAudit:
     effective_bits: float
     """-log2 of the candidate's `rms_error`: 24 is float32, 11 float16 or TF32, 8 bfloat16."""
     element_count: int
+    eager_rms_error: float | None = None
+    """The same of eager PyTorch as it is timed, TF32 and 16 bits included; None: not measured."""
+
+    @property
+    def eager_bits(self) -> float | None:
+        """Effective bits of eager PyTorch; None where they were not measured."""
+        return None if self.eager_rms_error is None else effective_bits(self.eager_rms_error)
+
+
+def effective_bits(rms_error: float) -> float:
+    """Bits of mantissa that errors of this size leave; at most 53."""
+    return -math.log2(max(rms_error, LEAST_ERROR))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,6 +222,11 @@ class WorkloadResult:
         return self._ratio(tuple(b.timing.median_ns for b in self.baselines if b.name == "eager"))
 
     @property
+    def precision(self) -> PrecisionAudit | None:
+        """The audit of its outputs; None where there is none."""
+        return None if self.correctness is None else self.correctness.precision
+
+    @property
     def speedup_prepared_once(self) -> float | None:
         """Fastest baseline over candidate with `prepare` done for a single call."""
         if self.prepare_ns is None or self.timing is None or not self.baselines:
@@ -281,6 +303,9 @@ class Evaluation:
     trust: Trust = Trust.FULL
     attestation: Attestation | None = None
     """None for a candidate that did not pass."""
+    arithmetic: str = ""
+    """How it computes, as object code and measured bits show: "float32 by three bfloat16
+    products"; empty where they do not show it."""
 
     def __post_init__(self) -> None:
         if self.outcome is EvaluationOutcome.PASSED:
@@ -298,6 +323,17 @@ class Evaluation:
     def passed(self) -> bool:
         """True when the candidate is correct and timed."""
         return self.outcome is EvaluationOutcome.PASSED
+
+    @property
+    def least_exact(self) -> WorkloadResult | None:
+        """The workload with the fewest effective bits; None where none was audited."""
+        audited = [(w.precision.effective_bits, w) for w in self.workloads if w.precision]
+        return min(audited, key=lambda pair: pair[0], default=(0.0, None))[1]
+
+    @property
+    def precision(self) -> PrecisionAudit | None:
+        """The audit of the least exact workload; None where none was audited."""
+        return None if self.least_exact is None else self.least_exact.precision
 
     @property
     def speedup(self) -> float | None:

@@ -6,7 +6,7 @@ import jinja2
 
 from kernel_foundry.domain.finding import errors_first, headline
 from kernel_foundry.evidence.fingerprint import fingerprint
-from kernel_foundry.view import duration, speedup_text, timing_text
+from kernel_foundry.view import bits_text, duration, speedup_text, timing_text
 
 
 def report_environment() -> jinja2.Environment:
@@ -26,6 +26,7 @@ def report_environment() -> jinja2.Environment:
         "date": _date,
         "errors_first": errors_first,
         "headline": headline,
+        "bits": bits_text,
     }
     return environment
 

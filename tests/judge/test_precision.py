@@ -8,11 +8,10 @@ import torch
 
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.draws.telling_mantissas import with_telling_mantissas
-from evaluator_svc.judge.verdict.precision import effective_bits
 from evaluator_svc.messages.judge import PrecisionAudited
 from evaluator_svc.pipeline.precision import PrecisionJudged, judge_precision
 from kernel_foundry.domain.check import CheckResult
-from kernel_foundry.domain.evaluation import PrecisionAudit
+from kernel_foundry.domain.evaluation import PrecisionAudit, effective_bits
 from kernel_foundry.domain.finding import FindingKind, Severity
 from kernel_foundry.domain.task import Precision, Task, Tolerance
 from tests.judge.judge_tasks import SOFTMAX, RunnerSide, make_task
@@ -52,9 +51,16 @@ def judged(
     *formats: str,
     is_gpu: bool = False,
     is_narrow: bool = False,
+    is_right: bool = True,
 ) -> PrecisionJudged:
     return judge_precision(
-        answer, task=task, is_narrow=is_narrow, workload="w", is_gpu=is_gpu, formats=formats
+        answer,
+        task=task,
+        is_narrow=is_narrow,
+        workload="w",
+        is_gpu=is_gpu,
+        formats=formats,
+        is_right=is_right,
     )
 
 
@@ -284,3 +290,33 @@ def test_a_reference_that_is_slow_in_float64_is_run_for_cause_only(
     assert judged(left_out, task).check.result is CheckResult.PASSED
     looked_at = audited(judge, drawn, task, lambda a, b: (a.half() @ b.half()).float(), "a", "b")
     assert looked_at.audit is not None
+
+
+def test_a_task_may_ask_for_bits(judge: Judge, drawn: Drawn) -> None:
+    def split(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        high, top = a.bfloat16().float(), b.bfloat16().float()
+        low, rest = (a - high).bfloat16().float(), (b - top).bfloat16().float()
+        return high @ top + (high @ rest + low @ top)
+
+    answer = audited(judge, drawn, PRODUCT, split, "a", "b")
+    assert answer.audit is not None
+    assert answer.audit.eager_bits is not None
+    assert 14 < answer.audit.effective_bits < answer.audit.eager_bits
+    assert judged(answer, PRODUCT, "bfloat16").check.result is CheckResult.PASSED
+
+    strict = dataclasses.replace(PRODUCT, least_bits=20.0)
+    refused = judged(answer, strict, "bfloat16")
+    (finding,) = refused.findings
+    assert refused.is_refused
+    assert (finding.kind, finding.severity) == (FindingKind.PRECISION, Severity.ERROR)
+    assert "asks for 20" in finding.message
+    # Outputs that are wrong anyway are not put down to their bits.
+    assert not judged(answer, strict, is_right=False).is_refused
+
+
+def test_bits_of_eager_pytorch_are_those_of_the_tasks_precision(judge: Judge, drawn: Drawn) -> None:
+    task = dataclasses.replace(PRODUCT, precision=Precision.BF16)
+    answer = audited(judge, drawn, task, torch.matmul, "a", "b")
+
+    assert answer.audit is not None
+    assert answer.audit.eager_bits == pytest.approx(answer.audit.effective_bits, abs=0.5)

@@ -52,6 +52,7 @@ workloads:
 tolerance: {rtol: 1e-4, atol: 1.0e-5}
 precision: bf16
 tf32: false
+least_bits: 12
 training: false
 library_ops: [linear]
 instructions: Be quick.
@@ -65,6 +66,7 @@ instructions: Be quick.
     )
     assert task.tolerance == Tolerance(rtol=1e-4, atol=1e-5)
     assert task.precision is Precision.BF16
+    assert task.least_bits == 12.0
     assert not task.training
     assert task.library_ops == ("linear",)
     assert task.instructions == "Be quick."
@@ -116,6 +118,8 @@ def test_the_file_is_never_executed(tmp_path: Path) -> None:
         ("tolerance: {rtol: 1}", "expected auto or"),
         ("tolerance: {rtol: -1, atol: 0}", "tolerance.rtol: expected a number"),
         ("tolerance: {rtol: x, atol: 0}", "tolerance.rtol: expected a number"),
+        ("least_bits: 40", "least_bits: expected bits from 1 to 24"),
+        ("least_bits: true", "least_bits: expected bits from 1 to 24"),
         ("precision: fp8", "expected one of fp32, fp16, bf16"),
         ("tf32: high", "tf32: expected true or false"),
         ("{tf32: true, precision: fp16}", "tf32: is for precision fp32"),
