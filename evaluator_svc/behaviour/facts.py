@@ -24,6 +24,8 @@ class KernelFacts:
     """Global accesses where neighbours touch neighbouring data."""
     strided_weight: float = 0.0
     """Global accesses where neighbours touch data that lie apart."""
+    strided_line: int | None = None
+    """Line of the source of the heaviest strided access; None: there is none, or it is not told."""
     uniform_weight: float = 0.0
     """Global accesses where neighbours touch the same data."""
     vector_weight: float = 0.0

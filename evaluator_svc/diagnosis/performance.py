@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluator_svc.behaviour import KernelFacts
+from evaluator_svc.diagnosis.bound_hints import bound_hint, is_vectorised
 from evaluator_svc.diagnosis.launch_facts import LaunchFacts
 from evaluator_svc.diagnosis.resources import resource_findings
 from kernel_foundry.domain.admission import WorkloadAdmission
@@ -23,7 +24,9 @@ _LAUNCH_SHARE: Final = 0.3
 _BOUND_SHARE: Final = 0.5
 """Of a limit: above, that limit is what binds."""
 _NEAR_BOUND: Final = 0.9
-"""Of the traffic bound: above, advice on memory traffic would be wrong."""
+"""Of the traffic bound: above, each byte is touched once, or nearly so; little holds it back."""
+_OWN_SHARE: Final = 0.5
+"""Of the time in own kernels: below, library calls decide it."""
 _STRIDED_SHARE: Final = 0.25
 _WARM_SHARE: Final = 0.6
 """Of the cold time: a warm time below shows data that stay in the caches."""
@@ -79,14 +82,20 @@ def performance_findings(
     if timing is None or timing.median_ns <= 0:
         return ()
     numbers = _numbers(timing, admission, peaks, launches)
-    return (
+    facts = (
         _traffic_bound(numbers),
         *_arithmetic_estimate(numbers),
-        *_bound(numbers, device),
         *_cached(timing, result.warm_timing, device),
         *_noisy(timing),
+    )
+    is_done = numbers.traffic_bound_share >= _NEAR_BOUND
+    if is_done or (result.own_share is not None and result.own_share < _OWN_SHARE):
+        return facts  # advice on the kernels would contradict what they reach, or miss the time
+    return (
+        *facts,
+        *_bound(numbers, device, kernels, launches),
         *(_strided(kernels, device) if kernels is not None else ()),
-        *(_group_size(launches, device) if launches is not None else ()),
+        *(_group_size(launches, device, kernels) if launches is not None else ()),
         *resource_findings(resources, launches, device, kernels),
     )
 
@@ -156,25 +165,6 @@ def _arithmetic_estimate(numbers: _Numbers) -> Iterator[Finding]:
     )
 
 
-_BOUND_HINTS: Final = {
-    (FindingKind.LAUNCH_BOUND, Language.SYCL): "do more in one launch: fuse the kernels, and let a "
-    "work-group do several rows",
-    (FindingKind.LAUNCH_BOUND, Language.CUDA): "do more in one launch: fuse the kernels, or make "
-    "them steps of one cooperative kernel with a grid barrier between",
-    (FindingKind.MEMORY_BOUND, Language.SYCL): "touch each element once: keep a row in registers "
-    "or local memory between passes, and fuse what reads it again",
-    (FindingKind.MEMORY_BOUND, Language.CUDA): "touch each element once: keep a row in registers "
-    "or shared memory between passes, and load vectors of 16 bytes",
-    (FindingKind.COMPUTE_BOUND, Language.SYCL): "use each load several times: a register tile for "
-    "each sub-group; cheaper functions, such as a polynomial for erf",
-    (FindingKind.COMPUTE_BOUND, Language.CUDA): "use each load several times: register tiles, "
-    "matrix units where the precision allows",
-    (FindingKind.LATENCY_BOUND, Language.SYCL): "one sub-group (16 or 32) a row, a uniform loop "
-    "counter with p[i + lane], an unmasked main loop and a masked tail, two to eight independent "
-    "accumulators, no work-group barriers, no sycl::min or max in an address (write ?:)",
-    (FindingKind.LATENCY_BOUND, Language.CUDA): "more loads in flight: several elements for each "
-    "thread, independent accumulators, more warps",
-}
 _BOUND_MESSAGES: Final = {
     FindingKind.LAUNCH_BOUND: "launching takes {share:.0%} of the time",
     FindingKind.MEMORY_BOUND: "memory: moving each byte once would take {share:.0%} of the time",
@@ -185,9 +175,12 @@ _BOUND_MESSAGES: Final = {
 }
 
 
-def _bound(numbers: _Numbers, device: DeviceSpec) -> Iterator[Finding]:
-    if numbers.traffic_bound_share >= _NEAR_BOUND:
-        return  # it touches each byte once, or nearly so
+def _bound(
+    numbers: _Numbers,
+    device: DeviceSpec,
+    kernels: KernelFacts | None,
+    launches: LaunchFacts | None,
+) -> Iterator[Finding]:
     launch, memory = numbers.launch_ns / numbers.median_ns, numbers.bytes_ns / numbers.median_ns
     unit, compute = _busiest_unit(numbers)
     is_beaten = numbers.estimate_ns > numbers.median_ns
@@ -210,7 +203,7 @@ def _bound(numbers: _Numbers, device: DeviceSpec) -> Iterator[Finding]:
             Evidence(name="compute_share", value=compute),
             Evidence(name="launch_share", value=launch),
         ),
-        hint=_BOUND_HINTS[kind, device.language],
+        hint=bound_hint(kind, device.language, kernels, launches),
     )
 
 
@@ -270,12 +263,15 @@ def _strided(kernels: KernelFacts, device: DeviceSpec) -> Iterator[Finding]:
         severity=Severity.WARNING,
         message=f"in {kernels.strided_share:.0%} of the global accesses, weighted by loops, "
         "neighbouring work-items touch data that lie apart",
+        line=kernels.strided_line,
         evidence=(Evidence(name="strided_share", value=kernels.strided_share),),
         hint=f"let neighbours touch neighbours: a sub-group (warp) walks one row as p[i + {lane}]",
     )
 
 
-def _group_size(launches: LaunchFacts, device: DeviceSpec) -> Iterator[Finding]:
+def _group_size(
+    launches: LaunchFacts, device: DeviceSpec, kernels: KernelFacts | None
+) -> Iterator[Finding]:
     evidence = (
         Evidence(name="group_count", value=float(launches.group_count)),
         Evidence(name="group_size", value=float(launches.group_size)),
@@ -288,9 +284,13 @@ def _group_size(launches: LaunchFacts, device: DeviceSpec) -> Iterator[Finding]:
             message=f"{launches.group_count} work-groups leave some of the "
             f"{device.compute_units} compute units idle",
             evidence=evidence,
-            hint="make more and smaller work-groups",
+            hint="make more and smaller work-groups"
+            if launches.group_size > _fewest_lanes(device)
+            else "split the work of each work-group over several",
         )
-    elif launches.group_size < _fewest_lanes(device):
+    elif launches.group_size < _fewest_lanes(device) and not (
+        device.language is Language.SYCL and is_vectorised(kernels)
+    ):
         yield Finding(
             kind=FindingKind.LATENCY_BOUND,
             severity=Severity.WARNING,

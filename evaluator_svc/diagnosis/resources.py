@@ -139,8 +139,13 @@ def _occupancy(
         message=f"a compute unit holds {held.groups} groups of {launches.group_size} work-items "
         f"of {resources.kernel}, {held.share:.0%} of what it could: {held.limit} is the limit",
         evidence=_evidence(resources, held, launches),
-        hint=_OCCUPANCY_HINTS[held.limit],
+        hint="" if is_meant or _is_usual_block(held, launches) else _OCCUPANCY_HINTS[held.limit],
     )
+
+
+def _is_usual_block(held: Occupancy, launches: LaunchFacts) -> bool:
+    """Return whether the hint would be a block of the size that it has."""
+    return held.limit is Limit.GROUP_SIZE and 128 <= launches.group_size <= 256
 
 
 def _tail(held: Occupancy, launches: LaunchFacts, device: DeviceSpec) -> Iterator[Finding]:

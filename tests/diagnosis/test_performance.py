@@ -53,6 +53,7 @@ def findings(
     warm_ns: float | None = None,
     kernels: KernelFacts | None = None,
     launches: LaunchFacts | None = None,
+    own_share: float | None = None,
 ) -> dict[FindingKind, Finding]:
     admission = WorkloadAdmission(
         workload="default",
@@ -70,6 +71,7 @@ def findings(
     result = WorkloadResult(
         workload="default",
         timing=timing(median_ns, half_width=half_width),
+        own_share=own_share,
         warm_timing=None if warm_ns is None else timing(warm_ns, is_cold=False),
     )
     found = performance_findings(

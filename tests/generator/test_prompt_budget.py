@@ -42,6 +42,18 @@ def _source(chars: int, plan_chars: int = 0) -> KernelSource:
     return KernelSource(language=Language.SYCL, device_code=code, plan=plan)
 
 
+_BODY: Final = "  x = x * {0}.5f + 1.25f;  // a line of forty\n"
+
+
+def _functions(count: int, chars: int) -> KernelSource:
+    code = "\n\n".join(
+        f"float f{i}(float x) {{\n" + _BODY.format(i) * (chars // len(_BODY)) + "}"
+        for i in range(count)
+    )
+    plan = "def launch(x, out):\n    copy[1, 1](x, out)"
+    return KernelSource(language=Language.SYCL, device_code=code, plan=plan)
+
+
 def _elite(samples: Any, source: KernelSource, findings: tuple[Finding, ...], log: str) -> Elite:
     """Return a failed candidate when there are findings, else one that passed."""
     elite: Elite = samples.passed_elite("p")
@@ -212,7 +224,7 @@ def test_no_more_is_cut_than_needed(request_: ProposalRequest, samples: Any) -> 
 
 @pytest.mark.parametrize("chars", [1_000, 10_000])
 def test_a_parents_code_stays_whole(request_: ProposalRequest, samples: Any, chars: int) -> None:
-    """However little room there is for the rest, unless it takes more than a third itself."""
+    """However little room there is for the rest."""
     parent = _elite(samples, _source(chars), (), "")
     request = _huge(request_, 300_000, 1_000, 100_000)
     request = replace(request, selection=Selection(operator=Operator.MUTATE, parent=parent))
@@ -227,10 +239,16 @@ def test_a_parent_that_is_not_shown_whole_is_to_be_edited(
 ) -> None:
     """A whole new candidate would lack what was not shown."""
     findings = _errors(1, 10, [FindingKind.COMPILE_ERROR]) if operator is Operator.REPAIR else ()
-    parent = _elite(samples, _source(DEFAULT_MAX_CHARS), findings, "")
+    parent = _elite(samples, _functions(60, 2_000), findings, "")
     selection = Selection(operator=operator, parent=parent)
     text = WRITER.write(replace(request_, selection=selection)).messages[1].content
-    assert "characters left out" in text
+    # Functions are whole or have no body at all, and the one that is meant stays to the last.
+    bodies = parent.candidate.source.device_code.split("\n\n")
+    shown = [body for body in bodies if body in text]
+    left_out = text.count("lines are left out here and stay as they are")
+    assert len(shown) + left_out == 60
+    assert left_out
+    assert not findings or bodies[0] in text
     assert "It is too long to be shown whole. Reply with edits" in text
 
 

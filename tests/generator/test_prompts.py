@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
+import kernel_foundry_native as native
 from archive_svc.islands import ISLANDS
 from generator_svc.effective_operator import effective_operator
 from generator_svc.experts import EXPERTS, expert_of
 from generator_svc.meta_prompts.sections import Sections, seed_sections
+from generator_svc.prompting import views
 from generator_svc.prompting.text import clip
 from generator_svc.prompting.writer import PromptWriter
 from kernel_foundry.domain.archive import Selection
@@ -19,6 +21,7 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.request import ProposalRequest
 from kernel_foundry.plan import short_reference
+from kernel_foundry.plan.dtypes import DTYPE_BYTES
 
 
 def _user(request: ProposalRequest, **selection: Any) -> str:
@@ -306,3 +309,52 @@ def test_what_is_tunable_is_changed_instead(request_: ProposalRequest, samples: 
     for elite, operator in ((parent, Operator.TEMPLATISE), (tunable, Operator.MUTATE)):
         selection = Selection(operator=Operator.TEMPLATISE, parent=elite)
         assert effective_operator(selection) is operator
+
+
+@pytest.mark.parametrize(
+    ("architecture", "target", "has"),
+    [
+        ("sm_90", "sm_90a", "`wgmma`, `setmaxnreg`"),
+        ("sm_89", "sm_89", "`wgmma`, clusters and `cp.async.bulk` are not"),
+        ("sm_100", "sm_100a", "`tcgen05`"),
+        ("sm_120", "sm_120a", "`wgmma` and `tcgen05` are not"),
+    ],
+)
+def test_the_compilers_exact_target_is_told(
+    request_: ProposalRequest, architecture: str, target: str, has: str
+) -> None:
+    device = replace(request_.admission.device, language=Language.CUDA, architecture=architecture)
+    (line,) = views.target_lines(device)
+
+    assert f"target is {target}:" in line
+    assert has in line
+
+
+def test_the_target_is_the_compilers_own() -> None:
+    try:
+        compiler = native.device_kind("cuda").open_compiler(architecture="sm_90")
+    except native.NativeError as error:
+        pytest.skip(str(error))
+    code = 'extern "C" __global__ void k(float* x) { x[0] = 1.0f; }'
+    built = compiler.compile(source=code, options=[], kernels=["k"])
+    compiler.release()
+
+    assert f".target {views.compiler_target('sm_90')}".encode() in built.assembly
+
+
+def test_the_mode_the_scale_and_asked_bits_are_told(request_: ProposalRequest) -> None:
+    training = _user(request_)
+    strict = replace(request_.task, training=False, least_bits=20.0)
+    evaluation = _user(replace(request_, task=strict))
+
+    assert "training mode" in training
+    assert "mean and variance of the batch" in training
+    assert "scale is the root mean square of the expected values" in training
+    assert "evaluation mode" in evaluation
+    assert "20 effective bits" in evaluation
+
+
+def test_all_dtypes_of_scratch_are_named() -> None:
+    for language in ("sycl", "cuda"):
+        (line,) = (x for x in short_reference(language).splitlines() if "Scratch memory" in x)
+        assert [name for name in DTYPE_BYTES if f" {name}" not in line] == []

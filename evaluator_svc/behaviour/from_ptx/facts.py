@@ -38,6 +38,7 @@ def kernel_facts(module: Module) -> KernelFacts:
     return KernelFacts(
         contiguous_weight=access_weight(a for a in far if a.is_contiguous),
         strided_weight=access_weight(a for a in far if not a.is_contiguous and not a.is_uniform),
+        strided_line=_heaviest_strided_line(module, far),
         uniform_weight=access_weight(a for a in far if a.is_uniform),
         vector_weight=access_weight(a for a in far if a.lanes > 1),
         pass_count=sum(_pass_count(several) for several in by_kernel),
@@ -55,6 +56,12 @@ def kernel_facts(module: Module) -> KernelFacts:
         has_global_atomics=bool(atomics - {"shared"}),
         has_local_atomics="shared" in atomics,
     )
+
+
+def _heaviest_strided_line(module: Module, far: Iterable[PtxAccess]) -> int | None:
+    strided = (a for a in far if not a.is_contiguous and not a.is_uniform)
+    deepest = max(strided, key=lambda access: access.depth, default=None)
+    return None if deepest is None else module.source_line(deepest.location)
 
 
 def _pass_count(found: Iterable[PtxAccess]) -> int:
