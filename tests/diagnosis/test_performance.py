@@ -147,7 +147,7 @@ def test_strided_access_is_told_with_its_share() -> None:
 def test_work_groups_that_waste_the_device_are_told(groups: int, size: int, word: str) -> None:
     launches = LaunchFacts(launch_count=1, group_count=groups, group_size=size)
 
-    found = findings(bytes_=1_900_000, launches=launches)[FindingKind.LATENCY_BOUND]
+    found = findings(bytes_=1_200_000, launches=launches)[FindingKind.LATENCY_BOUND]
 
     assert word in found.message
 

@@ -46,9 +46,7 @@ TF32 = ObjectFacts(formats=("TF32",), uses_matrix_units=True, matrix_formats=("T
 def test_only_what_shows_is_said(
     is_narrow: bool, facts: ObjectFacts | None, bits: float | None, library: bool, text: str
 ) -> None:
-    found = arithmetic_text(
-        facts, is_narrow=is_narrow, effective_bits=bits, uses_library=library
-    )
+    found = arithmetic_text(facts, is_narrow=is_narrow, effective_bits=bits, uses_library=library)
 
     assert found == text
 
