@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evaluator_svc.evaluator import Evaluator
-from evaluator_svc.pipeline import evaluate as pipeline
+from evaluator_svc.pipeline import runs
 from evaluator_svc.pipeline.run import run
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.evaluation import EvaluationOutcome
@@ -49,7 +49,7 @@ def test_a_candidate_is_not_judged_by_the_draws_of_another_judge(
             assert replaced[0].draw == drawn.draw.draw
         return answer
 
-    monkeypatch.setattr(pipeline, "run", run_and_lose_the_judge)
+    monkeypatch.setattr(runs, "run", run_and_lose_the_judge)
     request = EvaluationRequest(task=TASK, device="null:0", text=RELU, limits=LIMITS)
     with pytest.raises(ProcessLostError, match="judge is gone"):
         asyncio.run(evaluator.evaluate(request))
