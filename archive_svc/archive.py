@@ -79,11 +79,11 @@ class Archive:
 
     async def get_run(self, name: str) -> Run:
         """Return a run; "" names the newest."""
-        return await self._read(lambda: _describe(self._row(name)))
+        return await self._read(lambda: self._describe(self._row(name)))
 
     async def list_runs(self) -> tuple[Run, ...]:
         """Return all runs, newest first."""
-        return await self._read(lambda: tuple(_describe(row) for row in self._store.list_runs()))
+        return await self._read(lambda: tuple(map(self._describe, self._store.list_runs())))
 
     async def hold_run(self, name: str, holder: LeaseHolder, budget: RunBudget) -> Run:
         """Make the run one loop's own for a while, from now on: it is running then."""
@@ -208,14 +208,14 @@ class Archive:
                 "another name, or resume it with what it was started with",
                 run=spec.name,
             )
-        return _describe(self._row(spec.name))
+        return self._describe(self._row(spec.name))
 
     def _hold_run(self, name: str, holder: LeaseHolder, budget: RunBudget) -> Run:
         row = self._row(name)
         lease = self._store.hold(row.id, holder, budget)
         if lease is not None:
             raise _held(row.spec.name, lease)
-        return _describe(self._row(row.spec.name))
+        return self._describe(self._row(row.spec.name))
 
     def _delete_run(self, name: str) -> None:
         row = self._row(name)
@@ -228,7 +228,7 @@ class Archive:
     def _finish_run(self, name: str, state: RunState, holder: LeaseHolder | None) -> Run:
         row = self._row(name)
         self._store.set_state(row.id, state, holder)
-        return _describe(self._row(row.spec.name))
+        return self._describe(self._row(row.spec.name))
 
     def _row(self, name: str) -> RunRow:
         row = self._store.find_run(name) if not name or is_run_name(name) else None
@@ -264,23 +264,28 @@ class Archive:
             opened = self._opened(row)
         return opened
 
+    def _describe(self, row: RunRow) -> Run:
+        """Return the run in a row, with the interval of its best verdict, which stands there."""
+        best = row.best_sequence
+        told = {} if best is None else self._store.told_at(row.id, [best])
+        return Run(
+            spec=row.spec,
+            state=row.state,
+            created_unix_s=row.created_unix_s,
+            told_count=row.told_count,
+            best_speedup=row.best_speedup,
+            cost_usd=row.cost_usd,
+            budget=row.budget,
+            best_speedup_interval=(
+                told[best].evaluation.speedup_interval if best in told else None
+            ),
+        )
+
     def _page(self, name: str, after: int) -> Page:
         row = self._row(name)
         is_new = row.told_count > after
         told = self._store.told(row.id, after, PAGE) if is_new else []
         return Page(told=told, state=row.state, told_count=row.told_count)
-
-
-def _describe(row: RunRow) -> Run:
-    return Run(
-        spec=row.spec,
-        state=row.state,
-        created_unix_s=row.created_unix_s,
-        told_count=row.told_count,
-        best_speedup=row.best_speedup,
-        cost_usd=row.cost_usd,
-        budget=row.budget,
-    )
 
 
 def _held(run: str, lease: Lease) -> RunHeldError:

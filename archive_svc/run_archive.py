@@ -197,6 +197,7 @@ class RunArchive:
                 for outcome, count in sorted(self._outcomes.items())
             ),
             islands=tuple(_island_stats(island) for island in self._islands.values()),
+            candidate_count=len(self._standings),
         )
 
     def _choose_island(self, sequence: int, rng: np.random.Generator) -> IslandState:

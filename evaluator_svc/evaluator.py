@@ -19,6 +19,7 @@ from evaluator_svc.devices.peaks import measure_peaks
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.devices.sites import DeviceSites
 from evaluator_svc.given_seeds import check_seeds
+from evaluator_svc.pipeline.admission import checked_admission
 from evaluator_svc.pipeline.build_only import CandidateBuild
 from evaluator_svc.pipeline.evaluate import CandidateEvaluation
 from evaluator_svc.pipeline.evaluation_memory import MemoryWish
@@ -224,11 +225,15 @@ class Evaluator:
             peaks = self._peaks(site)  # bound and estimate follow from them
             admission = site.remembered_admission(task)
             if admission is None:
+                meter = site.load_meter()
                 judge = site.judge
                 judge.facts()
                 admission = self._admitted_within_memory(task, site, peaks)
-                site.remember_admission(task, admission)
-            return admission
+                site.remember_admission(task, admission, meter.load())
+            elif admission.admitted and not site.baselines.knows(task.digest):
+                admission = checked_admission(site, task, admission)
+            said = site.baselines.warnings(task.digest)
+            return dataclasses.replace(admission, warnings=(*admission.warnings, *said))
 
     def _admitted_within_memory(self, task: Task, site: DeviceSite, peaks: Peaks) -> Admission:
         """Admit a task within the memory that is free, or else with all of it.

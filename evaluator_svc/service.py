@@ -49,6 +49,8 @@ class EvaluatorServicer(pb2_grpc.EvaluatorServiceServicer):
             evaluation=evaluation,
             speedup=evaluation.speedup,
             speedup_eager=evaluation.speedup_eager,
+            speedup_interval=evaluation.speedup_interval,
+            speedup_eager_interval=evaluation.speedup_eager_interval,
         )
 
     async def SweepKernel(

@@ -34,7 +34,7 @@ class Budget:
     """What a run may use; None: unlimited."""
 
     evaluations: int | None = None
-    """Told evaluations of the run in all, also those before a resume."""
+    """Of the run in all, also those before a resume; what counts: see `Spent.evaluations`."""
     minutes: float | None = None
     """Of this call, from its start; the last word (re-measuring the winner) is included."""
     cost_usd: float | None = None
@@ -77,7 +77,11 @@ class Budget:
 class Spent:
     """What a run has used so far."""
 
+    told: int = 0
+    """Evaluations told, those of elites measured again at the end as well."""
     evaluations: int = 0
+    """What counts against the budget: candidates and best configurations of sweeps told, and the
+    sweeps themselves."""
     seconds: float = 0.0
     cost_usd: float = 0.0
     tokens: int = 0

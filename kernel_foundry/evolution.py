@@ -25,6 +25,7 @@ from kernel_foundry.domain.request import (
     Proposal,
     ProposalOutcome,
     ProposalRequest,
+    Yardstick,
 )
 from kernel_foundry.errors import (
     DeviceMemoryError,
@@ -109,7 +110,7 @@ class Evolution:
         self._in_judgement = 0
         self._listener = listener
         self._holder = holder
-        self._spent = Spent(evaluations=run.told_count, cost_usd=run.cost_usd)
+        self._spent = Spent(told=run.told_count, cost_usd=run.cost_usd)
         self._started_s = time.monotonic()
         self._seen: set[str] = set()
         self._repeats = 0
@@ -122,6 +123,7 @@ class Evolution:
         self._slowest_evaluation_s = 0.0
         self._best: Elite | None = None
         self._sweeper = Sweeper(evaluator, run.spec, limits)
+        self._yardsticks: tuple[Yardstick, ...] = ()
 
     async def run(self) -> Ended:
         """Run until a budget ends it; return how it ended.
@@ -138,7 +140,9 @@ class Evolution:
                     f"task {spec.task.name} is refused: {'; '.join(admission.refusals)}",
                     task=spec.task.name,
                 )
+            self._yardsticks = _yardsticks(admission)
             await self._recall()
+            self._sweeper.yardsticks = self._yardsticks
             self._listener(Admitted(run=self._run, admission=admission, budget=self._budget))
             await self._sweep_recalled()
             await self._search(admission)
@@ -153,10 +157,17 @@ class Evolution:
     async def _recall(self) -> None:
         """Take up what was told before, so that nothing is judged twice."""
         name, after = self._run.spec.name, 0
+        began_with: tuple[Yardstick, ...] = ()
         while told := await self._archive.evaluations(name, after=after, limit=20):
-            self._seen.update(t.candidate.digest for t in told)
-            self._spent.evaluations += sum(self._sweeper.recall(t) for t in told)
+            for entry in told:
+                is_new = entry.candidate.digest not in self._seen
+                # What was measured once more at the end of the run is no part of its budget.
+                if is_new or entry.evaluation.swept_count:
+                    self._spent.evaluations += 1 + self._sweeper.recall(entry)
+                self._seen.add(entry.candidate.digest)
+                began_with = began_with or _told_yardsticks(entry.evaluation)
             after = told[-1].sequence
+        self._yardsticks = began_with or self._yardsticks
         # What was paid and never told, as by a loop that was killed, counts too.
         account = await self._generator.account(name)
         paid_usd = sum(s.usd for s in account.spend)
@@ -344,6 +355,7 @@ class Evolution:
                 configuration=configuration,
                 limits=self._limits,
                 fresh_baselines=is_promotion,
+                yardsticks=self._yardsticks,
                 stop_above_ns=() if is_promotion else self._incumbent_ns(),
                 use_tools=True,
                 request_id=uuid.uuid4().hex,
@@ -378,14 +390,16 @@ class Evolution:
             selection=selection,
         )
         await self._refresh_best()
-        self._spent.evaluations += 1
+        self._spent.told += 1
+        if not is_promotion:
+            self._spent.evaluations += 1
         self._spent.seconds = self._elapsed_s()
         judged = Judged(
             candidate=candidate,
             evaluation=evaluation,
             result=result,
             spent=self._spent,
-            best_speedup=self._best.evaluation.speedup if self._best else None,
+            best=self._best,
             is_promotion=is_promotion,
         )
         self._listener(judged)
@@ -505,6 +519,24 @@ def candidate_of(proposal: Proposal, selection: Selection, language: Language) -
         operator=selection.operator,
         parents=(selection.parent.candidate.digest,) if selection.parent else (),
         model=proposal.usage[-1].model if proposal.usage else "",
+    )
+
+
+def _yardsticks(admission: Admission) -> tuple[Yardstick, ...]:
+    """Return what a run that begins now holds its times against."""
+    return tuple(
+        Yardstick(workload=w.workload, time_ns=min(b.timing.median_ns for b in w.baselines))
+        for w in admission.workloads
+        if w.baselines
+    )
+
+
+def _told_yardsticks(evaluation: Evaluation) -> tuple[Yardstick, ...]:
+    """Return what a verdict of this run was held against; empty where it was not timed."""
+    return tuple(
+        Yardstick(workload=w.workload, time_ns=w.yardstick_ns)
+        for w in evaluation.workloads
+        if evaluation.passed and w.yardstick_ns is not None
     )
 
 

@@ -30,7 +30,8 @@ class Judged:
     evaluation: Evaluation
     result: AddResult
     spent: Spent
-    best_speedup: float | None
+    best: Elite | None
+    """The run's best elite now."""
     is_promotion: bool
     """True when an elite was measured again, its baseline in alternation with it."""
 

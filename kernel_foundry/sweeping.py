@@ -17,7 +17,7 @@ from kernel_foundry.budget import Budget, Spent
 from kernel_foundry.domain.archive import RunSpec, ToldEvaluation
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation, Setting
-from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
+from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest, Yardstick
 from kernel_foundry.domain.sweep import (
     Configuration,
     ConfigurationResult,
@@ -83,6 +83,8 @@ class Sweeper:
         self._evaluator = evaluator
         self._spec = spec
         self._limits = limits
+        self.yardsticks: tuple[Yardstick, ...] = ()
+        """Of the run, for the whole verdicts."""
         self._swept: set[str] = set()
         self._best_of: dict[str, tuple[Setting, ...]] = {}
         """Best configuration of each swept candidate, by digest."""
@@ -192,6 +194,7 @@ class Sweeper:
                 configuration=configuration,
                 limits=self._limits,
                 request_id=uuid.uuid4().hex,
+                yardsticks=self.yardsticks,
             )
         )
 

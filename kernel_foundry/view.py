@@ -3,10 +3,18 @@
 import math
 from typing import Any
 
+from kernel_foundry.domain.archive import ArchiveStats
 from kernel_foundry.domain.attestation import Attestation
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.check import Check, CheckResult
-from kernel_foundry.domain.evaluation import Evaluation, PrecisionAudit, Timing, WorkloadResult
+from kernel_foundry.domain.evaluation import (
+    Baseline,
+    Evaluation,
+    PrecisionAudit,
+    Setting,
+    Timing,
+    WorkloadResult,
+)
 from kernel_foundry.domain.finding import errors_first, headline
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.evidence.fingerprint import fingerprint
@@ -23,7 +31,9 @@ def evaluation_object(evaluation: Evaluation, *, task_name: str) -> dict[str, An
         "device": evaluation.device,
         "configuration": {s.name: s.value for s in evaluation.configuration},
         "speedup": evaluation.speedup,
+        "speedup_interval": to_plain(evaluation.speedup_interval),
         "speedup_eager": evaluation.speedup_eager,
+        "speedup_eager_interval": to_plain(evaluation.speedup_eager_interval),
         "effective_bits": least.effective_bits if least else None,
         "eager_bits": least.eager_bits if least else None,
         "arithmetic": evaluation.arithmetic,
@@ -88,13 +98,16 @@ def _workload_object(result: WorkloadResult) -> dict[str, Any]:
         "stop_reason": timing.stop_reason.value if timing else None,
         "warm_median_ns": result.warm_timing.median_ns if result.warm_timing else None,
         "baselines": {b.name: b.timing.median_ns for b in result.baselines},
+        "baselines_ci95_ns": {b.name: to_plain(b.timing.ci95_ns) for b in result.baselines},
         "speedup": result.speedup,
+        "speedup_interval": to_plain(result.speedup_interval),
         "traffic_bound_ns": result.traffic_bound_ns,
         "traffic_bound_share": result.traffic_bound_share,
         "arithmetic_estimate_ns": result.arithmetic_estimate_ns,
         "arithmetic_estimate_share": result.arithmetic_estimate_share,
         "own_share": result.own_share,
         "prepare_ns": result.prepare_ns,
+        "yardstick_ns": result.yardstick_ns,
         "speedup_prepared_once": result.speedup_prepared_once,
         "discarded_samples": timing.discarded_count if timing else 0,
         "clocks": to_plain(timing.clocks) if timing else [],
@@ -106,7 +119,8 @@ def verdict_text(candidate: Candidate, evaluation: Evaluation) -> str:
     text = f"{candidate.digest[:8]} {evaluation.outcome.name}"
     if evaluation.passed:
         medians = [w.timing.median_ns for w in evaluation.workloads if w.timing]
-        text += f" {', '.join(duration(m) for m in medians)} {speedup_text(evaluation.speedup)}"
+        gain = speedup_text(evaluation.speedup, evaluation.speedup_interval)
+        text += f" {', '.join(duration(m) for m in medians)} {gain}"
         audit = evaluation.precision
         text += f" {audit.effective_bits:.1f} bits" if audit else ""
         text += f" cell {evaluation.measures.cell}" if evaluation.measures else ""
@@ -130,6 +144,13 @@ def arithmetic_line(evaluation: Evaluation) -> str:
     if worst is not None:
         parts.append(f"{bits_text(worst.precision)} effective bits on {worst.workload}")
     return "; ".join(parts)
+
+
+def told_text(stats: ArchiveStats) -> str:
+    """Return the one count of a run: "19 evaluations told: 12 candidates, 7 measured again"."""
+    again = stats.told_count - stats.candidate_count
+    text = f"{stats.told_count} evaluations told"
+    return f"{text}: {stats.candidate_count} candidates, {again} measured again" if again else text
 
 
 def checks_text(checks: tuple[Check, ...]) -> str:
@@ -162,12 +183,61 @@ def share_text(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.0f} %"
 
 
-def speedup_text(value: float | None) -> str:
-    """Return a speed-up for people: "1.83×"."""
-    return "–" if value is None else f"{value:.2f}×"
+def speedup_text(value: float | None, interval: tuple[float, float] | None = None) -> str:
+    """Return a speed-up for people, with its interval: "1.83× (1.79–1.88)"."""
+    if value is None:
+        return "–"
+    return f"{value:.2f}×{interval_text(interval)}"
+
+
+def interval_text(interval: tuple[float, float] | None) -> str:
+    """Return the interval of a speed-up behind it: " (1.79–1.88)"."""
+    return f" ({interval[0]:.2f}–{interval[1]:.2f})" if interval else ""
+
+
+def gain_text(interval: tuple[float, float] | None) -> str:
+    """Return what the interval of a speed-up says against a gain; "" where there is one."""
+    if interval is None or interval[0] > 1.0:
+        return ""
+    return ": no clear gain" if interval[1] >= 1.0 else ": slower"
+
+
+def headline_text(value: float | None, interval: tuple[float, float] | None) -> str:
+    """Return a run's speed-up as it is announced, which says whether there is a gain at all."""
+    return speedup_text(value, interval) + gain_text(interval)
+
+
+def winner_text(evaluation: Evaluation) -> str:
+    """Return a winner's gain and configuration: "1.83× (1.79–1.88) with BLOCK=128"."""
+    gain = headline_text(evaluation.speedup, evaluation.speedup_interval)
+    eager = speedup_text(evaluation.speedup_eager, evaluation.speedup_eager_interval)
+    text = f"winner: {gain} over the fastest baseline, {eager} over eager"
+    if evaluation.configuration:
+        text += f", with {configuration_text(evaluation.configuration)}"
+    return text
+
+
+def configuration_text(configuration: tuple[Setting, ...]) -> str:
+    """Return a configuration for people: "BLOCK=128 VEC=4"."""
+    return " ".join(f"{s.name}={s.value}" for s in configuration) or "(no TUNE)"
+
+
+def baselines_text(baselines: tuple[Baseline, ...], separator: str = ", ") -> str:
+    """Return baselines with their scatter: "eager 1.72 ms ±0.8%, torch.compile 1.1 ms ±2%"."""
+    return separator.join(f"{b.name} {median_text(b.timing)}" for b in baselines)
+
+
+def median_text(timing: Timing) -> str:
+    """Return a median with half of its interval: "1.72 ms ±0.8%"."""
+    return f"{duration(timing.median_ns)} ±{_half_width(timing):.2g}%"
 
 
 def timing_text(timing: Timing) -> str:
-    """Return a median with its interval: "1.72 ms (±0.8 %, 34 samples)"."""
-    half = (timing.ci95_ns[1] - timing.ci95_ns[0]) / 2 / timing.median_ns
-    return f"{duration(timing.median_ns)} (±{half:.1%}, {len(timing.samples_ns)} samples)"
+    """Return a median with its interval: "1.72 ms (±0.8%, 34 samples)"."""
+    half = f"±{_half_width(timing):.2g}%"
+    return f"{duration(timing.median_ns)} ({half}, {len(timing.samples_ns)} samples)"
+
+
+def _half_width(timing: Timing) -> float:
+    """Return half of the median's interval, in percent of the median."""
+    return 50 * (timing.ci95_ns[1] - timing.ci95_ns[0]) / timing.median_ns

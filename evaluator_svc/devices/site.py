@@ -12,8 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
+from evaluator_svc.devices.baseline_watch import BaselineWatch
 from evaluator_svc.devices.gate import DeviceGate
 from evaluator_svc.devices.host_gate import HostGate
+from evaluator_svc.devices.host_load import HostLoad, LoadMeter
 from evaluator_svc.devices.memory_account import MemoryAccount
 from evaluator_svc.disk_cache import DiskCache
 from evaluator_svc.memory_needs import USABLE_SHARE
@@ -98,6 +100,7 @@ class DeviceSite:
         self.peaks_lock = threading.Lock()
         """Held while the device's limits are looked up or measured."""
         self._admissions: dict[str, Admission] = {}
+        self.baselines = BaselineWatch()
         self.helpers = ThreadPoolExecutor(thread_name_prefix="judge-call")
         if self.shares_cores:
             self.builders = builders.of_device(self.kind, self._index, self.gate)
@@ -168,11 +171,44 @@ class DeviceSite:
                 return None
         return self._admissions[key]
 
-    def remember_admission(self, task: Task, admission: Admission) -> None:
-        """Keep an admission, here and on disk."""
+    def remember_admission(
+        self,
+        task: Task,
+        admission: Admission,
+        load: HostLoad | None = None,
+        drifts: tuple[str, ...] = (),
+    ) -> None:
+        """Keep an admission whose baselines were just timed, here and on disk.
+
+        What was timed while the host was loaded is for this process alone, until it is seen again.
+        """
         key = self._admission_key(task)
         self._admissions[key] = admission
-        self._facts.put(key, to_json(admission).encode())
+        if self.saw_baselines(task, load, drifts):
+            self._facts.put(key, to_json(admission).encode())
+
+    def saw_baselines(
+        self, task: Task, load: HostLoad | None, drifts: tuple[str, ...] = ()
+    ) -> bool:
+        """Note that the task's baselines were timed; return False when the host was loaded.
+
+        Args:
+            task: The task.
+            load: What ran beside; None: nobody knows.
+            drifts: What was found to have changed.
+        """
+        is_loaded = load is not None and load.is_loaded
+        warnings = drifts
+        if load is not None and is_loaded:
+            said = f"{load.text} while baselines were timed: they are of a loaded moment"
+            warnings = (*drifts, said)
+        self.baselines.saw(task.digest, is_doubtful=is_loaded, warnings=warnings)
+        return not is_loaded
+
+    def load_meter(self) -> LoadMeter:
+        """Return what looks at the host from now on, while times are taken."""
+        # A GPU's times need a core that launches, the host's own as many as kernels have threads.
+        return LoadMeter(self.settings.thread_count if self.shares_cores else 1)
 
     def close(self) -> None:
         """Let what runs finish, then end every process of the device."""

@@ -28,6 +28,7 @@ from evaluator_svc.messages.judge import (
     PrecisionRequest,
     ProbeComparisonRequest,
     ReleaseRequest,
+    TaskBaselinesRequest,
     VerifyChangedRequest,
     VerifyDecoyRequest,
     VerifyKeptRequest,
@@ -57,6 +58,7 @@ _REQUESTS = (
     BaselinesRequest,
     ProbeComparisonRequest,
     ReleaseRequest,
+    TaskBaselinesRequest,
 )
 
 
@@ -123,6 +125,11 @@ def _handle(judge: Judge, request: Any) -> tuple[Any, tuple[int, ...]]:
             judge.load_seed(request.draw, request.seed)
         case BaselinesRequest():
             baselines = judge.time_baselines(request.draw, request.plan, request.names)
+            return BaselinesTimed(baselines=baselines), ()
+        case TaskBaselinesRequest():
+            baselines = judge.time_baselines_of(
+                request.task, request.workload, request.plan, request.names
+            )
             return BaselinesTimed(baselines=baselines), ()
         case ProbeComparisonRequest():
             return judge.probe_comparison(), ()

@@ -9,15 +9,16 @@ import itertools
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Final, TypeVar
 
 import torch
 
-from evaluator_svc.judge.admission.admit import admit_task
+from evaluator_svc.judge.admission.admit import admission_sets, admit_task
 from evaluator_svc.judge.baselines import BaselineFailedError, time_baseline
 from evaluator_svc.judge.draws.buffer_pool import BufferPool
+from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory, open_memory
@@ -180,9 +181,7 @@ class Judge:
         """
         if not seeds:
             raise InvalidArgumentError("a draw needs a seed", field="seeds")
-        chosen = next((w for w in task.workloads if w.name == workload), None)
-        if chosen is None:
-            raise InvalidArgumentError(f"{task.name}: no workload {workload!r}", field="workload")
+        chosen = _workload(task, workload)
 
         def drawn() -> SharedDraw:
             prepared = self._prepare(task, chosen)
@@ -304,7 +303,30 @@ class Judge:
             InvalidArgumentError: no such draw or baseline.
             DeviceMemoryError: there is too little memory.
         """
-        return self._work_on(draw, "timing", lambda shared: self._timed(shared, plan, names))
+        return self._work_on(
+            draw,
+            "timing",
+            lambda shared: self._timed(shared.timed_sets(), plan, names, is_lean=shared.is_lean),
+        )
+
+    def time_baselines_of(
+        self, task: Task, workload: str, plan: MeasurePlan, names: tuple[str, ...]
+    ) -> tuple[Baseline, ...]:
+        """Time PyTorch on the inputs that an admission draws; else as `time_baselines`.
+
+        Raises:
+            InvalidArgumentError: no such workload or baseline.
+            TaskInvalidError: the reference cannot be loaded or its inputs not be made.
+            DeviceMemoryError: there is too little memory.
+        """
+        chosen = _workload(task, workload)
+        try:
+            return self._within_memory(
+                f"timing of {workload}",
+                lambda: self._timed(admission_sets(self._prepare(task, chosen)), plan, names),
+            )
+        finally:
+            self._memory.trim()
 
     def memory_held(self, draw: int) -> MemoryHeld:
         """Return what a draw takes of the device's memory.
@@ -345,12 +367,16 @@ class Judge:
         return draw
 
     def _timed(
-        self, draw: SharedDraw, plan: MeasurePlan, names: tuple[str, ...]
+        self,
+        sets: Sequence[InputSet],
+        plan: MeasurePlan,
+        names: tuple[str, ...],
+        *,
+        is_lean: bool = False,
     ) -> tuple[Baseline, ...]:
-        sets = draw.timed_sets()
         timed = []
         for name in names:
-            if draw.is_lean:
+            if is_lean:
                 self._memory.give_back()  # graphs do not use what is kept for others
             try:
                 timed.append(time_baseline(name, sets, plan, self._memory))
@@ -419,3 +445,10 @@ class Judge:
     def _note(self, fact: Fact) -> None:
         self._noted = [f for f in self._noted if f.name != fact.name][-_MAX_FACTS:]
         self._noted.append(fact)
+
+
+def _workload(task: Task, name: str) -> Workload:
+    chosen = next((w for w in task.workloads if w.name == name), None)
+    if chosen is None:
+        raise InvalidArgumentError(f"{task.name}: no workload {name!r}", field="workload")
+    return chosen

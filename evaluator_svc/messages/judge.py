@@ -163,8 +163,18 @@ class BaselinesRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TaskBaselinesRequest:
+    """Time baselines on the inputs that an admission draws; the answer is `BaselinesTimed`."""
+
+    task: Task
+    workload: str
+    plan: MeasurePlan
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BaselinesTimed:
-    """Answer to `BaselinesRequest`."""
+    """Answer to `BaselinesRequest` and `TaskBaselinesRequest`."""
 
     baselines: tuple[Baseline, ...]
 

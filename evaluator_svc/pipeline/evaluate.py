@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from contextlib import ExitStack
 
 from evaluator_svc import behaviour, diagnosis
+from evaluator_svc.devices.host_load import LoadMeter
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.diagnosis import LaunchFacts
 from evaluator_svc.messages.exchange import SEED_COUNT, Verdict
@@ -20,7 +21,9 @@ from evaluator_svc.messages.locked import (
     LoadRequest,
     WorkloadNames,
 )
+from evaluator_svc.pipeline.admission import with_baselines
 from evaluator_svc.pipeline.arithmetic import arithmetic_text
+from evaluator_svc.pipeline.baseline_check import BaselinesChecked, check_baselines, compared
 from evaluator_svc.pipeline.built_candidate import (
     BuiltCandidate,
     describe,
@@ -42,7 +45,7 @@ from evaluator_svc.policy import ObjectFacts
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.admission import Admission, WorkloadAdmission
 from kernel_foundry.domain.device import Peaks
-from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome, WorkloadResult
+from kernel_foundry.domain.evaluation import Baseline, Evaluation, EvaluationOutcome, WorkloadResult
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.request import EvaluationRequest
 
@@ -72,7 +75,7 @@ class CandidateEvaluation:
         self._request = request
         self._admission = admission
         self._peaks = peaks
-        self._record = EvaluationRecord(request, site.spec.id, _yardsticks_ns(admission))
+        self._record = EvaluationRecord(request, site.spec.id, _yardsticks_ns(request, admission))
         self._names = tuple(
             WorkloadNames(workload=w.workload, tensors=w.tensors, scalars=w.scalars)
             for w in admission.workloads
@@ -317,6 +320,7 @@ class CandidateEvaluation:
         return dataclasses.replace(failure, findings=(*failure.findings, *found))
 
     def _take_times(self, runner: ChildProcess) -> CandidateFailed | None:
+        meter = self._site.load_meter()
         timed = [w for w in self._admission.workloads if not w.held_out]
         for index, workload in enumerate(timed):
             timer = self._timer(runner, workload, index)
@@ -330,7 +334,52 @@ class CandidateEvaluation:
             self._keep_times(workload, result)
             if result.failure is not None:
                 return result.failure
+        with self._record.stage("timing"):
+            self._settle_baselines(timed, meter)
         return None
+
+    def _settle_baselines(self, timed: list[WorkloadAdmission], meter: LoadMeter) -> None:
+        """See to it that the verdict compares with baselines that are true now.
+
+        Those of a promotion were timed beside the candidate; those of the admission are looked at
+        again after a while, and whenever the host is loaded.
+        """
+        task, site = self._request.task, self._site
+        load = meter.load()
+        is_loaded = load is not None and load.is_loaded
+        is_due = site.baselines.is_due(task.digest, is_loaded=is_loaded)
+        is_fresh = self._request.fresh_baselines
+        if load is not None and (finding := load.finding()):
+            self._record.add_findings((finding,))
+        if not is_due and not is_fresh:
+            return
+        baselines: dict[str, tuple[Baseline, ...]] = {}
+        for workload in timed:
+            checked = self._checked_baselines(workload)
+            if checked.drift is not None:
+                baselines[workload.workload] = checked.baselines
+                self._record.add_findings((checked.drift,))
+            if not is_fresh:
+                result = self._record.workload(workload.workload)
+                result = dataclasses.replace(result, baselines=checked.baselines)
+                self._record.set_workload(result)
+        load = meter.load() or load
+        if baselines:
+            admission = site.remembered_admission(task) or self._admission
+            site.remember_admission(task, with_baselines(admission, baselines), load)
+        else:
+            site.saw_baselines(task, load)
+
+    def _checked_baselines(self, workload: WorkloadAdmission) -> BaselinesChecked:
+        name = workload.workload
+        if self._request.fresh_baselines:
+            return compared(workload.baselines, self._record.workload(name).baselines)
+        draw = self._drawn[name].result().draw
+        return check_baselines(
+            lambda plan, names: self._judge.time_baselines(draw.draw, plan, names),
+            workload.baselines,
+            flush_bytes=2 * self._site.spec.cache_bytes,
+        )
 
     def _timer(
         self, runner: ChildProcess, workload: WorkloadAdmission, index: int
@@ -433,10 +482,11 @@ def _launch_facts(bound: BoundWorkload) -> LaunchFacts:
     )
 
 
-def _yardsticks_ns(admission: Admission) -> dict[str, float]:
-    """Return the fastest baseline of each timed workload, the yardstick of fitness."""
-    return {
+def _yardsticks_ns(request: EvaluationRequest, admission: Admission) -> dict[str, float]:
+    """Return what fitness holds each timed workload against: the run's, else those of now."""
+    now = {
         w.workload: min(b.timing.median_ns for b in w.baselines)
         for w in admission.workloads
         if w.baselines
     }
+    return now | {y.workload: y.time_ns for y in request.yardsticks if y.workload in now}

@@ -34,7 +34,9 @@ def verdict_facts(
         "clock": _CLOCKS[site.spec.language],
         "limits": f"build {limits.build_seconds:g} s, a run {limits.run_seconds:g} s, timing of a "
         f"workload {limits.timing_seconds:g} s",
-        "baselines": "in alternation with the candidate" if fresh else "of the admission",
+        "baselines": "in alternation with the candidate"
+        if fresh
+        else "of the admission, measured again where they drifted",
     }
     if site.spec.language is Language.CUDA:
         tf32 = "on in products and convolutions: the task allows it"

@@ -128,7 +128,10 @@ class EvaluationRecord:
         return self._evaluation(EvaluationOutcome.BUILT)
 
     def _evaluation(self, outcome: EvaluationOutcome) -> Evaluation:
-        results = tuple(self._workloads.values())
+        results = tuple(
+            dataclasses.replace(r, yardstick_ns=self._yardsticks_ns.get(r.workload))
+            for r in self._workloads.values()
+        )
         if outcome not in _MAY_HAVE_TIMING:
             results = tuple(dataclasses.replace(r, timing=None, warm_timing=None) for r in results)
         evaluation = Evaluation(

@@ -20,11 +20,18 @@ from evaluator_svc.pipeline.sweep_build import (
     BuiltConfiguration,
     UnbuiltConfiguration,
 )
-from evaluator_svc.pipeline.sweep_race import Race, speedup, timing_of, with_block
+from evaluator_svc.pipeline.sweep_race import Race, timing_of, with_block
 from evaluator_svc.pipeline.sweep_run import Attempt, AttemptFailed, SweepRunner
 from evaluator_svc.settings import usable_cores
 from kernel_foundry.domain.admission import Admission
-from kernel_foundry.domain.evaluation import CompileReport, EvaluationOutcome, Setting
+from kernel_foundry.domain.evaluation import (
+    CompileReport,
+    EvaluationOutcome,
+    Setting,
+    WorkloadResult,
+    speedup_interval_of,
+    speedup_of,
+)
 from kernel_foundry.domain.finding import errors_first
 from kernel_foundry.domain.sweep import (
     Configuration,
@@ -269,9 +276,15 @@ class CandidateSweep:
         )
 
     def _final(self, result: ConfigurationResult) -> ConfigurationResult:
-        baselines = [w.baselines for w in self._timed]
+        results = tuple(
+            WorkloadResult(workload=w.workload, timing=t.timing, baselines=w.baselines)
+            for w, t in zip(self._timed, result.timings, strict=True)
+        )
         return dataclasses.replace(
-            result, speedup=speedup(result.timings, baselines), finished_unix_s=time.time()
+            result,
+            speedup=speedup_of(results),
+            speedup_interval=speedup_interval_of(results),
+            finished_unix_s=time.time(),
         )
 
     def _failed(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from evaluator_svc.messages.locked import Timed
-from kernel_foundry.domain.evaluation import Baseline, Timing
+from kernel_foundry.domain.evaluation import Timing
 from kernel_foundry.domain.median import median_interval
 from kernel_foundry.domain.sweep import ConfigurationResult, ConfigurationTiming
 
@@ -115,18 +115,6 @@ def with_block(
         dataclasses.replace(old, timing=_joined(old.timing, timing_of(new)))
         for old, new in zip(timings, block, strict=True)
     )
-
-
-def speedup(
-    timings: Sequence[ConfigurationTiming], baselines: Sequence[Sequence[Baseline]]
-) -> float | None:
-    """Return the geometric mean of the fastest baseline over the median; None without one."""
-    product = 1.0
-    for timing, known in zip(timings, baselines, strict=True):
-        if not known:
-            return None
-        product *= min(b.timing.median_ns for b in known) / max(timing.timing.median_ns, 1e-9)
-    return product ** (1.0 / len(timings)) if timings else None
 
 
 def _joined(first: Timing, second: Timing) -> Timing:

@@ -37,6 +37,7 @@ from evaluator_svc.messages.judge import (
     ProbeComparisonRequest,
     RangesVerified,
     ReleaseRequest,
+    TaskBaselinesRequest,
     VerifyChangedRequest,
     VerifyDecoyRequest,
     VerifyKeptRequest,
@@ -207,6 +208,15 @@ class JudgeClient:
         """Time baselines on a draw's inputs."""
         request = BaselinesRequest(draw=draw, plan=plan, names=names)
         return self._ask(request, BaselinesTimed)[0].baselines  # type: ignore[no-any-return]
+
+    def time_baselines_of(
+        self, task: Task, workload: str, plan: MeasurePlan, names: tuple[str, ...]
+    ) -> tuple[Baseline, ...]:
+        """Time baselines of a workload on inputs as an admission draws them."""
+        request = TaskBaselinesRequest(task=task, workload=workload, plan=plan, names=names)
+        seconds = self._admission_seconds  # torch.compile may start from nothing
+        answer, _ = self._ask(request, BaselinesTimed, seconds=seconds)
+        return answer.baselines  # type: ignore[no-any-return]
 
     def probe_comparison(self) -> ComparisonProbed:
         """Plant differences in the device's memory and count them."""

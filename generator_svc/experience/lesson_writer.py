@@ -21,7 +21,7 @@ from generator_svc.prompting.secrets import secrets_of
 from kernel_foundry.domain.archive import Elite
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import Evaluation
-from kernel_foundry.domain.finding import Finding, FindingKind, Severity, blamed
+from kernel_foundry.domain.finding import OF_THE_MOMENT, Finding, FindingKind, Severity, blamed
 from kernel_foundry.domain.lesson import MAX_EXCERPT_CHARS, Lesson, LessonOrigin
 from kernel_foundry.domain.measures import DIMENSIONS, Measures
 from kernel_foundry.plan.source_text import strip_comments
@@ -35,6 +35,7 @@ _OF_THE_MEASUREMENT: Final = (
     FindingKind.NOISY_TIMING,
     FindingKind.THROTTLED,
     FindingKind.TOOL,
+    *OF_THE_MOMENT,
 )
 """What no change of a kernel could mend."""
 _MAX_MESSAGE_CHARS: Final = 140

@@ -10,7 +10,13 @@ from generator_svc.prompting.secrets import Secrets
 from generator_svc.prompting.text import clip, one_item
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import Evaluation
-from kernel_foundry.domain.finding import Finding, FindingKind, Severity, errors_first
+from kernel_foundry.domain.finding import (
+    OF_THE_MOMENT,
+    Finding,
+    FindingKind,
+    Severity,
+    errors_first,
+)
 
 MAX_FINDINGS: Final = 12
 MAX_FINDING_CHARS: Final = 1_200
@@ -81,7 +87,8 @@ def side_findings(evaluation: Evaluation, secrets: Secrets) -> tuple[FindingView
 
 
 def _told(evaluation: Evaluation, secrets: Secrets) -> tuple[Finding, ...]:
-    return secrets.told(errors_first(evaluation.findings)[:MAX_FINDINGS], evaluation)
+    about_it = [f for f in evaluation.findings if f.kind not in OF_THE_MOMENT]
+    return secrets.told(errors_first(about_it)[:MAX_FINDINGS], evaluation)
 
 
 def _view(

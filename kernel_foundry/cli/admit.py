@@ -91,7 +91,7 @@ def _show(console: Console, admission: Admission) -> None:
     for workload in admission.workloads:
         table.add_row(
             workload.workload + (" (held out)" if workload.held_out else ""),
-            ", ".join(map(_baseline_text, workload.baselines)),
+            "\n".join(map(_baseline_text, workload.baselines)),
             duration(workload.traffic_bound_ns),
             f"{duration(workload.arithmetic_estimate_ns)} ({workload.arithmetic_unit})",
             f"{workload.flops:,}",

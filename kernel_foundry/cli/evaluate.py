@@ -17,6 +17,7 @@ from kernel_foundry.cli.options import (
     open_foundry,
     target_options,
 )
+from kernel_foundry.cli.timings import timings_table
 from kernel_foundry.domain.check import Trust
 from kernel_foundry.domain.evaluation import (
     Evaluation,
@@ -34,13 +35,11 @@ from kernel_foundry.evidence.record import record_of_text, write_record
 from kernel_foundry.task_file import read_task
 from kernel_foundry.view import (
     arithmetic_line,
-    bits_text,
     checks_text,
     duration,
     evaluation_object,
-    share_text,
+    headline_text,
     speedup_text,
-    timing_text,
 )
 
 _STYLE = {Severity.INFO: "dim", Severity.WARNING: "yellow", Severity.ERROR: "red"}
@@ -248,29 +247,9 @@ def _show_resources(console: Console, kernels: tuple[KernelResources, ...]) -> N
 
 
 def _show_timings(console: Console, evaluation: Evaluation) -> None:
-    table = Table(
-        "workload",
-        "candidate",
-        "baselines",
-        "speed-up",
-        "bits",
-        "of traffic bound",
-        "of arithmetic estimate",
-    )
-    for result in evaluation.workloads:
-        if result.timing is None:
-            table.add_row(result.workload, "correct", "", "", bits_text(result.precision), "", "")
-            continue
-        table.add_row(
-            result.workload,
-            timing_text(result.timing),
-            ", ".join(f"{b.name} {duration(b.timing.median_ns)}" for b in result.baselines),
-            speedup_text(result.speedup),
-            bits_text(result.precision),
-            share_text(result.traffic_bound_share),
-            share_text(result.arithmetic_estimate_share),
-        )
-    console.print(table)
+    gain = headline_text(evaluation.speedup, evaluation.speedup_interval)
+    console.print(f"{gain} over the fastest baseline", markup=False, highlight=False)
+    console.print(timings_table(evaluation, "candidate"))
     _show_parts(console, evaluation.workloads)
     measures = evaluation.measures
     if measures is not None:

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from kernel_foundry.budget import Budget, Spent
 from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.finding import OF_THE_MOMENT, FindingKind
 from kernel_foundry.domain.model_limit import ModelLimit
 from kernel_foundry.domain.sweep import best_of
 from kernel_foundry.progress import (
@@ -23,7 +24,7 @@ from kernel_foundry.progress import (
     Swept,
     Unjudged,
 )
-from kernel_foundry.view import duration, speedup_text, verdict_text
+from kernel_foundry.view import baselines_text, duration, speedup_text, verdict_text
 
 
 class Progress(Protocol):
@@ -43,8 +44,27 @@ class Progress(Protocol):
         ...
 
 
+class HostLines:
+    """What is to be said of the host while times were taken; a load that goes on is said once."""
+
+    def __init__(self) -> None:
+        self._was_loaded = False
+
+    def of(self, event: Judged) -> list[str]:
+        """Return lines to print below a verdict."""
+        evaluation = event.evaluation
+        found = [f for f in evaluation.findings if f.kind in OF_THE_MOMENT]
+        told = [f for f in found if not self._was_loaded or f.kind is not FindingKind.LOADED_HOST]
+        if evaluation.passed:
+            self._was_loaded = any(f.kind is FindingKind.LOADED_HOST for f in found)
+        return [f"  {f.message}" for f in told]
+
+
 class PlainProgress:
     """One line for each event, for logs and pipes."""
+
+    def __init__(self) -> None:
+        self._host = HostLines()
 
     def __enter__(self) -> Self:
         _write("admitting the task: running the reference, timing its baselines …")
@@ -57,12 +77,16 @@ class PlainProgress:
         """Print one event."""
         if isinstance(event, Admitted):
             _write(_admission_line(event.admission))
+            for warning in event.admission.warnings:
+                _write(f"warning: {warning}")
             for limit in event.run.spec.left_out:
                 _write(_left_out_line(limit))
         elif isinstance(event, Judged):
-            _write(f"[{event.spent.evaluations}] {_judged_line(event)}")
+            _write(f"[{event.spent.told}] {_judged_line(event)}")
+            for line in self._host.of(event):
+                _write(line)
         elif isinstance(event, Swept):
-            _write(f"[{event.spent.evaluations}] {_swept_line(event)}")
+            _write(_swept_line(event))
         elif isinstance(event, Unjudged):
             _write(_unjudged_line(event))
         elif isinstance(event, SweepNotKept):
@@ -83,6 +107,7 @@ class LiveProgress:
             console=Console(stderr=True),
         )
         self._task = self._bar.add_task("admitting", total=None, best="–", left="")
+        self._host = HostLines()
         self._budget = Budget()
         self._started_s = time.monotonic()
 
@@ -99,6 +124,8 @@ class LiveProgress:
             self._budget = event.budget
             self._started_s = time.monotonic()
             self._bar.console.print(Text(_admission_line(event.admission)))
+            for warning in event.admission.warnings:
+                self._bar.console.print(Text(f"warning: {warning}", style="yellow"))
             for limit in event.run.spec.left_out:
                 self._bar.console.print(Text(_left_out_line(limit), style="yellow"))
             self._bar.update(
@@ -110,11 +137,13 @@ class LiveProgress:
         elif isinstance(event, Judged):
             colour = "green" if event.evaluation.passed else "red"
             self._bar.console.print(Text(_judged_line(event), style=colour))
+            for line in self._host.of(event):
+                self._bar.console.print(Text(line, style="yellow"))
             self._bar.update(
                 self._task,
                 description="re-measuring" if event.is_promotion else "searching",
                 completed=event.spent.evaluations,
-                best=speedup_text(event.best_speedup),
+                best=_best_text(event),
                 left=time_left(self._budget, event.spent),
             )
         elif isinstance(event, Swept):
@@ -146,7 +175,7 @@ def _admission_line(admission: Admission) -> str:
     timed = [w for w in admission.workloads if not w.held_out]
     parts = [
         f"{w.workload}: "
-        + ", ".join(f"{b.name} {duration(b.timing.median_ns)}" for b in w.baselines)
+        + baselines_text(w.baselines)
         + f", traffic bound {duration(w.traffic_bound_ns)}"
         + f", arithmetic estimate {duration(w.arithmetic_estimate_ns)} ({w.arithmetic_unit})"
         for w in timed
@@ -165,6 +194,13 @@ def _judged_line(event: Judged) -> str:
         what = "best of its sweep:"
     is_best = evaluation.passed and event.result.is_best
     return f"{what} {verdict_text(event.candidate, evaluation)}{' ★ best' if is_best else ''}"
+
+
+def _best_text(event: Judged) -> str:
+    if event.best is None:
+        return "–"
+    best = event.best.evaluation
+    return speedup_text(best.speedup, best.speedup_interval)
 
 
 def _swept_line(event: Swept) -> str:

@@ -33,7 +33,7 @@ from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.plan.tuned import with_default
 from kernel_foundry.report.write import write_report
 from kernel_foundry.run_account import account_object, ask_account
-from kernel_foundry.view import evaluation_object, speedup_text
+from kernel_foundry.view import evaluation_object, headline_text, winner_text
 
 
 @click.group()
@@ -71,7 +71,7 @@ def list_runs(as_json: bool, **targets: Any) -> int:
             run.spec.device,
             run.state.value,
             str(run.told_count),
-            speedup_text(run.best_speedup),
+            headline_text(run.best_speedup, run.best_speedup_interval),
             f"{run.cost_usd:.2f}",
             created,
         )
@@ -105,6 +105,8 @@ def show(run: str, as_json: bool, **targets: Any) -> int:
                 "island": e.island,
                 "fitness": e.fitness,
                 "speedup": e.evaluation.speedup,
+                "speedup_interval": to_plain(e.evaluation.speedup_interval),
+                "configuration": {s.name: s.value for s in e.evaluation.configuration},
             }
             for e in elites
         ]
@@ -125,10 +127,13 @@ def show(run: str, as_json: bool, **targets: Any) -> int:
     console.print(
         f"[bold]{found.spec.name}[/]: {found.spec.task.name} in {found.spec.language.value} on "
         f"{found.spec.device}, {found.state.value}, strategy {found.spec.strategy}, models "
-        f"{escape(', '.join(found.spec.models))}, best {speedup_text(found.best_speedup)}"
+        f"{escape(', '.join(found.spec.models))}"
     )
     for limit in found.spec.left_out:
         console.print(f"left out: {limit.text}", style="yellow", markup=False)
+    if elites:
+        text = winner_text(elites[0].evaluation)
+        console.print(text, style="bold", markup=False, highlight=False)
     show_stats(console, stats)
     show_islands(console, stats)
     show_archive_map(console, elites)
@@ -176,7 +181,10 @@ def best_object(run: Run, elite: Elite) -> dict[str, Any]:
         "run": run.spec.name,
         "task": run.spec.task.name,
         "speedup": elite.evaluation.speedup,
+        "speedup_interval": to_plain(elite.evaluation.speedup_interval),
         "speedup_eager": elite.evaluation.speedup_eager,
+        "speedup_eager_interval": to_plain(elite.evaluation.speedup_eager_interval),
+        "configuration": {s.name: s.value for s in elite.evaluation.configuration},
         "candidate": candidate_text(elite),
         "operator": elite.candidate.operator.value,
         "model": elite.candidate.model,
@@ -206,6 +214,7 @@ def _run_object(run: Run) -> dict[str, Any]:
         "state": run.state.value,
         "told": run.told_count,
         "speedup": run.best_speedup,
+        "speedup_interval": to_plain(run.best_speedup_interval),
         "cost_usd": run.cost_usd,
         "created_unix_s": run.created_unix_s,
     }

@@ -9,6 +9,7 @@ import click
 from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.options import open_foundry, target_options
 from kernel_foundry.domain.archive import RunEvent, ToldEvaluation
+from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.errors import KernelFoundryError
 from kernel_foundry.ports import Archive
 from kernel_foundry.view import verdict_text
@@ -77,6 +78,7 @@ def _told_object(told: ToldEvaluation) -> dict[str, Any]:
         "outcome": evaluation.outcome.name,
         "fitness": evaluation.fitness,
         "speedup": evaluation.speedup,
+        "speedup_interval": to_plain(evaluation.speedup_interval),
         "cell": evaluation.measures.cell if evaluation.measures else None,
         "cost_usd": told.cost_usd,
         "told_unix_s": told.told_unix_s,

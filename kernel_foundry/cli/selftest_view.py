@@ -122,6 +122,7 @@ def _case_object(result: CaseResult) -> dict[str, Any]:
         "outcome": evaluation.outcome.value if evaluation else None,
         "trust": evaluation.trust.value if evaluation and evaluation.passed else None,
         "speedup": evaluation.speedup if evaluation else None,
+        "speedup_interval": to_plain(evaluation.speedup_interval) if evaluation else None,
         "reason": result.reason,
         "rules": sorted({f.rule for f in evaluation.findings if f.rule}) if evaluation else [],
         "detail": result.detail,

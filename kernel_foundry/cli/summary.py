@@ -1,14 +1,17 @@
 """The end of a run in the terminal: result table, archive map, how it was measured."""
 
 from pathlib import Path
+from typing import Final
 
 from rich.box import SIMPLE
 from rich.columns import Columns
 from rich.console import Console
 from rich.table import Table
 
+from kernel_foundry.budget import StopCause
 from kernel_foundry.cli.account import show_account
 from kernel_foundry.cli.name import as_called
+from kernel_foundry.cli.timings import timings_table
 from kernel_foundry.client import Foundry
 from kernel_foundry.domain.archive import ArchiveStats, Elite
 from kernel_foundry.domain.evaluation import Evaluation
@@ -18,13 +21,21 @@ from kernel_foundry.progress import Ended
 from kernel_foundry.run_account import ask_account
 from kernel_foundry.view import (
     arithmetic_line,
-    bits_text,
     checks_text,
-    duration,
-    share_text,
     speedup_text,
-    timing_text,
+    told_text,
+    winner_text,
 )
+
+CAUSES: Final = {
+    StopCause.EVALUATIONS: "its evaluations are used up",
+    StopCause.MINUTES: "its time is used up",
+    StopCause.COST: "what models may cost is used up",
+    StopCause.TRAFFIC_BOUND: "the winner is as fast as memory allows",
+    StopCause.EXHAUSTED: "no proposal was new any more",
+    StopCause.INTERRUPTED: "interrupted",
+}
+"""Why a run ended, for people."""
 
 
 def show_summary(foundry: Foundry, ended: Ended, report: Path, record: Path | None) -> None:
@@ -32,12 +43,16 @@ def show_summary(foundry: Foundry, ended: Ended, report: Path, record: Path | No
     console = Console()
     name = ended.run.spec.name
     elites = foundry.ask_archive(lambda a: a.elites(name))
-    console.rule(f"{name}: ended by {ended.cause.value} after {ended.spent.evaluations} told")
+    stats = foundry.ask_archive(lambda a: a.stats(name))
+    console.rule(f"{name}: ended, {CAUSES[ended.cause]}")
     if ended.winner is None:
         console.print("nothing correct was found", style="bold red")
+        watch = as_called(f"runs watch {name}")
+        line = f"how each candidate ended: {watch}, and the report"
+        console.print(line, soft_wrap=True, highlight=False)
     else:
         _show_winner(console, ended.winner.evaluation)
-    show_stats(console, foundry.ask_archive(lambda a: a.stats(name)))
+    show_stats(console, stats)
     show_archive_map(console, elites)
     show_account(console, ask_account(foundry, name))
     if ended.winner is not None:
@@ -45,17 +60,19 @@ def show_summary(foundry: Foundry, ended: Ended, report: Path, record: Path | No
     show_sweeps(console, name)
     console.print(f"report: {report}", soft_wrap=True, highlight=False)
     if record is not None:
-        text = f"record of the winner: {record}; {as_called('verify')} checks it"
+        verify = as_called("verify RECORD")
+        text = f"record of the winner: {record} ({verify} checks it)"
         console.print(text, soft_wrap=True, highlight=False)
     if ended.winner is not None:
-        console.print(f"winner: {as_called(f'runs best {name}')}", soft_wrap=True, highlight=False)
+        line = f"its code and whole verdict: {as_called(f'runs best {name}')}"
+        console.print(line, soft_wrap=True, highlight=False)
 
 
 def show_stats(console: Console, stats: ArchiveStats) -> None:
     """Print outcome counts and the archive's statistics."""
     outcomes = ", ".join(f"{o.count} {o.outcome}" for o in stats.outcomes)
     console.print(
-        f"{stats.told_count} evaluations: {outcomes or 'none'}; {stats.elite_count} elites, "
+        f"{told_text(stats)}; outcomes: {outcomes or 'none'}; {stats.elite_count} elites, "
         f"coverage {stats.coverage:.0%}, QD score {stats.qd_score:.2f}"
     )
 
@@ -112,22 +129,8 @@ def _map_block(
 
 
 def _show_winner(console: Console, evaluation: Evaluation) -> None:
-    columns = ("workload", "winner", "baselines", "speed-up", "over eager", "bits")
-    table = Table(*columns, "of traffic bound", "of arithmetic estimate")
-    for result in evaluation.workloads:
-        if result.timing is None:
-            continue
-        table.add_row(
-            result.workload,
-            timing_text(result.timing),
-            "\n".join(f"{b.name} {duration(b.timing.median_ns)}" for b in result.baselines),
-            f"[bold green]{speedup_text(result.speedup)}[/]",
-            speedup_text(result.speedup_eager),
-            bits_text(result.precision),
-            share_text(result.traffic_bound_share),
-            share_text(result.arithmetic_estimate_share),
-        )
-    console.print(table)
+    console.print(winner_text(evaluation), style="bold", markup=False, highlight=False)
+    console.print(timings_table(evaluation, "winner"))
     if line := arithmetic_line(evaluation):
         console.print(f"arithmetic: {line}", markup=False, highlight=False)
 
@@ -136,6 +139,7 @@ def _show_method(console: Console, evaluation: Evaluation) -> None:
     console.print("how it was measured:")
     if evaluation.checks:
         line = f"  checks: {checks_text(evaluation.checks)}; trust: {evaluation.trust.value}"
-        console.print(line, style="dim", markup=False, highlight=False)
+        console.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
     for fact in evaluation.evidence:
-        console.print(f"  {fact.name}: {fact.value}", style="dim", markup=False, highlight=False)
+        line = f"  {fact.name}: {fact.value}"
+        console.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)

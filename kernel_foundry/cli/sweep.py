@@ -23,7 +23,7 @@ from kernel_foundry.cli.options import (
     target_options,
 )
 from kernel_foundry.client import Foundry
-from kernel_foundry.domain.evaluation import Evaluation, Setting
+from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.finding import errors_first, headline
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.domain.request import EvaluationLimits
@@ -31,7 +31,12 @@ from kernel_foundry.domain.sweep import ConfigurationResult, best_of
 from kernel_foundry.domain.task import Task
 from kernel_foundry.report.t4 import t4_results
 from kernel_foundry.task_file import read_task
-from kernel_foundry.view import duration, evaluation_object, speedup_text
+from kernel_foundry.view import (
+    configuration_text,
+    duration,
+    evaluation_object,
+    speedup_text,
+)
 
 _TOP: Final = 10
 
@@ -204,11 +209,6 @@ def sweep_object(
     }
 
 
-def configuration_text(configuration: tuple[Setting, ...]) -> str:
-    """Return a configuration for people: "BLOCK=128 VEC=4"."""
-    return " ".join(f"{s.name}={s.value}" for s in configuration) or "(no TUNE)"
-
-
 def _table(correct: list[ConfigurationResult]) -> Table:
     table = Table("", "configuration", "median", "95 % interval", "samples", "speed-up")
     for place, result in enumerate(correct[:_TOP], start=1):
@@ -226,7 +226,7 @@ def _row(result: ConfigurationResult) -> tuple[str, ...]:
         duration(result.median_ns),
         f"{duration(lower)} – {duration(upper)}",
         str(sum(len(t.timing.samples_ns) for t in result.timings)),
-        speedup_text(result.speedup),
+        speedup_text(result.speedup, result.speedup_interval),
     )
 
 
@@ -252,6 +252,7 @@ def _result_object(result: ConfigurationResult) -> dict[str, Any]:
         "ci95_ns": to_plain(result.bounds_ns),
         "samples": sum(len(t.timing.samples_ns) for t in result.timings),
         "speedup": result.speedup,
+        "speedup_interval": to_plain(result.speedup_interval),
         "raced_out": result.raced_out,
         "times_ms": to_plain(result.times),
         "cached": result.cached,

@@ -107,6 +107,8 @@ class Run:
     cost_usd: float
     budget: RunBudget | None = None
     """Of the loop that worked on it last; None: none did."""
+    best_speedup_interval: tuple[float, float] | None = None
+    """95 % interval (lower, upper) of `best_speedup`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,6 +211,9 @@ class ArchiveStats:
     objective_mean: float | None
     outcomes: tuple[OutcomeCount, ...]
     islands: tuple[IslandStats, ...] = ()
+    candidate_count: int = 0
+    """Different candidates among those told; the others were measured again, as the winner is at
+    the end of a run, or with the best configuration of a sweep."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,13 @@ from kernel_foundry.domain.attestation import Attestation
 from kernel_foundry.domain.check import Check, Trust
 from kernel_foundry.domain.finding import Finding
 from kernel_foundry.domain.measures import Measures
+from kernel_foundry.domain.speedup import (
+    TimeBounds,
+    TimePair,
+    fastest,
+    mean_speedup,
+    mean_speedup_interval,
+)
 
 LEAST_ERROR: Final = 2.0**-53
 """Stands for an error of 0 where a logarithm is asked for: float64 tells no more."""
@@ -178,6 +185,11 @@ class Timing:
     clocks: tuple[ClockBlock, ...] = ()
     """One for each block of samples; empty where the device's clocks cannot be read."""
 
+    @property
+    def bounds_ns(self) -> TimeBounds:
+        """The median between the bounds of its 95 % interval."""
+        return self.ci95_ns[0], self.median_ns, self.ci95_ns[1]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
@@ -210,16 +222,24 @@ class WorkloadResult:
     """Share of device time in the candidate's own kernels; None without library calls."""
     prepare_ns: float | None = None
     """Time of `prepare` for one set of weights; None when the plan has none."""
+    yardstick_ns: float | None = None
+    """What fitness holds `timing` against: the fastest baseline when the run began, though
+    `baselines` may have been measured again since. None when not timed."""
 
     @property
     def speedup(self) -> float | None:
         """Fastest baseline over candidate, medians; None when not timed."""
-        return self._ratio(tuple(b.timing.median_ns for b in self.baselines))
+        return speedup_of((self,))
 
     @property
     def speedup_eager(self) -> float | None:
         """Eager over candidate, medians; None when not timed."""
-        return self._ratio(tuple(b.timing.median_ns for b in self.baselines if b.name == "eager"))
+        return speedup_of((self,), "eager")
+
+    @property
+    def speedup_interval(self) -> tuple[float, float] | None:
+        """95 % interval (lower, upper) of `speedup`; None when not timed."""
+        return speedup_interval_of((self,))
 
     @property
     def precision(self) -> PrecisionAudit | None:
@@ -248,11 +268,6 @@ class WorkloadResult:
         if self.timing is None or limit_ns is None:
             return None
         return limit_ns / self.timing.median_ns
-
-    def _ratio(self, medians_ns: tuple[float, ...]) -> float | None:
-        if self.timing is None or not medians_ns:
-            return None
-        return min(medians_ns) / self.timing.median_ns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -338,18 +353,48 @@ class Evaluation:
     @property
     def speedup(self) -> float | None:
         """Geometric mean over timed workloads of the fastest baseline over the candidate."""
-        return _geometric_mean(tuple(w.speedup for w in self.workloads if not w.held_out))
+        return speedup_of(self.workloads)
 
     @property
     def speedup_eager(self) -> float | None:
         """Geometric mean over timed workloads of eager over the candidate."""
-        return _geometric_mean(tuple(w.speedup_eager for w in self.workloads if not w.held_out))
+        return speedup_of(self.workloads, "eager")
+
+    @property
+    def speedup_interval(self) -> tuple[float, float] | None:
+        """95 % interval (lower, upper) of `speedup`, see `kernel_foundry.domain.speedup`."""
+        return speedup_interval_of(self.workloads)
+
+    @property
+    def speedup_eager_interval(self) -> tuple[float, float] | None:
+        """95 % interval (lower, upper) of `speedup_eager`."""
+        return speedup_interval_of(self.workloads, "eager")
 
 
-def _geometric_mean(values: tuple[float | None, ...]) -> float | None:
-    product = 1.0
-    for value in values:
-        if value is None:
-            return None
-        product *= value
-    return product ** (1.0 / len(values)) if values else None
+def speedup_of(results: tuple[WorkloadResult, ...], baseline: str = "") -> float | None:
+    """Return the geometric mean over timed workloads of a baseline over the candidate.
+
+    Of the fastest baseline, or of the one that is named; None where a workload has none.
+    """
+    pairs = _pairs(results, baseline)
+    return mean_speedup(pairs) if pairs else None
+
+
+def speedup_interval_of(
+    results: tuple[WorkloadResult, ...], baseline: str = ""
+) -> tuple[float, float] | None:
+    """Return the 95 % interval (lower, upper) of `speedup_of`, None where that is None."""
+    pairs = _pairs(results, baseline)
+    return mean_speedup_interval(pairs) if pairs else None
+
+
+def _pairs(results: tuple[WorkloadResult, ...], baseline: str) -> list[TimePair]:
+    """Return baseline and candidate of each timed workload; empty where one is missing."""
+    pairs = []
+    for result in results:
+        times = [b.timing.bounds_ns for b in result.baselines if baseline in ("", b.name)]
+        if not result.held_out and (result.timing is None or not times):
+            return []
+        if not result.held_out and result.timing is not None:
+            pairs.append((fastest(times), result.timing.bounds_ns))
+    return pairs

@@ -59,6 +59,12 @@ class FindingKind(StrEnum):
     DATA_FLOW = "data_flow"
     SUSPICION = "suspicion"
     ARITHMETIC_ESTIMATE = "arithmetic_estimate"
+    BASELINE_DRIFT = "baseline_drift"
+    LOADED_HOST = "loaded_host"
+
+
+OF_THE_MOMENT: Final = (FindingKind.BASELINE_DRIFT, FindingKind.LOADED_HOST)
+"""Kinds that are about the host while times were taken, and not about the candidate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

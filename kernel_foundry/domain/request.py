@@ -22,6 +22,15 @@ class EvaluationLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Yardstick:
+    """What fitness holds the times of one workload against."""
+
+    workload: str
+    time_ns: float
+    """Of the fastest baseline when the run began."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationRequest:
     """One candidate text to be judged."""
 
@@ -52,6 +61,9 @@ class EvaluationRequest:
     """Give what the compiler made as text, too."""
     seeds: tuple[WorkloadSeeds, ...] = ()
     """Draw from these, to run a record again; workloads that are not named get secret ones."""
+    yardsticks: tuple[Yardstick, ...] = ()
+    """Of the run, so that all its candidates compare although baselines are measured again;
+    workloads that are not named have their fastest baseline of now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

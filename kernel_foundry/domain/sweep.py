@@ -108,6 +108,8 @@ class ConfigurationResult:
     finished_unix_s: float
     total: int
     """Configurations of this sweep, this one included."""
+    speedup_interval: tuple[float, float] | None = None
+    """95 % interval (lower, upper) of `speedup`."""
 
     @property
     def is_correct(self) -> bool:

@@ -294,31 +294,19 @@ def _speedup(
     recorded: Evaluation, again: Evaluation, most: float, *, same_device: bool
 ) -> Statement:
     first, second = recorded.speedup, again.speedup
-    (low, high), (low_again, high_again) = _speedup_interval(recorded), _speedup_interval(again)
+    interval, interval_again = recorded.speedup_interval, again.speedup_interval
     agrees = first is None and second is None
-    if first is not None and second is not None:
-        overlap = low <= high_again and low_again <= high
-        is_borne_out = first <= most * high_again if first > second else overlap
+    if first and second and interval and interval_again:
+        overlap = interval[0] <= interval_again[1] and interval_again[0] <= interval[1]
+        is_borne_out = first <= most * interval_again[1] if first > second else overlap
         agrees = is_borne_out or 1 / most <= second / first <= most
     return Statement(
         subject=_SPEEDUP,
         agreement=_measured(agrees=agrees, same_device=same_device),
-        recorded=f"{speedup_text(first)} ({low:.2f} to {high:.2f})",
-        found=f"{speedup_text(second)} ({low_again:.2f} to {high_again:.2f})",
+        recorded=speedup_text(first, interval),
+        found=speedup_text(second, interval_again),
         note="" if same_device else "another device: speed-ups are not comparable",
     )
-
-
-def _speedup_interval(evaluation: Evaluation) -> tuple[float, float]:
-    """Return the least and the most that a speed-up can be by the intervals of its times."""
-    timed = [w for w in evaluation.workloads if w.timing is not None and w.baselines]
-    low, high = 0.0, 0.0
-    for result in timed:
-        assert result.timing is not None
-        fastest = min(result.baselines, key=lambda b: b.timing.median_ns).timing
-        low += math.log(fastest.ci95_ns[0] / result.timing.ci95_ns[1]) / len(timed)
-        high += math.log(fastest.ci95_ns[1] / result.timing.ci95_ns[0]) / len(timed)
-    return math.exp(low), math.exp(high)
 
 
 def _measured(*, agrees: bool, same_device: bool) -> Agreement:

@@ -4,9 +4,19 @@ import time
 
 import jinja2
 
+from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.finding import errors_first, headline
 from kernel_foundry.evidence.fingerprint import fingerprint
-from kernel_foundry.view import bits_text, duration, speedup_text, timing_text
+from kernel_foundry.view import (
+    bits_text,
+    configuration_text,
+    duration,
+    gain_text,
+    interval_text,
+    speedup_text,
+    timing_text,
+    told_text,
+)
 
 
 def report_environment() -> jinja2.Environment:
@@ -21,6 +31,10 @@ def report_environment() -> jinja2.Environment:
     environment.filters |= {
         "duration": duration,
         "speedup": speedup_text,
+        "interval": interval_text,
+        "gain": _gain,
+        "configuration": configuration_text,
+        "told": told_text,
         "timing": timing_text,
         "fingerprint": fingerprint,
         "date": _date,
@@ -29,6 +43,11 @@ def report_environment() -> jinja2.Environment:
         "bits": bits_text,
     }
     return environment
+
+
+def _gain(evaluation: Evaluation) -> str:
+    over = f"over the fastest baseline{interval_text(evaluation.speedup_interval)}"
+    return f"{over}{gain_text(evaluation.speedup_interval)}"
 
 
 def _date(unix_s: float) -> str:

@@ -223,6 +223,7 @@ class FakeArchive:
         outcomes = [told.evaluation.outcome for told in state.told]
         return ArchiveStats(
             told_count=len(state.told),
+            candidate_count=len({t.candidate.digest for t in state.told}),
             elite_count=len(scores),
             coverage=len(scores) / LEVELS ** len(DIMENSIONS),
             qd_score=sum(scores),
@@ -348,6 +349,7 @@ def _describe(run: _FakeRun) -> Run:
         created_unix_s=float(run.number),
         told_count=len(run.told),
         best_speedup=ranked[0].evaluation.speedup if ranked else None,
+        best_speedup_interval=ranked[0].evaluation.speedup_interval if ranked else None,
         cost_usd=sum(told.cost_usd for told in run.told),
         budget=run.budget,
     )

@@ -127,6 +127,7 @@ MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
         request.ProposalOutcome: proposal_pb2.ProposalOutcome,
         request.ProposalRequest: proposal_pb2.ProposalRequest,
         request.TokenUsage: proposal_pb2.TokenUsage,
+        request.Yardstick: evaluation_request_pb2.Yardstick,
         sweep.Configuration: sweep_pb2.Configuration,
         sweep.ConfigurationResult: sweep_pb2.ConfigurationResult,
         sweep.ConfigurationTimes: sweep_pb2.ConfigurationTimes,

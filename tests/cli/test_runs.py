@@ -143,3 +143,27 @@ def test_bad_input_says_what_is_wrong(
     assert code == result.returncode, result.stderr
     assert words in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_every_view_of_a_run_tells_one_count_and_one_winner(store_folder: Path) -> None:
+    """What was measured again is told, and is no further candidate; all name the same speed-up."""
+    archive = Archive(_store(store_folder))
+    asyncio.run(_tell_again(archive))
+    listed = json.loads(run_kfoundry(store_folder, "runs", "list", "--json").stdout)[0]
+    shown = json.loads(run_kfoundry(store_folder, "runs", "show", "--json").stdout)
+    best = json.loads(run_kfoundry(store_folder, "runs", "best", "--json").stdout)
+    assert (shown["stats"]["told_count"], shown["stats"]["candidate_count"]) == (4, 3)
+    assert listed["told"] == 4
+    assert listed["speedup"] == shown["elites"][0]["speedup"] == best["speedup"]
+    low, high = listed["speedup_interval"]
+    assert low <= listed["speedup"] <= high
+    assert best["speedup_interval"] == shown["elites"][0]["speedup_interval"] == [low, high]
+    text = run_kfoundry(store_folder, "runs", "show").stdout
+    assert "4 evaluations told: 3 candidates, 1 measured again" in text
+    assert f"{listed['speedup']:.2f}× ({low:.2f}–{high:.2f})" in text
+
+
+async def _tell_again(archive: Archive) -> None:
+    (first,) = await archive.evaluations("first", limit=1)
+    await archive.tell("first", first.candidate, first.evaluation, request_id="again")
+    await archive.close()

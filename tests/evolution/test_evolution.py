@@ -9,6 +9,7 @@ import pytest
 
 from archive_svc.archive import Archive
 from kernel_foundry.budget import Budget, StopCause
+from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import RunSpec, RunState
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.language import Language
@@ -377,3 +378,38 @@ async def test_a_promotion_without_memory_keeps_the_winner(archive: Archive) -> 
     assert ended.winner is not None
     assert ended.run.state is RunState.FINISHED
     assert isinstance(events[-2], Unjudged)
+
+
+class _DriftingEvaluator(FakeEvaluator):
+    """Its baselines are others at each admission; notes what fitness is to be held against."""
+
+    def __init__(self, baseline_ns: float) -> None:
+        super().__init__()
+        self._baseline_ns = baseline_ns
+        self.yardsticks_ns: list[tuple[float, ...]] = []
+
+    async def admit(self, task: Task, device: str = "") -> Admission:
+        admission = await super().admit(task, device)
+        (workload,) = admission.workloads
+        (eager,) = workload.baselines
+        timing = dataclasses.replace(eager.timing, median_ns=self._baseline_ns)
+        eager = dataclasses.replace(eager, timing=timing)
+        workload = dataclasses.replace(workload, baselines=(eager,))
+        return dataclasses.replace(admission, workloads=(workload,))
+
+    async def evaluate(self, request: EvaluationRequest) -> Evaluation:
+        self.yardsticks_ns.append(tuple(y.time_ns for y in request.yardsticks))
+        evaluation = await super().evaluate(request)
+        held = {y.workload: y.time_ns for y in request.yardsticks}
+        results = tuple(
+            dataclasses.replace(w, yardstick_ns=held.get(w.workload)) for w in evaluation.workloads
+        )
+        return dataclasses.replace(evaluation, workloads=results)
+
+
+async def test_a_resumed_run_keeps_the_yardstick_that_it_began_with(archive: Archive) -> None:
+    """Candidates of one run compare, whatever the baselines have become since."""
+    first, second = _DriftingEvaluator(1e6), _DriftingEvaluator(3e6)
+    await _evolve(archive, Budget(evaluations=4), evaluator=first)
+    await _evolve(archive, Budget(evaluations=8), evaluator=second)
+    assert set(first.yardsticks_ns) == set(second.yardsticks_ns) == {(1e6,)}

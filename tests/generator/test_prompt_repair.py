@@ -14,7 +14,7 @@ from kernel_foundry.domain.evaluation import (
     EvaluationOutcome,
     WorkloadResult,
 )
-from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import OF_THE_MOMENT, Evidence, Finding, FindingKind, Severity
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.lesson import Lesson, LessonOrigin
 from kernel_foundry.domain.request import ProposalRequest
@@ -133,8 +133,18 @@ def test_every_outcome_has_causes_without_any_finding(
     assert len(diagnosis(text).strip()) > 100
 
 
+def test_what_is_about_the_host_is_no_business_of_a_model(
+    request_: ProposalRequest, samples: Any
+) -> None:
+    kinds = (*OF_THE_MOMENT, FindingKind.MISMATCH)
+    parent = failed(samples, EvaluationOutcome.WRONG_RESULT, tuple(error(k) for k in kinds))
+    prompt = repair_prompt(request_, parent)
+    assert "- mismatch: something is wrong" in prompt
+    assert not any(f"{kind.value}:" in prompt for kind in OF_THE_MOMENT)
+
+
 @pytest.mark.parametrize("outcome", FAILURES)
-@pytest.mark.parametrize("kind", list(FindingKind))
+@pytest.mark.parametrize("kind", [k for k in FindingKind if k not in OF_THE_MOMENT])
 def test_every_pair_of_outcome_and_kind_renders(
     request_: ProposalRequest, samples: Any, outcome: EvaluationOutcome, kind: FindingKind
 ) -> None:

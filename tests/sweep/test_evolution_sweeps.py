@@ -142,8 +142,9 @@ async def test_configurations_count_against_the_budget(archive: Archive) -> None
     told = [e for e in events if isinstance(e, Judged)]
     charged = sum(cost_of(len(e.results)) for e in events if isinstance(e, Swept))
     assert charged > 0
-    assert ended.spent.evaluations == len(told) + charged
     searched = [e for e in told if not e.is_promotion]
+    assert ended.spent.told == len(told)
+    assert ended.spent.evaluations == len(searched) + charged
     assert 60 <= len(searched) + charged <= 61  # the last sweep's own verdict may exceed it
 
 
@@ -206,12 +207,15 @@ async def test_run_that_died_in_a_sweep_resumes_with_it_and_tells_once(archive: 
 
 
 async def test_resumed_run_remembers_what_sweeps_cost(archive: Archive) -> None:
-    ended = await _evolve(archive, SpyEvaluator(), [], evaluations=40)
+    first: list[Event] = []
+    ended = await _evolve(archive, SpyEvaluator(), first, evaluations=40)
+    promoted = [e for e in first if isinstance(e, Judged) and e.is_promotion]
     told = await archive.evaluations("run", limit=1000)
     charged = sum(cost_of(t.evaluation.swept_count) for t in told)
     assert charged > 0
     events: list[Event] = []
-    again = await _evolve(archive, SpyEvaluator(), events, evaluations=len(told) + charged)
+    used = len(told) - len(promoted) + charged
+    again = await _evolve(archive, SpyEvaluator(), events, evaluations=used)
     fresh = [e for e in events if isinstance(e, Judged) and not e.is_promotion]
     assert not fresh, (ended, again)
 

@@ -3,8 +3,8 @@
 import pytest
 
 from evaluator_svc.messages.locked import Timed
-from evaluator_svc.pipeline.sweep_race import Race, speedup, timing_of, with_block
-from kernel_foundry.domain.evaluation import Baseline, EvaluationOutcome, StopReason
+from evaluator_svc.pipeline.sweep_race import Race, timing_of, with_block
+from kernel_foundry.domain.evaluation import EvaluationOutcome, StopReason
 from kernel_foundry.domain.sweep import (
     ConfigurationResult,
     ConfigurationTimes,
@@ -94,13 +94,3 @@ def test_blocks_are_joined() -> None:
     assert timing.samples_ns == (3.0, 1.0, 2.0, 2.0, 2.0)
     assert timing.median_ns == 2.0
     assert timing.warmup_count == 2
-
-
-def test_speedup_is_against_the_fastest_baseline() -> None:
-    timings = _result(2.0, also=(1.0,)).timings
-    baselines = [
-        [Baseline(name=str(ns), timing=timing_of(_timed(ns))) for ns in (16.0, 32.0)],
-        [Baseline(name="eager", timing=timing_of(_timed(2.0)))],
-    ]
-    assert speedup(timings, baselines) == pytest.approx(4.0)
-    assert speedup(timings, [baselines[0], []]) is None

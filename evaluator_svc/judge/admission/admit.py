@@ -237,7 +237,8 @@ def _changed_kinds(prepared: Sequence[PreparedWorkload]) -> list[str]:
     ]
 
 
-def _sets(item: PreparedWorkload) -> list[InputSet]:
+def admission_sets(item: PreparedWorkload) -> list[InputSet]:
+    """Return the input sets that baselines are timed on."""
     # No cache holds what a large workload reads, so one set of it will do.
     seeds = ADMISSION_SEEDS[:1] if item.is_large else ADMISSION_SEEDS
     return [item.input_set(seed) for seed in seeds]
@@ -300,7 +301,7 @@ def _is_network(item: PreparedWorkload) -> bool:
 def _compiles(item: PreparedWorkload, found: _Findings, note: Callable[[Fact], None]) -> bool:
     """Compile a workload's reference; return whether that works."""
     try:
-        seconds = compile_seconds(_sets(item))
+        seconds = compile_seconds(admission_sets(item))
     except BaselineFailedError as error:
         found.warnings.append(str(error))
         return False
@@ -318,7 +319,7 @@ def _baselines(
     with_compile: bool,
 ) -> tuple[Baseline, ...]:
     plan = MeasurePlan(seconds=_BASELINE_SECONDS, flush_bytes=_FLUSH_CACHES * device.cache_bytes)
-    sets = _sets(item)
+    sets = admission_sets(item)
     baselines = [settled_baseline(EAGER, sets, plan, memory)]
     others = (COMPILE,) * with_compile + (GRAPH,) * memory.has_graphs
     for name in others:

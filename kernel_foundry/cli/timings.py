@@ -1,0 +1,63 @@
+"""The table of an evaluation's times, which fits a terminal of 80 columns."""
+
+from rich.box import SIMPLE
+from rich.table import Column, Table
+
+from kernel_foundry.domain.evaluation import (
+    Evaluation,
+    PrecisionAudit,
+    speedup_interval_of,
+    speedup_of,
+)
+from kernel_foundry.view import median_text, share_text, speedup_text
+
+
+def timings_table(evaluation: Evaluation, who: str) -> Table:
+    """Return each workload's time, bits and shares; below it its baselines and the gain over each.
+
+    Args:
+        evaluation: Timed.
+        who: What the evaluated one is called, such as "winner".
+    """
+    table = Table(
+        Column("", overflow="fold"),
+        Column("median", no_wrap=True),
+        Column("samples", justify="right"),
+        Column("speed-up", no_wrap=True),
+        Column("bits", justify="right"),
+        Column("traffic\nbound", justify="right"),
+        Column("arithmetic\nestimate", justify="right"),
+        box=SIMPLE,
+        pad_edge=False,
+    )
+    for result in evaluation.workloads:
+        if result.timing is None:
+            table.add_row(result.workload, "correct", "", "", _bits(result.precision, "candidate"))
+            continue
+        table.add_row(result.workload)
+        table.add_row(
+            f"  {who}",
+            median_text(result.timing),
+            str(len(result.timing.samples_ns)),
+            "",
+            _bits(result.precision, "candidate"),
+            share_text(result.traffic_bound_share),
+            share_text(result.arithmetic_estimate_share),
+        )
+        for baseline in result.baselines:
+            gain = speedup_of((result,), baseline.name)
+            table.add_row(
+                f"  {baseline.name}",
+                median_text(baseline.timing),
+                str(len(baseline.timing.samples_ns)),
+                speedup_text(gain, speedup_interval_of((result,), baseline.name)),
+                _bits(result.precision, baseline.name),
+            )
+    return table
+
+
+def _bits(audit: PrecisionAudit | None, whose: str) -> str:
+    """Return the effective bits of the candidate or of eager PyTorch; "" for others."""
+    of = {"candidate": audit.effective_bits, "eager": audit.eager_bits} if audit else {}
+    bits = of.get(whose)
+    return "" if bits is None else f"{bits:.1f}"

@@ -1,0 +1,243 @@
+"""Baselines are relied on as long as they are true, and measured again when they are not."""
+
+import asyncio
+import dataclasses
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from evaluator_svc.devices.baseline_watch import (
+    DOUBTFUL_SECONDS,
+    RECHECK_SECONDS,
+    RECHECK_VERDICTS,
+    BaselineWatch,
+)
+from evaluator_svc.devices.host_load import HostLoad
+from evaluator_svc.devices.site import DeviceSite
+from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.messages.exchange import MeasurePlan
+from evaluator_svc.pipeline.baseline_check import check_baselines
+from evaluator_svc.settings import EvaluatorSettings
+from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.evaluation import Baseline, StopReason, Timing
+from kernel_foundry.domain.finding import FindingKind
+from kernel_foundry.domain.request import EvaluationRequest, Yardstick
+from kernel_foundry.task_file import read_task
+from tests.evaluator.test_several_devices import LIMITS, RELU, TASK
+
+_LOADED = HostLoad(other_cores=2.0, core_count=2, needed_cores=2)
+
+
+def _baseline(name: str, median_ns: float) -> Baseline:
+    timing = Timing(
+        samples_ns=(median_ns,),
+        median_ns=median_ns,
+        ci95_ns=(0.98 * median_ns, 1.02 * median_ns),
+        stop_reason=StopReason.CONVERGED,
+        is_cold=True,
+        warmup_count=0,
+        discarded_count=0,
+    )
+    return Baseline(name=name, timing=timing)
+
+
+class _Clock:
+    """What baselines take now; notes what is timed and how long it may take."""
+
+    def __init__(self, **medians_ns: float) -> None:
+        self.medians_ns = medians_ns
+        self.asked: list[tuple[tuple[str, ...], float]] = []
+
+    def time(self, plan: MeasurePlan, names: tuple[str, ...]) -> tuple[Baseline, ...]:
+        self.asked.append((names, plan.seconds))
+        return tuple(_baseline(n, self.medians_ns[n.replace(".", "_")]) for n in names)
+
+
+_KNOWN = (_baseline("eager", 5.5e6), _baseline("torch.compile", 4e6), _baseline("cuda_graph", 5e6))
+
+
+def test_baselines_that_hold_cost_a_moment() -> None:
+    clock = _Clock(eager=5.5e6, torch_compile=4e6, cuda_graph=5.8e6)
+    checked = check_baselines(clock.time, _KNOWN, flush_bytes=0)
+    assert checked.baselines == _KNOWN
+    assert checked.drift is None
+    assert clock.asked == [(("cuda_graph",), 0.1)]  # the fastest that starts at once
+
+
+@pytest.mark.parametrize("factor", [3.0, 0.3])
+def test_baselines_that_drifted_are_measured_again_and_it_is_said(factor: float) -> None:
+    clock = _Clock(eager=5.5e6 * factor, torch_compile=4e6, cuda_graph=5e6 * factor)
+    checked = check_baselines(clock.time, _KNOWN, flush_bytes=0)
+    assert [b.timing.median_ns for b in checked.baselines] == [5.5e6 * factor, 4e6, 5e6 * factor]
+    assert checked.drift is not None
+    assert checked.drift.kind is FindingKind.BASELINE_DRIFT
+    assert f"eager from 5.5 to {5.5 * factor:.3g} ms" in checked.drift.message
+    assert "torch.compile" not in checked.drift.message
+    assert len(clock.asked[1][0]) == 3
+
+
+def test_what_has_passed_when_it_is_looked_at_longer_is_no_drift() -> None:
+    clock = _Clock(eager=5.5e6, torch_compile=4e6, cuda_graph=20e6)
+
+    def time(plan: MeasurePlan, names: tuple[str, ...]) -> tuple[Baseline, ...]:
+        timed = clock.time(plan, names)
+        clock.medians_ns["cuda_graph"] = 5e6
+        return timed
+
+    checked = check_baselines(time, _KNOWN, flush_bytes=0)
+    assert (checked.baselines, checked.drift) == (_KNOWN, None)
+    assert len(clock.asked) == 2
+
+
+def test_a_baseline_that_no_longer_works_proves_nothing() -> None:
+    checked = check_baselines(lambda _plan, _names: (), _KNOWN, flush_bytes=0)
+    assert (checked.baselines, checked.drift) == (_KNOWN, None)
+
+
+def test_baselines_are_looked_at_after_a_while_and_after_some_verdicts() -> None:
+    now_s = [0.0]
+    watch = BaselineWatch(clock=lambda: now_s[0])
+    assert watch.is_due("t", is_loaded=False)
+    watch.saw("t", is_doubtful=False)
+    due = [watch.is_due("t", is_loaded=False) for _ in range(RECHECK_VERDICTS + 1)]
+    assert due == [*[False] * RECHECK_VERDICTS, True]
+    watch.saw("t", is_doubtful=False)
+    now_s[0] += RECHECK_SECONDS + 1
+    assert watch.is_due("t", is_loaded=False)
+    assert watch.is_due("another", is_loaded=False)
+
+
+def test_in_a_loaded_moment_and_after_one_they_are_looked_at_sooner() -> None:
+    now_s = [0.0]
+    watch = BaselineWatch(clock=lambda: now_s[0])
+    watch.saw("t", is_doubtful=False)
+    assert not watch.is_due("t", is_loaded=True)  # they were timed in it
+    now_s[0] += DOUBTFUL_SECONDS + 1
+    assert watch.is_due("t", is_loaded=True)
+    assert not watch.is_due("t", is_loaded=False)
+    watch.saw("t", is_doubtful=True)
+    assert not watch.is_due("t", is_loaded=False)
+    now_s[0] += DOUBTFUL_SECONDS + 1
+    assert watch.is_due("t", is_loaded=False)
+
+
+@pytest.fixture
+def evaluator(tmp_path: Path):
+    found = Evaluator(_settings(tmp_path))
+    yield found
+    asyncio.run(found.close())
+
+
+def _settings(folder: Path) -> EvaluatorSettings:
+    return EvaluatorSettings(device_kinds=("null",), cache_dir=folder, spare_processes=0)
+
+
+def _request(**changes) -> EvaluationRequest:
+    return EvaluationRequest(task=TASK, device="null:0", text=RELU, limits=LIMITS, **changes)
+
+
+def _slowed(admission: Admission, factor: float) -> Admission:
+    """Return the admission as a host that was busy would have made it."""
+    slow = tuple(
+        dataclasses.replace(
+            workload,
+            baselines=tuple(
+                _baseline(b.name, factor * b.timing.median_ns) for b in workload.baselines
+            ),
+        )
+        for workload in admission.workloads
+    )
+    return dataclasses.replace(admission, workloads=slow)
+
+
+def _site(evaluator: Evaluator) -> DeviceSite:
+    (site,) = evaluator._sites.working()
+    return site
+
+
+def test_an_admission_of_an_earlier_process_is_checked_before_it_is_relied_on(
+    tmp_path: Path, evaluator: Evaluator
+) -> None:
+    true = asyncio.run(evaluator.admit(TASK))
+    _site(evaluator).remember_admission(TASK, _slowed(true, 50.0))
+    later = Evaluator(_settings(tmp_path))
+    try:
+        checked = asyncio.run(later.admit(TASK))
+        again = asyncio.run(later.admit(TASK))
+    finally:
+        asyncio.run(later.close())
+    (known,), (now,) = true.workloads, checked.workloads
+    eager, eager_now = known.baselines[0].timing, now.baselines[0].timing
+    assert eager_now.median_ns < 10 * eager.median_ns
+    assert any("drifted" in warning for warning in checked.warnings)
+    assert [w for w in again.warnings if "drifted" in w]  # until they are looked at again
+    assert again.workloads == checked.workloads
+
+
+def test_an_admission_of_a_loaded_moment_is_not_kept_for_others(
+    tmp_path: Path, evaluator: Evaluator
+) -> None:
+    true = asyncio.run(evaluator.admit(TASK))
+    site = _site(evaluator)
+    site.remember_admission(TASK, true, HostLoad(other_cores=0.0, core_count=2, needed_cores=2))
+    site.remember_admission(TASK, _slowed(true, 3.0), _LOADED)
+    assert any("loaded moment" in w for w in asyncio.run(evaluator.admit(TASK)).warnings)
+    later = Evaluator(_settings(tmp_path))
+    try:
+        asyncio.run(later.capabilities())
+        kept = _site(later).remembered_admission(TASK)
+    finally:
+        asyncio.run(later.close())
+    assert kept is not None
+    assert kept.workloads == true.workloads
+
+
+def test_a_verdict_compares_with_what_is_true_now_and_fitness_with_the_runs_yardstick(
+    monkeypatch: pytest.MonkeyPatch, evaluator: Evaluator
+) -> None:
+    true = asyncio.run(evaluator.admit(TASK))
+    (workload,) = true.workloads
+    yardstick_ns = min(b.timing.median_ns for b in workload.baselines)
+    yardsticks = (Yardstick(workload="default", time_ns=yardstick_ns),)
+    before = asyncio.run(evaluator.evaluate(_request(yardsticks=yardsticks)))
+    site = _site(evaluator)
+    site.remember_admission(TASK, _slowed(true, 50.0))
+    monkeypatch.setattr(site, "baselines", BaselineWatch(clock=count(step=1e6).__next__))
+    site.baselines.saw(TASK.digest, is_doubtful=False)  # long ago, by the time of the verdict
+    verdict = asyncio.run(evaluator.evaluate(_request(yardsticks=yardsticks)))
+    assert verdict.passed, verdict.findings
+    drifts = [f for f in verdict.findings if f.kind is FindingKind.BASELINE_DRIFT]
+    assert len(drifts) == 1
+    result = verdict.workloads[0]
+    assert result.baselines[0].timing.median_ns < 10 * workload.baselines[0].timing.median_ns
+    assert result.yardstick_ns == before.workloads[0].yardstick_ns == yardstick_ns
+    known = site.remembered_admission(TASK)
+    assert known is not None
+    assert known.workloads[0].baselines == result.baselines
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_baselines_that_drifted_are_measured_again(tmp_path: Path) -> None:
+    """The graph of eager tells, at once; the verdict's speed-up is what the true ones say."""
+    settings = EvaluatorSettings(device_kinds=("cuda",), cache_dir=tmp_path)
+    evaluator = Evaluator(settings)
+    examples = Path(__file__).parents[2] / "examples"
+    task = read_task(examples / "softmax.py")
+    text = (examples / "softmax.cuda.md").read_text()
+    request = EvaluationRequest(task=task, device="cuda:0", text=text)
+    try:
+        true = asyncio.run(evaluator.admit(task, "cuda:0"))
+        before = asyncio.run(evaluator.evaluate(request))
+        site = next(s for s in evaluator._sites.working() if s.spec.id == "cuda:0")
+        site.remember_admission(task, _slowed(true, 5.0))
+        site.baselines = BaselineWatch(clock=count(step=1e6).__next__)
+        site.baselines.saw(task.digest, is_doubtful=False)
+        verdict = asyncio.run(evaluator.evaluate(request))
+    finally:
+        asyncio.run(evaluator.close())
+    assert verdict.passed, verdict.findings
+    assert any(f.kind is FindingKind.BASELINE_DRIFT for f in verdict.findings)
+    assert before.speedup is not None
+    assert verdict.speedup is not None
+    assert verdict.speedup < 2.5 * before.speedup  # 5 times as much by what was remembered
