@@ -21,7 +21,7 @@ from kernel_foundry.domain.request import (
 )
 from kernel_foundry.domain.sweep import ConfigurationResult, SweepRequest, best_of
 from kernel_foundry.domain.task import Task, Workload
-from kernel_foundry.errors import ProcessLostError
+from kernel_foundry.errors import DeadlineExceededError
 from kernel_foundry.evolution import Evolution
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.progress import Ended, Event, Judged, Swept
@@ -74,7 +74,7 @@ class SpyEvaluator(FakeEvaluator):
     async def sweep(self, request: SweepRequest) -> AsyncGenerator[ConfigurationResult, None]:
         self.sweeps.append(request)
         if len(self.sweeps) == self.fails_in_sweep:
-            raise ProcessLostError("the judge died")
+            raise DeadlineExceededError("the judge gave no answer")
         async for result in super().sweep(request):
             yield result
 
@@ -191,7 +191,7 @@ async def test_candidates_without_a_space_are_not_swept(archive: Archive) -> Non
 async def test_run_that_died_in_a_sweep_resumes_with_it_and_tells_once(archive: Archive) -> None:
     evaluator = SpyEvaluator()
     evaluator.fails_in_sweep = 1
-    with pytest.raises(ProcessLostError, match="judge"):
+    with pytest.raises(DeadlineExceededError, match="judge"):
         await _evolve(archive, evaluator, [])
     before = await archive.evaluations("run", limit=1000)
     resumed = SpyEvaluator()
