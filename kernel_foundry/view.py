@@ -208,10 +208,11 @@ def headline_text(value: float | None, interval: tuple[float, float] | None) -> 
 
 
 def winner_text(evaluation: Evaluation) -> str:
-    """Return a winner's gain and configuration: "1.83× (1.79–1.88) with BLOCK=128"."""
-    gain = headline_text(evaluation.speedup, evaluation.speedup_interval)
+    """Return a winner's gain and configuration: "winner: 1.83× (1.79–1.88) over …"."""
+    fastest = speedup_text(evaluation.speedup, evaluation.speedup_interval)
+    gain = gain_text(evaluation.speedup_interval)
     eager = speedup_text(evaluation.speedup_eager, evaluation.speedup_eager_interval)
-    text = f"winner: {gain} over the fastest baseline, {eager} over eager"
+    text = f"winner: {fastest} over the fastest baseline{gain}; {eager} over eager"
     if evaluation.configuration:
         text += f", with {configuration_text(evaluation.configuration)}"
     return text

@@ -38,7 +38,7 @@ from kernel_foundry.view import (
     checks_text,
     duration,
     evaluation_object,
-    headline_text,
+    gain_text,
     speedup_text,
 )
 
@@ -247,8 +247,9 @@ def _show_resources(console: Console, kernels: tuple[KernelResources, ...]) -> N
 
 
 def _show_timings(console: Console, evaluation: Evaluation) -> None:
-    gain = headline_text(evaluation.speedup, evaluation.speedup_interval)
-    console.print(f"{gain} over the fastest baseline", markup=False, highlight=False)
+    fastest = speedup_text(evaluation.speedup, evaluation.speedup_interval)
+    line = f"{fastest} over the fastest baseline{gain_text(evaluation.speedup_interval)}"
+    console.print(line, markup=False, highlight=False)
     console.print(timings_table(evaluation, "candidate"))
     _show_parts(console, evaluation.workloads)
     measures = evaluation.measures

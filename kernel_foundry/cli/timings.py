@@ -22,13 +22,14 @@ def timings_table(evaluation: Evaluation, who: str) -> Table:
     table = Table(
         Column("", overflow="fold"),
         Column("median", no_wrap=True),
-        Column("samples", justify="right"),
+        Column("samples", justify="right", no_wrap=True),
         Column("speed-up", no_wrap=True),
         Column("bits", justify="right"),
         Column("traffic\nbound", justify="right"),
-        Column("arithmetic\nestimate", justify="right"),
+        Column("arith-\nmetic\nestimate", justify="right"),
         box=SIMPLE,
         pad_edge=False,
+        padding=(0, 1, 0, 0),
     )
     for result in evaluation.workloads:
         if result.timing is None:
