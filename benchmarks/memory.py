@@ -4,7 +4,7 @@ The tasks are in `memory_cases`: ReLU on 1.6 G float32, an instance norm over 1.
 tensors of 2.1 GB; plain kernels of our own. What the whole device holds is read every few
 milliseconds while a task is admitted and while its candidate is judged; contexts of all processes
 count. On a CPU the sizes are small and the figure is the host's.
-Run on a GPU host: python -m benchmarks.memory [--device cuda:0] [--limit-gb 80] [--out FILE]
+Run on a GPU host: python -m benchmarks.memory [--device cuda:0] [--out FILE]
 """
 
 import argparse
@@ -13,8 +13,8 @@ import ctypes
 import tempfile
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -22,6 +22,7 @@ from typing import Any, Final, TypeVar
 from benchmarks.result_file import parse_for_device, write_result
 from evaluator_svc.evaluator import Evaluator
 from evaluator_svc.settings import EvaluatorSettings
+from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.task import Size, Task, Workload
@@ -30,6 +31,7 @@ from kernel_foundry.task_file import read_task
 NAME = "memory"
 CASES: Final = Path(__file__).parent / "memory_cases"
 BARS_GB: Final = {"relu": 30.0, "instance_norm": 50.0}
+"""Device memory that a case is judged within; on a GPU the evaluator is given no more."""
 SMALL: Final = {
     "relu": {"ROWS": 64, "COLS": 512},
     "instance_norm": {"BATCH": 4, "CHANNELS": 3, "SIDE": 64},
@@ -138,12 +140,13 @@ class Bench:
         admission, admitted = await self._measured(
             f"{name}: admitted", self._evaluator.admit(task, self._device)
         )
+        bar = BARS_GB.get(name)
         if not admission.admitted:
-            raise SystemExit(f"{name} is refused: {'; '.join(admission.refusals)}")
+            print(f"{name} is refused: {'; '.join(admission.refusals)}", flush=True)
+            return {**admitted, "refusals": admission.refusals, "bar_gb": bar, "holds": False}
         first, judged = await self._measured(f"{name}: judged", self._judged(task, name))
         again, second = await self._measured(f"{name}: judged again", self._judged(task, name))
         peak = max(judged["peak_gb"], second["peak_gb"])
-        bar = BARS_GB.get(name)
         return {
             "tensors_gb": admission.workloads[0].minimal_bytes / 1e9,
             "reference_gb": admission.workloads[0].reference_bytes / 1e9,
@@ -197,25 +200,9 @@ def _told(evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
-async def measure(evaluator: Evaluator, device: str, read: Read) -> dict[str, Any]:
-    """Return all figures."""
-    print("starting the judge and measuring the device", flush=True)
-    capabilities = await evaluator.capabilities()
-    spec = next(spec for spec in capabilities.devices if spec.id == device)
-    bench = Bench(evaluator, device, read)
-    alone = {name: await bench.alone(name) for name in SMALL}
-    own_s = max(item["seconds"] for item in alone["attention"]["evaluations"])
-    together = await bench.together("attention", own_s)
-    return {
-        "usable_gb": spec.memory_bytes / 1e9,
-        "alone": alone,
-        "together": together,
-        "holds": together["holds"] and all(item["holds"] for item in alone.values()),
-    }
-
-
-async def run(device: str, limit_bytes: int, out: Path) -> dict[str, Any]:
-    """Measure and write; returns the figures."""
+@asynccontextmanager
+async def opened(device: str, limit_bytes: int) -> AsyncIterator[tuple[Bench, DeviceSpec]]:
+    """Yield a bench on a device of which no more than `limit_bytes` are used (0: all there is)."""
     kind, _, index = device.partition(":")
     read = device_memory(int(index)) if kind == "cuda" else host_memory
     with tempfile.TemporaryDirectory() as folder:
@@ -224,10 +211,31 @@ async def run(device: str, limit_bytes: int, out: Path) -> dict[str, Any]:
         )
         evaluator = Evaluator(settings)
         try:
-            measured = await measure(evaluator, device, read)
-            spec = next(s for s in (await evaluator.capabilities()).devices if s.id == device)
+            print("starting the judge and measuring the device", flush=True)
+            capabilities = await evaluator.capabilities()
+            spec = next(spec for spec in capabilities.devices if spec.id == device)
+            yield Bench(evaluator, device, read), spec
         finally:
             await evaluator.close()
+
+
+async def run(device: str, out: Path) -> dict[str, Any]:
+    """Measure and write; returns the figures. Each bar is the limit that its case is held to."""
+    alone = {}
+    for name, bar in BARS_GB.items():
+        limit_bytes = int(1e9 * bar) if device.startswith("cuda") else 0
+        async with opened(device, limit_bytes) as (bench, _spec):
+            alone[name] = await bench.alone(name)
+    async with opened(device, 0) as (bench, spec):
+        alone["attention"] = await bench.alone("attention")
+        own_s = max(item["seconds"] for item in alone["attention"]["evaluations"])
+        together = await bench.together("attention", own_s)
+    measured = {
+        "usable_gb": spec.memory_bytes / 1e9,
+        "alone": alone,
+        "together": together,
+        "holds": together["holds"] and all(item["holds"] for item in alone.values()),
+    }
     write_result(out, NAME, spec, measured)
     return measured
 
@@ -235,10 +243,8 @@ async def run(device: str, limit_bytes: int, out: Path) -> dict[str, Any]:
 def main() -> None:
     """Measure and say whether the bars hold."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--limit-gb", type=float, default=0.0, help="use no more of the device")
     arguments = parse_for_device(parser, NAME)
-    limit = int(1e9 * arguments.limit_gb)
-    measured = asyncio.run(run(arguments.device, limit, arguments.out))
+    measured = asyncio.run(run(arguments.device, arguments.out))
     for name, item in measured["alone"].items():
         print(f"{name}: {item['peak_gb']:.1f} GB, bar {item['bar_gb']}, holds {item['holds']}")
     together = measured["together"]

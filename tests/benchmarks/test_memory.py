@@ -25,7 +25,7 @@ def test_the_most_that_was_in_use_is_seen() -> None:
 def test_all_cases_are_judged_alone_and_two_at_once(tmp_path: Path) -> None:
     out = tmp_path / "memory.json"
 
-    asyncio.run(run("sycl:0", 0, out))
+    asyncio.run(run("sycl:0", out))
 
     written = json.loads(out.read_text())
     assert set(written["alone"]) == set(SMALL)
