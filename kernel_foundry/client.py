@@ -419,7 +419,7 @@ class Foundry:
         def left() -> RunBudget:
             return budget.left_after(time.monotonic() - started_s)
 
-        async with held(services.archive, run.spec.name, holder, left):
+        async with held(services.archive, run.spec.name, holder, left) as finish:
             judging = await _evaluations_at_once(services.evaluator, run.spec)
             evolution = Evolution(
                 evaluator=services.evaluator,
@@ -431,7 +431,7 @@ class Foundry:
                 in_flight=max(in_flight, judging),
                 judging=judging,
                 listener=keeping_sweeps(run.spec.name, listener),
-                holder=holder,
+                finish=finish,
             )
             return await evolution.run()
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from kernel_foundry.budget import Budget, Spent, StopCause, exceeded
 from kernel_foundry.domain.admission import Admission
-from kernel_foundry.domain.archive import AddStatus, Elite, LeaseHolder, Run, RunState, Selection
+from kernel_foundry.domain.archive import AddStatus, Elite, Run, RunState, Selection
 from kernel_foundry.domain.candidate import Candidate, KernelSource
 from kernel_foundry.domain.evaluation import Evaluation, Setting
 from kernel_foundry.domain.language import Language
@@ -36,6 +36,7 @@ from kernel_foundry.errors import (
     TaskRefusedError,
 )
 from kernel_foundry.handover import Handover
+from kernel_foundry.lease import Finish
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.ports import Archive, Evaluator, Generator
 from kernel_foundry.progress import Admitted, Ended, Judged, Listener, Swept, Unjudged
@@ -81,7 +82,7 @@ class Evolution:
         judging: Evaluations at once; more than one pays where there are several devices, or
             where builds do not disturb timings.
         listener: Told of every event, in the loop's thread.
-        holder: Who holds the run's lease; see `lease`.
+        finish: Finishes the run; None: nobody holds its lease. See `lease`.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class Evolution:
         in_flight: int,
         judging: int,
         listener: Listener,
-        holder: LeaseHolder | None = None,
+        finish: Finish | None = None,
     ) -> None:
         self._evaluator = evaluator
         self._archive = archive
@@ -109,7 +110,7 @@ class Evolution:
         self._judging = judging
         self._in_judgement = 0
         self._listener = listener
-        self._holder = holder
+        self._finish_held = finish
         self._spent = Spent(told=run.told_count, cost_usd=run.cost_usd)
         self._started_s = time.monotonic()
         self._seen: set[str] = set()
@@ -474,7 +475,9 @@ class Evolution:
         return ended
 
     async def _finish(self, state: RunState) -> Run:
-        return await self._archive.finish_run(self._run.spec.name, state, holder=self._holder)
+        if self._finish_held is not None:
+            return await self._finish_held(state)
+        return await self._archive.finish_run(self._run.spec.name, state)
 
     async def _refresh_best(self) -> None:
         elites = await self._archive.elites(self._run.spec.name, limit=1)

@@ -1,23 +1,26 @@
-"""One loop alone works on a run: it holds the run's lease and keeps it while it works."""
+"""One loop alone works on a run: it holds the run's lease until it finishes the run."""
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 
-from kernel_foundry.domain.archive import LEASE_SECONDS, LeaseHolder, RunBudget
+from kernel_foundry.domain.archive import LEASE_SECONDS, LeaseHolder, Run, RunBudget, RunState
 from kernel_foundry.errors import KernelFoundryError, RunHeldError
 from kernel_foundry.ports import Archive
 
 _RENEWAL_SECONDS: Final = LEASE_SECONDS / 3
 """Two renewals may fail before the lease runs out."""
 
+Finish = Callable[[RunState], Awaitable[Run]]
+"""Records where a run stands, frees it, and returns it."""
+
 
 @contextlib.asynccontextmanager
 async def held(
     archive: Archive, run: str, holder: LeaseHolder, budget: Callable[[], RunBudget]
-) -> AsyncIterator[None]:
-    """Hold a run's lease while the block goes on; who finishes the run frees it.
+) -> AsyncIterator[Finish]:
+    """Hold a run's lease while the block goes on; yield what finishes the run and frees it.
 
     Args:
         archive: Has the run.
@@ -48,8 +51,15 @@ async def held(
                 continue  # a store that is away for a moment; whoever tells it learns of the rest
 
     renewal = asyncio.create_task(renew())
+
+    async def finish(state: RunState) -> Run:
+        # A renewal that came behind it would have the run held, and running, again.
+        renewal.cancel()
+        await asyncio.wait((renewal,))
+        return await archive.finish_run(run, state, holder=holder)
+
     try:
-        yield
+        yield finish
     except asyncio.CancelledError:
         if lost is None:
             raise

@@ -1,0 +1,53 @@
+"""One loop alone works on a run, and what it ended as stands."""
+
+import asyncio
+
+import pytest
+
+from kernel_foundry import lease
+from kernel_foundry.domain.archive import LeaseHolder, Run, RunBudget, RunSpec, RunState
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.task import Task, Workload
+from kernel_foundry.lease import held
+from kernel_foundry.process_identity import new_holder
+from kernel_foundry.testing.archive import FakeArchive
+
+SPEC = RunSpec(
+    name="run",
+    task=Task(name="t", reference="class Model: ...", workloads=(Workload(name="default"),)),
+    language=Language.SYCL,
+    device="sycl:0",
+    models=("m",),
+    strategy="gradient",
+    seed=0,
+)
+
+
+class _SlowToRenew(FakeArchive):
+    """An archive that every renewal reaches late: once `arrives` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.taken = False
+        self.is_sent = asyncio.Event()
+        self.arrives = asyncio.Event()
+
+    async def hold_run(self, name: str, holder: LeaseHolder, budget: RunBudget) -> Run:
+        if self.taken:
+            self.is_sent.set()
+            await self.arrives.wait()
+        self.taken = True
+        return await super().hold_run(name, holder, budget)
+
+
+async def test_a_renewal_under_way_does_not_undo_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind the end it would have the run held again, which reads as interrupted afterwards."""
+    monkeypatch.setattr(lease, "_RENEWAL_SECONDS", 0.0)
+    archive = _SlowToRenew()
+    await archive.create_run(SPEC)
+    async with held(archive, "run", new_holder(), RunBudget) as finish:
+        await archive.is_sent.wait()
+        assert (await finish(RunState.FINISHED)).state is RunState.FINISHED
+        archive.arrives.set()
+        await asyncio.sleep(0)
+    assert (await archive.get_run("run")).state is RunState.FINISHED
