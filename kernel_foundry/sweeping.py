@@ -18,6 +18,7 @@ from kernel_foundry.domain.archive import RunSpec, ToldEvaluation
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation, Setting
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest, Yardstick
+from kernel_foundry.domain.speedup import mean_speedup
 from kernel_foundry.domain.sweep import (
     Configuration,
     ConfigurationResult,
@@ -105,10 +106,7 @@ class Sweeper:
         if not evaluation.passed or candidate.digest in self._swept:
             return False
         reach = ELITE_WITHIN if is_elite else NEAR_BEST
-        mine, theirs = evaluation.speedup, best.speedup
-        if mine is not None and theirs is not None and mine * reach < theirs:
-            return False
-        return _space_size(candidate) > 1
+        return _slowdown(evaluation, best) <= reach and _space_size(candidate) > 1
 
     def allowance(
         self, candidate: Candidate, budget: Budget, spent: Spent, *, in_judgement: int
@@ -215,6 +213,17 @@ class Sweeper:
 def cost_of(configuration_count: int) -> int:
     """Return what a sweep of so many configurations costs, in evaluations."""
     return math.ceil(configuration_count / CONFIGURATIONS_PER_EVALUATION)
+
+
+def _slowdown(evaluation: Evaluation, best: Evaluation) -> float:
+    """Return the geometric mean over workloads of a passed one's time over the best one's.
+
+    Not by speed-ups: each verdict's are over baselines of its own moment.
+    """
+    best_ns = {w.workload: w.timing.bounds_ns for w in best.workloads if w.timing}
+    return mean_speedup(
+        [(w.timing.bounds_ns, best_ns[w.workload]) for w in evaluation.workloads if w.timing]
+    )
 
 
 def _is_better(evaluation: Evaluation, known: Evaluation) -> bool:

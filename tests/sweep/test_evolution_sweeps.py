@@ -11,7 +11,7 @@ from kernel_foundry.budget import Budget, StopCause
 from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.bounds import NEVER
 from kernel_foundry.domain.candidate import Candidate, KernelSource
-from kernel_foundry.domain.evaluation import Evaluation, Setting
+from kernel_foundry.domain.evaluation import Evaluation, Setting, Timing
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import (
     EvaluationLimits,
@@ -234,3 +234,39 @@ async def test_plan_that_does_not_parse_has_no_space() -> None:
         source = KernelSource(language=Language.SYCL, device_code="// x", plan=plan)
         candidate = Candidate(source=source)
         assert sweeper.is_promising(candidate, passed, passed, is_elite=True) is is_worth_it
+
+
+async def test_candidates_compare_by_their_times_whatever_their_baselines() -> None:
+    """Baselines that were slow for a moment make nobody look promising, or hopeless."""
+    evaluator = SpyEvaluator()
+    sweeper = Sweeper(evaluator, SPEC, EvaluationLimits())
+    text = render("sycl", "// x", PLAN)
+    candidate = Candidate(
+        source=KernelSource(language=Language.SYCL, device_code="// x", plan=PLAN)
+    )
+    best = await evaluator.evaluate(EvaluationRequest(task=SPEC.task, device="", text=text))
+    slowed = _scaled(best, baselines=10.0)
+    assert slowed.speedup == pytest.approx(10 * (best.speedup or 0.0))
+    assert sweeper.is_promising(candidate, best, slowed, is_elite=False)
+    four_times_slower = _scaled(slowed, times=4.0)
+    assert not sweeper.is_promising(candidate, four_times_slower, best, is_elite=True)
+
+
+def _scaled(evaluation: Evaluation, *, baselines: float = 1.0, times: float = 1.0) -> Evaluation:
+    def scaled(timing: Timing, factor: float) -> Timing:
+        low, high = (bound * factor for bound in timing.ci95_ns)
+        return dataclasses.replace(timing, median_ns=timing.median_ns * factor, ci95_ns=(low, high))
+
+    return dataclasses.replace(
+        evaluation,
+        workloads=tuple(
+            dataclasses.replace(
+                w,
+                timing=w.timing and scaled(w.timing, times),
+                baselines=tuple(
+                    dataclasses.replace(b, timing=scaled(b.timing, baselines)) for b in w.baselines
+                ),
+            )
+            for w in evaluation.workloads
+        ),
+    )
