@@ -307,7 +307,7 @@ def _verdict(evaluation: Evaluation) -> str:
     measures = _measures_text(evaluation.measures)
     if speedup is None:
         return f"PASSED{measures}"
-    return f"PASSED, {speedup:.2f}x the faster of PyTorch eager and torch.compile{measures}"
+    return f"PASSED, {speedup:.2f}x the speed of the fastest PyTorch baseline{measures}"
 
 
 def _measures_text(measures: Measures | None) -> str:

@@ -82,7 +82,8 @@ def cli() -> None:
       kfoundry optimize examples/softmax.py           search with the built-in recipes
       kfoundry runs best                              the winner of the newest run
 
-    Exit codes: 0 success, 1 nothing correct was found, 2 bad input, 3 a needed part is missing.
+    Exit codes: 0 success, 1 nothing correct was found, 2 bad input, 3 a needed part is missing,
+    130 interrupted.
     """  # noqa: D301  a backspace keeps click from joining the lines
 
 

@@ -88,7 +88,7 @@ def show(run: str, as_json: bool, **targets: Any) -> int:
     """Show a run: what it was asked, how candidates ended, and its archive.
 
     Coverage is the share of the 64 cells that have an elite, the QD score the sum of the elites'
-    fitness (at most 64). Each island searches with an emphasis of its own and has its own elites;
+    fitness. Each island searches with an emphasis of its own and has its own elites;
     one that stagnates is given the best of another. The map shows each cell's best. What models
     took, and how repairs ended by kind of finding, comes from the generator, where it is there.
     """
