@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.markup import escape
@@ -60,21 +61,27 @@ def list_runs(as_json: bool, **targets: Any) -> int:
     if as_json:
         _print_json([_run_object(run) for run in runs])
         return 0
-    table = Table(Column("run", no_wrap=True))  # its name is what the other commands take
-    for heading in ("task", "device", "state", "told", "best", "USD", "created"):
-        table.add_column(heading)
+    table = Table(
+        Column("run", no_wrap=True),  # its name is what the other commands take
+        "state",
+        Column("told", justify="right"),
+        "best",
+        Column("USD", justify="right"),
+        box=SIMPLE,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
     for run in runs:
         created = time.strftime("%Y-%m-%d %H:%M", time.localtime(run.created_unix_s))
         table.add_row(
             run.spec.name,
-            run.spec.task.name,
-            run.spec.device,
             run.state.value,
             str(run.told_count),
             headline_text(run.best_speedup, run.best_speedup_interval),
             f"{run.cost_usd:.2f}",
-            created,
         )
+        about = f"  {run.spec.task.name} on {run.spec.device}"
+        table.add_row(about, "", "", created, style="dim")
     makes_one = f"no runs yet: `{as_called('optimize TASK')}` makes one"
     Console().print(table if runs else makes_one)
     return 0

@@ -22,11 +22,11 @@ def timings_table(evaluation: Evaluation, who: str) -> Table:
     table = Table(
         Column("", overflow="fold"),
         Column("median", no_wrap=True),
-        Column("samples", justify="right", no_wrap=True),
+        Column("sam-\nples", justify="right", no_wrap=True),
         Column("speed-up", no_wrap=True),
         Column("bits", justify="right"),
         Column("traffic\nbound", justify="right"),
-        Column("arith-\nmetic\nestimate", justify="right"),
+        Column("arith-\nmetic\nesti-\nmate", justify="right"),
         box=SIMPLE,
         pad_edge=False,
         padding=(0, 1, 0, 0),
