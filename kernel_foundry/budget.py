@@ -82,6 +82,8 @@ class Spent:
     evaluations: int = 0
     """What counts against the budget: candidates and best configurations of sweeps told, and the
     sweeps themselves."""
+    sweep_evaluations: int = 0
+    """What of these the sweeps themselves count for."""
     seconds: float = 0.0
     cost_usd: float = 0.0
     tokens: int = 0

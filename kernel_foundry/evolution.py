@@ -144,7 +144,14 @@ class Evolution:
             self._yardsticks = _yardsticks(admission)
             await self._recall()
             self._sweeper.yardsticks = self._yardsticks
-            self._listener(Admitted(run=self._run, admission=admission, budget=self._budget))
+            self._listener(
+                Admitted(
+                    run=self._run,
+                    admission=admission,
+                    budget=self._budget,
+                    spent=replace(self._spent),
+                )
+            )
             await self._sweep_recalled()
             await self._search(admission)
             await self._promote()
@@ -164,7 +171,8 @@ class Evolution:
                 is_new = entry.candidate.digest not in self._seen
                 # What was measured once more at the end of the run is no part of its budget.
                 if is_new or entry.evaluation.swept_count:
-                    self._spent.evaluations += 1 + self._sweeper.recall(entry)
+                    self._spent.evaluations += 1
+                    self._charge_sweep(self._sweeper.recall(entry))
                 self._seen.add(entry.candidate.digest)
                 began_with = began_with or _told_yardsticks(entry.evaluation)
             after = told[-1].sequence
@@ -428,7 +436,7 @@ class Evolution:
             return
         finally:
             self._in_judgement -= reserved
-        self._spent.evaluations += cost_of(len(swept.results))
+        self._charge_sweep(cost_of(len(swept.results)))
         self._spent.seconds = self._elapsed_s()
         self._listener(Swept(candidate=candidate, results=swept.results, spent=self._spent))
         if swept.evaluation is not None:
@@ -436,6 +444,10 @@ class Evolution:
             name = f"{self._run.spec.name} sweep of {candidate.digest}"
             request_id = uuid.uuid5(uuid.NAMESPACE_OID, name).hex
             await self._tell(candidate, swept.evaluation, request_id=request_id)
+
+    def _charge_sweep(self, cost: int) -> None:
+        self._spent.evaluations += cost
+        self._spent.sweep_evaluations += cost
 
     async def _promote(self) -> None:
         """Measure the best elite again until the best one is one that was.

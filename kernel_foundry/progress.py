@@ -20,6 +20,8 @@ class Admitted:
     run: Run
     admission: Admission
     budget: Budget
+    spent: Spent
+    """What the run had used before a resume."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

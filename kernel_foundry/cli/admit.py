@@ -24,7 +24,7 @@ from kernel_foundry.domain.evaluation import Baseline
 from kernel_foundry.domain.model_limit import limits_text
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.task_file import read_task
-from kernel_foundry.view import duration
+from kernel_foundry.view import duration, median_text
 
 _TOLD_SCATTER: Final = 0.05
 """Relative difference between the rounds of a baseline that is worth a word."""
@@ -113,9 +113,8 @@ def _show(console: Console, admission: Admission) -> None:
 
 
 def _baseline_text(baseline: Baseline) -> str:
-    """Return a time with the 95 % interval of its median, and how far its rounds were apart."""
-    median_ns, (low_ns, high_ns) = baseline.timing.median_ns, baseline.timing.ci95_ns
-    text = f"{baseline.name} {duration(median_ns)} ± {(high_ns - low_ns) / 2 / median_ns:.1%}"
+    """Return a time with its interval, and how far its rounds were apart."""
+    text = f"{baseline.name} {median_text(baseline.timing)}"
     if baseline.scatter > _TOLD_SCATTER:
         text += f" (of {baseline.round_count} rounds up to {baseline.scatter:.0%} slower)"
     return text

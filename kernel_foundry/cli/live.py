@@ -132,7 +132,7 @@ class LiveProgress:
                 self._task,
                 description="searching",
                 total=event.budget.evaluations,
-                completed=event.run.told_count,
+                completed=event.spent.evaluations,
             )
         elif isinstance(event, Judged):
             colour = "green" if event.evaluation.passed else "red"

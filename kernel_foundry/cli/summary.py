@@ -8,7 +8,7 @@ from rich.columns import Columns
 from rich.console import Console
 from rich.table import Table
 
-from kernel_foundry.budget import StopCause
+from kernel_foundry.budget import Spent, StopCause
 from kernel_foundry.cli.account import show_account
 from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.timings import timings_table
@@ -19,6 +19,7 @@ from kernel_foundry.domain.measures import LEVELS
 from kernel_foundry.kept_sweeps import kept_sweeps
 from kernel_foundry.progress import Ended
 from kernel_foundry.run_account import ask_account
+from kernel_foundry.sweeping import CONFIGURATIONS_PER_EVALUATION
 from kernel_foundry.view import (
     arithmetic_line,
     checks_text,
@@ -31,7 +32,7 @@ CAUSES: Final = {
     StopCause.EVALUATIONS: "its evaluations are used up",
     StopCause.MINUTES: "its time is used up",
     StopCause.COST: "what models may cost is used up",
-    StopCause.TRAFFIC_BOUND: "the winner is as fast as memory allows",
+    StopCause.TRAFFIC_BOUND: "the winner is near enough to the traffic bound",
     StopCause.EXHAUSTED: "no proposal was new any more",
     StopCause.INTERRUPTED: "interrupted",
 }
@@ -53,6 +54,7 @@ def show_summary(foundry: Foundry, ended: Ended, report: Path, record: Path | No
     else:
         _show_winner(console, ended.winner.evaluation)
     show_stats(console, stats)
+    console.print(_spent_text(ended.spent), highlight=False)
     show_archive_map(console, elites)
     show_account(console, ask_account(foundry, name))
     if ended.winner is not None:
@@ -66,6 +68,18 @@ def show_summary(foundry: Foundry, ended: Ended, report: Path, record: Path | No
     if ended.winner is not None:
         line = f"its code and whole verdict: {as_called(f'runs best {name}')}"
         console.print(line, soft_wrap=True, highlight=False)
+
+
+def _spent_text(spent: Spent) -> str:
+    """Return what counts against the budget, which is not what was told."""
+    text = f"{spent.evaluations} evaluations of its budget"
+    if not spent.sweep_evaluations:
+        return text
+    judged = spent.evaluations - spent.sweep_evaluations
+    return (
+        f"{text}: {judged} verdicts, {spent.sweep_evaluations} for sweeps "
+        f"({CONFIGURATIONS_PER_EVALUATION} configurations count as one)"
+    )
 
 
 def show_stats(console: Console, stats: ArchiveStats) -> None:

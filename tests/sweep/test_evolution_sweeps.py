@@ -24,7 +24,7 @@ from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import DeadlineExceededError
 from kernel_foundry.evolution import Evolution
 from kernel_foundry.plan.candidate_text import render
-from kernel_foundry.progress import Ended, Event, Judged, Swept
+from kernel_foundry.progress import Admitted, Ended, Event, Judged, Swept
 from kernel_foundry.sweeping import CONFIGURATIONS_PER_EVALUATION, Sweeper, cost_of
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
@@ -216,6 +216,8 @@ async def test_resumed_run_remembers_what_sweeps_cost(archive: Archive) -> None:
     events: list[Event] = []
     used = len(told) - len(promoted) + charged
     again = await _evolve(archive, SpyEvaluator(), events, evaluations=used)
+    assert (again.spent.evaluations, again.spent.sweep_evaluations) == (used, charged)
+    assert [e.spent.told for e in events if isinstance(e, Admitted)] == [len(told)]
     fresh = [e for e in events if isinstance(e, Judged) and not e.is_promotion]
     assert not fresh, (ended, again)
 
