@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 import torch
@@ -45,11 +46,11 @@ def small_example(name: str, precision: Precision) -> Task:
 def questions(prepared: PreparedWorkload) -> Iterator[Question]:
     """Yield what is asked of a workload on two pairs of draws."""
     for first, second in itertools.pairwise(ADMISSION_SEEDS):
-        sets = (prepared.input_set(first), prepared.input_set(second))
-        one, two = (
-            tuple(expect(o, is_scaled=True, memory=MEMORY) for o in s.expected()) for s in sets
+        yield Question(
+            prepared=prepared,
+            draws=(partial(prepared.input_set, first), partial(prepared.input_set, second)),
+            expect=partial(expect, is_scaled=True, memory=MEMORY),
         )
-        yield Question(prepared=prepared, sets=sets, expected=(one, two))
 
 
 @pytest.mark.parametrize("precision", Precision)
@@ -66,7 +67,7 @@ def test_no_trivial_answer_passes_an_example(name: str, precision: Precision) ->
     tried = 0
     for item in prepared:
         for question in questions(item):
-            for expected in question.expected[0]:
+            for expected in question.expected:
                 assert not matches(torch.zeros_like(expected.tensor), expected, gate.tolerance)
             for answer in try_answers(question, gate.tolerance):
                 assert not answer.passes, answer
@@ -83,7 +84,7 @@ def test_every_answer_of_the_battery_is_tried(precision: Precision) -> None:
     )
     question = next(questions(prepared))
     elsewhere = dataclasses.replace(
-        question, elsewhere=(torch.ones(5, 5).to(prepared.module.dtype),)
+        question, elsewhere=(torch.ones(5, 5).to(prepared.module.rounding),)
     )
     tolerance = judge_answers(task, [prepared], MEMORY).tolerance
 

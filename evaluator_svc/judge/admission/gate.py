@@ -6,8 +6,9 @@ Knows nothing of baselines and graphs.
 """
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 import torch
@@ -23,6 +24,8 @@ from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.judge.verdict.compare import expect
 from kernel_foundry.domain.admission import ToleranceDerivation, ValueRange
 from kernel_foundry.domain.task import Task, Tolerance
+
+_Draws = tuple[Callable[[], InputSet], Callable[[], InputSet]]
 
 ADMISSION_SEEDS: Final = (101, 102, 103)
 """Known seeds: admission judges the task, not a candidate."""
@@ -96,9 +99,8 @@ def judge_answers(task: Task, prepared: Sequence[PreparedWorkload], memory: Judg
             gate.refuse_as_degenerate(_refusal(passed, gate.tolerance))
     if not gate.refusals:
         for item in prepared:
-            _take(
-                gate, find_insensitive(_question(item, _two_sets(item), (), memory), gate.tolerance)
-            )
+            question = _question(item, _draws(item), memory)
+            _take(gate, find_insensitive(question, gate.tolerance))
     return gate
 
 
@@ -142,7 +144,7 @@ def _passes_in(
     sets = [in_range(ranged, ranged.input_set(seed), value_range.distribution) for seed in seeds]
     factor = value_range.factor
     tolerance = Tolerance(rtol=factor * gate.tolerance.rtol, atol=factor * gate.tolerance.atol)
-    question = _question(ranged, (sets[0], sets[1]), (), memory)
+    question = _question(ranged, (lambda: sets[0], lambda: sets[1]), memory)
     return any(
         tried.passes
         for tried in try_answers(question, tolerance)
@@ -176,16 +178,16 @@ def _derive(task: Task, prepared: Sequence[PreparedWorkload]) -> Gate:
 
 
 def _screened(item: PreparedWorkload, tolerance: Tolerance, memory: JudgeMemory) -> Screening:
-    sets = _two_sets(item)
     found = Screening()
-    if item.is_large and not _same_values(sets[0], item.input_set(ADMISSION_SEEDS[0]), memory):
+    draws = _draws(item)
+    if item.is_large and not _same_values(draws[0](), draws[0](), memory):
         found.refusals.append(
             f"{item.workload.name}: get_inputs() gives other values under the same seed, and the"
             " workload is too large to keep copies of them; draw from torch's generator"
         )
         return found
     return screen(
-        sets,
+        draws,
         tolerance,
         is_scaled=_is_scaled(item.task),
         where=item.workload.name,
@@ -206,25 +208,25 @@ def _take(gate: Gate, found: Screening) -> None:
     gate.warnings += found.warnings
 
 
-def _two_sets(item: PreparedWorkload) -> tuple[InputSet, InputSet]:
-    return item.input_set(ADMISSION_SEEDS[0]), item.input_set(ADMISSION_SEEDS[1])
+def _draws(item: PreparedWorkload) -> _Draws:
+    """Return what gives two input sets, which are held by it unless they are large."""
+    if item.is_large:
+        first, second = (partial(item.input_set, seed) for seed in ADMISSION_SEEDS[:2])
+        return first, second
+    sets = [item.input_set(seed) for seed in ADMISSION_SEEDS[:2]]
+    return lambda: sets[0], lambda: sets[1]
 
 
 def _question(
     item: PreparedWorkload,
-    sets: tuple[InputSet, InputSet],
-    elsewhere: tuple[torch.Tensor, ...],
+    draws: _Draws,
     memory: JudgeMemory,
+    elsewhere: tuple[torch.Tensor, ...] = (),
 ) -> Question:
-    scaled = _is_scaled(item.task)
-    expected = [
-        tuple(expect(o, is_scaled=scaled, memory=memory) for o in drawn.expected())
-        for drawn in sets
-    ]
     return Question(
         prepared=item,
-        sets=sets,
-        expected=(expected[0], expected[1]),
+        draws=draws,
+        expect=partial(expect, is_scaled=_is_scaled(item.task), memory=memory),
         elsewhere=elsewhere,
     )
 
@@ -238,8 +240,8 @@ def _passes(
         source = next((other for other in small if other is not item), None)
         # Another seed than the workload's own: equal generators begin with equal values.
         elsewhere = source.input_set(ADMISSION_SEEDS[2]).expected() if source else ()
-        question = _question(item, _two_sets(item), elsewhere, memory)
-        count = len(question.expected[0])
+        question = _question(item, _draws(item), memory, elsewhere)
+        count = len(question.expected)
         partial: list[Tried] = []
         for tried in try_answers(question, gate.tolerance):
             if tried.passes:

@@ -6,15 +6,17 @@ A kernel that leaves such a thing out is right, so it is told. Knows nothing of 
 import dataclasses
 import itertools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Self
 
 import torch
 
 from evaluator_svc.judge.admission.screening import Screening
 from evaluator_svc.judge.admission.trivial_answers import Question
+from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.reference.formats import computable, same_values
-from evaluator_svc.judge.verdict.compare import ExpectedOutput, expect, matches
+from evaluator_svc.judge.verdict.compare import ExpectedOutput, matches
+from kernel_foundry.domain.admission import TensorRole
 from kernel_foundry.domain.task import Tolerance
 
 _SECONDS: Final = 5.0
@@ -35,9 +37,9 @@ def find_insensitive(question: Question, tolerance: Tolerance) -> Screening:
     """Return what the outputs of a workload hardly depend on."""
     found = Screening()
     asked = _Asked(question, tolerance)
+    names = asked.input_names
     idle = list(_idle_inputs(asked, found))
-    first = asked.first
-    if idle and len(idle) == len(first.inputs):
+    if idle and len(idle) == len(names):
         reason = f"the output hardly depends on any input ({', '.join(idle)})"
         found.refusals.append(reason)
         found.degeneracies.append(reason)
@@ -54,80 +56,99 @@ def find_insensitive(question: Question, tolerance: Tolerance) -> Screening:
 
 
 class _Asked:
-    """One input set whose parts are exchanged for those of another."""
+    """One input set whose parts are exchanged for those of another.
+
+    No set is held while the reference runs but the one that it runs on.
+    """
 
     def __init__(self, question: Question, tolerance: Tolerance) -> None:
-        self.first, self.second = question.sets
-        self._expected: Sequence[ExpectedOutput] = question.expected[0]
+        self.draw, self.draw_other = question.draws
+        self._expected: Sequence[ExpectedOutput] = question.expected
         self._question = question
         self._tolerance = tolerance
         self.deadline = time.monotonic() + _SECONDS
 
-    def is_same(
-        self,
-        *,
-        inputs: Sequence[torch.Tensor] | None = None,
-        state: dict[str, torch.Tensor] | None = None,
-    ) -> bool:
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of forward's arguments that are tensors."""
+        tensors = self._question.prepared.tensors
+        return tuple(t.name for t in tensors if t.role is TensorRole.INPUT)
+
+    @property
+    def parameter_paths(self) -> tuple[str, ...]:
+        """Names of the reference's parameters."""
+        model = self._question.prepared.module.model
+        return tuple(path for path, _ in model.named_parameters())
+
+    def is_same(self, mixed: InputSet) -> bool:
         """Return whether the outputs stay within the tolerance."""
-        actual = self.first.run(inputs=inputs, state=state)
+        actual = mixed.run()
         return len(actual) == len(self._expected) and all(
             matches(a.to(e.tensor.dtype), e, self._tolerance)
             for a, e in zip(actual, self._expected, strict=True)
         )
 
-    def with_input(self, index: int, value: torch.Tensor) -> bool:
-        """Return whether another value of one input leaves the outputs as they are."""
-        inputs = [*self.first.inputs]
-        inputs[index] = value
-        return self.is_same(inputs=inputs)
+    def has_same_input(self, index: int) -> bool:
+        """Return whether both sets have the same value of an input."""
+        return same_values(self.draw().inputs[index], self.draw_other().inputs[index])
+
+    def with_input(self, index: int) -> bool:
+        """Return whether the other set's value of one input leaves the outputs as they are."""
+        return self.is_same(self._mixed(index, self.draw_other().inputs[index]))
+
+    def with_parameters(self, paths: Sequence[str]) -> bool:
+        """Return whether the other set's values of parameters leave the outputs as they are."""
+        return self.is_same(self._with_state(paths))
 
     def with_region(self, index: int, axis: int, start: int, stop: int) -> bool:
         """Return whether another draw's values in a part of an input change nothing."""
-        changed = self.first.inputs[index].clone()
-        other = self.second.inputs[index]
+        changed = self.draw().inputs[index].clone()
+        other = self.draw_other().inputs[index]
         changed.narrow(axis, start, stop - start).copy_(other.narrow(axis, start, stop - start))
-        return self.with_input(index, changed)
+        return self.is_same(self._mixed(index, changed))
+
+    def _mixed(self, index: int, value: torch.Tensor) -> InputSet:
+        first = self.draw()
+        inputs = [*first.inputs]
+        inputs[index] = value
+        return first.with_values(inputs, first.state)
+
+    def _with_state(self, paths: Sequence[str]) -> InputSet:
+        first, other = self.draw(), self.draw_other().state
+        return first.with_values(first.inputs, first.state | {path: other[path] for path in paths})
 
     def on_other_draws(self) -> Iterator[Self]:
         """Yield the same question of further draws, for what a draw may hide by chance."""
         question = self._question
         for seed in range(_MORE_SEEDS):
             drawn = question.prepared.input_set(seed)
-            expected = tuple(
-                expect(o, is_scaled=e.scale is not None, memory=e.memory)
-                for o, e in zip(drawn.expected(), self._expected, strict=True)
-            )
-            other = dataclasses.replace(
-                question,
-                sets=(drawn, question.sets[1]),
-                expected=(expected, question.expected[1]),
-            )
+            other = dataclasses.replace(question, draws=(_held(drawn), question.draws[1]))
             yield type(self)(other, self._tolerance)
 
 
+def _held(drawn: InputSet) -> Callable[[], InputSet]:
+    return lambda: drawn
+
+
 def _idle_inputs(asked: _Asked, found: Screening) -> Iterator[str]:
-    first, second = asked.first, asked.second
-    for index, name in enumerate(first.arguments.names):
-        own, other = first.inputs[index], second.inputs[index]
-        if same_values(own, other):
+    for index, name in enumerate(asked.input_names):
+        if asked.has_same_input(index):
             found.warnings.append(f"get_inputs() gives the same {name!r} under every seed")
-        elif asked.with_input(index, other):
+        elif asked.with_input(index):
             yield name
 
 
 def _idle_parameters(asked: _Asked) -> Iterator[str]:
-    first, second = asked.first, asked.second
-    paths = [path for path, _ in first.module.model.named_parameters()]
+    paths = asked.parameter_paths
     if not paths:
         return
-    if asked.is_same(state=first.state | {path: second.state[path] for path in paths}):
+    if asked.with_parameters(paths):
         yield "the output hardly depends on the weights: a kernel that ignores them passes"
         return
     for path in paths if len(paths) > 1 else ():
         if time.monotonic() > asked.deadline:
             return
-        if asked.is_same(state=first.state | {path: second.state[path]}):
+        if asked.with_parameters([path]):
             yield (
                 f"the output hardly depends on parameter {path!r}: a kernel that ignores it passes"
             )
@@ -135,13 +156,12 @@ def _idle_parameters(asked: _Asked) -> Iterator[str]:
 
 def _idle_regions(asked: _Asked, idle: Sequence[str]) -> Iterator[str]:
     """Yield warnings for parts of inputs, by their first and last axes."""
-    first, second = asked.first, asked.second
-    for index, name in enumerate(first.arguments.names):
-        own, other = first.inputs[index], second.inputs[index]
-        if name in idle or same_values(own, other):
+    for index, name in enumerate(asked.input_names):
+        if name in idle or asked.has_same_input(index):
             continue
-        for axis in sorted({0, own.ndim - 1} - {-1}):
-            for start, stop in _parts(own.shape[axis]):
+        shape = asked.draw().inputs[index].shape
+        for axis in sorted({0, len(shape) - 1} - {-1}):
+            for start, stop in _parts(shape[axis]):
                 if time.monotonic() > asked.deadline:
                     return
                 region = (index, axis, start, stop)
@@ -161,9 +181,9 @@ def _parts(size: int) -> Iterator[tuple[int, int]]:
 
 def _idle_outputs(question: Question, tolerance: Tolerance) -> Iterator[str]:
     """Yield warnings for slices of an output that are the same whatever the inputs are."""
-    few, many = (question.sets[1].seed,), tuple(range(_MORE_SEEDS))
-    for index, output in enumerate(question.expected[0]):
-        which = f"output {index}" if len(question.expected[0]) > 1 else "the output"
+    few, many = (question.draws[1]().seed,), tuple(range(_MORE_SEEDS))
+    for index, output in enumerate(question.expected):
+        which = f"output {index}" if len(question.expected) > 1 else "the output"
         for axis, size in enumerate(output.tensor.shape if output.tensor.ndim > 1 else ()):
             idle = _same_places(question, index, axis, tolerance, few)
             # A mask may leave a place zero in two draws by chance, hardly in all of many.
@@ -180,7 +200,7 @@ def _same_places(
     question: Question, index: int, axis: int, tolerance: Tolerance, seeds: Sequence[int]
 ) -> set[int]:
     """Return the places of an axis where draws from `seeds` give what the first set gives."""
-    one = question.expected[0][index]
+    one = question.expected[index]
     bound = one.bound(tolerance)
     others = tuple(other for other in range(one.tensor.ndim) if other != axis)
     same = torch.ones(one.tensor.shape[axis], dtype=torch.bool, device=bound.device)

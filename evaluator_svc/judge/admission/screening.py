@@ -13,7 +13,7 @@ import torch
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.judge.reference.formats import computable, same_values
-from evaluator_svc.judge.verdict.compare import ExpectedOutput, expect, matches
+from evaluator_svc.judge.verdict.compare import CHUNK_ELEMENTS, ExpectedOutput, expect, matches
 from kernel_foundry.domain.task import Tolerance
 
 _MAX_NON_FINITE_SHARE: Final = 1e-3
@@ -31,7 +31,7 @@ class Screening:
 
 
 def screen(
-    sets: Sequence[InputSet],
+    draws: Sequence[Callable[[], InputSet]],
     tolerance: Tolerance,
     *,
     is_scaled: bool,
@@ -40,8 +40,10 @@ def screen(
 ) -> Screening:
     """Return what speaks against a workload, judged by at least two input sets.
 
+    One set is held at a time, with two of its outputs: a large workload takes most of a device.
+
     Args:
-        sets: Input sets of different seeds.
+        draws: Give input sets of different seeds.
         tolerance: What candidates will be held to.
         is_scaled: Whether it is in units of each row's scale.
         where: Name of the workload, for the messages.
@@ -49,15 +51,19 @@ def screen(
     """
     found = Screening()
     ready = partial(expect, is_scaled=is_scaled, memory=memory)
-    if not _is_repeatable(sets[0], tolerance, found, ready):
+    first = draws[0]()
+    if not _is_repeatable(first, tolerance, found, ready):
         return found
-    expected = [tuple(map(ready, input_set.expected())) for input_set in sets]
-    shapes = [[tuple(e.tensor.shape) for e in outputs] for outputs in expected]
-    if any(other != shapes[0] for other in shapes):
+    shapes = _shapes(first)
+    _check_values(first.expected(), found)
+    del first  # before another one is drawn
+    if any(_shapes(draw()) != shapes for draw in draws[1:]):
         found.refusals.append(f"{where}: the outputs' shapes depend on the inputs' values")
-        return found
-    _check_values(expected[0], found)
     return found
+
+
+def _shapes(input_set: InputSet) -> list[tuple[int, ...]]:
+    return [tuple(output.shape) for output in input_set.expected()]
 
 
 def _is_repeatable(
@@ -79,19 +85,21 @@ def _is_repeatable(
         found.refusals.append("the reference is not deterministic: two runs differ")
         return False
     if not all(same_values(a, b) for a, b in zip(first, again, strict=True)) and not any(
-        bool(computable(output).isnan().any()) for output in first
+        bool(computable(part).isnan().any())
+        for output in first
+        for part in torch.split(output.view(-1), CHUNK_ELEMENTS)
     ):
         found.warnings.append("the reference is not deterministic bit by bit")
     return True
 
 
-def _check_values(outputs: Sequence[ExpectedOutput], found: Screening) -> None:
+def _check_values(outputs: Sequence[torch.Tensor], found: Screening) -> None:
     for index, output in enumerate(outputs):
-        count = output.tensor.numel()
-        if not count:
+        if not output.numel():
             found.refusals.append(f"output {index} is empty")
             continue
-        share = float((~computable(output.tensor).isfinite()).float().mean())
+        parts = torch.split(output.view(-1), CHUNK_ELEMENTS)
+        share = sum(int((~computable(p).isfinite()).sum()) for p in parts) / output.numel()
         if share > _MAX_NON_FINITE_SHARE:
             reason = f"output {index} is NaN or infinite in {share:.1%} of its elements"
             found.refusals.append(reason)

@@ -6,7 +6,7 @@ tolerances' origin and of what becomes of a task (`gate`).
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Final
 
 import torch
@@ -54,26 +54,37 @@ class Tried:
         return self.share == 1.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Question:
     """What is to be answered: one workload's outputs on two input sets."""
 
     prepared: PreparedWorkload
-    sets: tuple[InputSet, InputSet]
-    expected: tuple[tuple[ExpectedOutput, ...], tuple[ExpectedOutput, ...]]
-    """Of each set."""
+    draws: tuple[Callable[[], InputSet], Callable[[], InputSet]]
+    """Give the sets: those of a large workload are drawn again for each use."""
+    expect: Callable[[torch.Tensor], ExpectedOutput]
+    """Makes an output ready to be compared with."""
     elsewhere: tuple[torch.Tensor, ...] = ()
     """Outputs of another workload; empty when there is none."""
+
+    @cached_property
+    def expected(self) -> tuple[ExpectedOutput, ...]:
+        """Outputs of the first set."""
+        return tuple(map(self.expect, self.draws[0]().expected()))
+
+    @cached_property
+    def other_expected(self) -> tuple[ExpectedOutput, ...]:
+        """Outputs of the second one."""
+        return tuple(map(self.expect, self.draws[1]().expected()))
 
 
 def try_answers(question: Question, tolerance: Tolerance) -> Iterator[Tried]:
     """Yield how every trivial answer to every output fared; a pass holds on both input sets."""
-    for index in range(len(question.expected[0])):
+    for index in range(len(question.expected)):
         seconds = {a.name: a for a in _answers(question, index, own=1)}
         for answer in _answers(question, index, own=0):
-            tried = _try(answer, question.expected[0][index], index, tolerance)
+            tried = _try(answer, question.expected[index], index, tolerance)
             if tried is not None and tried.passes:
-                again = _try(seconds[answer.name], question.expected[1][index], index, tolerance)
+                again = _try(seconds[answer.name], question.other_expected[index], index, tolerance)
                 tried = _both(tried, again)
             if tried is not None and not (tried.is_exact and answer.may_be_the_task):
                 yield tried
@@ -112,8 +123,8 @@ def _wrong_count(values: torch.Tensor, expected: ExpectedOutput, tolerance: Tole
 
 def _answers(question: Question, index: int, *, own: int) -> Iterator[Answer]:
     """Yield the answers on input set `own`; of a large workload those that need no copies."""
-    output = computable(question.expected[own][index].tensor)
-    other = computable(question.expected[1 - own][index].tensor)
+    both = (question.expected, question.other_expected)
+    output, other = (computable(both[side][index].tensor) for side in (own, 1 - own))
     yield Answer(name="an output of zeros", make=lambda: torch.zeros_like(output))
     yield Answer(name="an output of ones", make=lambda: torch.ones_like(output))
     yield Answer(
@@ -123,11 +134,16 @@ def _answers(question: Question, index: int, *, own: int) -> Iterator[Answer]:
         make=lambda: torch.full_like(output, _typical(other)),
     )
     yield Answer(name=ANOTHER_DRAW, make=lambda: other)
-    sources = _sources(question.sets[own])
+    draw = question.draws[own]
+    if question.prepared.is_large:
+        for place, name in _names_of_size(draw(), output.numel()):
+            yield Answer(
+                name=f"a copy of {name}", make=partial(_copied_of_draw, draw, place, output)
+            )
+        return
+    sources = _sources(draw())
     for name, value in sources:
         yield Answer(name=f"a copy of {name}", make=partial(_copied, value, output))
-    if question.prepared.is_large:
-        return
     yield from _averages(output)
     if question.elsewhere:
         source = computable(question.elsewhere[index])
@@ -151,6 +167,19 @@ def _sources(input_set: InputSet) -> Sequence[tuple[str, torch.Tensor]]:
     named = [(f"input {name!r}", value) for name, value in inputs]
     named += [(f"parameter {path!r}", value) for path, value in input_set.state.items()]
     return [(name, computable(value)) for name, value in named]
+
+
+def _names_of_size(input_set: InputSet, element_count: int) -> list[tuple[int, str]]:
+    """Return which sources have so many elements: their places and what they are called."""
+    sources = enumerate(_sources(input_set))
+    return [(place, name) for place, (name, value) in sources if value.numel() == element_count]
+
+
+def _copied_of_draw(
+    draw: Callable[[], InputSet], place: int, output: torch.Tensor
+) -> torch.Tensor | None:
+    """Return a copy of what is drawn for it, and not kept."""
+    return _copied(_sources(draw())[place][1], output)
 
 
 def _averages(output: torch.Tensor) -> Iterator[Answer]:
