@@ -113,7 +113,11 @@ def _handle(judge: Judge, request: Any) -> tuple[Any, tuple[int, ...]]:
         case VerifyKeptRequest():
             return judge.verify_kept(request.draw, request.kept, request.claimed), ()
         case ChangeRequest():
-            changed = judge.change_inputs(request.draw, with_parameters=request.with_parameters)
+            changed = judge.change_inputs(
+                request.draw,
+                with_parameters=request.with_parameters,
+                is_second=request.is_second,
+            )
             return changed, ()
         case VerifyChangedRequest():
             return judge.verify_changed(request.draw, request.seeds), ()

@@ -274,12 +274,19 @@ class Judge:
             draw, "comparing", lambda shared: verification.verify_kept(shared, kept, claimed)
         )
 
-    def change_inputs(self, draw: int, *, with_parameters: bool) -> Changed:
-        """Change a few elements of the inputs in place, after the timed calls."""
+    def change_inputs(
+        self, draw: int, *, with_parameters: bool, is_second: bool = False
+    ) -> Changed:
+        """Change a few elements of the inputs in place, after the timed calls.
+
+        `is_second`: as `ChangeRequest`.
+        """
         seeds = self._work_on(
             draw,
             "changing inputs",
-            lambda shared: data_flow.change_inputs(shared, with_parameters=with_parameters),
+            lambda shared: data_flow.change_inputs(
+                shared, with_parameters=with_parameters, is_second=is_second
+            ),
         )
         return Changed(seeds=seeds)
 

@@ -119,6 +119,8 @@ class ChangeRequest:
 
     draw: int
     with_parameters: bool
+    is_second: bool = False
+    """Of a lean draw, after a first change: single elements in place of the runs of that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ After the times are taken, on the addresses that they were taken on: a candidate
 call from a timed one. Knows nothing of which elements change.
 """
 
+import dataclasses
 from dataclasses import dataclass
 
 from evaluator_svc.messages.exchange import Draw
@@ -24,12 +25,16 @@ class DataFlowProbed:
 
     checks: tuple[Check, ...]
     failure: CandidateFailed | None = None
+    has_changed: bool = True
+    """Whether any input could be changed."""
 
 
 def probe_data_flow(
     process: ChildProcess, judge: JudgeClient, draw: Draw, *, seconds: float, is_prepared: bool
 ) -> DataFlowProbed:
     """Change inputs, run the candidate once more and look at its outputs.
+
+    Of a lean draw, which holds one seed, twice: runs of elements, then single ones.
 
     Args:
         process: The runner, which has taken times on the draw.
@@ -38,7 +43,25 @@ def probe_data_flow(
         seconds: What the runs may take.
         is_prepared: Whether the plan has prepared the parameters, which then stay as they are.
     """
-    seeds = judge.change_inputs(draw.draw, with_parameters=not is_prepared).seeds
+    found = _probe(process, judge, draw, seconds=seconds, is_prepared=is_prepared)
+    if not draw.is_lean or found.failure is not None or not found.has_changed:
+        return found
+    second = _probe(process, judge, draw, seconds=seconds, is_prepared=is_prepared, is_second=True)
+    return dataclasses.replace(second, checks=(*found.checks, *second.checks))
+
+
+def _probe(
+    process: ChildProcess,
+    judge: JudgeClient,
+    draw: Draw,
+    *,
+    seconds: float,
+    is_prepared: bool,
+    is_second: bool = False,
+) -> DataFlowProbed:
+    seeds = judge.change_inputs(
+        draw.draw, with_parameters=not is_prepared, is_second=is_second
+    ).seeds
     if not seeds:
         skipped = Check(
             kind=CheckKind.DATA_FLOW,
@@ -46,7 +69,7 @@ def probe_data_flow(
             workload=draw.workload,
             note=_NOTHING,
         )
-        return DataFlowProbed(checks=(skipped,))
+        return DataFlowProbed(checks=(skipped,), has_changed=False)
     answer = ask_candidate(
         process,
         RunAgainRequest(workload=draw.workload, seeds=seeds),

@@ -187,9 +187,9 @@ class JudgeClient:
         request = VerifyKeptRequest(draw=draw, kept=kept, claimed=claimed)
         return self._ask(request, Verdict)[0]  # type: ignore[no-any-return]
 
-    def change_inputs(self, draw: int, *, with_parameters: bool) -> Changed:
+    def change_inputs(self, draw: int, *, with_parameters: bool, is_second: bool) -> Changed:
         """Change a few elements of some seeds' inputs in place and poison their first slots."""
-        request = ChangeRequest(draw=draw, with_parameters=with_parameters)
+        request = ChangeRequest(draw=draw, with_parameters=with_parameters, is_second=is_second)
         return self._ask(request, Changed)[0]  # type: ignore[no-any-return]
 
     def verify_changed(self, draw: int, seeds: tuple[int, ...]) -> Verdict:

@@ -230,6 +230,52 @@ def test_kept_outputs_and_changed_inputs_are_judged(lean: Make, judge: Judge) ->
     assert not_followed.is_stale
 
 
+def test_a_second_change_is_of_single_elements_alone(lean: Make, judge: Judge) -> None:
+    runner = lean(make_task(SOFTMAX))
+    runner.verify(softmax)
+    draw = judge._draws[runner.handle]
+    (slot,) = draw.source_slots
+    before = draw._drawn(0).inputs[0].clone()
+    changed = []
+
+    for is_second in (False, True):
+        seeds = judge.change_inputs(runner.handle, with_parameters=True, is_second=is_second).seeds
+        changed.append(int((draw._view(0, slot) != before).sum()))
+        runner.side.run(softmax, "x")
+        verdict = judge.verify_changed(runner.handle, seeds)
+
+        assert not verdict.is_wrong
+        assert verdict.inputs_modified == ()
+
+    # One in 64, then a few: what was changed first is as it was.
+    assert changed[0] > 16
+    assert 0 < changed[1] <= 16
+
+
+def test_who_does_not_see_single_elements_is_caught_on_a_lean_draw(
+    lean: Make, judge: Judge
+) -> None:
+    runner = lean(make_task(SOFTMAX))
+    runner.verify(softmax)
+    known: list[tuple[torch.Tensor, torch.Tensor]] = []
+
+    def sampling(x: torch.Tensor) -> torch.Tensor:
+        for before, result in known:
+            if int((x != before).sum()) <= 16:  # hardly in what is looked at
+                return result
+        known.append((x.clone(), softmax(x)))
+        return known[-1][1]
+
+    runner.side.run(sampling, "x")
+    verdicts = []
+    for is_second in (False, True):
+        seeds = judge.change_inputs(runner.handle, with_parameters=True, is_second=is_second).seeds
+        runner.side.run(sampling, "x")
+        verdicts.append(judge.verify_changed(runner.handle, seeds))
+
+    assert [verdict.is_wrong for verdict in verdicts] == [False, True]
+
+
 def test_what_no_seed_decides_is_drawn_with_copies(judge: Judge) -> None:
     clock = "__import__('time').time_ns()"
     inputs = f"[torch.randn(rows, cols, generator=torch.Generator().manual_seed({clock}))]"

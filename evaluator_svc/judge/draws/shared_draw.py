@@ -191,8 +191,9 @@ class SharedDraw:
             with_parameters=with_parameters,
         )
         self._expected.pop(seed, None)
-        if self._patches.pop(seed, None) is not None:  # it is done again
+        if self._patches.pop(seed, None) is not None:  # what was changed before is put back
             self._sets.pop(seed, None)
+            self._copy_sources(seed)
         places = choose_places(self.input_set(seed), change)
         self._let_go()
         patches = replacements(places, self.prepared.input_set(change.other_seed))
@@ -292,6 +293,10 @@ class SharedDraw:
             self._ordinary = None
 
     def _fill(self, seed: int) -> None:
+        self._copy_sources(seed)
+        self._guarded[0 if self.is_lean else seed].write()
+
+    def _copy_sources(self, seed: int) -> None:
         for slot, tensor in zip(self.source_slots, self.input_set(seed).pristine, strict=True):
             if tuple(tensor.shape) != slot.shape:
                 raise TaskInvalidError(
@@ -299,7 +304,6 @@ class SharedDraw:
                     f" of shape {slot.shape}"
                 )
             self.memory.copy(self.address(seed, slot), tensor.data_ptr(), slot.size_bytes)
-        self._guarded[0 if self.is_lean else seed].write()
 
     def _guard(self) -> list[GuardedRegion]:
         guards = guards_of(self.slots, self.regions[0].size_bytes)

@@ -34,16 +34,19 @@ _BLOCK_ELEMENTS: Final = 1 << 22
 """Elements looked at in a block; most wrong ones that are looked at."""
 
 
-def change_inputs(draw: SharedDraw, *, with_parameters: bool) -> tuple[int, ...]:
+def change_inputs(
+    draw: SharedDraw, *, with_parameters: bool, is_second: bool = False
+) -> tuple[int, ...]:
     """Change a few elements of some seeds' inputs; return which seeds, whose outputs are poisoned.
 
     Runs of elements of one seed, which outputs that sum up all of them show; single ones of
-    another, which nobody who looks at samples sees.
+    another, which nobody who looks at samples sees. A lean draw has no other seed: there single
+    ones of the same take the place of the runs when it is asked for the second time.
     """
     changed = tuple(
         seed
         for seed in draw.loaded[:_PROBED_SEEDS]
-        if draw.change(seed, is_sparse=seed > 0, with_parameters=with_parameters)
+        if draw.change(seed, is_sparse=seed > 0 or is_second, with_parameters=with_parameters)
     )
     draw.poison(seeds=changed, slots=_SLOTS)
     return changed
