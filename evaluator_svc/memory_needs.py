@@ -7,13 +7,13 @@ each use. Knows nothing of who asks, and of torch.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final, Self
 
 from evaluator_svc.messages.exchange import OUTPUT_SLOTS, SEED_COUNT
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
+from kernel_foundry.plan.dtypes import DTYPE_BYTES
 
 USABLE_SHARE: Final = 0.9
 """Of a device's memory. The rest is for contexts of processes, some of which wait, for buffers
@@ -25,23 +25,10 @@ BLOCK_BYTES: Final = 1 << 28
 _RANGES_BYTES: Final = 1 << 28
 """Inputs and outputs beyond this would make a verdict slow: there are six distributions."""
 
-_ELEMENT_BYTES: Final[Mapping[str, int]] = MappingProxyType(
-    {
-        "float64": 8,
-        "int64": 8,
-        "float32": 4,
-        "int32": 4,
-        "float16": 2,
-        "bfloat16": 2,
-        "int16": 2,
-    }
-)
-"""Every other dtype of the name table takes one byte."""
-
 
 def tensor_bytes(tensor: NamedTensor) -> int:
     """Return the size of a tensor's elements."""
-    return math.prod(tensor.shape) * _ELEMENT_BYTES.get(tensor.dtype, 1)
+    return math.prod(tensor.shape) * DTYPE_BYTES[tensor.dtype]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
