@@ -23,7 +23,8 @@ def within_memory(evaluate: Callable[[MemoryWish], Evaluation]) -> Evaluation:
     """
     try:
         evaluation = _with_own(evaluate)
-    except DeviceMemoryError:
+    except (DeviceMemoryError, MoreMemoryError):
+        # The second time more than was leased for it: with every copy a plan asks for more.
         pass
     else:
         if not _is_short(evaluation):
