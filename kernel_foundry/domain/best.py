@@ -29,9 +29,15 @@ def best_of(told: Iterable[ToldEvaluation]) -> ToldEvaluation | None:
 def best_so_far(told: Iterable[ToldEvaluation]) -> Iterator[ToldEvaluation | None]:
     """Yield after each told evaluation which one is the best then."""
     newest: dict[str, ToldEvaluation] = {}
+    best: ToldEvaluation | None = None
     for one in told:
         newest[one.candidate.digest] = one
-        yield min((t for t in newest.values() if t.evaluation.passed), key=_rank, default=None)
+        if best is not None and best.candidate.digest == one.candidate.digest:
+            # Measured again: any other may lead now.
+            best = min((t for t in newest.values() if t.evaluation.passed), key=_rank, default=None)
+        elif one.evaluation.passed and (best is None or _rank(one) < _rank(best)):
+            best = one
+        yield best
 
 
 def _rank(told: ToldEvaluation) -> Rank:

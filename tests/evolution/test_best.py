@@ -101,6 +101,17 @@ def test_nobody_is_for_certain_faster_than_the_best(drawn: list) -> None:
     assert [*best_so_far(told)][-1] is best
 
 
+@given(VERDICTS)
+def test_the_best_so_far_is_the_fittest_of_the_newest_verdicts(drawn: list) -> None:
+    told = _told(drawn)
+    for count, best in enumerate(best_so_far(told), start=1):
+        newest = {t.candidate.digest: t for t in told[:count]}.values()
+        passed = [t for t in newest if t.evaluation.passed]
+        fittest = max((t.evaluation.fitness for t in passed), default=None)
+        leaders = [t for t in passed if t.evaluation.fitness == fittest]
+        assert best is min(leaders, key=lambda t: t.sequence, default=None)
+
+
 @settings(max_examples=25, deadline=None)
 @given(VERDICTS)
 def test_store_list_and_elites_name_the_same_one(drawn: list) -> None:
