@@ -29,6 +29,7 @@ from evaluator_svc.judge.verdict.comparison_probe import probe_comparison
 from evaluator_svc.judge.verdict.lean_runs import LeanRuns
 from evaluator_svc.judge.verdict.precision import audit_precision
 from evaluator_svc.judge.verdict.range_verdict import verify_ranges
+from evaluator_svc.memory_needs import USABLE_SHARE
 from evaluator_svc.messages.exchange import Draw, JudgeFacts, KeptOutput, MeasurePlan, Verdict
 from evaluator_svc.messages.judge import (
     Changed,
@@ -143,6 +144,7 @@ class Judge:
                     peaks=peaks,
                     memory=self._memory,
                     memory_bytes=self._memory_bytes,
+                    is_alone=not 0 < memory_bytes < int(USABLE_SHARE * self._memory_bytes),
                     prepare=lambda workload: self._prepare(task, workload),
                     note=self._note,
                 ),

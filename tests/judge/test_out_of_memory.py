@@ -17,6 +17,7 @@ from evaluator_svc.judge.admission import admit
 from evaluator_svc.judge.baselines import BaselineFailedError
 from evaluator_svc.judge.draws import input_set
 from evaluator_svc.judge.reference import task_module
+from evaluator_svc.memory_needs import USABLE_SHARE
 from evaluator_svc.messages.exchange import RUN_COUNT, KeptOutput, MeasurePlan, Verdict
 from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.errors import DeviceMemoryError
@@ -185,6 +186,25 @@ def finish(judge: Judge, at: int, work: Callable[[Session], None]) -> Session:
     assert not judge._lean_runs
     assert judge._pool._used_bytes == 0
     return session
+
+
+def test_a_baseline_is_left_out_only_where_nobody_else_has_the_memory(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_large(sets: Any) -> float:
+        raise BaselineFailedError("torch.compile: no memory") from torch.OutOfMemoryError(
+            "injected"
+        )
+
+    monkeypatch.setattr(admit, "compile_seconds", too_large)
+    whole = int(USABLE_SHARE * judge._memory_bytes)
+
+    with pytest.raises(DeviceMemoryError, match="injected"):
+        judge.admit(TASK, PEAKS, whole - 1)
+
+    admission = judge.admit(TASK, PEAKS, whole)
+    assert admission.admitted
+    assert "torch.compile: no memory" in admission.warnings
 
 
 @pytest.mark.parametrize(("is_lean", "on_region"), [(False, False), (True, False), (True, True)])

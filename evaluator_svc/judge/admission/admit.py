@@ -66,6 +66,7 @@ def admit_task(
     peaks: Peaks,
     memory: JudgeMemory,
     memory_bytes: int,
+    is_alone: bool,
     prepare: Callable[[Workload], PreparedWorkload],
     note: Callable[[Fact], None],
 ) -> Admission:
@@ -77,11 +78,13 @@ def admit_task(
         peaks: Its measured limits.
         memory: Where the reference runs.
         memory_bytes: Memory that an evaluation can have.
+        is_alone: Whether all of it is there now: a baseline that it is too little for is left out.
         prepare: Loads a workload, or returns it when it is loaded.
         note: Takes facts about the admission itself, such as compile time.
 
     Raises:
         TaskInvalidError: the reference cannot be loaded or run.
+        torch.OutOfMemoryError: there is too little memory, which may be for want of being alone.
     """
     stages = Stages()
     fallback = task.tolerance or Tolerance(rtol=0.0, atol=0.0)
@@ -120,11 +123,11 @@ def admit_task(
             del program, programs
         timed = [] if found.refusals else [i for i in prepared if not i.workload.held_out]
         with stages.stage("compile"):
-            compiled = [item for item in timed if _compiles(item, found, note)]
+            compiled = [item for item in timed if _compiles(item, found, note, is_alone=is_alone)]
     with stages.stage("baselines"):
         baselines = {
             item.workload.name: _baselines(
-                item, device, memory, found, with_compile=item in compiled
+                item, device, memory, found, with_compile=item in compiled, is_alone=is_alone
             )
             for item in timed
         }
@@ -298,12 +301,24 @@ def _is_network(item: PreparedWorkload) -> bool:
     return count >= _NETWORK_PARAMETERS
 
 
-def _compiles(item: PreparedWorkload, found: _Findings, note: Callable[[Fact], None]) -> bool:
+def _leave_out(error: BaselineFailedError, found: _Findings, *, is_alone: bool) -> None:
+    """Warn of a baseline that does not work.
+
+    An admission is kept for good: what others left no memory for is no reason to be without it.
+    """
+    if not is_alone and isinstance(error.__cause__, torch.OutOfMemoryError):
+        raise error.__cause__ from None
+    found.warnings.append(str(error))
+
+
+def _compiles(
+    item: PreparedWorkload, found: _Findings, note: Callable[[Fact], None], *, is_alone: bool
+) -> bool:
     """Compile a workload's reference; return whether that works."""
     try:
         seconds = compile_seconds(admission_sets(item))
     except BaselineFailedError as error:
-        found.warnings.append(str(error))
+        _leave_out(error, found, is_alone=is_alone)
         return False
     name = f"torch.compile of {item.task.name}, {item.workload.name}"
     note(Fact(name=name, value=f"{seconds:.1f} s to compile"))
@@ -317,6 +332,7 @@ def _baselines(
     found: _Findings,
     *,
     with_compile: bool,
+    is_alone: bool,
 ) -> tuple[Baseline, ...]:
     plan = MeasurePlan(seconds=_BASELINE_SECONDS, flush_bytes=_FLUSH_CACHES * device.cache_bytes)
     sets = admission_sets(item)
@@ -326,7 +342,7 @@ def _baselines(
         try:
             baselines.append(settled_baseline(name, sets, plan, memory))
         except BaselineFailedError as error:
-            found.warnings.append(str(error))
+            _leave_out(error, found, is_alone=is_alone)
     return tuple(baselines)
 
 
