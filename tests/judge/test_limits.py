@@ -88,6 +88,23 @@ def _node(name: str, op: str, arguments: tuple[str, ...], *shape: int) -> GraphN
     )
 
 
+def test_a_tensor_that_is_asked_for_its_shape_alone_is_not_read() -> None:
+    tensors = (
+        _tensor("shape", TensorRole.INPUT, 100, 20),
+        _tensor("x", TensorRole.INPUT, 100, 20),
+        _tensor("out", TensorRole.OUTPUT, 100, 20),
+    )
+    graph = (
+        _node("shape", "placeholder", (), 100, 20),
+        _node("x", "placeholder", (), 100, 20),
+        _node("zeros_like", "aten.zeros_like.default", ("%shape",), 100, 20),
+        _node("add", "aten.add.Tensor", ("%zeros_like", "%x"), 100, 20),
+        _node("output", "output", ("%add",)),
+    )
+
+    assert count_traffic(tensors, graph) == Traffic(read_bytes=8000, written_bytes=8000)
+
+
 def test_of_a_tensor_that_is_only_sliced_what_is_taken_out_counts() -> None:
     tensors = (
         _tensor("table", TensorRole.PARAMETER, 1000, 8),

@@ -21,6 +21,12 @@ _PARTIAL: Final = frozenset({
 })  # fmt: skip
 """Operators that read no more of their first operand than they make."""
 
+_SHAPE_ONLY: Final = frozenset({
+    "empty_like", "full_like", "new_empty", "new_full", "new_ones", "new_zeros", "ones_like",
+    "rand_like", "randn_like", "zeros_like",
+})  # fmt: skip
+"""Operators that read nothing: they ask an operand for its shape."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
@@ -76,6 +82,8 @@ def _needed_elements(graph: Sequence[GraphNode]) -> Mapping[str, int]:
     sizes = {node.name: math.prod(node.shape) for node in graph}
     for node in reversed(graph):
         parts = node.op.split(".")
+        if parts[0] == "aten" and parts[1] in _SHAPE_ONLY:
+            continue
         takes_part = parts[0] == "aten" and parts[1] in _PARTIAL and bool(node.dtype)
         taken = min(needed[node.name], sizes[node.name])
         for position, operand in enumerate(operands(node)):
