@@ -7,7 +7,7 @@ from generator_svc.recipes.plain.kernel_text import KernelText, KernelWriter
 from generator_svc.recipes.plain.languages import FRAMES
 from generator_svc.recipes.plain.program import SCRATCH, Step
 from generator_svc.recipes.plain.sizes import Shape, Size, count_of
-from generator_svc.recipes.plain.tensors import Reduced, Scanned, Stored, Tensor
+from generator_svc.recipes.plain.tensors import ReducedTensor, ScannedTensor, StoredTensor, Tensor
 from generator_svc.recipes.tune import dictionary
 from generator_svc.recipes.unsupported import RecipeUnsupported
 from kernel_foundry.domain.language import Language
@@ -69,8 +69,8 @@ def write_candidate(
 class _Launch:
     kernel: str
     grid: str
-    tensors: tuple[Stored, ...]
-    target: Stored
+    tensors: tuple[StoredTensor, ...]
+    target: StoredTensor
     count: str
     local: str
 
@@ -106,7 +106,7 @@ class _Writer:
         if reduced is not None:
             self._reach(reduced.loops)
         elements = step.root.shape
-        if isinstance(step.root, Scanned):
+        if isinstance(step.root, ScannedTensor):
             elements = tuple(s for n, s in enumerate(elements) if n != step.root.axis)
         count = self._count(elements)
         needs_local = text.shares and FRAMES[self._language].block_parameter
@@ -120,7 +120,7 @@ class _Writer:
             local=f"local(BLOCK, {dtype})" if needs_local else "",
         )
 
-    def _is_shared(self, reduced: Reduced, step: Step) -> bool:
+    def _is_shared(self, reduced: ReducedTensor, step: Step) -> bool:
         if self._style.share != "suited":
             return self._style.share == "always"
         terms, elements = _most(reduced.loops), _most(step.target.shape)
@@ -148,7 +148,7 @@ def _grids(launches: list["_Launch"]) -> Iterator[str]:
 def _read(steps: list[Step], writer: "_Writer") -> list[Step]:
     """Return the steps that an output needs: an operator may have results that nobody asked for."""
     found: list[Step] = []
-    wanted: set[Stored] = set()
+    wanted: set[StoredTensor] = set()
     for step in reversed(steps):
         if step.target in wanted or not _is_scratch(step.target, steps):
             found.insert(0, step)
@@ -165,7 +165,7 @@ def _body(steps: list[Step], launches: list[_Launch]) -> list[str]:
         if not _is_scratch(tensor, steps)
     ))  # fmt: skip
     last = {t: place for place, launch in enumerate(launches) for t in launch.tensors}
-    names: dict[Stored, str] = {}
+    names: dict[StoredTensor, str] = {}
     free: dict[tuple[str, str], list[str]] = {}
     lines = [f"def launch({', '.join(named)}):"]
     for place, launch in enumerate(launches):
@@ -185,13 +185,13 @@ def _body(steps: list[Step], launches: list[_Launch]) -> list[str]:
     return lines
 
 
-def _is_scratch(tensor: Stored, steps: list[Step]) -> bool:
+def _is_scratch(tensor: StoredTensor, steps: list[Step]) -> bool:
     return tensor.name.startswith(SCRATCH) and any(step.target is tensor for step in steps)
 
 
-def _reductions(tensor: Tensor) -> Iterator[Reduced]:
+def _reductions(tensor: Tensor) -> Iterator[ReducedTensor]:
     """Yield what a kernel of `tensor` loops over."""
-    if isinstance(tensor, Reduced):
+    if isinstance(tensor, ReducedTensor):
         yield tensor
         return
     for operand in tensor.operands:

@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 
 from generator_svc.recipes.plain.languages import Frame
 from generator_svc.recipes.plain.sizes import Shape, Size, count_of
-from generator_svc.recipes.plain.tensors import NUMBER, Index, Reduced, Scanned, Stored, Tensor
+from generator_svc.recipes.plain.tensors import (
+    NUMBER,
+    Index,
+    ReducedTensor,
+    ScannedTensor,
+    StoredTensor,
+    Tensor,
+)
 
 _COMBINED = {
     "sum": "{0} + {1}",
@@ -43,7 +50,7 @@ class KernelText:
 
     head: str
     body: str
-    tensors: tuple[Stored, ...]
+    tensors: tuple[StoredTensor, ...]
     """What it reads, in order of its parameters; what it writes comes behind."""
     shares: str
     """C++ type of the elements that a block computes together; empty: each thread has its own."""
@@ -81,13 +88,13 @@ class KernelWriter:
         self._depth = 1
         self._count = 0
         self._scope = _Scope()
-        self._parameters: dict[Stored, str] = {}
+        self._parameters: dict[StoredTensor, str] = {}
         self._kept: list[Tensor] = []
         self._shares = ""
 
-    def write(self, root: Tensor, target: Stored) -> KernelText:
+    def write(self, root: Tensor, target: StoredTensor) -> KernelText:
         """Return the kernel that computes `root` into `target`."""
-        if isinstance(root, Scanned):
+        if isinstance(root, ScannedTensor):
             self._scan(root, target)
         else:
             with self._each_of(root.shape) as index:
@@ -110,7 +117,7 @@ class KernelWriter:
             shares=shares,
         )
 
-    def load(self, stored: Stored, index: Index) -> str:
+    def load(self, stored: StoredTensor, index: Index) -> str:
         """See `tensors.Body.load`."""
         name = self._parameters.setdefault(stored, f"a{len(self._parameters)}")
         element = f"{name}[{self.flat(index, stored.shape)}]"
@@ -138,7 +145,7 @@ class KernelWriter:
             start = "else if"
         return chosen
 
-    def reduce(self, reduced: Reduced, index: Index) -> str:
+    def reduce(self, reduced: ReducedTensor, index: Index) -> str:
         """See `tensors.Body.reduce`."""
         total = self._new()
         neutral = NEUTRAL[reduced.how, reduced.kind == NUMBER]
@@ -191,7 +198,7 @@ class KernelWriter:
             self._kept.append(tensor)  # its id stays its own
         return known
 
-    def _scan(self, root: Scanned, target: Stored) -> None:
+    def _scan(self, root: ScannedTensor, target: StoredTensor) -> None:
         """Each thread goes along lines of its own."""
         one = root.shape[root.axis]
         lines = tuple(s for place, s in enumerate(root.shape) if place != root.axis)
@@ -204,7 +211,9 @@ class KernelWriter:
                 self._line(f"{total} = {_COMBINED[root.how].format(total, value)};")
                 self._put(target, whole, total)
 
-    def _reduce_in_loops(self, reduced: Reduced, index: Index, total: str, neutral: str) -> None:
+    def _reduce_in_loops(
+        self, reduced: ReducedTensor, index: Index, total: str, neutral: str
+    ) -> None:
         *outer, last = reduced.loops
         with self._loops(outer) as before:
             if reduced.how == "sum" and max(last.values) > _CHUNK:
@@ -223,7 +232,7 @@ class KernelWriter:
                     value = self.read(reduced.of, (*index, *before, at))
                     self._line(f"{total} = {_COMBINED[reduced.how].format(total, value)};")
 
-    def _reduce_in_block(self, reduced: Reduced, index: Index, total: str) -> None:
+    def _reduce_in_block(self, reduced: ReducedTensor, index: Index, total: str) -> None:
         self._shares = reduced.kind
         each = self._new()
         count = self.macro(count_of(reduced.loops))
@@ -240,7 +249,7 @@ class KernelWriter:
         self._line(f"{total} = parts[0];")
         self._line(self._frame.barrier)  # all have read it before the next element's is written
 
-    def _put(self, target: Stored, index: Index, value: str) -> None:
+    def _put(self, target: StoredTensor, index: Index, value: str) -> None:
         narrowed = self._frame.narrowing.get(target.dtype, f"({self._type(target)})" + "{0}")
         guard = "if (lane == 0) " if self._shares else ""
         place = self.flat(index, target.shape)
@@ -289,7 +298,7 @@ class KernelWriter:
         self._count += 1
         return f"v{self._count}"
 
-    def _type(self, stored: Stored) -> str:
+    def _type(self, stored: StoredTensor) -> str:
         return self._frame.types.get(stored.dtype, stored.kind)
 
 

@@ -12,7 +12,7 @@ from generator_svc.recipes.plain.tensors import (
     TRUTH,
     Body,
     Index,
-    Joined,
+    JoinedTensor,
     Tensor,
 )
 from generator_svc.recipes.unsupported import RecipeUnsupported
@@ -163,7 +163,7 @@ def _cat(p: Program, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
         cases.append((holds, p.moved(tensor, shape, move)))
     shape = (*tensors[0].shape[:axis], end, *tensors[0].shape[axis + 1 :])
-    return Joined(shape=shape, kind=kind, cases=tuple(cases), other="0")
+    return JoinedTensor(shape=shape, kind=kind, cases=tuple(cases), other="0")
 
 
 def _stack(p: Program, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:

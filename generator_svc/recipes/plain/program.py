@@ -15,17 +15,17 @@ from generator_svc.recipes.plain.tensors import (
     TRUTH,
     WHOLE,
     Body,
-    Counted,
-    Filled,
+    FilledTensor,
     Index,
-    Joined,
-    Mapped,
+    JoinedTensor,
+    MappedTensor,
     Position,
-    Reduced,
-    Scanned,
-    Stored,
+    ReducedTensor,
+    ScannedTensor,
+    SizeTensor,
+    StoredTensor,
     Tensor,
-    Viewed,
+    ViewedTensor,
 )
 from generator_svc.recipes.unsupported import RecipeUnsupported
 
@@ -49,7 +49,7 @@ class Step:
     """One kernel: what it computes, and where to."""
 
     root: Tensor
-    target: Stored
+    target: StoredTensor
 
 
 Operand = Tensor | Size | int | float | bool
@@ -73,27 +73,31 @@ class Program:
         """Return a number of the reference's text as a size."""
         return number if isinstance(number, Size) else fixed(number, self._workloads)
 
-    def named(self, name: str, dtype: str, shape: Shape) -> Stored:
+    def named(self, name: str, dtype: str, shape: Shape) -> StoredTensor:
         """Return a tensor of the name table."""
         if dtype not in KINDS:
             raise RecipeUnsupported(f"{dtype}, of {name}")
-        return Stored(shape=shape, kind=KINDS[dtype], name=name, dtype=dtype)
+        return StoredTensor(shape=shape, kind=KINDS[dtype], name=name, dtype=dtype)
 
-    def store(self, tensor: Tensor, target: Stored | None = None) -> Stored:
+    def store(self, tensor: Tensor, target: StoredTensor | None = None) -> StoredTensor:
         """Return `tensor` as memory, computed by a kernel of its own unless it is there already."""
-        if isinstance(tensor, Stored) and target is None:
+        if isinstance(tensor, StoredTensor) and target is None:
             return tensor
         if target is None:
             name = f"{SCRATCH}{len(self.steps)}"
             dtype = _SCRATCH[tensor.kind]
-            target = Stored(shape=tensor.shape, kind=tensor.kind, name=name, dtype=dtype)
+            target = StoredTensor(shape=tensor.shape, kind=tensor.kind, name=name, dtype=dtype)
         self.steps.append(Step(root=self.cast(tensor, target.kind), target=target))
         return target
 
     def settle(self, tensor: Tensor, users: int) -> Tensor:
         """Return a node's result as its users should read it: computed by each, or once for all."""
         is_dear = tensor.cost > _MOST_COST or (users > 1 and tensor.reduces)
-        if is_dear or isinstance(tensor, Scanned) or (not self._is_fused and not _is_view(tensor)):
+        if (
+            is_dear
+            or isinstance(tensor, ScannedTensor)
+            or (not self._is_fused and not _is_view(tensor))
+        ):
             return self.store(tensor)
         return tensor
 
@@ -110,7 +114,7 @@ class Program:
         if tensor.kind == kind:
             return tensor
         template = "({0} != 0)" if kind == TRUTH else f"({kind})({{0}})"
-        return Mapped(shape=tensor.shape, kind=kind, template=template, of=(tensor,))
+        return MappedTensor(shape=tensor.shape, kind=kind, template=template, of=(tensor,))
 
     def tensor(self, operand: Operand) -> Tensor:
         """Return an operand as a tensor."""
@@ -123,11 +127,11 @@ class Program:
         if isinstance(number, Tensor):
             return self.expand(number, shape)
         kind = TRUTH if isinstance(number, bool) else WHOLE if isinstance(number, int) else NUMBER
-        return Filled(shape=shape, kind=kind, text=literal(number))
+        return FilledTensor(shape=shape, kind=kind, text=literal(number))
 
     def number(self, size: Size) -> Tensor:
         """Return a size as a tensor without dimensions."""
-        return Counted(shape=(), kind=WHOLE, size=size)
+        return SizeTensor(shape=(), kind=WHOLE, size=size)
 
     def positions(self, shape: Shape, axis: int) -> Tensor:
         """Return a tensor whose elements are their positions along an axis."""
@@ -151,11 +155,11 @@ class Program:
             # One loop in a kernel, and each of its results computed once.
             is_free = same(tensor.shape, shape) and not any(t.reduces for t in ready)
             ready.append(tensor if is_free else self.loop_free(tensor))
-        return Mapped(shape=shape, kind=kind or wide, template=template, of=tuple(ready))
+        return MappedTensor(shape=shape, kind=kind or wide, template=template, of=tuple(ready))
 
     def moved(self, tensor: Tensor, shape: Shape, move: Callable[[Body, Index], Index]) -> Tensor:
         """Return a view: `move` gives the tensor's index for one of the view."""
-        return Viewed(shape=shape, kind=tensor.kind, of=tensor, move=move)
+        return ViewedTensor(shape=shape, kind=tensor.kind, of=tensor, move=move)
 
     def expand(self, tensor: Tensor, shape: Shape) -> Tensor:
         """Return the tensor broadcast to a shape."""
@@ -229,7 +233,7 @@ class Program:
             return " && ".join(checks) or "true"
 
         inner = self.moved(tensor, shape, move)
-        return Joined(shape=shape, kind=tensor.kind, cases=((holds, inner),), other=other)
+        return JoinedTensor(shape=shape, kind=tensor.kind, cases=((holds, inner),), other=other)
 
     def reduce(
         self, how: str, tensor: Tensor, axes: Sequence[int], *, keeps: bool = False
@@ -248,14 +252,14 @@ class Program:
         return found
 
     def fold(self, how: str, tensor: Tensor, dimensions: int, *, is_shared: bool) -> Tensor:
-        """Return the reduction over the last dimensions; see `Reduced`."""
+        """Return the reduction over the last dimensions; see `ReducedTensor`."""
         kept = tensor.shape[: len(tensor.shape) - dimensions]
         count = product(tensor.shape[len(kept) :], self.one)
         elements = product(kept, self.one)
         if max(elements.values) < _FEW_ELEMENTS and max(count.values) >= _LONG_REDUCTION:
             tensor = self.store(self._in_parts(how, tensor, kept, count))
             is_shared = True
-        return Reduced(shape=kept, kind=tensor.kind, of=tensor, how=how, is_shared=is_shared)
+        return ReducedTensor(shape=kept, kind=tensor.kind, of=tensor, how=how, is_shared=is_shared)
 
     def _in_parts(self, how: str, tensor: Tensor, kept: Shape, count: Size) -> Tensor:
         """Return the reductions of `_PARTS` parts, of shape `(*kept, _PARTS)`."""
@@ -275,13 +279,13 @@ class Program:
         shape = (*kept, parts, length)
         neutral = NEUTRAL[how, tensor.kind == NUMBER]
         view = self.moved(tensor, shape, move)
-        whole = Joined(shape=shape, kind=tensor.kind, cases=((holds, view),), other=neutral)
-        return Reduced(shape=shape[:-1], kind=tensor.kind, of=whole, how=how, is_shared=True)
+        whole = JoinedTensor(shape=shape, kind=tensor.kind, cases=((holds, view),), other=neutral)
+        return ReducedTensor(shape=shape[:-1], kind=tensor.kind, of=whole, how=how, is_shared=True)
 
     def scan(self, how: str, tensor: Tensor, axis: int) -> Tensor:
         """Return running sums or products along an axis."""
         tensor = self.loop_free(tensor)
-        return Scanned(shape=tensor.shape, kind=tensor.kind, of=tensor, axis=axis, how=how)
+        return ScannedTensor(shape=tensor.shape, kind=tensor.kind, of=tensor, axis=axis, how=how)
 
 
 def widest(tensors: Sequence[Tensor]) -> str:
@@ -313,6 +317,6 @@ def broadcast(shapes: Sequence[Shape]) -> Shape:
 
 
 def _is_view(tensor: Tensor) -> bool:
-    while isinstance(tensor, Viewed):
+    while isinstance(tensor, ViewedTensor):
         tensor = tensor.of
-    return isinstance(tensor, Stored | Filled | Position)
+    return isinstance(tensor, StoredTensor | FilledTensor | Position)

@@ -26,7 +26,7 @@ class Body(Protocol):
         """What stands before the name of a mathematical function."""
         ...
 
-    def load(self, stored: "Stored", index: Index) -> str:
+    def load(self, stored: "StoredTensor", index: Index) -> str:
         """Return the element of memory."""
         ...
 
@@ -38,7 +38,7 @@ class Body(Protocol):
         """Return the value of the first case whose condition holds, else `other`."""
         ...
 
-    def reduce(self, reduced: "Reduced", index: Index) -> str:
+    def reduce(self, reduced: "ReducedTensor", index: Index) -> str:
         """Loop over what is reduced; return the name of the result."""
         ...
 
@@ -88,7 +88,7 @@ class Tensor:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Stored(Tensor):
+class StoredTensor(Tensor):
     """Memory: a named tensor, or scratch."""
 
     name: str
@@ -100,7 +100,7 @@ class Stored(Tensor):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Filled(Tensor):
+class FilledTensor(Tensor):
     """The same number everywhere."""
 
     text: str
@@ -111,7 +111,7 @@ class Filled(Tensor):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Counted(Tensor):
+class SizeTensor(Tensor):
     """A size as a number."""
 
     size: Size
@@ -133,7 +133,7 @@ class Position(Tensor):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Mapped(Tensor):
+class MappedTensor(Tensor):
     """An operation on each element of operands that broadcast."""
 
     template: str
@@ -158,7 +158,7 @@ class Mapped(Tensor):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Viewed(Tensor):
+class ViewedTensor(Tensor):
     """Another tensor's elements elsewhere."""
 
     of: Tensor
@@ -181,7 +181,7 @@ class Viewed(Tensor):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Joined(Tensor):
+class JoinedTensor(Tensor):
     """One of several tensors, by conditions on the index; a number where none holds."""
 
     cases: tuple[tuple[Callable[[Body, Index], str], Tensor], ...]
@@ -204,7 +204,7 @@ class Joined(Tensor):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Reduced(Tensor):
+class ReducedTensor(Tensor):
     """A reduction over the last dimensions of another tensor."""
 
     of: Tensor
@@ -235,7 +235,7 @@ class Reduced(Tensor):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Scanned(Tensor):
+class ScannedTensor(Tensor):
     """Running sums or products along one axis; always stored."""
 
     of: Tensor

@@ -17,7 +17,7 @@ from generator_svc.recipes.plain.products import PRODUCTS
 from generator_svc.recipes.plain.program import Program, broadcast
 from generator_svc.recipes.plain.reductions import REDUCTIONS
 from generator_svc.recipes.plain.sizes import Size, found_in
-from generator_svc.recipes.plain.tensors import Stored, Tensor
+from generator_svc.recipes.plain.tensors import StoredTensor, Tensor
 from generator_svc.recipes.unsupported import RecipeUnsupported
 from kernel_foundry.domain.admission import Admission, GraphNode, TensorRole
 
@@ -128,8 +128,8 @@ class Translation:
         """Compute a result into its output."""
         target = self._tensor(_Node(output))
         value = self._tensor(_Node(result))
-        assert isinstance(target, Stored)  # a named tensor
-        found = Stored(shape=value.shape, kind=target.kind, name=output, dtype=target.dtype)
+        assert isinstance(target, StoredTensor)  # a named tensor
+        found = StoredTensor(shape=value.shape, kind=target.kind, name=output, dtype=target.dtype)
         self.program.store(value, found)
 
     def _node(self, place: int, node: GraphNode) -> Any:
