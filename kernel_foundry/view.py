@@ -16,6 +16,7 @@ from kernel_foundry.domain.evaluation import (
     WorkloadResult,
 )
 from kernel_foundry.domain.finding import errors_first, headline
+from kernel_foundry.domain.kernel_time import KernelTime, shares
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.evidence.fingerprint import fingerprint
 
@@ -107,6 +108,7 @@ def _workload_object(result: WorkloadResult) -> dict[str, Any]:
         "arithmetic_estimate_share": result.arithmetic_estimate_share,
         "own_share": result.own_share,
         "prepare_ns": result.prepare_ns,
+        "kernel_times": to_plain(result.kernel_times),
         "yardstick_ns": result.yardstick_ns,
         "speedup_prepared_once": result.speedup_prepared_once,
         "discarded_samples": timing.discarded_count if timing else 0,
@@ -135,6 +137,14 @@ def bits_text(audit: PrecisionAudit | None) -> str:
         return "–"
     eager = "" if audit.eager_bits is None else f" (eager {audit.eager_bits:.1f})"
     return f"{audit.effective_bits:.1f}{eager}"
+
+
+def kernel_times_text(times: tuple[KernelTime, ...]) -> str:
+    """Return "split 2 × 12 µs (2 %), product 1 × 1.2 ms (98 %)": launches, mean, share."""
+    return ", ".join(
+        f"{time.kernel} {time.launches} × {duration(time.launch_ns)} ({share_text(share)})"
+        for time, share in zip(times, shares(times), strict=True)
+    )
 
 
 def arithmetic_line(evaluation: Evaluation) -> str:

@@ -18,6 +18,7 @@ from kernel_foundry.domain.evaluation import (
     StopReason,
 )
 from kernel_foundry.domain.finding import Finding
+from kernel_foundry.domain.kernel_time import KernelTime
 from kernel_foundry.domain.language import Language
 
 # To every process.
@@ -331,6 +332,10 @@ class ShareRequest:
     """Measure how a workload's time on its first input set divides among its steps."""
 
     workload: str
+    kernels: tuple[str, ...]
+    """Kernels that its plan launches."""
+    flush_bytes: int
+    """Read before each call to empty the caches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -343,6 +348,14 @@ class Share:
     """Time in library calls."""
     prepare_ns: float | None
     """Time of `prepare` for one set of weights; None when the plan has none."""
+    kernel_times: tuple[KernelTime, ...]
+    """In order of first use; empty when `launch` launches fewer than two kernels."""
+
+    @property
+    def own_share(self) -> float | None:
+        """Share of time in the candidate's own kernels; None without library calls."""
+        total_ns = self.own_ns + self.library_ns
+        return self.own_ns / total_ns if self.library_ns and total_ns > 0 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -155,8 +155,14 @@ def _timed(answer: Timed, request: Any) -> None:
 
 
 @_check.register
-def _share(answer: Share, _request: Any) -> None:
+def _share(answer: Share, request: Any) -> None:
     _durations(answer.own_ns, answer.library_ns, answer.prepare_ns or 0.0)
+    named = [time.kernel for time in answer.kernel_times]
+    _require(len(set(named)) == len(named), "a kernel that comes twice")
+    _require(set(named) <= set(request.kernels), "kernels that are not there")
+    for time in answer.kernel_times:
+        _counts(time.launches - 1)
+        _durations(time.median_ns)
 
 
 @_check.register

@@ -400,15 +400,17 @@ class CandidateEvaluation:
                 pool_limit_bytes=pool_limit(workload.workload, self._memory.plan, self._site),
                 stop_above_ns=incumbents[index] if index < len(incumbents) else 0.0,
                 fresh_baselines=request.fresh_baselines,
+                kernels=self._bound[workload.workload].kernels,
                 divides_time=self._is_divided(workload.workload),
                 is_prepared=self._bound[workload.workload].prepared_bytes > 0,
             ),
         )
 
     def _is_divided(self, workload: str) -> bool:
-        """Return whether a call's time is not all in the candidate's own kernels."""
+        """Return whether a call's time is not all in one kernel."""
         bound = self._bound[workload]
-        return bound.library_call_count > 0 or bound.prepared_bytes > 0
+        parts = len(bound.kernels) + bound.library_call_count
+        return parts > 1 or bound.prepared_bytes > 0
 
     def _keep_times(self, workload: WorkloadAdmission, timed: WorkloadTimed) -> None:
         result = dataclasses.replace(
@@ -418,6 +420,7 @@ class CandidateEvaluation:
             baselines=timed.baselines,
             own_share=timed.own_share,
             prepare_ns=timed.prepare_ns,
+            kernel_times=timed.kernel_times,
         )
         self._record.set_workload(result)
         self._record.add_checks(timed.checks)

@@ -44,6 +44,7 @@ from kernel_foundry.domain.evaluation import (
     Timing,
 )
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+from kernel_foundry.domain.kernel_time import KernelTime
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.median import median_interval
 
@@ -76,8 +77,10 @@ class TimingSettings:
     pool_limit_bytes: int
     stop_above_ns: float
     fresh_baselines: bool
+    kernels: tuple[str, ...]
+    """Kernels that the plan launches."""
     divides_time: bool
-    """Whether to measure what part of a call is spent in the candidate's own kernels."""
+    """Whether to measure how a call's time divides among its steps."""
     is_prepared: bool = False
     """Whether the plan prepares its parameters, untimed."""
 
@@ -94,6 +97,7 @@ class WorkloadTimed:
     own_share: float | None
     """Share of time in the candidate's own kernels; None when it was not to be measured."""
     prepare_ns: float | None
+    kernel_times: tuple[KernelTime, ...]
     failure: CandidateFailed | None
     """The times are impossible, or a timed call's outputs are wrong."""
     checks: tuple[Check, ...] = ()
@@ -162,8 +166,9 @@ class WorkloadTimer:
             baselines=baselines,
             pool=pool,
             flush_bytes=self._flush_bytes,
-            own_share=None if share is None else _own_share(share),
+            own_share=None if share is None else share.own_share,
             prepare_ns=None if share is None else share.prepare_ns,
+            kernel_times=() if share is None else share.kernel_times,
             failure=failure_of(verdicts[-1], self._draw.workload) or clocked.failure,
             checks=(*(check for kept in verdicts for check in kept.checks), *clocked.checks),
             findings=clocked.suspicions,
@@ -262,7 +267,11 @@ class WorkloadTimer:
     def _share(self) -> Share | CandidateFailed:
         answer = ask_candidate(
             self._process,
-            ShareRequest(workload=self._draw.workload),
+            ShareRequest(
+                workload=self._draw.workload,
+                kernels=self._settings.kernels,
+                flush_bytes=self._flush_bytes,
+            ),
             Share,
             seconds=self._settings.run_seconds,
             doing="timing each step",
@@ -314,11 +323,6 @@ class WorkloadTimer:
         return clocked(
             cold, warm, workload=self._draw.workload, median_ns=timing.median_ns, floor=floor
         )
-
-
-def _own_share(share: Share) -> float | None:
-    total_ns = share.own_ns + share.library_ns
-    return share.own_ns / total_ns if share.library_ns and total_ns > 0 else None
 
 
 def _no_times() -> CandidateFailed:

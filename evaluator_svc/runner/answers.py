@@ -52,7 +52,7 @@ def answer_requests(conversation: Conversation, opened: OpenDevice) -> None:
             case TimeRequest():
                 step = partial(session.time, request)
             case ShareRequest():
-                step = partial(session.share, request.workload)
+                step = partial(session.share, request)
             case _:
                 step = partial(session.drop, request.workload)
         if not _answer(conversation, step):

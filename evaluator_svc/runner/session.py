@@ -16,6 +16,7 @@ from evaluator_svc.messages.locked import (
     RunAgainRequest,
     RunRequest,
     Share,
+    ShareRequest,
     Timed,
     TimeRequest,
 )
@@ -88,9 +89,9 @@ class Session:
         """Take one measurement."""
         return self._workloads[request.workload].time(request)
 
-    def share(self, workload: str) -> Share:
+    def share(self, request: ShareRequest) -> Share:
         """Measure how a workload's time divides among its steps."""
-        return self._workloads[workload].share()
+        return self._workloads[request.workload].share(flush_bytes=request.flush_bytes)
 
     def drop(self, workload: str) -> Done:
         """Forget a workload's pool and shared buffers."""

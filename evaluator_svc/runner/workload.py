@@ -6,6 +6,7 @@ Knows nothing of what results should be.
 import os
 import secrets
 import statistics
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,10 +27,13 @@ from evaluator_svc.runner.memory import PlanMemory, plan_memory
 from evaluator_svc.runner.replay import Replay
 from evaluator_svc.runner.shared_sets import SharedSets
 from evaluator_svc.runner.timing import take_times, timed_sequence
-from kernel_foundry.plan.sequence import LaunchSequence, LibraryCall, Step
+from kernel_foundry.domain.kernel_time import KernelTime
+from kernel_foundry.plan.sequence import Launch, LaunchSequence, LibraryCall, Step
 
 _PROFILES: Final = 5
 """Runs whose median tells how the time divides."""
+_PROFILE_SECONDS: Final = 1.0
+"""Once these have passed no other run begins: what it tells is a note, not what is measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,22 +193,27 @@ class Workload:
         self._opened_runs().memory.check()
         return taken
 
-    def share(self) -> Share:
-        """Measure how the time of the first set divides among own kernels and library calls."""
+    def share(self, *, flush_bytes: int) -> Share:
+        """Measure how the time of the first set divides among kernels and library calls.
+
+        Args:
+            flush_bytes: Read before each call to empty the caches.
+        """
         runs = self._opened_runs()
         replay = runs.replay if self._timed is None else self._timed.replay
         prepare_ns = None
         with _faults():
-            times = _profile(replay)
+            calls = _profile(replay, flush_bytes)
             if runs.preparation is not None:
-                prepare_ns = sum(_profile(runs.preparation))
+                prepare_ns = sum(_medians(_profile(runs.preparation, flush_bytes)))
                 # It was made anew, and sums by atomics differ in their last bits.
                 runs.memory.seal()
-        pairs = list(zip(replay.steps, times, strict=True))
+        pairs = list(zip(replay.steps, _medians(calls), strict=True))
         return Share(
             own_ns=sum(time for step, time in pairs if not isinstance(step, LibraryCall)),
             library_ns=sum(time for step, time in pairs if isinstance(step, LibraryCall)),
             prepare_ns=prepare_ns,
+            kernel_times=_kernel_times(replay.steps, calls),
         )
 
     def drop(self) -> None:
@@ -252,9 +261,34 @@ def _faults() -> Iterator[None]:
         raise launch_fault(error) from error
 
 
-def _profile(replay: Replay) -> list[float]:
-    """Return each step's time on the first set; the first run of all warms up."""
-    replay.native.profile(0)
-    runs = [replay.native.profile(0) for _ in range(_PROFILES)]
+def _profile(replay: Replay, flush_bytes: int) -> list[list[float]]:
+    """Return each step's time on the first set, in a few calls; the first of all warms up."""
+    until = time.monotonic() + _PROFILE_SECONDS
+    first = replay.native.profile(0, flush_bytes=flush_bytes)
+    calls: list[list[float]] = []
+    while len(calls) < _PROFILES and time.monotonic() < until:
+        calls.append(replay.native.profile(0, flush_bytes=flush_bytes))
     replay.forget_results()
-    return [statistics.median(times) for times in zip(*runs, strict=True)]
+    return calls or [first]
+
+
+def _medians(calls: list[list[float]]) -> list[float]:
+    return [statistics.median(times) for times in zip(*calls, strict=True)]
+
+
+def _kernel_times(steps: tuple[Step, ...], calls: list[list[float]]) -> tuple[KernelTime, ...]:
+    """Return the time of each kernel, in order of first use; () when there are not several."""
+    places: dict[str, list[int]] = {}
+    for place, step in enumerate(steps):
+        if isinstance(step, Launch):
+            places.setdefault(step.kernel, []).append(place)
+    if len(places) < 2:
+        return ()
+    return tuple(
+        KernelTime(
+            kernel=kernel,
+            launches=len(own),
+            median_ns=statistics.median(sum(times[place] for place in own) for times in calls),
+        )
+        for kernel, own in places.items()
+    )

@@ -10,6 +10,7 @@ from typing import Final
 
 from generator_svc.prompting.code_pieces import shortened_code
 from generator_svc.prompting.findings import FindingView, finding_views
+from generator_svc.prompting.kernel_times import kernel_times_lines
 from generator_svc.prompting.secrets import Secrets
 from generator_svc.prompting.text import bytes_text, clip, fenced, time_text
 from kernel_foundry.domain.admission import Admission, TensorRole, WorkloadAdmission
@@ -338,6 +339,7 @@ def _workload_lines(result: WorkloadResult, admission: Admission) -> list[str]:
             + _share_text(result.traffic_bound_share, "traffic bound")
             + _share_text(result.arithmetic_estimate_share, "arithmetic estimate")
         )
+        lines += kernel_times_lines(result)
     correctness = result.correctness
     if correctness is not None and correctness.mismatch_count:
         lines.append(

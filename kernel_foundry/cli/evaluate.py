@@ -17,7 +17,7 @@ from kernel_foundry.cli.options import (
     open_foundry,
     target_options,
 )
-from kernel_foundry.cli.timings import timings_table
+from kernel_foundry.cli.timings import kernel_times_lines, timings_table
 from kernel_foundry.domain.check import Trust
 from kernel_foundry.domain.evaluation import (
     Evaluation,
@@ -251,6 +251,8 @@ def _show_timings(console: Console, evaluation: Evaluation) -> None:
     line = f"{fastest} over the fastest baseline{gain_text(evaluation.speedup_interval)}"
     console.print(line, markup=False, highlight=False)
     console.print(timings_table(evaluation, "candidate"))
+    for line in kernel_times_lines(evaluation):
+        console.print(line, markup=False, highlight=False)
     _show_parts(console, evaluation.workloads)
     measures = evaluation.measures
     if measures is not None:

@@ -11,7 +11,7 @@ from rich.table import Table
 from kernel_foundry.budget import Spent, StopCause
 from kernel_foundry.cli.account import show_account
 from kernel_foundry.cli.name import as_called
-from kernel_foundry.cli.timings import timings_table
+from kernel_foundry.cli.timings import kernel_times_lines, timings_table
 from kernel_foundry.client import Foundry
 from kernel_foundry.domain.archive import ArchiveStats, Elite
 from kernel_foundry.domain.evaluation import Evaluation
@@ -145,6 +145,8 @@ def _map_block(
 def _show_winner(console: Console, evaluation: Evaluation) -> None:
     console.print(winner_text(evaluation), style="bold", markup=False, highlight=False)
     console.print(timings_table(evaluation, "winner"))
+    for line in kernel_times_lines(evaluation):
+        console.print(line, markup=False, highlight=False)
     if line := arithmetic_line(evaluation):
         console.print(f"arithmetic: {line}", markup=False, highlight=False)
 

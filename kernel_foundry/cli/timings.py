@@ -9,7 +9,7 @@ from kernel_foundry.domain.evaluation import (
     speedup_interval_of,
     speedup_of,
 )
-from kernel_foundry.view import median_text, share_text, speedup_text
+from kernel_foundry.view import kernel_times_text, median_text, share_text, speedup_text
 
 
 def timings_table(evaluation: Evaluation, who: str) -> Table:
@@ -55,6 +55,15 @@ def timings_table(evaluation: Evaluation, who: str) -> Table:
                 _bits(result.precision, baseline.name),
             )
     return table
+
+
+def kernel_times_lines(evaluation: Evaluation) -> tuple[str, ...]:
+    """Return how the time of each workload divides among several kernels, a line for each."""
+    return tuple(
+        f"{result.workload}: time per kernel: {kernel_times_text(result.kernel_times)}"
+        for result in evaluation.workloads
+        if result.kernel_times
+    )
 
 
 def _bits(audit: PrecisionAudit | None, whose: str) -> str:

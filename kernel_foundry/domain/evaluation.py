@@ -11,6 +11,7 @@ from typing import Final
 from kernel_foundry.domain.attestation import Attestation
 from kernel_foundry.domain.check import Check, Trust
 from kernel_foundry.domain.finding import Finding
+from kernel_foundry.domain.kernel_time import KernelTime
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.speedup import (
     TimeBounds,
@@ -222,6 +223,8 @@ class WorkloadResult:
     """Share of device time in the candidate's own kernels; None without library calls."""
     prepare_ns: float | None = None
     """Time of `prepare` for one set of weights; None when the plan has none."""
+    kernel_times: tuple[KernelTime, ...] = ()
+    """In order of first use; empty for a plan that launches fewer than two kernels."""
     yardstick_ns: float | None = None
     """What fitness holds `timing` against: the fastest baseline when the run began, though
     `baselines` may have been measured again since. None when not timed."""

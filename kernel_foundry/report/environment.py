@@ -13,6 +13,7 @@ from kernel_foundry.view import (
     duration,
     gain_text,
     interval_text,
+    kernel_times_text,
     speedup_text,
     timing_text,
     told_text,
@@ -41,6 +42,7 @@ def report_environment() -> jinja2.Environment:
         "errors_first": errors_first,
         "headline": headline,
         "bits": bits_text,
+        "kernel_times": kernel_times_text,
     }
     return environment
 

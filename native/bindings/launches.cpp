@@ -104,8 +104,9 @@ void bind_sequence(py::module_& m) {
       .def("enqueue", &LaunchSequence::enqueue, py::arg("set"), Unlocked())
       .def("run_without_launches", &LaunchSequence::run_without_launches, py::arg("set"),
            Unlocked())
-      .def("profile", &LaunchSequence::profile, py::arg("set"), Unlocked(),
-           "Run step by step; nanoseconds of each.")
+      .def("profile", &LaunchSequence::profile, py::arg("set"), py::kw_only(),
+           py::arg("flush_bytes") = 0, Unlocked(),
+           "Run step by step, on caches emptied before if `flush_bytes`; nanoseconds of each.")
       .def("capture", &LaunchSequence::capture, py::arg("set"), Unlocked(),
            "Record the steps as a graph to be replayed, where that can be.")
       .def_property_readonly(

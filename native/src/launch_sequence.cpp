@@ -93,8 +93,9 @@ void LaunchSequence::run_without_launches(std::size_t set) {
   device_->wait();
 }
 
-std::vector<double> LaunchSequence::profile(std::size_t set) {
+std::vector<double> LaunchSequence::profile(std::size_t set, std::size_t flush_bytes) {
   run(set);  // drivers load a kernel at its first launch
+  if (flush_bytes > 0) device_->flush(flush_bytes);
   last_ = addresses(set);
   std::vector<double> times_ns;
   times_ns.reserve(steps_.size());

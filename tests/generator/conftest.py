@@ -32,6 +32,7 @@ from kernel_foundry.domain.evaluation import (
 )
 from kernel_foundry.domain.exchange import FinishReason
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.kernel_time import KernelTime
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.request import ProposalRequest, TokenUsage
@@ -91,7 +92,9 @@ def source(mark: str) -> KernelSource:
     return KernelSource(language=Language.SYCL, device_code=f"// {mark}\n{DEVICE_CODE}", plan=PLAN)
 
 
-def passed_elite(mark: str, generation: int = 0) -> Elite:
+def passed_elite(
+    mark: str, generation: int = 0, kernel_times: tuple[KernelTime, ...] = ()
+) -> Elite:
     """Return a correct candidate, twice as fast as eager."""
     candidate = Candidate(source=source(mark), generation=generation)
     measures = Measures(memory=1, algorithm=0, synchronization=0)
@@ -108,6 +111,7 @@ def passed_elite(mark: str, generation: int = 0) -> Elite:
                 baselines=(Baseline(name="eager", timing=timing(2.6e6)),),
                 traffic_bound_ns=1e6,
                 arithmetic_estimate_ns=2e5,
+                kernel_times=kernel_times,
             ),
             WorkloadResult(workload=HELD_OUT, held_out=True),
         ),

@@ -23,11 +23,16 @@ from kernel_foundry.domain.evaluation import (
     WorkloadResult,
 )
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.kernel_time import KernelTime
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.lesson import Lesson, LessonOrigin
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.request import ProposalRequest
 
+SPLIT_PRODUCT: Final = (
+    KernelTime(kernel="split", launches=2, median_ns=24e3),
+    KernelTime(kernel="product", launches=1, median_ns=1.276e6),
+)
 FOLDER: Final = Path(__file__).with_name("prompts")
 
 TAIL: Final = Lesson(
@@ -138,7 +143,9 @@ def _cases(request: ProposalRequest, samples: Any) -> dict[str, tuple[ProposalRe
         hint="stage the tile in local memory",
     )
     combine = Selection(
-        operator=Operator.COMBINE, parent=passed("one"), inspirations=(passed("two"),)
+        operator=Operator.COMBINE,
+        parent=passed("one", kernel_times=SPLIT_PRODUCT),
+        inspirations=(passed("two"),),
     )
     repair = Selection(operator=Operator.REPAIR, parent=_wrong_at_the_border(samples))
     tunable = Selection(operator=Operator.TEMPLATISE, parent=passed("parent"))

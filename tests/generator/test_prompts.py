@@ -17,6 +17,7 @@ from kernel_foundry.domain.archive import Selection
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.device import UnitLimits
 from kernel_foundry.domain.exchange import prompt_digest
+from kernel_foundry.domain.kernel_time import KernelTime
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.request import ProposalRequest
@@ -91,6 +92,20 @@ def test_a_parent_comes_with_verdict_times_and_findings(
     assert "77% of the traffic bound" in text
     assert "bandwidth_share = 0.77" in text
     assert "read less" in text
+
+
+def test_a_parent_of_several_kernels_comes_with_the_time_of_each(
+    request_: ProposalRequest, samples: Any
+) -> None:
+    """The longest first; the many short ones of a long plan are counted."""
+    times = tuple(KernelTime(kernel=f"k{i}", launches=2, median_ns=2e4 * (i + 1)) for i in range(8))
+    for operator in (Operator.MUTATE, Operator.COMBINE, Operator.TEMPLATISE):
+        parent = samples.passed_elite("a", kernel_times=times)
+        text = _user(request_, operator=operator, parent=parent)
+        assert "time per kernel, launched one by one: k7 2 x 0.080 ms (22%), k6 2 x" in text
+        assert "k2 2 x 0.030 ms (8%), and 2 others" in text
+    text = _user(request_, operator=Operator.MUTATE, parent=samples.passed_elite("a"))
+    assert "time per kernel" not in text
 
 
 def test_a_failed_parent_gets_repair_and_no_demands(

@@ -108,14 +108,15 @@ def test_without_launches_calls_and_clears_are_left(device: Any) -> None:
     assert not out.any()
 
 
-def test_a_profile_has_the_time_of_each_step(device: Any) -> None:
+@pytest.mark.parametrize("flush_bytes", [0, 1 << 16])
+def test_a_profile_has_the_time_of_each_step(device: Any, flush_bytes: int) -> None:
     sequence = null.LaunchSequence(device)
     x, out = vector(1), vector(0)
     append_relu(sequence, device, 0, 1)
     sequence.clear(1, out.nbytes)
     sequence.call(lambda _: 0)
     sequence.bind(0, [x.ctypes.data, out.ctypes.data])
-    times_ns = sequence.profile(0)
+    times_ns = sequence.profile(0, flush_bytes=flush_bytes)
     assert len(times_ns) == 3
     assert all(0 < time_ns < math.inf for time_ns in times_ns)
     assert times_ns[0] > 20_000, "the null kernels last 20 µs or more"

@@ -14,6 +14,7 @@ from kernel_foundry.budget import Budget
 from kernel_foundry.client import connect
 from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.candidate import Candidate
+from kernel_foundry.domain.kernel_time import KernelTime
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.task import Task, Workload
@@ -104,7 +105,14 @@ def test_report_shows_the_winner_and_loads_nothing(store: str, tmp_path: Path) -
 def test_report_shows_what_the_winner_rests_on(tmp_path: Path) -> None:
     """Digest, key, seeds, checks with figures, trust and the distribution of errors."""
     url = f"sqlite:///{tmp_path / 'runs.db'}"
-    evaluation = signed(evidence.TASK, evidence.SOURCE, evidence.evaluate(), _KEY)
+    judged = evidence.evaluate()
+    first, *others = judged.workloads
+    times = (
+        KernelTime(kernel="split", launches=2, median_ns=24e3),
+        KernelTime(kernel="product", launches=1, median_ns=1.176e6),
+    )
+    judged = replace(judged, workloads=(replace(first, kernel_times=times), *others))
+    evaluation = signed(evidence.TASK, evidence.SOURCE, judged, _KEY)
 
     async def tell() -> None:
         archive = Archive(url)
@@ -131,6 +139,7 @@ def test_report_shows_what_the_winner_rests_on(tmp_path: Path) -> None:
         "Errors against float64",
         "6.00e-08",
         "25.6",
+        "Time per kernel on n=8: split 2 × 12 µs (2 %), product 1 × 1.18 ms (98 %).",
     ):
         assert text in reader.text, text
 

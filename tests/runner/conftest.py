@@ -139,7 +139,10 @@ class Candidate:
 
     def share(self) -> Share:
         """Return how the time divides."""
-        return self.ask(ShareRequest(workload=WORKLOAD), Share)
+        request = ShareRequest(
+            workload=WORKLOAD, kernels=self.loaded.workloads[0].kernels, flush_bytes=1 << 16
+        )
+        return self.ask(request, Share)
 
     def kept(self, kept: KeptOutput, name: str = "out") -> np.ndarray:
         """Return the output of a timed call."""

@@ -286,8 +286,13 @@ class LaunchSequence:
     def run_without_launches(self, set: int) -> None:
         """Run calls and clears only, and wait: the work that no kernel of the sequence does."""
 
-    def profile(self, set: int) -> list[float]:
-        """Run step by step and return the nanoseconds of each."""
+    def profile(self, set: int, *, flush_bytes: int = 0) -> list[float]:
+        """Run step by step and return the nanoseconds of each.
+
+        Args:
+            set: Which set.
+            flush_bytes: Read before the first step to empty the caches; 0: they are left as is.
+        """
 
     def capture(self, set: int) -> None:
         """Record the steps as a graph that is replayed from then on, where that can be."""
