@@ -25,6 +25,7 @@ from evaluator_svc.messages.locked import (
     PrepareRequest,
     Ready,
     Share,
+    ShareRequest,
     Timed,
     TimeRequest,
     WorkloadNames,
@@ -151,6 +152,7 @@ def _requests() -> Mapping[type, object]:
     return {
         Loaded: load,
         Prepared: prepare,
+        Share: ShareRequest(workload="w", kernels=("k",), flush_bytes=0),
         Timed: TimeRequest(workload="w", plan=plan, poison=True, keep_count=2),
     }
 
