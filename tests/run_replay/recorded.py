@@ -97,7 +97,7 @@ class UnevenEvaluator(FakeEvaluator):
         """Judge by the text alone."""
         evaluation = await super().evaluate(request)
         if request.configuration:
-            evaluation = replace(evaluation, fitness=min(evaluation.fitness + 0.05, 1.0))
+            evaluation = replace(evaluation, fitness=evaluation.fitness + 0.05)
         variant = VARIANT.search(request.text)
         if not evaluation.passed or variant is None or int(variant[1]) % 3:
             return evaluation
