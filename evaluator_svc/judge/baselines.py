@@ -35,7 +35,7 @@ _COMPILE_WARMUP_CALLS: Final = 3
 """For each input set: the first compiles, the next may specialise once more."""
 
 
-_COMPILE_SECONDS: Final = {"cuda": 40.0}
+_COMPILE_SECONDS: Final = {"cuda": 30.0}
 """Most that compiling a reference may take, by kind of device: a network of hundreds of kernels
 would keep the device from others for minutes. A CPU has far less to lose."""
 
