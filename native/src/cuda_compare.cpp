@@ -21,10 +21,17 @@ constexpr std::size_t groups_of_a_unit = 6;
 using Element = CudaComparer::Element;
 
 constexpr Element elements[] = {
-    {"float32", "float", 4},     {"float64", "double", 8},   {"float16", "Float16", 2},
-    {"bfloat16", "BFloat16", 2}, {"int32", "int", 4},        {"int64", "long long", 8},
-    {"int16", "short", 2},       {"int8", "signed char", 1}, {"uint8", "unsigned char", 1},
-    {"float8_e4m3fn", "Float8E4M3", 1}, {"float8_e5m2", "Float8E5M2", 1},
+    {"float32", "float", 4},
+    {"float64", "double", 8},
+    {"float16", "Float16", 2},
+    {"bfloat16", "BFloat16", 2},
+    {"int32", "int", 4},
+    {"int64", "long long", 8},
+    {"int16", "short", 2},
+    {"int8", "signed char", 1},
+    {"uint8", "unsigned char", 1},
+    {"float8_e4m3fn", "Float8E4M3", 1},
+    {"float8_e5m2", "Float8E5M2", 1},
 };
 
 const Element& element_of(const std::string& dtype) {
