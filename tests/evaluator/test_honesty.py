@@ -82,7 +82,7 @@ def test_only_a_device_timed_by_events_has_a_host_clock_of_its_own(language, is_
     timer = WorkloadTimer(
         process,
         judge=None,
-        draw=SimpleNamespace(workload="default"),
+        draw=SimpleNamespace(workload="default", slot_count=4),
         admission=None,
         settings=SimpleNamespace(
             device=SimpleNamespace(language=language, cache_bytes=0), run_seconds=1.0
