@@ -49,7 +49,7 @@ class Mixed(nn.Module):
 @pytest.fixture(autouse=True)
 def _without_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     """What torch.compile takes is none of this file's business."""
-    monkeypatch.setattr("evaluator_svc.judge.admission.admit._compiles", lambda *_: False)
+    monkeypatch.setattr("evaluator_svc.judge.admission.admit._compiles", lambda *_, **__: False)
 
 
 def prepared(task: Task) -> PreparedWorkload:
