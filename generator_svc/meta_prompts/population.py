@@ -292,8 +292,11 @@ class MetaPrompts:
         seed = seed_sections(language)
 
         def work(connection: sa.Connection) -> None:
+            # First: a seed that another process commits between the two reads is known then, and
+            # not dropped as one of other files.
+            members = rows.members(connection, language)
             known = rows.with_digest(connection, language, seed.digest)
-            for member in rows.members(connection, language):
+            for member in members:
                 if member.state is PromptState.SEED and member.id != known:
                     rows.set_state(connection, member.id, PromptState.DROPPED)
             if known is not None:
