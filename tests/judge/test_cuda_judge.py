@@ -127,7 +127,8 @@ def test_baselines_use_tf32_only_where_the_task_allows_it(
     workload = judge.admit(replace(product_task(), tf32=allowed), PEAKS).workloads[0]
 
     assert {"eager", "cuda_graph"} <= {baseline.name for baseline in workload.baselines}
-    assert seen == [(allowed, allowed)] * len(workload.baselines)
+    assert len(seen) >= len(workload.baselines)
+    assert set(seen) == {(allowed, allowed)}
     assert not torch.backends.cuda.matmul.allow_tf32
     assert not torch.backends.cudnn.allow_tf32
 

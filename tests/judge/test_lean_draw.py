@@ -118,7 +118,8 @@ def test_constants_of_the_file_stay_what_they_are(lean: Make, judge: Judge) -> N
     def added(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         return softmax(x + y)
 
-    assert draw.prepared.own_inputs == (True, False)
+    # What is copied to another device is a draw's own; where it lies it stays the file's.
+    assert draw.prepared.own_inputs == (True, judge._memory.torch_device.type != "cpu")
     assert not runner.verify(added, "x", "y").is_wrong
     seeds = judge.change_inputs(runner.handle, with_parameters=True).seeds
     runner.side.run(added, "x", "y")

@@ -13,6 +13,7 @@ from evaluator_svc.judge.reference.graph import export_graph
 from kernel_foundry import plan as plans
 from kernel_foundry.domain.admission import Admission, NamedTensor, TensorRole, WorkloadAdmission
 from kernel_foundry.domain.device import DeviceSpec
+from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Tolerance
 from tests.recipes.plain_modules import Case
 
@@ -143,6 +144,13 @@ class Opened:
     compiler: Any
     spec: DeviceSpec
 
+    @property
+    def options(self) -> list[str]:
+        """Options of the compiler: where CUDA's headers are."""
+        is_cuda = self.spec.language is Language.CUDA
+        folders = native.cuda_include_paths() if is_cuda else ()
+        return [f"--include-path={folder}" for folder in folders]
+
     def run(
         self, texts: dict[str, tuple[str, str]], works: dict[str, Workload]
     ) -> dict[str, Tensors]:
@@ -152,7 +160,7 @@ class Opened:
         """
         sequences = {name: bound(*text, works[name], self.spec)[0] for name, text in texts.items()}
         source, kernels = self.unit(texts, works)
-        built = self.compiler.compile(source=source, options=[], kernels=kernels)
+        built = self.compiler.compile(source=source, options=self.options, kernels=kernels)
         program = self.device.load(code=built.code, kernels=kernels)
         return {
             name: self._run(program, f"{name}_", sequence, works[name])

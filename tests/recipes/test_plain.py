@@ -108,8 +108,7 @@ def test_plain_cuda_kernels_compile_for_hopper(works: dict[str, list[Workload]])
     texts = _written(works, CUDA_DEVICE, {})
     opened = Opened(kind=None, device=None, compiler=compiler, spec=CUDA_DEVICE)
     source, kernels = opened.unit(texts, {name: w[0] for name, w in works.items()})
-    folders = [f"--include-path={folder}" for folder in native.cuda_include_paths()]
-    built = compiler.compile(source=source, options=folders, kernels=kernels)
+    built = compiler.compile(source=source, options=opened.options, kernels=kernels)
     assert b".f64" not in built.assembly, "a function of double where one of float was meant"
     compiler.release()
 

@@ -145,14 +145,21 @@ class InputSet:
 def bind_state(model: nn.Module, state: Mapping[str, torch.Tensor]) -> nn.Module:
     """Return a copy of `model` that uses the parameters of `state` without copying them.
 
-    Buffers are copied: forward in training mode changes running statistics.
+    Buffers are copied: forward in training mode changes running statistics. On a GPU the weights
+    of recurrent layers are copied too, into one piece.
     """
     memo: dict[int, Any] = {
         id(parameter): nn.Parameter(state[path], requires_grad=False)
         for path, parameter in model.named_parameters()
     }
     memo |= {id(buffer): state[path].clone() for path, buffer in model.named_buffers()}
-    return copy.deepcopy(model, memo)
+    bound = copy.deepcopy(model, memo)
+    for part in bound.modules():
+        if isinstance(part, nn.RNNBase):
+            # cuDNN takes its weights in one piece and would gather them at every call.
+            with torch.no_grad():
+                part.flatten_parameters()
+    return bound
 
 
 def flatten_outputs(value: Any) -> Iterator[torch.Tensor]:

@@ -65,7 +65,7 @@ def _rules(model: nn.Module) -> Iterator[RedrawRule]:
 
 def _rule(path: str, base: torch.Tensor, *, is_fixed: bool) -> RedrawRule:
     base = base.contiguous()
-    is_zero = not is_fixed and base.numel() > 0 and not bool(base.any())
+    is_zero = not is_fixed and base.numel() > 0 and not bool(computable(base).any())
     fan_in = base[0].numel() if base.ndim > 1 else 1
     deviation = min(_ZERO_VECTOR_DEVIATION, 1.0 / math.sqrt(fan_in))
     return RedrawRule(
