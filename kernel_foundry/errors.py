@@ -7,6 +7,8 @@ it both ways without parsing a message. Knows nothing of grpc.
 from enum import IntEnum
 from typing import ClassVar
 
+from kernel_foundry.printable import printable
+
 
 class StatusCode(IntEnum):
     """gRPC's status codes, by number."""
@@ -27,7 +29,8 @@ class KernelFoundryError(Exception):
     """Base of all our failures.
 
     Args:
-        message: What happened, what was expected and what to do.
+        message: What happened, what was expected and what to do. Kept in printable form: it may
+            hold words of a candidate, a compiler or a model.
         metadata: Every dynamic value of the message, for machines.
     """
 
@@ -35,8 +38,8 @@ class KernelFoundryError(Exception):
     reason: ClassVar[str] = "INTERNAL_ERROR"
 
     def __init__(self, message: str, **metadata: str) -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = printable(message)
+        super().__init__(self.message)
         self.metadata = metadata
 
 

@@ -1,20 +1,19 @@
 """A run's books in the terminal: what each model took, and what came of repairs and lessons."""
 
 from rich.box import SIMPLE
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from kernel_foundry.cli.output import PrintableConsole
 from kernel_foundry.domain.account import ModelSpend, RepairCount
 from kernel_foundry.run_account import AskedAccount
 
 
-def show_account(console: Console, asked: AskedAccount) -> None:
+def show_account(console: PrintableConsole, asked: AskedAccount) -> None:
     """Print what there is to show of a run's account."""
     account = asked.account
     if account is None:
         line = f"what models took is not known here: {asked.failure}"
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        console.print(line, highlight=False, soft_wrap=True)
         return
     if account.spend:
         console.print(_spend_table(account.spend))
@@ -30,7 +29,7 @@ def _spend_table(spend: tuple[ModelSpend, ...]) -> Table:
         table.add_column(heading, justify="right")
     for model in spend:
         table.add_row(
-            escape(model.model),
+            model.model,
             str(model.requests),
             str(model.retries),
             str(model.prompt_tokens),

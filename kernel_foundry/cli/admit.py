@@ -1,13 +1,11 @@
 """`kfoundry admit`: run the reference and say what is known of a task."""
 
-import json
-import sys
 from pathlib import Path
 from typing import Any, Final
 
 import click
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from kernel_foundry.cli.main import EXIT_BAD_INPUT, EXIT_MISSING_PART
 from kernel_foundry.cli.options import (
@@ -19,6 +17,7 @@ from kernel_foundry.cli.options import (
     open_foundry,
     target_options,
 )
+from kernel_foundry.cli.output import PrintableConsole, print_json
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.evaluation import Baseline
 from kernel_foundry.domain.model_limit import limits_text
@@ -62,10 +61,9 @@ def command(
             "models": able,
             "left_out": to_plain(limits),
         }
-        json.dump(told, sys.stdout)
-        sys.stdout.write("\n")
+        print_json(told)
     else:
-        _show(Console(), admission)
+        _show(PrintableConsole(), admission)
     if limits:
         click.echo(f"{'error' if not able else 'warning'}: {limits_text(limits)}", err=True)
     if not admission.admitted:
@@ -73,20 +71,20 @@ def command(
     return 0 if able else EXIT_MISSING_PART
 
 
-def _show(console: Console, admission: Admission) -> None:
+def _show(console: PrintableConsole, admission: Admission) -> None:
     console.print(
-        "[bold green]admitted[/]" if admission.admitted else "[bold red]refused[/]",
+        Text("admitted", "bold green") if admission.admitted else Text("refused", "bold red"),
         f"on {admission.device.id} ({admission.device.name})",
     )
     for refusal in admission.refusals:
-        console.print(f"refused: {refusal}", style="red", markup=False)
+        console.print(f"refused: {refusal}", style="red")
     for degeneracy in admission.degeneracies:
-        console.print(f"degenerate: {degeneracy}", style="red", markup=False)
+        console.print(f"degenerate: {degeneracy}", style="red")
     for warning in admission.warnings:
-        console.print(f"warning: {warning}", style="yellow", markup=False)
+        console.print(f"warning: {warning}", style="yellow")
     for redundancy in admission.redundancies:
-        console.print(f"redundant: {redundancy}", style="yellow", markup=False)
-    console.print(_tolerance_text(admission), markup=False)
+        console.print(f"redundant: {redundancy}", style="yellow")
+    console.print(_tolerance_text(admission))
     table = Table("workload", "baselines", "traffic bound", "arithmetic estimate", "flops", "bytes")
     for workload in admission.workloads:
         table.add_row(
@@ -101,7 +99,7 @@ def _show(console: Console, admission: Admission) -> None:
     if admission.stages:
         spent = ", ".join(f"{s.stage} {s.wall_ms / 1e3:.1f}" for s in admission.stages)
         total = sum(s.wall_ms for s in admission.stages) / 1e3
-        console.print(f"took {total:.1f} s: {spent}", markup=False)
+        console.print(f"took {total:.1f} s: {spent}")
     names = Table("name", "role", "dtype", "shape or value")
     if admission.workloads:
         first = admission.workloads[0]

@@ -1,14 +1,11 @@
 """`kfoundry bench`: measure the system itself."""
 
-import json
 import statistics
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from kernel_foundry.cli.bench_search import search
@@ -19,6 +16,7 @@ from kernel_foundry.cli.options import (
     open_foundry,
     target_options,
 )
+from kernel_foundry.cli.output import PrintableConsole, print_json
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.task_file import read_task
 
@@ -61,8 +59,7 @@ def evaluate(
                 evaluation = foundry.evaluate(loaded, path, device=device)
                 verdicts.append((path.name, time.perf_counter() - started_s, evaluation))
     if as_json:
-        json.dump(_object(verdicts), sys.stdout)
-        sys.stdout.write("\n")
+        print_json(_object(verdicts))
     else:
         _show(verdicts)
     return 0 if all(e.passed for _, _, e in verdicts) else 1
@@ -89,7 +86,7 @@ def _object(verdicts: list[tuple[str, float, Evaluation]]) -> dict[str, Any]:
 
 
 def _show(verdicts: list[tuple[str, float, Evaluation]]) -> None:
-    console = Console()
+    console = PrintableConsole()
     stages = list(dict.fromkeys(s.stage for _, _, e in verdicts for s in e.stages))
     table = Table("candidate", "outcome", "object", "seconds", *(f"{s} ms" for s in stages))
     for name, seconds, evaluation in verdicts:

@@ -1,6 +1,5 @@
 """`kfoundry bench search`: compare search strategies on recorded landscapes."""
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -8,11 +7,11 @@ from typing import Self
 
 import click
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
 from kernel_foundry.cli.options import json_option
+from kernel_foundry.cli.output import PrintableConsole, print_json
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.local import compare_searches
 from kernel_foundry.report.comparison import write_comparison_report
@@ -116,8 +115,7 @@ def search(
     if plot is not None:
         write_comparison_plot(comparison, plot)
     if as_json:
-        json.dump(to_plain(comparison), sys.stdout)
-        sys.stdout.write("\n")
+        print_json(to_plain(comparison))
     else:
         _show(comparison)
     for written in (report, plot):
@@ -130,11 +128,11 @@ class _Progress:
     """A bar on a terminal, a line for each tenth elsewhere; nothing beside JSON."""
 
     def __init__(self, *, is_quiet: bool) -> None:
-        self._console = Console(stderr=True)
+        self._console = PrintableConsole(stderr=True)
         self._has_lines = not is_quiet and not self._console.is_terminal
         self._tenths = 0
         self._bar = Progress(
-            TextColumn("searches"),
+            TextColumn("searches", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
@@ -162,7 +160,7 @@ class _Progress:
 
 def _show(comparison: SearchComparison) -> None:
     # Rich takes what is no terminal for 80 columns; a log may be as wide as the table.
-    console = Console() if sys.stdout.isatty() else Console(width=_LOG_COLUMNS)
+    console = PrintableConsole() if sys.stdout.isatty() else PrintableConsole(width=_LOG_COLUMNS)
     percent = f"{comparison.target:.0%}"
     for landscape in comparison.landscapes:
         console.print(_landscape_table(landscape, percent))
@@ -173,7 +171,6 @@ def _show(comparison: SearchComparison) -> None:
         "best speed was judged [95 % interval]; a search that did not get there counts as its "
         "budget + 1. Differences are paired by seed; * where the interval excludes zero. Final: "
         "best speed at the end. Cells: share of the grid.",
-        markup=False,
     )
 
 

@@ -1,12 +1,12 @@
 """`kfoundry clean`: what is kept on this machine, and the removal of what can go."""
 
-import json
 from collections.abc import Iterable
 
 import click
 
 from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.options import json_option
+from kernel_foundry.cli.output import print_json
 from kernel_foundry.kept import KeptFiles, clean, removable, user_data
 
 
@@ -24,7 +24,7 @@ def command(dry_run: bool, as_json: bool) -> int:
         clean()
     if as_json:
         told = {"removed": _objects(can_go), "kept": _objects(stays), "dry_run": dry_run}
-        click.echo(json.dumps(told))
+        print_json(told)
         return 0
     click.echo("would be removed:" if dry_run else "removed:")
     _show(can_go)

@@ -1,15 +1,13 @@
 """`kfoundry devices`: what this machine (or an evaluator elsewhere) can do, and why not more."""
 
-import json
-import sys
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from kernel_foundry.cli.main import EXIT_MISSING_PART
 from kernel_foundry.cli.options import json_option, open_foundry, target_options
+from kernel_foundry.cli.output import PrintableConsole, print_json
 from kernel_foundry.domain.device import Capabilities, Peaks
 from kernel_foundry.domain.plain import to_plain
 
@@ -28,14 +26,13 @@ def command(as_json: bool, **targets: Any) -> int:
     with open_foundry(**targets) as foundry:
         capabilities = foundry.capabilities()
     if as_json:
-        json.dump(to_plain(capabilities), sys.stdout)
-        sys.stdout.write("\n")
+        print_json(to_plain(capabilities))
     else:
-        _show(Console(), capabilities)
+        _show(PrintableConsole(), capabilities)
     return 0 if capabilities.devices else EXIT_MISSING_PART
 
 
-def _show(console: Console, capabilities: Capabilities) -> None:
+def _show(console: PrintableConsole, capabilities: Capabilities) -> None:
     table = Table("device", "name", "compute units", "local memory", "cache", "measured peaks")
     for device in capabilities.devices:
         table.add_row(
@@ -49,27 +46,25 @@ def _show(console: Console, capabilities: Capabilities) -> None:
     console.print(table)
     for kind in capabilities.availability:
         if not kind.available:
-            console.print(
-                f"{kind.kind}: not available: {kind.reason}", style="yellow", markup=False
-            )
+            console.print(f"{kind.kind}: not available: {kind.reason}", style="yellow")
     _show_isolation(console, capabilities)
-    console.print(", ".join(capabilities.versions), style="dim", markup=False)
+    console.print(", ".join(capabilities.versions), style="dim")
 
 
-def _show_isolation(console: Console, capabilities: Capabilities) -> None:
+def _show_isolation(console: PrintableConsole, capabilities: Capabilities) -> None:
     """Tell what locks each kind of process in, and what does not and why."""
     common = ", ".join(capabilities.isolation.mechanisms)
     if not common:
         console.print("isolation: none that holds for every process", style="bold red")
     else:
-        console.print(f"isolation of all that meets a candidate: {common}", markup=False)
+        console.print(f"isolation of all that meets a candidate: {common}")
     for process in capabilities.processes:
-        console.print(f"{process.process}: {', '.join(process.mechanisms) or 'none'}", markup=False)
+        console.print(f"{process.process}: {', '.join(process.mechanisms) or 'none'}")
         limits = ", ".join(_limit(limit.name, limit.value) for limit in process.limits)
         for line in (*process.rules, *([f"limits: {limits}"] if limits else [])):
-            console.print(f"  {line}", style="dim", markup=False)
+            console.print(f"  {line}", style="dim")
         for missing in process.missing:
-            console.print(f"  without {missing}", style="yellow", markup=False)
+            console.print(f"  without {missing}", style="yellow")
 
 
 def _limit(name: str, value: int) -> str:

@@ -1,13 +1,11 @@
 """`kfoundry evaluate`: judge one candidate and show the verdict."""
 
-import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from kernel_foundry.cli.options import (
     degenerate_option,
@@ -17,6 +15,7 @@ from kernel_foundry.cli.options import (
     open_foundry,
     target_options,
 )
+from kernel_foundry.cli.output import PrintableConsole, print_json
 from kernel_foundry.cli.timings import kernel_times_lines, timings_table
 from kernel_foundry.domain.check import Trust
 from kernel_foundry.domain.evaluation import (
@@ -32,6 +31,7 @@ from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import BackendUnavailableError
 from kernel_foundry.evidence.record import record_of_text, write_record
+from kernel_foundry.printable import one_line
 from kernel_foundry.task_file import read_task
 from kernel_foundry.view import (
     arithmetic_line,
@@ -159,10 +159,9 @@ def command(
     if listings_folder is not None:
         _write_listings(listings_folder, candidate.name.partition(".")[0], evaluation)
     if as_json:
-        json.dump(evaluation_object(evaluation, task_name=loaded.name), sys.stdout)
-        sys.stdout.write("\n")
+        print_json(evaluation_object(evaluation, task_name=loaded.name))
     else:
-        show(Console(), evaluation)
+        show(PrintableConsole(), evaluation)
     if record_file is not None:
         _keep_record(record_file, loaded, text, evaluation)
     built = evaluation.outcome is EvaluationOutcome.BUILT
@@ -198,15 +197,16 @@ def _settings(texts: tuple[str, ...]) -> tuple[Setting, ...]:
     return tuple(settings)
 
 
-def show(console: Console, evaluation: Evaluation) -> None:
+def show(console: PrintableConsole, evaluation: Evaluation) -> None:
     """Print a verdict for people."""
     is_good = evaluation.passed or evaluation.outcome is EvaluationOutcome.BUILT
     colour = "green" if is_good else "red"
-    console.print(f"[bold {colour}]{evaluation.outcome.name}[/] on {evaluation.device}")
+    outcome = (evaluation.outcome.name, f"bold {colour}")
+    console.print(Text.assemble(outcome, f" on {one_line(evaluation.device)}"))
     if evaluation.passed:
         _show_timings(console, evaluation)
     if line := arithmetic_line(evaluation):
-        console.print(f"arithmetic: {line}", markup=False, highlight=False)
+        console.print(f"arithmetic: {line}", highlight=False)
     if evaluation.compile is not None and evaluation.compile.kernels:
         _show_resources(console, evaluation.compile.kernels)
     for finding in errors_first(evaluation.findings):
@@ -214,26 +214,25 @@ def show(console: Console, evaluation: Evaluation) -> None:
         console.print(
             f"{finding.severity.value}: {finding.message}{place}",
             style=_STYLE[finding.severity],
-            markup=False,
         )
         if finding.hint:
-            console.print(f"  → {finding.hint}", style="dim", markup=False)
+            console.print(f"  → {finding.hint}", style="dim")
     _show_checks(console, evaluation)
     stages = ", ".join(f"{s.stage} {s.wall_ms:.0f}" for s in evaluation.stages)
-    console.print(f"stages, ms: {stages}", style="dim", markup=False)
+    console.print(f"stages, ms: {stages}", style="dim")
 
 
-def _show_checks(console: Console, evaluation: Evaluation) -> None:
+def _show_checks(console: PrintableConsole, evaluation: Evaluation) -> None:
     if not evaluation.checks:
         return
     is_plain = evaluation.trust is Trust.FULL
     line = f"checks: {checks_text(evaluation.checks)}"
     if not is_plain:
         line += f"; trust: {evaluation.trust.value}"
-    console.print(line, style=None if is_plain else "yellow", markup=False, highlight=False)
+    console.print(line, style=None if is_plain else "yellow", highlight=False)
 
 
-def _show_resources(console: Console, kernels: tuple[KernelResources, ...]) -> None:
+def _show_resources(console: PrintableConsole, kernels: tuple[KernelResources, ...]) -> None:
     table = Table("kernel", "registers", "shared memory", "stack", "spilled")
     for kernel in kernels:
         table.add_row(
@@ -246,13 +245,13 @@ def _show_resources(console: Console, kernels: tuple[KernelResources, ...]) -> N
     console.print(table)
 
 
-def _show_timings(console: Console, evaluation: Evaluation) -> None:
+def _show_timings(console: PrintableConsole, evaluation: Evaluation) -> None:
     fastest = speedup_text(evaluation.speedup, evaluation.speedup_interval)
     line = f"{fastest} over the fastest baseline{gain_text(evaluation.speedup_interval)}"
-    console.print(line, markup=False, highlight=False)
+    console.print(line, highlight=False)
     console.print(timings_table(evaluation, "candidate"))
     for line in kernel_times_lines(evaluation):
-        console.print(line, markup=False, highlight=False)
+        console.print(line, highlight=False)
     _show_parts(console, evaluation.workloads)
     measures = evaluation.measures
     if measures is not None:
@@ -262,7 +261,7 @@ def _show_timings(console: Console, evaluation: Evaluation) -> None:
         )
 
 
-def _show_parts(console: Console, results: tuple[WorkloadResult, ...]) -> None:
+def _show_parts(console: PrintableConsole, results: tuple[WorkloadResult, ...]) -> None:
     """Print what a call's time does not tell: library calls, and the work of `prepare`."""
     for result in results:
         if result.own_share is not None:

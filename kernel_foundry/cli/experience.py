@@ -3,7 +3,6 @@
 The commands that add lessons and copy them stand in `experience_transfer`.
 """
 
-import json
 import math
 from dataclasses import replace
 from functools import partial
@@ -11,9 +10,8 @@ from pathlib import Path
 from textwrap import shorten
 
 import click
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from kernel_foundry.cli.experience_transfer import (
     add,
@@ -22,6 +20,7 @@ from kernel_foundry.cli.experience_transfer import (
     import_command,
 )
 from kernel_foundry.cli.options import generator_option, json_option
+from kernel_foundry.cli.output import PrintableConsole, print_json
 from kernel_foundry.client import Foundry, connect
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
@@ -29,6 +28,7 @@ from kernel_foundry.domain.lesson import Lesson, LessonHit, LessonQuery
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.local import Targets
 from kernel_foundry.ports import Experience
+from kernel_foundry.printable import printable
 
 _LANGUAGES = [language.value for language in Language]
 _LISTED_CHARS = 120
@@ -70,15 +70,15 @@ def list_command(
     with connect(Targets(generator=generator_target)) as foundry:
         lessons = [x for x in all_lessons(foundry) if _suits(x, language, finding)]
     if as_json:
-        click.echo(json.dumps([to_plain(lesson) for lesson in lessons]))
+        print_json([to_plain(lesson) for lesson in lessons])
         return 0
     table = Table("id", "for", "effect", "uses", "failed", "symptom and findings")
     for lesson in lessons:
         numbers = (_effect(lesson), str(lesson.use_count), str(lesson.failure_count))
-        symptom = escape(shorten(lesson.symptom, _LISTED_CHARS, placeholder="…"))
-        text = f"{symptom}\n[dim]{', '.join(lesson.findings)}[/]"
+        symptom = shorten(lesson.symptom, _LISTED_CHARS, placeholder="…")
+        text = Text.assemble(printable(symptom), "\n", (", ".join(lesson.findings), "dim"))
         table.add_row(str(lesson.id), _language(lesson), *numbers, text)
-    Console().print(table if lessons else "no such lesson")
+    PrintableConsole().print(table if lessons else "no such lesson")
     return 0
 
 
@@ -136,9 +136,9 @@ def search(
     with connect(Targets(generator=generator_target)) as foundry:
         hits = _best(foundry, queries, limit)
     if as_json:
-        click.echo(json.dumps([to_plain(hit) for hit in hits]))
+        print_json([to_plain(hit) for hit in hits])
         return 0
-    console = Console()
+    console = PrintableConsole()
     for hit in hits:
         _show(console, hit)
     if not hits:
@@ -166,14 +166,15 @@ def _suits(lesson: Lesson, language: str | None, finding: str | None) -> bool:
     return speaks and (finding is None or FindingKind(finding) in lesson.findings)
 
 
-def _show(console: Console, hit: LessonHit) -> None:
+def _show(console: PrintableConsole, hit: LessonHit) -> None:
     lesson = hit.lesson
     console.print(
-        f"[bold]{lesson.id}[/]  score {hit.score:.2f}, like {hit.similarity:.2f}, "
+        f"{lesson.id}  score {hit.score:.2f}, like {hit.similarity:.2f}, "
         f"{_language(lesson)}, {', '.join(lesson.findings) or 'no finding'}, effect "
         f"{_effect(lesson)}, {lesson.use_count} uses, {lesson.failure_count} failed"
     )
-    console.print(f"{escape(lesson.symptom)}\n[green]{escape(lesson.move)}[/]\n")
+    console.print(lesson.symptom, highlight=False)
+    console.print(f"{lesson.move}\n", style="green", highlight=False)
 
 
 def _language(lesson: Lesson) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from kernel_foundry.cli.options import generator_option, json_option
+from kernel_foundry.cli.output import print_json
 from kernel_foundry.client import Foundry, connect
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
@@ -84,7 +85,7 @@ def add(
     with connect(Targets(generator=generator_target)) as foundry:
         added = [_add(foundry, lesson) for lesson in lessons]
     if as_json:
-        click.echo(json.dumps([{"id": one.lesson.id, "new": one.is_new} for one in added]))
+        print_json([{"id": one.lesson.id, "new": one.is_new} for one in added])
     else:
         for one in added:
             click.echo(f"lesson {one.lesson.id} {'added' if one.is_new else 'was there already'}")
@@ -135,7 +136,7 @@ def import_command(file: Path, as_json: bool, generator_target: str) -> int:
         added = [_add(foundry, lesson) for lesson in lessons]
     new = sum(one.is_new for one in added)
     if as_json:
-        click.echo(json.dumps({"new": new, "merged": len(added) - new, "file": str(file)}))
+        print_json({"new": new, "merged": len(added) - new, "file": str(file)})
     else:
         click.echo(f"{new} new lessons, {len(added) - new} merged into others")
     return 0

@@ -5,16 +5,16 @@ import time
 from types import TracebackType
 from typing import Protocol, Self
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as RichProgress
-from rich.text import Text
 
 from kernel_foundry.budget import Budget, Spent
+from kernel_foundry.cli.output import PrintableConsole
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.finding import OF_THE_MOMENT, FindingKind
 from kernel_foundry.domain.model_limit import ModelLimit
 from kernel_foundry.domain.sweep import best_of
+from kernel_foundry.printable import one_line
 from kernel_foundry.progress import (
     Admitted,
     Ended,
@@ -98,13 +98,13 @@ class LiveProgress:
 
     def __init__(self) -> None:
         self._bar = RichProgress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=None),
             MofNCompleteColumn(),
-            TextColumn("best [bold green]{task.fields[best]}[/]"),
+            TextColumn("best {task.fields[best]}", style="bold green", markup=False),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[left]}"),
-            console=Console(stderr=True),
+            TextColumn("{task.fields[left]}", markup=False),
+            console=PrintableConsole(stderr=True),
         )
         self._task = self._bar.add_task("admitting", total=None, best="–", left="")
         self._host = HostLines()
@@ -123,11 +123,11 @@ class LiveProgress:
         if isinstance(event, Admitted):
             self._budget = event.budget
             self._started_s = time.monotonic()
-            self._bar.console.print(Text(_admission_line(event.admission)))
+            self._print(_admission_line(event.admission))
             for warning in event.admission.warnings:
-                self._bar.console.print(Text(f"warning: {warning}", style="yellow"))
+                self._print(f"warning: {warning}", "yellow")
             for limit in event.run.spec.left_out:
-                self._bar.console.print(Text(_left_out_line(limit), style="yellow"))
+                self._print(_left_out_line(limit), "yellow")
             self._bar.update(
                 self._task,
                 description="searching",
@@ -136,9 +136,9 @@ class LiveProgress:
             )
         elif isinstance(event, Judged):
             colour = "green" if event.evaluation.passed else "red"
-            self._bar.console.print(Text(_judged_line(event), style=colour))
+            self._print(_judged_line(event), colour)
             for line in self._host.of(event):
-                self._bar.console.print(Text(line, style="yellow"))
+                self._print(line, "yellow")
             self._bar.update(
                 self._task,
                 description="re-measuring" if event.is_promotion else "searching",
@@ -147,14 +147,17 @@ class LiveProgress:
                 left=time_left(self._budget, event.spent),
             )
         elif isinstance(event, Swept):
-            self._bar.console.print(Text(_swept_line(event), style="cyan"))
+            self._print(_swept_line(event), "cyan")
             self._bar.update(self._task, completed=event.spent.evaluations)
         elif isinstance(event, Unjudged):
-            self._bar.console.print(Text(_unjudged_line(event), style="yellow"))
+            self._print(_unjudged_line(event), "yellow")
         elif isinstance(event, SweepNotKept):
-            self._bar.console.print(Text(_not_kept_line(event), style="yellow"))
+            self._print(_not_kept_line(event), "yellow")
         elif isinstance(event, Ended):
             self._bar.update(self._task, description=f"ended: {event.cause.value}", left="")
+
+    def _print(self, line: str, style: str = "") -> None:
+        self._bar.console.print(one_line(line), style=style, highlight=False)
 
 
 def time_left(budget: Budget, spent: Spent) -> str:
@@ -225,5 +228,5 @@ def _not_kept_line(event: SweepNotKept) -> str:
 
 
 def _write(line: str) -> None:
-    sys.stderr.write(line + "\n")
+    sys.stderr.write(one_line(line) + "\n")
     sys.stderr.flush()

@@ -18,6 +18,7 @@ from kernel_foundry.errors import (
     StatusCode,
     TaskBeyondModelsError,
 )
+from kernel_foundry.printable import print_safely
 
 EXIT_NOTHING_CORRECT = 1
 EXIT_BAD_INPUT = 2
@@ -89,6 +90,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and exit; SIGTERM acts as Ctrl-C."""
+    print_safely()
     # A shell that starts a job in the background may have it ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))

@@ -1,7 +1,6 @@
 """`kfoundry optimize`: search for the fastest correct kernel of a task."""
 
 import contextlib
-import json
 import math
 import sys
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from kernel_foundry.cli.options import (
     open_foundry,
     target_options,
 )
+from kernel_foundry.cli.output import print_json
 from kernel_foundry.cli.runs import best_object
 from kernel_foundry.cli.summary import show_summary
 from kernel_foundry.client import Foundry
@@ -237,8 +237,7 @@ def _finish(foundry: Foundry, ended: Ended, *, as_json: bool) -> int:
             "record": record and str(record),
             "best": best_object(ended.run, ended.winner) if ended.winner else None,
         }
-        json.dump(told, sys.stdout)
-        sys.stdout.write("\n")
+        print_json(told)
     else:
         show_summary(foundry, ended, report, record)
     return 0 if ended.winner else EXIT_NOTHING_CORRECT

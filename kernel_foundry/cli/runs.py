@@ -4,7 +4,6 @@ The commands that watch, copy and replay a run, and show its exchanges, stand in
 own.
 """
 
-import json
 import sys
 import time
 from pathlib import Path
@@ -12,14 +11,13 @@ from typing import Any
 
 import click
 from rich.box import SIMPLE
-from rich.console import Console
-from rich.markdown import Markdown
-from rich.markup import escape
 from rich.table import Column, Table
+from rich.text import Text
 
 from kernel_foundry.cli.account import show_account
 from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.options import json_option, open_foundry, target_options
+from kernel_foundry.cli.output import PrintableConsole, print_exact, print_json
 from kernel_foundry.cli.runs_delete import delete_command
 from kernel_foundry.cli.runs_exchanges import exchanges_command
 from kernel_foundry.cli.runs_record import record_command
@@ -32,6 +30,7 @@ from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.kept_sweeps import kept_sweeps
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.plan.tuned import with_default
+from kernel_foundry.printable import one_line
 from kernel_foundry.report.write import write_report
 from kernel_foundry.run_account import account_object, ask_account
 from kernel_foundry.view import evaluation_object, headline_text, winner_text
@@ -59,7 +58,7 @@ def list_runs(as_json: bool, **targets: Any) -> int:
     with open_foundry(**targets) as foundry:
         runs = foundry.runs()
     if as_json:
-        _print_json([_run_object(run) for run in runs])
+        print_json([_run_object(run) for run in runs])
         return 0
     table = Table(
         Column("run", no_wrap=True),  # its name is what the other commands take
@@ -83,7 +82,7 @@ def list_runs(as_json: bool, **targets: Any) -> int:
         about = f"  {run.spec.task.name} on {run.spec.device}"
         table.add_row(about, "", "", created, style="dim")
     makes_one = f"no runs yet: `{as_called('optimize TASK')}` makes one"
-    Console().print(table if runs else makes_one)
+    PrintableConsole().print(table if runs else makes_one)
     return 0
 
 
@@ -118,7 +117,7 @@ def show(run: str, as_json: bool, **targets: Any) -> int:
             for e in elites
         ]
         sweeps = [str(path) for path in kept_sweeps(found.spec.name)]
-        _print_json(
+        print_json(
             {
                 **_run_object(found),
                 "stats": to_plain(stats),
@@ -130,17 +129,18 @@ def show(run: str, as_json: bool, **targets: Any) -> int:
         if asked.failure:
             click.echo(f"spend and repairs are not known here: {asked.failure}", err=True)
         return 0
-    console = Console()
-    console.print(
-        f"[bold]{found.spec.name}[/]: {found.spec.task.name} in {found.spec.language.value} on "
-        f"{found.spec.device}, {found.state.value}, strategy {found.spec.strategy}, models "
-        f"{escape(', '.join(found.spec.models))}"
+    console = PrintableConsole()
+    about = (
+        f": {found.spec.task.name} in {found.spec.language.value} on {found.spec.device}, "
+        f"{found.state.value}, strategy {found.spec.strategy}, models "
+        f"{', '.join(found.spec.models)}"
     )
+    console.print(Text.assemble((one_line(found.spec.name), "bold"), one_line(about)))
     for limit in found.spec.left_out:
-        console.print(f"left out: {limit.text}", style="yellow", markup=False)
+        console.print(f"left out: {limit.text}", style="yellow")
     if elites:
         text = winner_text(elites[0].evaluation)
-        console.print(text, style="bold", markup=False, highlight=False)
+        console.print(text, style="bold", highlight=False)
     show_stats(console, stats)
     show_islands(console, stats)
     show_archive_map(console, elites)
@@ -154,18 +154,28 @@ def show(run: str, as_json: bool, **targets: Any) -> int:
 @json_option
 @target_options
 def best(run: str, as_json: bool, **targets: Any) -> int:
-    """Show the winner: speed-up, candidate text and verdict."""
+    """Show the winner: speed-up, verdict and candidate text.
+
+    Into a file or a pipe goes the candidate's exact text alone, which `kfoundry evaluate` reads;
+    the verdict is shown on stderr then.
+
+    \b
+    kfoundry runs best > winner.md
+    """  # noqa: D301  a backspace keeps click from joining the lines
     with open_foundry(**targets) as foundry:
         found = foundry.ask_archive(lambda a: a.get_run(run))
         elite = foundry.best(found.spec.name)
     if as_json:
-        _print_json(best_object(found, elite))
+        print_json(best_object(found, elite))
         return 0
     from kernel_foundry.cli.evaluate import show as show_evaluation
 
-    console = Console()
-    show_evaluation(console, elite.evaluation)
-    console.print(Markdown(candidate_text(elite)))
+    is_for_people = sys.stdout.isatty()
+    show_evaluation(PrintableConsole(stderr=not is_for_people), elite.evaluation)
+    if is_for_people:
+        click.echo(candidate_text(elite))
+    else:
+        print_exact(candidate_text(elite))
     return 0
 
 
@@ -225,8 +235,3 @@ def _run_object(run: Run) -> dict[str, Any]:
         "cost_usd": run.cost_usd,
         "created_unix_s": run.created_unix_s,
     }
-
-
-def _print_json(value: Any) -> None:
-    json.dump(value, sys.stdout)
-    sys.stdout.write("\n")

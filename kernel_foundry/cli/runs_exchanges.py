@@ -1,15 +1,13 @@
 """`kfoundry runs exchanges`: what models were asked for a run, and what they replied."""
 
-import json
 from collections.abc import Iterator
 from typing import Any, Literal
 
 import click
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from kernel_foundry.cli.options import json_option, open_foundry, target_options
+from kernel_foundry.cli.output import PrintableConsole, print_json
 from kernel_foundry.client import Foundry
 from kernel_foundry.domain.exchange import Exchange
 from kernel_foundry.domain.plain import to_plain
@@ -41,12 +39,14 @@ def exchanges_command(run: str, selection: int | None, as_json: bool, **targets:
         found = [e for e in _exchanges(foundry, name) if selection in (None, e.selection)]
     if as_json:
         whole = selection is not None
-        click.echo(json.dumps([to_plain(e) if whole else _row_object(e) for e in found]))
+        print_json([to_plain(e) if whole else _row_object(e) for e in found])
     elif selection is not None:
         for exchange in found:
             _show(exchange)
     else:
-        Console().print(_table(found) if found else f"no exchanges of {name} are known here")
+        PrintableConsole().print(
+            _table(found) if found else f"no exchanges of {name} are known here"
+        )
     return 0
 
 
@@ -86,7 +86,7 @@ def _table(exchanges: list[Exchange]) -> Table:
             str(exchange.sequence),
             "" if exchange.selection is None else str(exchange.selection),
             exchange.purpose.value.replace("_", " ") + again,
-            escape(exchange.usage.model),
+            exchange.usage.model,
             str(exchange.usage.input_tokens),
             str(exchange.usage.output_tokens),
             f"{exchange.usage.cost_usd:.4f}",

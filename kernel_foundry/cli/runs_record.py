@@ -1,12 +1,12 @@
 """`kfoundry runs record`: the evidence record of a stored verdict, as a file."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from kernel_foundry.cli.options import json_option, open_foundry, target_options
+from kernel_foundry.cli.output import print_json
 from kernel_foundry.evidence.fingerprint import fingerprint
 from kernel_foundry.evidence.of_run import record_of_run
 from kernel_foundry.evidence.record import write_record
@@ -49,7 +49,7 @@ def record_command(
             "digest": attestation.digest,
             "key_fingerprint": name,
         }
-        click.echo(json.dumps(told))
+        print_json(told)
     else:
         click.echo(f"{path}: digest {attestation.digest[:16]}, signed with key {name}")
     return 0

@@ -1,7 +1,5 @@
 """`kfoundry runs replay`: a run made again without any model, and whether it came out equal."""
 
-import json
-
 import click
 
 from kernel_foundry.cli.options import (
@@ -10,6 +8,7 @@ from kernel_foundry.cli.options import (
     open_local_archive,
     store_option,
 )
+from kernel_foundry.cli.output import print_json
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.run_replay.replay import ReplayOutcome, replay
 
@@ -46,7 +45,7 @@ def replay_command(run: str, into: str, store: str, generator_target: str, as_js
     with open_local_archive(store=store, generator_target=generator_target) as foundry:
         outcome = foundry.ask_generator(lambda g: replay(store, run, g, into=into))
     if as_json:
-        click.echo(json.dumps(to_plain(outcome) | {"is_equal": outcome.difference is None}))
+        print_json(to_plain(outcome) | {"is_equal": outcome.difference is None})
     else:
         _show(outcome)
     return 0 if outcome.difference is None else EXIT_DIFFERENT

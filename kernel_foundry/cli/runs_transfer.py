@@ -1,11 +1,11 @@
 """`kfoundry runs export` and `import`: a run as one file, from store to store."""
 
-import json
 from pathlib import Path
 
 import click
 
 from kernel_foundry.cli.options import json_option, store_option
+from kernel_foundry.cli.output import print_json
 from kernel_foundry.local import export_run, import_run
 
 
@@ -33,7 +33,7 @@ def export_command(run: str, out: Path, store: str, as_json: bool) -> int:
     """  # noqa: D301  a backspace keeps click from joining the lines
     copied = export_run(store, run, out)
     if as_json:
-        click.echo(json.dumps({"run": copied.name, "told": copied.told_count, "file": str(out)}))
+        print_json({"run": copied.name, "told": copied.told_count, "file": str(out)})
     else:
         click.echo(f"{copied.name}: {copied.told_count} evaluations in {out}")
     return 0
@@ -58,7 +58,7 @@ def import_command(file: Path, name: str, store: str, as_json: bool) -> int:
     copied = import_run(store, file, name=name)
     if as_json:
         told = {"run": copied.name, "told": copied.told_count, "new": copied.is_new}
-        click.echo(json.dumps(told))
+        print_json(told)
     elif copied.is_new:
         click.echo(f"{copied.name}: {copied.told_count} evaluations")
     else:

@@ -1,6 +1,5 @@
 """`kfoundry runs watch`: what is told to a run, as it comes."""
 
-import json
 from contextlib import aclosing
 from typing import Any
 
@@ -8,10 +7,12 @@ import click
 
 from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.options import open_foundry, target_options
+from kernel_foundry.cli.output import print_json
 from kernel_foundry.domain.archive import RunEvent, ToldEvaluation
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.errors import KernelFoundryError
 from kernel_foundry.ports import Archive
+from kernel_foundry.printable import one_line
 from kernel_foundry.view import verdict_text
 
 
@@ -46,7 +47,7 @@ def watch(run: str, after: int, as_json: bool, **targets: Any) -> int:
         nonlocal last
         async with aclosing(archive.watch(run, after=after)) as events:
             async for event in events:
-                click.echo(json.dumps(event_object(event)) if as_json else _line(event))
+                _show(event, as_json=as_json)
                 last = event.sequence
 
     with open_foundry(**targets) as foundry:
@@ -57,6 +58,13 @@ def watch(run: str, after: int, as_json: bool, **targets: Any) -> int:
                 click.echo(f"to go on: {as_called(f'runs watch {run} --after {last}')}", err=True)
             raise
     return 0
+
+
+def _show(event: RunEvent, *, as_json: bool) -> None:
+    if as_json:
+        print_json(event_object(event))
+    else:
+        click.echo(one_line(_line(event)))
 
 
 def event_object(event: RunEvent) -> dict[str, Any]:

@@ -1,12 +1,9 @@
 """`kfoundry selftest`: the system tried on itself."""
 
-import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from kernel_foundry.cli.options import (
     device_of,
@@ -14,6 +11,7 @@ from kernel_foundry.cli.options import (
     open_foundry,
     target_options,
 )
+from kernel_foundry.cli.output import PrintableConsole, print_json
 from kernel_foundry.cli.selftest_progress import CaseProgress
 from kernel_foundry.cli.selftest_view import selftest_object, show
 from kernel_foundry.selftest.case_folder import BUILT_IN, read_cases
@@ -59,8 +57,7 @@ def command(cheats: bool, folder: Path | None, device: str, as_json: bool, **tar
     with open_foundry(**targets) as foundry, CaseProgress(total=len(cases)) as progress:
         found = foundry.selftest(device=device, cases=cases, listener=progress.on)
     if as_json:
-        json.dump(selftest_object(found), sys.stdout)
-        sys.stdout.write("\n")
+        print_json(selftest_object(found))
     else:
-        show(Console(), found)
+        show(PrintableConsole(), found)
     return 0 if found.passed else 1

@@ -3,9 +3,11 @@
 import sys
 from typing import Self
 
-from rich.console import Console
+import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from kernel_foundry.cli.output import PrintableConsole
+from kernel_foundry.printable import one_line
 from kernel_foundry.selftest.case import CaseResult, CaseState
 
 
@@ -22,11 +24,11 @@ class CaseProgress:
         self._bar: Progress | None = None
         if sys.stderr.isatty():
             self._bar = Progress(
-                TextColumn("{task.description}"),
+                TextColumn("{task.description}", markup=False),
                 BarColumn(bar_width=None),
                 MofNCompleteColumn(),
                 TimeElapsedColumn(),
-                console=Console(stderr=True),
+                console=PrintableConsole(stderr=True),
                 transient=True,
             )
             self._task = self._bar.add_task("probing the host", total=total or None)
@@ -44,11 +46,11 @@ class CaseProgress:
         """Show one result."""
         self._done += 1
         if self._bar is None:
-            print(f"[{self._done}/{self._total}] {_line(result)}", file=sys.stderr, flush=True)
+            click.echo(one_line(f"[{self._done}/{self._total}] {_line(result)}"), err=True)
             return
-        self._bar.update(self._task, completed=self._done, description=result.case.name)
+        self._bar.update(self._task, completed=self._done, description=one_line(result.case.name))
         if result.state in (CaseState.UNEXPECTED, CaseState.ERROR):
-            self._bar.console.print(_line(result), style="red", markup=False)
+            self._bar.console.print(one_line(_line(result)), style="red")
 
 
 def _line(result: CaseResult) -> str:

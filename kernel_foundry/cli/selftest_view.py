@@ -3,10 +3,10 @@
 from typing import Any
 
 from rich.box import SIMPLE
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Column, Table
+from rich.text import Text
 
+from kernel_foundry.cli.output import PrintableConsole
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.domain.probe import Probe
 from kernel_foundry.selftest.case import CaseResult, CaseState
@@ -47,13 +47,13 @@ def selftest_object(found: SelfTest) -> dict[str, Any]:
     }
 
 
-def show(console: Console, found: SelfTest) -> None:
+def show(console: PrintableConsole, found: SelfTest) -> None:
     """Print a self-test for people."""
     for device in found.devices:
         table = Table("probe", "", "what happened", title=device.device, box=SIMPLE)
         for probe in _shortened(device.probes):
-            mark = "[green]passed[/]" if probe.passed else "[bold red]FAILED[/]"
-            table.add_row(escape(probe.name), mark, escape(probe.detail))
+            mark = Text("passed", "green") if probe.passed else Text("FAILED", "bold red")
+            table.add_row(probe.name, mark, probe.detail)
         console.print(table)
     if found.cases:
         _show_cases(console, found.cases)
@@ -130,17 +130,17 @@ def _case_object(result: CaseResult) -> dict[str, Any]:
     }
 
 
-def _show_cases(console: Console, results: tuple[CaseResult, ...]) -> None:
+def _show_cases(console: PrintableConsole, results: tuple[CaseResult, ...]) -> None:
     name = Column("case", overflow="fold")  # it is a path: cut short it finds no file
     table = Table(name, "outcome", "expected", "why", Column("time", no_wrap=True), box=SIMPLE)
     for result in results:
         outcome = result.state if result.evaluation is None else result.evaluation.outcome
         style = _STYLE[result.state]
         table.add_row(
-            escape(result.case.name),
-            f"[{style}]{outcome.name}[/]",
+            result.case.name,
+            Text(outcome.name, style),
             _expected_text(result),
-            escape(result.reason),
+            result.reason,
             f"{result.seconds:.1f} s",
         )
     console.print(table)
@@ -152,7 +152,7 @@ def _expected_text(result: CaseResult) -> str:
     return " or ".join([*names, "no gain"] if expected.gain_denied else names)
 
 
-def _show_rates(console: Console, language: str, counted: Rates) -> None:
+def _show_rates(console: PrintableConsole, language: str, counted: Rates) -> None:
     parts = []
     if counted.detection_rate is not None:
         caught = counted.cheats - len(counted.missed)
@@ -167,10 +167,10 @@ def _show_rates(console: Console, language: str, counted: Rates) -> None:
     console.print(f"{language}: {'; '.join(parts)}")
 
 
-def _show_problems(console: Console, results: tuple[CaseResult, ...]) -> None:
+def _show_problems(console: PrintableConsole, results: tuple[CaseResult, ...]) -> None:
     for result in results:
         if result.state not in (CaseState.UNEXPECTED, CaseState.ERROR):
             continue
         told = f" ({result.told})" if result.told else ""
         line = f"{result.case.name}: {result.detail}{told}"
-        console.print(line, style="red", markup=False, soft_wrap=True)
+        console.print(line, style="red", soft_wrap=True)

@@ -5,12 +5,13 @@ from typing import Final
 
 from rich.box import SIMPLE
 from rich.columns import Columns
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from kernel_foundry.budget import Spent, StopCause
 from kernel_foundry.cli.account import show_account
 from kernel_foundry.cli.name import as_called
+from kernel_foundry.cli.output import PrintableConsole
 from kernel_foundry.cli.timings import kernel_times_lines, timings_table
 from kernel_foundry.client import Foundry
 from kernel_foundry.domain.archive import ArchiveStats, Elite
@@ -41,7 +42,7 @@ CAUSES: Final = {
 
 def show_summary(foundry: Foundry, ended: Ended, report: Path, record: Path | None) -> None:
     """Print how a run ended, its winner, the archive map and where report and record lie."""
-    console = Console()
+    console = PrintableConsole()
     name = ended.run.spec.name
     elites = foundry.ask_archive(lambda a: a.elites(name))
     stats = foundry.ask_archive(lambda a: a.stats(name))
@@ -82,7 +83,7 @@ def _spent_text(spent: Spent) -> str:
     )
 
 
-def show_stats(console: Console, stats: ArchiveStats) -> None:
+def show_stats(console: PrintableConsole, stats: ArchiveStats) -> None:
     """Print outcome counts and the archive's statistics."""
     outcomes = ", ".join(f"{o.count} {o.outcome}" for o in stats.outcomes)
     console.print(
@@ -91,15 +92,15 @@ def show_stats(console: Console, stats: ArchiveStats) -> None:
     )
 
 
-def show_sweeps(console: Console, run: str) -> None:
+def show_sweeps(console: PrintableConsole, run: str) -> None:
     """Print where the landscapes of the run's sweeps lie; nothing where there are none."""
     files = kept_sweeps(run)
     if files:
         line = f"landscapes of sweeps (T4 files: {len(files)}): {files[0].parent}"
-        console.print(line, soft_wrap=True, markup=False, highlight=False)
+        console.print(line, soft_wrap=True, highlight=False)
 
 
-def show_islands(console: Console, stats: ArchiveStats) -> None:
+def show_islands(console: PrintableConsole, stats: ArchiveStats) -> None:
     """Print each island's statistics, unless nothing was told yet."""
     if not stats.told_count or not stats.islands:
         return
@@ -111,7 +112,7 @@ def show_islands(console: Console, stats: ArchiveStats) -> None:
     console.print(table)
 
 
-def show_archive_map(console: Console, elites: tuple[Elite, ...]) -> None:
+def show_archive_map(console: PrintableConsole, elites: tuple[Elite, ...]) -> None:
     """Print the grid: one block for each synchronization level in use, speed-ups in the cells."""
     if not elites:
         return
@@ -133,29 +134,29 @@ def _map_block(
     for algorithm in range(LEVELS):
         table.add_column(f"a{algorithm}", justify="right", min_width=5, no_wrap=True)
     for memory in range(LEVELS):
-        row = [f"m{memory}"]
+        row: list[str | Text] = [f"m{memory}"]
         for algorithm in range(LEVELS):
             elite = cells.get((memory, algorithm, synchronization))
             text = speedup_text(elite.evaluation.speedup) if elite else "·"
-            row.append(f"[bold green]{text}[/]" if elite is best else text)
+            row.append(Text(text, "bold green" if elite is best else ""))
         table.add_row(*row)
     return table
 
 
-def _show_winner(console: Console, evaluation: Evaluation) -> None:
-    console.print(winner_text(evaluation), style="bold", markup=False, highlight=False)
+def _show_winner(console: PrintableConsole, evaluation: Evaluation) -> None:
+    console.print(winner_text(evaluation), style="bold", highlight=False)
     console.print(timings_table(evaluation, "winner"))
     for line in kernel_times_lines(evaluation):
-        console.print(line, markup=False, highlight=False)
+        console.print(line, highlight=False)
     if line := arithmetic_line(evaluation):
-        console.print(f"arithmetic: {line}", markup=False, highlight=False)
+        console.print(f"arithmetic: {line}", highlight=False)
 
 
-def _show_method(console: Console, evaluation: Evaluation) -> None:
+def _show_method(console: PrintableConsole, evaluation: Evaluation) -> None:
     console.print("how it was measured:")
     if evaluation.checks:
         line = f"  checks: {checks_text(evaluation.checks)}; trust: {evaluation.trust.value}"
-        console.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
+        console.print(line, style="dim", highlight=False, soft_wrap=True)
     for fact in evaluation.evidence:
         line = f"  {fact.name}: {fact.value}"
-        console.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
+        console.print(line, style="dim", highlight=False, soft_wrap=True)

@@ -1,7 +1,6 @@
 """`kfoundry sweep`: try every configuration of a candidate, show the landscape and the best."""
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +8,6 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 import click
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -22,6 +20,7 @@ from kernel_foundry.cli.options import (
     open_foundry,
     target_options,
 )
+from kernel_foundry.cli.output import PrintableConsole, print_json
 from kernel_foundry.client import Foundry
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.finding import errors_first, headline
@@ -88,7 +87,7 @@ def command(
     if t4_file is not None:
         t4_file.parent.mkdir(parents=True, exist_ok=True)
     with open_foundry(**targets) as foundry:
-        with SweepProgress(Console(stderr=True)) as progress:
+        with SweepProgress(PrintableConsole(stderr=True)) as progress:
             results = foundry.sweep(
                 loaded,
                 candidate,
@@ -103,10 +102,9 @@ def command(
     if t4_file is not None:
         t4_file.write_text(json.dumps(t4_results(results), indent=1) + "\n")
     if as_json:
-        json.dump(sweep_object(results, verdict, task_name=loaded.name), sys.stdout)
-        sys.stdout.write("\n")
+        print_json(sweep_object(results, verdict, task_name=loaded.name))
     else:
-        show_sweep(Console(), results, verdict)
+        show_sweep(PrintableConsole(), results, verdict)
     return 0 if verdict is not None and verdict.passed else 1
 
 
@@ -130,13 +128,13 @@ class SweepProgress:
         console: Where.
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: PrintableConsole) -> None:
         self._console = console
         self._bar = Progress(
-            TextColumn("sweeping"),
+            TextColumn("sweeping", markup=False),
             BarColumn(bar_width=None),
             MofNCompleteColumn(),
-            TextColumn("best [bold green]{task.fields[best]}[/]"),
+            TextColumn("best {task.fields[best]}", style="bold green", markup=False),
             TimeElapsedColumn(),
             console=console,
             disable=not console.is_terminal,
@@ -168,14 +166,13 @@ class SweepProgress:
             self._console.print(
                 f"[{self._count}/{result.total}] {configuration_text(result.configuration)}: "
                 f"{_verdict_text(result)}",
-                markup=False,
                 highlight=False,
                 soft_wrap=True,
             )
 
 
 def show_sweep(
-    console: Console, results: Sequence[ConfigurationResult], verdict: Evaluation | None
+    console: PrintableConsole, results: Sequence[ConfigurationResult], verdict: Evaluation | None
 ) -> None:
     """Print counts, the best and the worst configurations, and the best one's verdict."""
     counts = Counter(r.validity.value for r in results)
@@ -188,9 +185,7 @@ def show_sweep(
     else:
         _show_failures(console, results)
     if verdict is not None:
-        console.print(
-            f"best: {configuration_text(verdict.configuration)}", markup=False, highlight=False
-        )
+        console.print(f"best: {configuration_text(verdict.configuration)}", highlight=False)
         show(console, verdict)
 
 
@@ -230,11 +225,11 @@ def _row(result: ConfigurationResult) -> tuple[str, ...]:
     )
 
 
-def _show_failures(console: Console, results: Sequence[ConfigurationResult]) -> None:
+def _show_failures(console: PrintableConsole, results: Sequence[ConfigurationResult]) -> None:
     """Print each reason once."""
     reasons = Counter(filter(None, (headline(r.findings) for r in results)))
     for message, count in reasons.most_common(_TOP):
-        console.print(f"{count}×: {message}", style="red", markup=False)
+        console.print(f"{count}×: {message}", style="red")
 
 
 def _verdict_text(result: ConfigurationResult) -> str:

@@ -1,13 +1,10 @@
 """`kfoundry verify`: check an evidence record, and run it again."""
 
-import json
-import sys
 from pathlib import Path
 from typing import Any, Final
 
 import click
-from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
 from kernel_foundry.cli.options import (
     device_of,
@@ -16,17 +13,19 @@ from kernel_foundry.cli.options import (
     open_foundry,
     target_options,
 )
+from kernel_foundry.cli.output import PrintableConsole, print_json
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.evidence.fingerprint import fingerprint
 from kernel_foundry.evidence.record import EvidenceRecord, read_record
 from kernel_foundry.evidence.statement import Agreement, Statement
 from kernel_foundry.evidence.verification import Verification
+from kernel_foundry.printable import one_line
 from kernel_foundry.view import evaluation_object
 
 _MARKS: Final = {
-    Agreement.AGREES: "[green]✓[/]",
-    Agreement.DIFFERS: "[bold red]✗[/]",
-    Agreement.NOT_COMPARABLE: "[yellow]–[/]",
+    Agreement.AGREES: ("✓", "green"),
+    Agreement.DIFFERS: ("✗", "bold red"),
+    Agreement.NOT_COMPARABLE: ("–", "yellow"),
 }
 
 
@@ -77,10 +76,9 @@ def command(
     with open_foundry(**targets) as foundry:
         verified = foundry.verify(found, device=device, keys=keys, runs_again=runs_again)
     if as_json:
-        json.dump(_object(record, found, verified), sys.stdout)
-        sys.stdout.write("\n")
+        print_json(_object(record, found, verified))
     else:
-        _show(Console(), found, verified)
+        _show(PrintableConsole(), found, verified)
     return 0 if verified.agrees else 1
 
 
@@ -98,21 +96,24 @@ def _object(path: Path, record: EvidenceRecord, verified: Verification) -> dict[
     }
 
 
-def _show(console: Console, record: EvidenceRecord, verified: Verification) -> None:
+def _show(console: PrintableConsole, record: EvidenceRecord, verified: Verification) -> None:
     evaluation = record.evaluation
     console.print(
-        f"[bold]{escape(record.task.name)}[/], candidate {evaluation.candidate[:8]} on "
-        f"{evaluation.device}, trust {evaluation.trust.value}"
+        Text.assemble(
+            (one_line(record.task.name), "bold"),
+            one_line(f", candidate {evaluation.candidate[:8]} on {evaluation.device}"),
+            f", trust {evaluation.trust.value}",
+        )
     )
     for statement in verified.statements:
-        line = f"{_MARKS[statement.agreement]} {escape(_line(statement))}"
+        line = Text.assemble(_MARKS[statement.agreement], " ", one_line(_line(statement)))
         console.print(line, highlight=False, soft_wrap=True)
     if verified.agrees:
         is_whole = "is what was signed for" if verified.again is None else "agrees"
-        console.print(f"[bold green]the record {is_whole}[/]")
+        console.print(f"the record {is_whole}", style="bold green")
     else:
         differing = [s.subject for s in verified.statements if s.agreement is Agreement.DIFFERS]
-        console.print(f"[bold red]the record does not agree[/]: {escape(', '.join(differing))}")
+        console.print(f"the record does not agree: {', '.join(differing)}", style="bold red")
 
 
 def _line(statement: Statement) -> str:

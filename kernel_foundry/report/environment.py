@@ -3,10 +3,12 @@
 import time
 
 import jinja2
+from markupsafe import Markup
 
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.finding import errors_first, headline
 from kernel_foundry.evidence.fingerprint import fingerprint
+from kernel_foundry.printable import printable
 from kernel_foundry.view import (
     bits_text,
     configuration_text,
@@ -21,11 +23,15 @@ from kernel_foundry.view import (
 
 
 def report_environment() -> jinja2.Environment:
-    """Return an environment that escapes all values and refuses unknown ones."""
+    """Return an environment that escapes all values and refuses unknown ones.
+
+    What a browser would not show, such as marks of direction, is written out.
+    """
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("kernel_foundry.report", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -45,6 +51,12 @@ def report_environment() -> jinja2.Environment:
         "kernel_times": kernel_times_text,
     }
     return environment
+
+
+def _shown(value: object) -> str:
+    shown = printable(str(value))
+    # What is written out holds no markup, so that markup stays what it is.
+    return Markup(shown) if isinstance(value, Markup) else shown
 
 
 def _gain(evaluation: Evaluation) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from kernel_foundry.errors import KernelFoundryError, StatusCode
+from kernel_foundry.printable import LineFormatter, print_safely
 from kernel_foundry.scratch import remove_leftovers, remove_own
 
 _BAD_INPUT = 2
@@ -56,7 +57,10 @@ def run(serving: Coroutine[Any, Any, None]) -> None:
 
     The exit status is 2 for a wrong argument and 3 for something that is missing here.
     """
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    print_safely()
+    handler = logging.StreamHandler()
+    handler.setFormatter(LineFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(handlers=[handler])
     logging.getLogger("kernel_foundry").setLevel(logging.INFO)
     remove_leftovers()
     try:
