@@ -11,7 +11,7 @@ from typing import Final
 
 from evaluator_svc.policy.finding import short, told
 from evaluator_svc.policy.limits import ADDRESSES, LARGE_EXTENT, MAX_PLAN_NUMBERS
-from evaluator_svc.policy.reading import hidden_character, speaks_to_reader
+from evaluator_svc.policy.reading import control_character, hidden_character, speaks_to_reader
 from kernel_foundry.domain.finding import Finding
 from kernel_foundry.plan.tree import Function, Plan
 
@@ -62,8 +62,9 @@ def _statement_nodes(statement: ast.stmt, line: int) -> Iterator[tuple[ast.AST, 
 
 
 def _hidden(plan: Plan) -> Iterator[Finding]:
-    offset = hidden_character(plan.text)
-    if offset >= 0:
+    found = (control_character(plan.text), hidden_character(plan.text))
+    offset = min((offset for offset in found if offset >= 0), default=None)
+    if offset is not None:
         line = plan.text.count("\n", 0, offset) + 1
         message = "the plan holds a character that people do not see"
         yield told("plan.hidden_text", message, "remove it", line)

@@ -17,7 +17,8 @@ PLAN_RULES: Final = (
         id="plan.hidden_text",
         subject=Subject.PLAN,
         verdict=RuleClass.REJECT,
-        catches="characters that turn the direction of writing or have no width",
+        catches="control characters, and characters that turn the direction of writing or have no "
+        "width",
         why="people would read another plan than the interpreter",
         honest_use="docstrings and comments in any script",
     ),

@@ -25,10 +25,18 @@ _ADDRESS: Final = re.compile(
 # not among them.
 _HIDDEN: Final = re.compile("[\u202a-\u202e\u2066-\u2069\u200b\u2060]|(?<=.)\ufeff", re.DOTALL)
 
+_CONTROL: Final = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
+
 
 def speaks_to_reader(text: str) -> re.Match[str] | None:
     """Return where a text addresses who reads it; None: nowhere."""
     return _ADDRESS.search(text)
+
+
+def control_character(text: str) -> int:
+    """Return the offset of the first one beyond blanks, tabs and ends of lines; -1: none."""
+    match = _CONTROL.search(text)
+    return -1 if match is None else match.start()
 
 
 def hidden_character(text: str) -> int:

@@ -11,7 +11,7 @@ from evaluator_svc.policy.directives import directive_violations
 from evaluator_svc.policy.finding import MAX_FINDINGS, told
 from evaluator_svc.policy.lexemes import read
 from evaluator_svc.policy.limits import MAX_SOURCE_CHARACTERS
-from evaluator_svc.policy.reading import hidden_character
+from evaluator_svc.policy.reading import control_character, hidden_character
 from evaluator_svc.policy.rule import RuleClass
 from evaluator_svc.policy.rules import rule_of
 from evaluator_svc.policy.source_patterns import LOOSE_SPLICE, pattern_violations
@@ -60,9 +60,11 @@ def _before_reading(code: str) -> _Unreadable | None:
     if len(code) > MAX_SOURCE_CHARACTERS:
         message = f"{len(code)} characters; at most {MAX_SOURCE_CHARACTERS} are read"
         return _Unreadable("source.size", message, "")
-    if "\0" in code:
-        message = "the source holds a NUL character"
-        return _Unreadable("source.control_character", message, "write plain text")
+    control = control_character(code)
+    if control >= 0:
+        message = f"the source holds the control character {code[control]!r}"
+        line = _line(code, control)
+        return _Unreadable("source.control_character", message, "write plain text", line)
     hidden = hidden_character(code)
     if hidden >= 0:
         message = "the source holds a character that people do not see"

@@ -18,8 +18,8 @@ SOURCE_RULES: Final = (
         id="source.control_character",
         subject=Subject.SOURCE,
         verdict=RuleClass.REJECT,
-        catches="a NUL character",
-        why="some readers stop there, and what follows is seen by the others alone",
+        catches="control characters, such as NUL and escape",
+        why="some readers stop there, and a terminal obeys them",
         honest_use="tabs, form feeds and every printed character",
     ),
     PolicyRule(

@@ -3,7 +3,7 @@
 from rich.box import SIMPLE
 from rich.table import Table
 
-from kernel_foundry.cli.output import PrintableConsole
+from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.domain.account import ModelSpend, RepairCount
 from kernel_foundry.run_account import AskedAccount
 

@@ -7,6 +7,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.main import EXIT_BAD_INPUT, EXIT_MISSING_PART
 from kernel_foundry.cli.options import (
     degenerate_option,
@@ -17,7 +18,7 @@ from kernel_foundry.cli.options import (
     open_foundry,
     target_options,
 )
-from kernel_foundry.cli.output import PrintableConsole, print_json
+from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.evaluation import Baseline
 from kernel_foundry.domain.model_limit import limits_text
@@ -65,7 +66,7 @@ def command(
     else:
         _show(PrintableConsole(), admission)
     if limits:
-        click.echo(f"{'error' if not able else 'warning'}: {limits_text(limits)}", err=True)
+        print_text(f"{'error' if not able else 'warning'}: {limits_text(limits)}", err=True)
     if not admission.admitted:
         return EXIT_BAD_INPUT
     return 0 if able else EXIT_MISSING_PART

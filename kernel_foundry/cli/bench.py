@@ -9,6 +9,7 @@ import click
 from rich.table import Table
 
 from kernel_foundry.cli.bench_search import search
+from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.options import (
     device_of,
     device_option,
@@ -16,7 +17,7 @@ from kernel_foundry.cli.options import (
     open_foundry,
     target_options,
 )
-from kernel_foundry.cli.output import PrintableConsole, print_json
+from kernel_foundry.cli.output import print_json
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.task_file import read_task
 

@@ -10,8 +10,9 @@ from rich.box import SIMPLE_HEAD
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
+from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.options import json_option
-from kernel_foundry.cli.output import PrintableConsole, print_json
+from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.local import compare_searches
 from kernel_foundry.report.comparison import write_comparison_report
@@ -120,7 +121,7 @@ def search(
         _show(comparison)
     for written in (report, plot):
         if written is not None:
-            click.echo(f"written: {written}", err=True)
+            print_text(f"written: {written}", err=True)
     return 0
 
 
@@ -155,7 +156,7 @@ class _Progress:
         tenths = 10 * done // total
         if self._has_lines and tenths > self._tenths:
             self._tenths = tenths
-            click.echo(f"{done} of {total} searches", err=True)
+            print_text(f"{done} of {total} searches", err=True)
 
 
 def _show(comparison: SearchComparison) -> None:

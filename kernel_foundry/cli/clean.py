@@ -6,7 +6,7 @@ import click
 
 from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.options import json_option
-from kernel_foundry.cli.output import print_json
+from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.kept import KeptFiles, clean, removable, user_data
 
 
@@ -26,16 +26,16 @@ def command(dry_run: bool, as_json: bool) -> int:
         told = {"removed": _objects(can_go), "kept": _objects(stays), "dry_run": dry_run}
         print_json(told)
         return 0
-    click.echo("would be removed:" if dry_run else "removed:")
+    print_text("would be removed:" if dry_run else "removed:")
     _show(can_go)
-    click.echo(f"kept (`{as_called('runs delete RUN')}` removes a run):")
+    print_text(f"kept (`{as_called('runs delete RUN')}` removes a run):")
     _show(stays)
     return 0
 
 
 def _show(files: Iterable[KeptFiles]) -> None:
     lines = [f"  {_size(one.size_bytes):>9}  {one.path}  {one.what}".rstrip() for one in files]
-    click.echo("\n".join(lines) or "  nothing")
+    print_text("\n".join(lines) or "  nothing")
 
 
 def _objects(files: Iterable[KeptFiles]) -> list[dict[str, str | int]]:

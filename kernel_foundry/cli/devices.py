@@ -5,9 +5,10 @@ from typing import Any
 import click
 from rich.table import Table
 
+from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.main import EXIT_MISSING_PART
 from kernel_foundry.cli.options import json_option, open_foundry, target_options
-from kernel_foundry.cli.output import PrintableConsole, print_json
+from kernel_foundry.cli.output import print_json
 from kernel_foundry.domain.device import Capabilities, Peaks
 from kernel_foundry.domain.plain import to_plain
 

@@ -7,6 +7,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.options import (
     degenerate_option,
     device_of,
@@ -15,7 +16,7 @@ from kernel_foundry.cli.options import (
     open_foundry,
     target_options,
 )
-from kernel_foundry.cli.output import PrintableConsole, print_json
+from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.cli.timings import kernel_times_lines, timings_table
 from kernel_foundry.domain.check import Trust
 from kernel_foundry.domain.evaluation import (
@@ -172,9 +173,9 @@ def _keep_record(path: Path, task: Task, text: str, evaluation: Evaluation) -> N
     """Write the record, or say on stderr that there is none."""
     if evaluation.passed:
         write_record(record_of_text(task, text, evaluation), path)
-        click.echo(f"record: {path}", err=True)
+        print_text(f"record: {path}", err=True)
     else:
-        click.echo("no record: only what passes is signed for", err=True)
+        print_text("no record: only what passes is signed for", err=True)
 
 
 def _write_listings(folder: Path, name: str, evaluation: Evaluation) -> None:

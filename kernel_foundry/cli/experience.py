@@ -13,6 +13,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.experience_transfer import (
     add,
     all_lessons,
@@ -20,7 +21,7 @@ from kernel_foundry.cli.experience_transfer import (
     import_command,
 )
 from kernel_foundry.cli.options import generator_option, json_option
-from kernel_foundry.cli.output import PrintableConsole, print_json
+from kernel_foundry.cli.output import print_json
 from kernel_foundry.client import Foundry, connect
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language

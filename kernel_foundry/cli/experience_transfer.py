@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from kernel_foundry.cli.options import generator_option, json_option
-from kernel_foundry.cli.output import print_json
+from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.client import Foundry, connect
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
@@ -88,7 +88,7 @@ def add(
         print_json([{"id": one.lesson.id, "new": one.is_new} for one in added])
     else:
         for one in added:
-            click.echo(f"lesson {one.lesson.id} {'added' if one.is_new else 'was there already'}")
+            print_text(f"lesson {one.lesson.id} {'added' if one.is_new else 'was there already'}")
     return 0
 
 
@@ -113,7 +113,7 @@ def export_command(file: Path, as_json: bool, generator_target: str) -> int:
     with connect(Targets(generator=generator_target)) as foundry:
         count = write_lines(file, all_lessons(foundry))
     message = {"lessons": count, "file": str(file)}
-    click.echo(json.dumps(message) if as_json else f"{count} lessons in {file}")
+    print_text(json.dumps(message) if as_json else f"{count} lessons in {file}")
     return 0
 
 
@@ -138,7 +138,7 @@ def import_command(file: Path, as_json: bool, generator_target: str) -> int:
     if as_json:
         print_json({"new": new, "merged": len(added) - new, "file": str(file)})
     else:
-        click.echo(f"{new} new lessons, {len(added) - new} merged into others")
+        print_text(f"{new} new lessons, {len(added) - new} merged into others")
     return 0
 
 

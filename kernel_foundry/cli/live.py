@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as RichProgress
 
 from kernel_foundry.budget import Budget, Spent
-from kernel_foundry.cli.output import PrintableConsole
+from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.finding import OF_THE_MOMENT, FindingKind
 from kernel_foundry.domain.model_limit import ModelLimit

@@ -7,6 +7,7 @@ import sys
 import click
 
 from kernel_foundry.cli.name import as_called
+from kernel_foundry.cli.output import print_text
 from kernel_foundry.errors import (
     BackendUnavailableError,
     EliteNotFoundError,
@@ -100,10 +101,10 @@ def main() -> None:
         error.show()
         code = EXIT_BAD_INPUT
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
+        print_text("interrupted", err=True)
         code = 130
     except KernelFoundryError as error:
-        click.echo(f"error: {error}{_hint(error)}", err=True)
+        print_text(f"error: {error}{_hint(error)}", err=True)
         code = exit_code(error)
     sys.exit(code or 0)
 

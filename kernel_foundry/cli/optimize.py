@@ -22,7 +22,7 @@ from kernel_foundry.cli.options import (
     open_foundry,
     target_options,
 )
-from kernel_foundry.cli.output import print_json
+from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.cli.runs import best_object
 from kernel_foundry.cli.summary import show_summary
 from kernel_foundry.client import Foundry
@@ -211,7 +211,7 @@ def _saying_how_to_go_on(progress: Progress) -> Iterator[Listener]:
     except (KernelFoundryError, KeyboardInterrupt):
         if run:
             words = f"optimize --resume --run {run}"
-            click.echo(f"run {run} is kept: `{as_called(words)}` goes on", err=True)
+            print_text(f"run {run} is kept: `{as_called(words)}` goes on", err=True)
         raise
 
 

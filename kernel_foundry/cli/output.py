@@ -1,47 +1,21 @@
-"""The one place through which commands print: consoles, JSON, and exact text for pipes.
+"""The one place through which commands print: text, JSON, and exact text for pipes.
 
-Whatever is printed in another way goes through the printable streams that `main` sets up. Knows
-no command.
+Whatever is printed in another way, by click or by a traceback, goes through the printable streams
+that `main` sets up. Knows no command.
 """
 
 import json
 import sys
-from collections.abc import Iterable
-from typing import Any, TextIO
-
-from rich.console import Console, ConsoleOptions, RenderableType
-from rich.segment import Segment
-from rich.text import Text
+from typing import TextIO
 
 from kernel_foundry.printable import PrintableStream, printable
 
 
-class PrintableConsole(Console):
-    """A console whose texts are no markup, and printable whatever they are made of.
-
-    Colours come from styles, never from words in brackets. Links are shown as text: a terminal
-    would open them under any name.
-
-    Args:
-        stderr: Whether it prints on standard error.
-        width: In characters.  [default: that of the terminal]
-    """
-
-    def __init__(self, *, stderr: bool = False, width: int | None = None) -> None:
-        stream = sys.stderr if stderr else sys.stdout
-        # Below the printable stream, which would write out what rich itself moves cursors by.
-        super().__init__(file=exact_stream(stream), width=width, markup=False, emoji=False)
-
-    def render_str(self, text: str, **options: Any) -> Text:
-        """Return `text` as rich lays it out: printable before it is measured."""
-        return super().render_str(printable(text), **{**options, "markup": False, "emoji": False})
-
-    def render(
-        self, renderable: RenderableType, options: ConsoleOptions | None = None
-    ) -> Iterable[Segment]:
-        """Return the pieces of what is printed; every text passes here."""
-        for segment in super().render(renderable, options):
-            yield segment if segment.control else _printable_segment(segment)
+def print_text(text: object, *, err: bool = False) -> None:
+    """Print text and a newline on standard output, or on standard error."""
+    stream = sys.stderr if err else sys.stdout
+    stream.write(printable(f"{text}\n"))
+    stream.flush()
 
 
 def print_json(value: object) -> None:
@@ -61,12 +35,3 @@ def print_exact(text: str) -> None:
 def exact_stream(stream: TextIO) -> TextIO:
     """Return the stream below a printable one."""
     return stream.exact if isinstance(stream, PrintableStream) else stream
-
-
-def _printable_segment(segment: Segment) -> Segment:
-    text, style = printable(segment.text), segment.style
-    if style is not None and style.link:
-        style = style.update_link(None)
-    if text == segment.text and style is segment.style:
-        return segment
-    return Segment(text, style)

@@ -15,9 +15,10 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from kernel_foundry.cli.account import show_account
+from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.options import json_option, open_foundry, target_options
-from kernel_foundry.cli.output import PrintableConsole, print_exact, print_json
+from kernel_foundry.cli.output import print_exact, print_json, print_text
 from kernel_foundry.cli.runs_delete import delete_command
 from kernel_foundry.cli.runs_exchanges import exchanges_command
 from kernel_foundry.cli.runs_record import record_command
@@ -127,7 +128,7 @@ def show(run: str, as_json: bool, **targets: Any) -> int:
             }
         )
         if asked.failure:
-            click.echo(f"spend and repairs are not known here: {asked.failure}", err=True)
+            print_text(f"spend and repairs are not known here: {asked.failure}", err=True)
         return 0
     console = PrintableConsole()
     about = (
@@ -173,7 +174,7 @@ def best(run: str, as_json: bool, **targets: Any) -> int:
     is_for_people = sys.stdout.isatty()
     show_evaluation(PrintableConsole(stderr=not is_for_people), elite.evaluation)
     if is_for_people:
-        click.echo(candidate_text(elite))
+        print_text(candidate_text(elite))
     else:
         print_exact(candidate_text(elite))
     return 0
@@ -188,7 +189,7 @@ def report(run: str, out: Path | None, **targets: Any) -> int:
     with open_foundry(**targets) as foundry:
         found = foundry.ask_archive(lambda a: a.get_run(run))
         path = write_report(foundry, found.spec.name, out)
-    click.echo(path)
+    print_text(path)
     return 0
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from kernel_foundry.cli.options import open_foundry, target_options
+from kernel_foundry.cli.output import print_text
 
 
 @click.command("delete")
@@ -19,5 +20,5 @@ def delete_command(runs: tuple[str, ...], **targets: Any) -> int:
     with open_foundry(**targets) as foundry:
         for run in runs:
             foundry.delete(run)
-            click.echo(f"{run} is deleted", err=True)
+            print_text(f"{run} is deleted", err=True)
     return 0

@@ -6,8 +6,9 @@ from typing import Any, Literal
 import click
 from rich.table import Table
 
+from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.options import json_option, open_foundry, target_options
-from kernel_foundry.cli.output import PrintableConsole, print_json
+from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.client import Foundry
 from kernel_foundry.domain.exchange import Exchange
 from kernel_foundry.domain.plain import to_plain
@@ -100,4 +101,4 @@ def _show(exchange: Exchange) -> None:
     texts = [(f"{m.role} to {exchange.asked}", m.content) for m in exchange.messages]
     texts.append((f"reply of {exchange.usage.model}, {exchange.finish.value}", exchange.reply))
     for heading, text in texts:
-        click.echo(f"{_RULE}\n{exchange.sequence} {heading}\n{_RULE}\n{text}")
+        print_text(f"{_RULE}\n{exchange.sequence} {heading}\n{_RULE}\n{text}")

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from kernel_foundry.cli.options import json_option, open_foundry, target_options
-from kernel_foundry.cli.output import print_json
+from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.evidence.fingerprint import fingerprint
 from kernel_foundry.evidence.of_run import record_of_run
 from kernel_foundry.evidence.record import write_record
@@ -51,5 +51,5 @@ def record_command(
         }
         print_json(told)
     else:
-        click.echo(f"{path}: digest {attestation.digest[:16]}, signed with key {name}")
+        print_text(f"{path}: digest {attestation.digest[:16]}, signed with key {name}")
     return 0

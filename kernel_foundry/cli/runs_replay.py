@@ -8,7 +8,7 @@ from kernel_foundry.cli.options import (
     open_local_archive,
     store_option,
 )
-from kernel_foundry.cli.output import print_json
+from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.run_replay.replay import ReplayOutcome, replay
 
@@ -55,9 +55,9 @@ def _show(outcome: ReplayOutcome) -> None:
     difference, replayed = outcome.difference, outcome.replayed
     if difference is not None or replayed is None:
         assert difference is not None  # the one without the other does not occur
-        click.echo(f"{outcome.run} came out differently at {difference.where}: {difference.what}")
-        click.echo(f"  recorded: {_clip(difference.recorded)}")
-        click.echo(f"  replayed: {_clip(difference.replayed)}")
+        print_text(f"{outcome.run} came out differently at {difference.where}: {difference.what}")
+        print_text(f"  recorded: {_clip(difference.recorded)}")
+        print_text(f"  replayed: {_clip(difference.replayed)}")
         return
     counts = [
         (replayed.remade, "candidates made from recorded replies"),
@@ -66,15 +66,15 @@ def _show(outcome: ReplayOutcome) -> None:
         (replayed.unselected, "candidates whose selections were lost in a restart"),
         (replayed.restarts, "restarts"),
     ]
-    click.echo(
+    print_text(
         f"{outcome.run} came out equal: {replayed.told} evaluations, {replayed.selections} "
         f"selections of which {replayed.dropped} dropped"
     )
     for count, what in counts:
         if count:
-            click.echo(f"  {count} {what}")
-    click.echo(f"  {outcome.elite_count} elites, statistics, gradient field and spend are equal")
-    click.echo(f"  both export files have SHA-256 {outcome.export_sha256}")
+            print_text(f"  {count} {what}")
+    print_text(f"  {outcome.elite_count} elites, statistics, gradient field and spend are equal")
+    print_text(f"  both export files have SHA-256 {outcome.export_sha256}")
 
 
 def _clip(text: str) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from kernel_foundry.cli.options import json_option, store_option
-from kernel_foundry.cli.output import print_json
+from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.local import export_run, import_run
 
 
@@ -35,7 +35,7 @@ def export_command(run: str, out: Path, store: str, as_json: bool) -> int:
     if as_json:
         print_json({"run": copied.name, "told": copied.told_count, "file": str(out)})
     else:
-        click.echo(f"{copied.name}: {copied.told_count} evaluations in {out}")
+        print_text(f"{copied.name}: {copied.told_count} evaluations in {out}")
     return 0
 
 
@@ -60,7 +60,7 @@ def import_command(file: Path, name: str, store: str, as_json: bool) -> int:
         told = {"run": copied.name, "told": copied.told_count, "new": copied.is_new}
         print_json(told)
     elif copied.is_new:
-        click.echo(f"{copied.name}: {copied.told_count} evaluations")
+        print_text(f"{copied.name}: {copied.told_count} evaluations")
     else:
-        click.echo(f"{copied.name} was there already, equal to the file")
+        print_text(f"{copied.name} was there already, equal to the file")
     return 0

@@ -7,7 +7,7 @@ import click
 
 from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.options import open_foundry, target_options
-from kernel_foundry.cli.output import print_json
+from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.domain.archive import RunEvent, ToldEvaluation
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.errors import KernelFoundryError
@@ -55,7 +55,7 @@ def watch(run: str, after: int, as_json: bool, **targets: Any) -> int:
             foundry.ask_archive(follow)
         except (KernelFoundryError, KeyboardInterrupt):
             if last > after:
-                click.echo(f"to go on: {as_called(f'runs watch {run} --after {last}')}", err=True)
+                print_text(f"to go on: {as_called(f'runs watch {run} --after {last}')}", err=True)
             raise
     return 0
 
@@ -64,7 +64,7 @@ def _show(event: RunEvent, *, as_json: bool) -> None:
     if as_json:
         print_json(event_object(event))
     else:
-        click.echo(one_line(_line(event)))
+        print_text(one_line(_line(event)))
 
 
 def event_object(event: RunEvent) -> dict[str, Any]:

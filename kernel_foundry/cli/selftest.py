@@ -5,13 +5,14 @@ from typing import Any
 
 import click
 
+from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.options import (
     device_of,
     json_option,
     open_foundry,
     target_options,
 )
-from kernel_foundry.cli.output import PrintableConsole, print_json
+from kernel_foundry.cli.output import print_json
 from kernel_foundry.cli.selftest_progress import CaseProgress
 from kernel_foundry.cli.selftest_view import selftest_object, show
 from kernel_foundry.selftest.case_folder import BUILT_IN, read_cases

@@ -3,10 +3,10 @@
 import sys
 from typing import Self
 
-import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from kernel_foundry.cli.output import PrintableConsole
+from kernel_foundry.cli.console import PrintableConsole
+from kernel_foundry.cli.output import print_text
 from kernel_foundry.printable import one_line
 from kernel_foundry.selftest.case import CaseResult, CaseState
 
@@ -46,7 +46,7 @@ class CaseProgress:
         """Show one result."""
         self._done += 1
         if self._bar is None:
-            click.echo(one_line(f"[{self._done}/{self._total}] {_line(result)}"), err=True)
+            print_text(one_line(f"[{self._done}/{self._total}] {_line(result)}"), err=True)
             return
         self._bar.update(self._task, completed=self._done, description=one_line(result.case.name))
         if result.state in (CaseState.UNEXPECTED, CaseState.ERROR):

@@ -6,7 +6,7 @@ from rich.box import SIMPLE
 from rich.table import Column, Table
 from rich.text import Text
 
-from kernel_foundry.cli.output import PrintableConsole
+from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.domain.probe import Probe
 from kernel_foundry.selftest.case import CaseResult, CaseState

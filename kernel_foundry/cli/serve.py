@@ -9,6 +9,8 @@ from pathlib import Path
 
 import click
 
+from kernel_foundry.cli.output import print_text
+
 _SERVICES = ("evaluator", "archive", "generator")
 _FIRST_PORT = 50051
 _LAST_PORT = 65535
@@ -73,7 +75,7 @@ def _serve_all(addresses: dict[str, str]) -> int:
         # They end with this process, however that dies: it holds the other end of their input.
         arguments = _arguments(service, address, ("--end-with-input",))
         children.append(subprocess.Popen(arguments, stdin=subprocess.PIPE))
-        click.echo(f"{service}: {address}", err=True)
+        print_text(f"{service}: {address}", err=True)
     is_stopping = False
 
     def stop(_number: int, _frame: object) -> None:

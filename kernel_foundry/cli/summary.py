@@ -10,8 +10,8 @@ from rich.text import Text
 
 from kernel_foundry.budget import Spent, StopCause
 from kernel_foundry.cli.account import show_account
+from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.name import as_called
-from kernel_foundry.cli.output import PrintableConsole
 from kernel_foundry.cli.timings import kernel_times_lines, timings_table
 from kernel_foundry.client import Foundry
 from kernel_foundry.domain.archive import ArchiveStats, Elite

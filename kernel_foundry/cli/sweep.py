@@ -11,6 +11,7 @@ import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.evaluate import show
 from kernel_foundry.cli.options import (
     degenerate_option,
@@ -20,7 +21,7 @@ from kernel_foundry.cli.options import (
     open_foundry,
     target_options,
 )
-from kernel_foundry.cli.output import PrintableConsole, print_json
+from kernel_foundry.cli.output import print_json
 from kernel_foundry.client import Foundry
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.finding import errors_first, headline

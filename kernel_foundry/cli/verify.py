@@ -6,6 +6,7 @@ from typing import Any, Final
 import click
 from rich.text import Text
 
+from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.options import (
     device_of,
     device_option,
@@ -13,7 +14,7 @@ from kernel_foundry.cli.options import (
     open_foundry,
     target_options,
 )
-from kernel_foundry.cli.output import PrintableConsole, print_json
+from kernel_foundry.cli.output import print_json
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.evidence.fingerprint import fingerprint
 from kernel_foundry.evidence.record import EvidenceRecord, read_record

@@ -14,7 +14,7 @@ def with_default(plan_text: str, values: Mapping[str, str]) -> str:
     Args:
         plan_text: A plan.
         values: Value of TUNE names, written as `str` writes them. What TUNE does not list is
-            left alone.
+            left alone, and so is a plan that does not parse: a store may hold one.
     """
     source = plan_text.encode()
     starts = [0]
@@ -40,7 +40,11 @@ def with_default(plan_text: str, values: Mapping[str, str]) -> str:
 
 
 def _tune_lists(plan_text: str) -> Iterator[tuple[str, ast.List | ast.Tuple]]:
-    for statement in ast.parse(plan_text).body:
+    try:
+        statements = ast.parse(plan_text).body
+    except (SyntaxError, ValueError):
+        return
+    for statement in statements:
         if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Dict):
             continue
         targets = [t.id for t in statement.targets if isinstance(t, ast.Name)]

@@ -55,6 +55,20 @@ def test_no_source_file_is_longer_than_600_lines() -> None:
         assert len(path.read_text().splitlines()) <= 600, path
 
 
+PRINTS_PAST_THE_SINK = re.compile(
+    r"\bclick\.echo\(|(?<![\w.])print\(|sys\.stdout\.write|sys\.__std|from rich\.console import|"
+    r"rich\.markup|rich\.markdown|from_markup|from_ansi|TextColumn\((?![^\n]*markup=False)"
+)
+
+
+def test_commands_print_through_one_place() -> None:
+    """Text of models is never markup, and never reaches a terminal as it is."""
+    sink = {ROOT / "kernel_foundry/cli" / name for name in ("console.py", "output.py")}
+    for path in set(_tracked("kernel_foundry/cli/*.py")) - sink:
+        found = PRINTS_PAST_THE_SINK.search(path.read_text())
+        assert found is None, f"{path}: {found}"
+
+
 def test_generated_code_is_imported_only_at_the_edge() -> None:
     for package in PACKAGES:
         for path in _tracked(f"{package}/*.py"):

@@ -32,7 +32,11 @@ SOURCE_CASES: Final = (
         ("a" * 300_000,),
         ("int n; // " + "-" * 100_000, "\n".join(f"int v{i};" for i in range(4000)), ""),
     ),
-    SourceCase("source.control_character", ("int a;\0int b;",), ("int a;\tint b;\f", "é", "\v")),
+    SourceCase(
+        "source.control_character",
+        ("int a;\0int b;", "// \x1b[2J", "int a; // \x9b31m", "// \x7f", "// \b\b"),
+        ("int a;\tint b;\f", "é", "\v", "int a;\r\nint b;"),
+    ),
     SourceCase(
         "source.hidden_text",
         ("int a; // \u202e;b tni", "int a\u200b;", "int \u2066b;", "int c;\ufeff"),

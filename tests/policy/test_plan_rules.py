@@ -29,7 +29,11 @@ CASES = {
         ),
     ),
     "plan.hidden_text": (
-        (body("k[1, 1](x, out)  # \u202e1 ,1"), body("n = 1  # \u200b", "k[n, 1](x, out)")),
+        (
+            body("k[1, 1](x, out)  # \u202e1 ,1"),
+            body("n = 1  # \u200b", "k[n, 1](x, out)"),
+            body("k[1, 1](x, out)  # \x1b[2J"),
+        ),
         (
             body('"""σ² je Zeile, 分散."""', "k[1, 1](x, out)"),
             body("k[1, 1](x, out)  # وزن"),

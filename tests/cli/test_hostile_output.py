@@ -1,0 +1,320 @@
+"""No control sequence reaches a terminal, whichever field of whatever record holds it."""
+
+import asyncio
+import dataclasses
+import io
+import json
+import logging
+import re
+import sys
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.panel import Panel
+from rich.progress import Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from archive_svc.archive import Archive
+from generator_svc.books import Books, RequestCounter
+from generator_svc.exchange_log import ExchangeLog
+from generator_svc.store.store import GeneratorStore
+from kernel_foundry.cli.console import PrintableConsole
+from kernel_foundry.cli.main import main
+from kernel_foundry.cli.output import print_exact, print_json
+from kernel_foundry.domain.archive import RunSpec, RunState
+from kernel_foundry.domain.candidate import Candidate, KernelSource
+from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.exchange import ChatMessage, Exchange, FinishReason
+from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.model_limit import ModelLimit
+from kernel_foundry.domain.request import TokenUsage
+from kernel_foundry.domain.task import Task, Workload
+from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.printable import LineFormatter, PrintableStream, print_safely, printable
+from tests.archive.conftest import make_evaluation
+
+# A title, a clipboard, a cleared screen, a colour of its own, a link, C1, DEL, directions, no
+# width, a tag, markup, and a line that looks like ours.
+HOSTILE = (
+    "a\x1b]0;owned\x07\x1b]52;c;eA==\x1b\\\x1b[2J\x1b[9;53mb\x1b]8;;http://evil\x1b\\c\x9b31m\x7f"
+    "\u202egpj.\u2066\u200b\U000e0041\r\b\x00[bold red]x[/] [link=http://evil]y[/link] :smile: "
+    "<script>alert(1)</script>\n[99] PASSED 100.00x"
+)
+OURS = re.compile(r"\x1b\[(?:[0-9;]*m|\?25[lh]|[0-9]*[AK]|2K)|\r")
+"""What rich sends to a terminal: colours, and the cursor of a bar."""
+Command = Callable[..., tuple[str, str]]
+
+
+def unshowable(text: str) -> set[str]:
+    """Return what acts on a terminal or cannot be seen."""
+    return {
+        repr(c)
+        for c in text
+        if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") and c not in "\n\t"
+    }
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        """Return that it is one."""
+        return True
+
+
+class Pipe(Terminal):
+    """A stream that is none."""
+
+    def isatty(self) -> bool:
+        """Return that it is none."""
+        return False
+
+
+def hostile(value: Any, *kept: str) -> Any:
+    """Return `value` with every text of every part hostile, but for fields named in `kept`."""
+    if type(value) is str:
+        return value + HOSTILE
+    if isinstance(value, tuple):
+        return tuple(hostile(item, *kept) for item in value)
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        return value
+    fields = [f.name for f in dataclasses.fields(value) if f.init and f.name not in kept]
+    return dataclasses.replace(value, **{n: hostile(getattr(value, n), *kept) for n in fields})
+
+
+SPEC = RunSpec(
+    name="first",
+    task=Task(name="t", reference="class Model: ...\n", workloads=(Workload(name="default"),)),
+    language=Language.SYCL,
+    device="fake:0",
+    models=("fake",),
+    left_out=(ModelLimit(model="m", missing="aten.relu"),),
+    strategy="gradient",
+    seed=0,
+)
+
+
+async def _fill(folder: Path) -> None:
+    archive = Archive(f"sqlite:///{folder / 'runs.db'}")
+    await archive.create_run(hostile(SPEC, "name", "strategy"))
+    for number, outcome in enumerate((EvaluationOutcome.PASSED, EvaluationOutcome.REJECTED)):
+        source = KernelSource(
+            language=Language.SYCL, device_code=f"// {number}{HOSTILE}", plan=f"# {HOSTILE}\n"
+        )
+        candidate = Candidate(source=source, model=HOSTILE)
+        evaluation = make_evaluation(candidate, median_ns=100.0, outcome=outcome)
+        finding = Finding(
+            kind=FindingKind.COMPILE_ERROR,
+            severity=Severity.ERROR,
+            message="error",
+            hint="do",
+            rule="r",
+        )
+        evaluation = dataclasses.replace(evaluation, findings=(finding,))
+        # Workloads and baselines by name, and the candidate, are checked against each other.
+        evaluation = hostile(evaluation, "candidate")
+        await archive.tell("first", candidate, evaluation, request_id=str(number))
+    await archive.finish_run("first", RunState.FINISHED)
+    await archive.close()
+    store = GeneratorStore(f"sqlite:///{folder / 'generator.db'}")
+    exchange = Exchange(
+        run="first",
+        selection=1,
+        asked=HOSTILE,
+        seed=0,
+        messages=(ChatMessage(role="user", content=HOSTILE),),
+        reply=HOSTILE,
+        finish=FinishReason.STOP,
+        usage=TokenUsage(
+            model=HOSTILE, input_tokens=1, output_tokens=1, cost_usd=0.0, latency_ms=1.0
+        ),
+        recorded_unix_s=1.0,
+    )
+    await Books(store, ExchangeLog(folder / "exchanges")).enter(exchange, RequestCounter())
+    await store.close()
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data folder of somebody whose models, devices and compilers are all hostile."""
+    folder = tmp_path_factory.mktemp("hostile")
+    asyncio.run(_fill(folder))
+    return folder
+
+
+@pytest.fixture
+def command(data: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Return what runs a command as its entry point does and returns stdout and stderr."""
+    monkeypatch.setenv("KERNEL_FOUNDRY_DATA_DIR", str(data))
+    monkeypatch.setenv("KERNEL_FOUNDRY_DEVICE_KINDS", "null")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+    def run(stream: type[Terminal], *words: str) -> tuple[str, str]:
+        out, err = stream(), stream()
+        with monkeypatch.context() as patched:
+            patched.setattr(sys, "argv", ["kfoundry", *words])
+            patched.setattr(sys, "stdout", out)
+            patched.setattr(sys, "stderr", err)
+            with pytest.raises(SystemExit) as ended:
+                main()
+        assert ended.value.code in (0, 1, 2), err.getvalue()
+        return out.getvalue(), err.getvalue()
+
+    return run
+
+
+COMMANDS = [
+    ("runs", "list"),
+    ("runs", "show", "first"),
+    ("runs", "best", "first"),
+    ("runs", "watch", "first"),
+    ("runs", "exchanges", "first"),
+    ("runs", "exchanges", "first", "--selection", "1"),
+    ("runs", "record", "first"),
+    ("experience", "search", HOSTILE.replace("\x00", "")),
+    ("runs", "show", "--", HOSTILE.replace("\x00", "")),
+    ("runs", HOSTILE.replace("\x00", "")),
+    ("evaluate", HOSTILE.replace("\x00", ""), "none.md"),
+]
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words)[:20])
+@pytest.mark.parametrize("stream", [Terminal, Pipe])
+def test_every_command_prints_text_alone(
+    command: Command, stream: type[Terminal], words: tuple[str, ...]
+) -> None:
+    out, err = command(stream, *words)
+    # Into a pipe goes the winner's exact text: a test of its own looks at that.
+    told = err if words[:2] == ("runs", "best") and stream is Pipe else out + err
+    assert told
+    assert "\x1b[9;53m" not in told
+    assert "\x1b]" not in told
+    assert unshowable(OURS.sub("", told) if stream is Terminal else told) == set()
+
+
+def test_hostile_words_are_shown_and_not_obeyed(command: Command) -> None:
+    """What is written out says what was there; brackets are no markup, and lines are whole."""
+    told, _ = command(Pipe, "runs", "exchanges", "first", "--selection", "1")
+    assert printable(HOSTILE) in told
+    assert r"a\x1b]0;owned\x07" in told
+    assert r"\u202egpj." in told
+    watched = command(Pipe, "runs", "watch", "first")[0].splitlines()
+    assert [line.partition("]")[0] for line in watched] == ["[1", "[2", "[2"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("runs", "list"),
+        ("runs", "show", "first"),
+        ("runs", "best", "first"),
+        ("runs", "exchanges", "first", "--selection", "1"),
+        ("experience", "list"),
+    ],
+    ids=" ".join,
+)
+def test_json_stays_json_and_exact(command: Command, words: tuple[str, ...]) -> None:
+    told, _ = command(Terminal, *words, "--json")
+    assert unshowable(told) == set()
+    assert json.loads(told)
+    if "exchanges" in words:
+        assert json.loads(told)[0]["reply"] == HOSTILE
+
+
+def test_best_into_a_pipe_is_the_candidate_to_the_character(
+    command: Command,
+) -> None:
+    out, err = command(Pipe, "runs", "best", "first")
+    winner = json.loads(command(Pipe, "runs", "best", "first", "--json")[0])
+    assert out == winner["candidate"]
+    assert HOSTILE in out
+    assert "PASSED" in err
+
+
+def test_report_shows_what_a_browser_would_hide(command: Command, data: Path) -> None:
+    command(Pipe, "runs", "report", "first", "--out", str(data / "r.html"))
+    html = (data / "r.html").read_text()
+    assert unshowable(html) == set()
+    assert r"\u202egpj." in html
+    assert "<script>alert" not in html
+
+
+TEXTS = st.text(
+    st.one_of(st.characters(), st.sampled_from("\x1b[]\x07\x9b\x7f\u202e\u200b\r\n\\;m/")),
+    max_size=40,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=TEXTS)
+def test_nothing_unshowable_passes_the_sink(text: str) -> None:
+    """Whichever way a text is printed by; rich's own colours are off in a pipe."""
+    stream = Pipe()
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = stream, stream
+    try:
+        print_safely()
+        print(text)
+        click.echo(text)
+        click.echo(text, err=True)
+        sys.stderr.write(text)
+        console = PrintableConsole()
+        table = Table(text, title=text, caption=text)
+        table.add_row(text)
+        table.add_row(Text(text))
+        for shown in (text, Text(text), Panel(text, title=text), table):
+            console.print(shown)
+        console.rule(text)
+        console.out(text)
+        with Progress(TextColumn("{task.description}", markup=False), console=console) as bar:
+            bar.add_task(text)
+        print_json({text: [text]})
+        error = InvalidArgumentError(text)
+        record = logging.LogRecord("n", logging.ERROR, "", 0, "%s", (text,), None)
+        stream.write(LineFormatter("%(message)s").format(record) + str(error))
+    finally:
+        sys.stdout, sys.stderr = before
+    assert unshowable(stream.getvalue()) == set()
+
+
+@given(text=TEXTS)
+def test_json_and_exact_text_lose_nothing(text: str) -> None:
+    stream = Pipe()
+    before = sys.stdout
+    sys.stdout = PrintableStream(stream)
+    try:
+        print_json(text)
+        assert json.loads(stream.getvalue()) == text
+        print_exact(text)
+    finally:
+        sys.stdout = before
+    assert stream.getvalue().endswith(text)
+
+
+@given(text=TEXTS)
+def test_log_line_cannot_be_forged(text: str) -> None:
+    record = logging.LogRecord("n", logging.ERROR, "", 0, "%s", (text,), None)
+    lines = LineFormatter("ERROR %(message)s").format(record).split("\n")
+    assert [line[:4] for line in lines[1:]] == ["    "] * (len(lines) - 1)
+
+
+def test_markup_comes_from_styles_alone() -> None:
+    stream = Pipe()
+    before = sys.stdout
+    sys.stdout = stream
+    try:
+        PrintableConsole().print("[bold]x[/] [link=http://evil]y[/link] :smile:")
+    finally:
+        sys.stdout = before
+    assert stream.getvalue() == "[bold]x[/] [link=http://evil]y[/link] :smile:\n"
