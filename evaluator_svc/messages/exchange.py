@@ -7,7 +7,7 @@ descriptors of shared buffers travel beside the frame. Knows nothing of sockets.
 from dataclasses import dataclass
 
 from kernel_foundry.domain.check import Check
-from kernel_foundry.domain.evaluation import Correctness, Fact
+from kernel_foundry.domain.evaluation import Correctness, Fact, PrecisionAudit
 from kernel_foundry.domain.finding import Finding
 
 ALIGNMENT_BYTES = 256
@@ -106,6 +106,8 @@ class RangeVerdict:
     is_wrong: bool = False
     """A reason to refuse the candidate."""
     findings: tuple[Finding, ...] = ()
+    audit: PrecisionAudit | None = None
+    """Errors against float64, on the distributions that are there to show them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

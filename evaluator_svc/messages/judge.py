@@ -74,10 +74,30 @@ class PrecisionRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FarElements:
+    """Elements of an output that are far from the reference by their own size.
+
+    Those alone where the reference is well conditioned.
+    """
+
+    share: float
+    """Of the elements that were looked at."""
+    zero_share: float
+    """Of those, the ones that are exactly zero."""
+    is_repeated: bool
+    """Whether most of the far ones hold one and the same value."""
+    element_count: int
+    """Elements that were looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PrecisionAudited:
     """Answer to `PrecisionRequest`."""
 
     audit: PrecisionAudit | None = None
+    far: FarElements | None = None
+    """Of the output with most of them; None: there are next to none, conditioned or not, or it
+    could not be found out."""
     note: str = ""
     """Why there is no audit, or what part of the outputs it is of."""
     agreeing_bits: float = 0.0

@@ -14,6 +14,7 @@ from evaluator_svc.devices.host_load import LoadMeter
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.diagnosis import LaunchFacts
 from evaluator_svc.messages.exchange import SEED_COUNT, Verdict
+from evaluator_svc.messages.judge import PrecisionAudited
 from evaluator_svc.messages.locked import (
     BoundWorkload,
     CandidateFailed,
@@ -31,6 +32,7 @@ from evaluator_svc.pipeline.built_candidate import (
     read_and_build,
 )
 from evaluator_svc.pipeline.decoy import own_kernels_check, run_without_kernels
+from evaluator_svc.pipeline.elements import judge_elements
 from evaluator_svc.pipeline.evaluation_memory import EvaluationMemory, MemoryWish
 from evaluator_svc.pipeline.facts import verdict_facts
 from evaluator_svc.pipeline.memory_plan import pool_limit
@@ -81,7 +83,14 @@ class CandidateEvaluation:
             for w in admission.workloads
         )
         self._memory = EvaluationMemory(site, admission, wish)
-        self._ranges = RangeTrials(site, self._judge, request, admission, self._record)
+        self._ranges = RangeTrials(
+            site,
+            self._judge,
+            request,
+            admission,
+            self._record,
+            left_out=lambda: self._memory.plan.without_ranges,
+        )
         self._drawn: dict[str, Future[DrawnInputs]] = {}
         self._bound: dict[str, BoundWorkload] = {}
         self._kernel_facts: behaviour.KernelFacts | None = None
@@ -111,7 +120,7 @@ class CandidateEvaluation:
                         self._profile()
                 if failure is None:
                     with self._site.gate.shared():
-                        failure = self._ranges.run(runner, binding=False)
+                        failure = self._ranges.run(runner, self._judge_precision, binding=False)
             if failure is not None:
                 return self._record.failed(failure)
             self._finish()
@@ -146,7 +155,10 @@ class CandidateEvaluation:
             self._runner = runner = stack.enter_context(runners.taken())
             failure = self._bind(runner, candidate) or self._memory.reserve(self._bound.values())
             failure = failure or self._verify_all(runner)
-            failure = failure or self._audit_precision() or self._ranges.run(runner, binding=True)
+            if failure is None:
+                failure = self._audit_precision()
+                failure = failure or self._ranges.run(runner, self._judge_precision, binding=True)
+                self._name_arithmetic()
             self._add_evidence()
         return runner if failure is None else self._record.failed(failure)
 
@@ -251,7 +263,8 @@ class CandidateEvaluation:
         is_narrow = self._facts is not None and bool(self._facts.formats)
         if not is_intact or not (is_imprecise or is_narrow):
             return failure
-        judged = self._audited(workload, is_right=False)
+        audited = self._judge.audit_precision(self._handle(workload))
+        judged = self._judged_precision(audited, workload, is_right=False)
         if not judged.is_refused:
             return failure
         others = () if is_imprecise else failure.findings
@@ -260,14 +273,17 @@ class CandidateEvaluation:
     def _audit_precision(self) -> CandidateFailed | None:
         with self._record.stage("precision"):
             for workload in self._admission.workloads:
-                judged = self._audited(workload)
+                audited = self._judge.audit_precision(self._handle(workload))
+                check, failure = judge_elements(audited, workload.workload)
+                self._record.add_checks((check,))
+                if failure is not None:
+                    return failure
+                judged = self._judged_precision(audited, workload)
                 if judged.is_refused:
-                    self._name_arithmetic()
                     return CandidateFailed(
                         outcome=EvaluationOutcome.WRONG_RESULT, findings=judged.findings
                     )
                 self._record.add_findings(judged.findings)
-        self._name_arithmetic()
         return None
 
     def _name_arithmetic(self) -> None:
@@ -279,19 +295,14 @@ class CandidateEvaluation:
             uses_library=self._uses_library,
         )
 
-    def _audited(self, workload: WorkloadAdmission, *, is_right: bool = True) -> PrecisionJudged:
+    def _handle(self, workload: WorkloadAdmission) -> int:
+        return self._drawn[workload.workload].result().draw.draw
+
+    def _judged_precision(
+        self, audited: PrecisionAudited, workload: WorkloadAdmission, *, is_right: bool = True
+    ) -> PrecisionJudged:
         """Return what the precision of one workload's outputs means, and keep its figures."""
-        drawn = self._drawn[workload.workload].result()
-        audited = self._judge.audit_precision(drawn.draw.draw)
-        judged = judge_precision(
-            audited,
-            task=self._request.task,
-            is_narrow=self._admission.is_narrow,
-            workload=workload.workload,
-            is_gpu=self._site.kind == "cuda",
-            formats=self._facts.formats if self._facts else (),
-            is_right=is_right,
-        )
+        judged = self._judge_precision(audited, workload.workload, is_right=is_right)
         if not is_right and not judged.is_refused:
             return judged  # wrong for another reason, of which the figures tell nothing
         result = self._record.workload(workload.workload)
@@ -301,6 +312,20 @@ class CandidateEvaluation:
             self._record.set_workload(result)
         self._record.add_checks((judged.check,))
         return judged
+
+    def _judge_precision(
+        self, audited: PrecisionAudited, workload: str, inputs: str = "", *, is_right: bool = True
+    ) -> PrecisionJudged:
+        return judge_precision(
+            audited,
+            task=self._request.task,
+            is_narrow=self._admission.is_narrow,
+            workload=workload,
+            is_gpu=self._site.kind == "cuda",
+            formats=self._facts.narrow_products if self._facts else (),
+            is_right=is_right,
+            inputs=inputs,
+        )
 
     def _explained(self, failure: CandidateFailed, drawn: DrawnInputs) -> CandidateFailed:
         """Return a failure with what a tool says of it."""

@@ -4,11 +4,18 @@ Knows nothing of who else works on the device.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from evaluator_svc.devices.site import DeviceSite
-from evaluator_svc.memory_needs import MemoryNeed, WorkloadSizes, full_need, lean_need, pool_bytes
+from evaluator_svc.memory_needs import (
+    MemoryNeed,
+    WorkloadSizes,
+    full_need,
+    has_ranges_size,
+    lean_need,
+    pool_bytes,
+)
 from evaluator_svc.messages.exchange import SEED_COUNT
 from evaluator_svc.messages.locked import BoundWorkload
 from kernel_foundry.domain.admission import Admission, WorkloadAdmission
@@ -25,6 +32,10 @@ class MemoryPlan:
     """Without what the candidate's plan asks for."""
     lean: frozenset[str]
     """Names of the workloads that are judged seed by seed."""
+    large_ranges: frozenset[str] = frozenset()
+    """Names of the workloads that are tried on unusual values in a buffer of one seed."""
+    without_ranges: frozenset[str] = frozenset()
+    """Names of the workloads that there is no memory to try unusual values on."""
 
 
 def memory_plans(
@@ -39,6 +50,22 @@ def memory_plans(
         site: The device.
         seed_count: Input sets of each workload.
     """
+    large = frozenset(
+        w.workload
+        for w in admission.workloads
+        if w.value_ranges and not has_ranges_size(sizes_of(w))
+    )
+    plans = _plans(admission, site, seed_count, large)
+    if large and plans[-1].needed_bytes > site.memory.capacity_bytes:
+        left_out = _plans(admission, site, seed_count, frozenset())
+        return tuple(replace(plan, without_ranges=large) for plan in left_out)
+    return plans
+
+
+def _plans(
+    admission: Admission, site: DeviceSite, seed_count: int, large_ranges: frozenset[str]
+) -> tuple[MemoryPlan, ...]:
+    """Return the ways to judge a task, with unusual values on `large_ranges` and small ones."""
     capacity = site.memory.capacity_bytes
     full = {w.workload: _full(w, site, seed_count) for w in admission.workloads}
     lean = {
@@ -46,14 +73,17 @@ def memory_plans(
         for w in admission.workloads
         if full[w.workload].bytes > _SMALL_SHARE * capacity
     }
-    ranges = sum(_ranges_bytes(w) for w in admission.workloads)
-    dear = MemoryPlan(needed_bytes=_sum(full.values()) + ranges, lean=frozenset())
+    ranges = sum(_ranges_bytes(w, large_ranges) for w in admission.workloads)
+    plan = MemoryPlan(needed_bytes=0, lean=frozenset(), large_ranges=large_ranges)
+    dear = replace(plan, needed_bytes=_sum(full.values()) + ranges)
     if not lean:
         return (dear,)
-    least = MemoryPlan(needed_bytes=_sum({**full, **lean}.values()) + ranges, lean=frozenset(lean))
+    needed = _sum({**full, **lean}.values()) + ranges
+    least = replace(plan, needed_bytes=needed, lean=frozenset(lean))
     if least.needed_bytes > capacity:
         lean = {w.workload: _lean(w, site) for w in admission.workloads}
-        least = MemoryPlan(needed_bytes=_sum(lean.values()) + ranges, lean=frozenset(lean))
+        needed = _sum(lean.values()) + ranges
+        least = replace(plan, needed_bytes=needed, lean=frozenset(lean))
     is_affordable = dear.needed_bytes * site.settings.parallel_evaluations <= capacity
     return (dear, least) if is_affordable else (least,)
 
@@ -61,8 +91,8 @@ def memory_plans(
 def own_bytes(bound: Iterable[BoundWorkload], plan: MemoryPlan) -> int:
     """Return what a candidate's plan asks for beside the tensors, on all workloads."""
     return sum(
-        workload.scratch_bytes
-        + workload.result_bytes
+        (workload.scratch_bytes + workload.result_bytes)
+        * (2 if workload.workload in plan.large_ranges else 1)
         # With a copy, to see that nobody has changed it.
         + 2 * workload.prepared_bytes * (1 if workload.workload in plan.lean else SEED_COUNT)
         for workload in bound
@@ -108,9 +138,11 @@ def _pool_bytes(
     )
 
 
-def _ranges_bytes(workload: WorkloadAdmission) -> int:
-    """Return what draws of unusual values hold: a region and copies for each."""
+def _ranges_bytes(workload: WorkloadAdmission, large: frozenset[str]) -> int:
+    """Return what draws of unusual values hold: a region and copies for each, or one region."""
     if not workload.value_ranges:
         return 0
+    if not has_ranges_size(sizes_of(workload)):
+        return sizes_of(workload).set_bytes if workload.workload in large else 0
     count = len(workload.value_ranges)
     return full_need(sizes_of(workload), pool_bytes=0, seed_count=count).held_bytes

@@ -1,8 +1,9 @@
 """What the precision audit means for a candidate, given the formats that its object code uses.
 
-A float32 task is to be computed in float32. Errors of 13 bits or less, far above the reference's
-own, are 16-bit arithmetic or TF32: refused by name where the object code has it, a suspicion
-where it does not (mantissas cut by integer operations, a coarse approximation). Knows nothing of
+A float32 task is to be computed in float32. Where the object code computes in a narrower format,
+errors of 16 bits or less, far above the reference's own, are refused, and the format is named;
+operands split into several parts have more. Where it does not (mantissas cut by integer
+operations, a coarse approximation), errors of 13 bits or less are a suspicion. Knows nothing of
 how errors are measured.
 """
 
@@ -19,6 +20,11 @@ LOW_BITS: Final = 13.0
 """Float16 and TF32 have 11 bits and bfloat16 8; a rounding error's root mean square is a third
 of its largest, and a result that averages a few values gains another bit. Float32 has 24, split
 16-bit operands 16 and more, fast exponentials 20."""
+
+NARROW_BITS: Final = 16.0
+"""Least where the object code computes in a format of fewer bits than float32's: what products of
+operands split into two bfloat16 parts have where sums cancel, less two. Rounding by chance, or by
+a pattern along a sum, leaves a single product of float16 or TF32 with 12 or 13 there."""
 
 _TF32_BITS: Final = 9.0
 """The same where TF32 is allowed: what has fewer bits than TF32 is bfloat16."""
@@ -53,6 +59,7 @@ def judge_precision(
     is_gpu: bool,
     formats: tuple[str, ...] = (),
     is_right: bool = True,
+    inputs: str = "",
 ) -> PrecisionJudged:
     """Return what an audit means.
 
@@ -65,7 +72,9 @@ def judge_precision(
         formats: Formats of less than 24 bits that the object code computes in, such as
             "float16".
         is_right: Whether the outputs are within the tolerance.
+        inputs: Which inputs they belong to, such as "signs"; empty: ordinary ones.
     """
+    where = f"{workload} ({inputs})" if inputs else workload
     audit = audited.audit
     if audit is None:
         note = audited.note
@@ -78,24 +87,30 @@ def judge_precision(
             note=note,
         )
         return PrecisionJudged(check=check)
-    if is_right and audit.effective_bits < task.least_bits:
-        finding = _too_few_bits(audit, workload, task.least_bits)
+    # Of unusual inputs eager PyTorch may have fewer itself.
+    asked = min(task.least_bits, audit.eager_bits or 0.0) if inputs else task.least_bits
+    if is_right and audit.effective_bits < asked:
+        finding = _too_few_bits(audit, where, asked)
         check = _check(audit, CheckResult.FAILED, workload, finding.message)
         return PrecisionJudged(check=check, findings=(finding,), is_refused=True)
-    if not _is_low(audit, _least_bits(task, is_narrow=is_narrow, is_gpu=is_gpu)):
-        return PrecisionJudged(check=_check(audit, CheckResult.PASSED, workload, audited.note))
+    least = _least_bits(task, is_narrow=is_narrow, is_gpu=is_gpu, has_formats=bool(formats))
+    if not _is_low(audit, least):
+        note = f"{inputs}: {audited.note}" if inputs and audited.note else inputs or audited.note
+        return PrecisionJudged(check=_check(audit, CheckResult.PASSED, workload, note))
     if not is_right and not _is_of_rounding(audit):
         formats = ()
-    finding = _finding(audit, workload, formats)
+    finding = _finding(audit, where, formats)
     result = CheckResult.FAILED if formats else CheckResult.SUSPECT
     check = _check(audit, result, workload, finding.message)
     return PrecisionJudged(check=check, findings=(finding,), is_refused=bool(formats))
 
 
-def _least_bits(task: Task, *, is_narrow: bool, is_gpu: bool) -> float:
+def _least_bits(task: Task, *, is_narrow: bool, is_gpu: bool, has_formats: bool) -> float:
     if is_narrow:
         return 0.0
-    return _TF32_BITS if task.tf32 and is_gpu else LOW_BITS
+    if task.tf32 and is_gpu:
+        return _TF32_BITS
+    return NARROW_BITS if has_formats else LOW_BITS
 
 
 def _is_low(audit: PrecisionAudit, least_bits: float) -> bool:

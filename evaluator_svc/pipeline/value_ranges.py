@@ -1,26 +1,34 @@
-"""Stage value ranges: the candidate on inputs of unusual values, of one workload.
+"""Stage value ranges: the candidate on inputs of unusual values, of a small and a timed workload.
 
 Where the reference is well defined it has to be right; elsewhere a difference is told, and no
-reason to refuse. Knows nothing of how such inputs are made.
+reason to refuse. On some of them its precision is audited as well. Knows nothing of how such
+inputs are made.
 """
 
+import dataclasses
+from collections.abc import Callable
 from concurrent.futures import Future
 
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.memory_needs import has_ranges_size
 from evaluator_svc.messages.exchange import RangeVerdict
+from evaluator_svc.messages.judge import PrecisionAudited
 from evaluator_svc.messages.locked import CandidateFailed, Done, RunRequest
 from evaluator_svc.pipeline.memory_plan import sizes_of
+from evaluator_svc.pipeline.precision import PrecisionJudged
 from evaluator_svc.pipeline.record import EvaluationRecord
 from evaluator_svc.pipeline.run import DrawnInputs
 from evaluator_svc.processes.answers import ask_candidate
 from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.process import ChildProcess
-from kernel_foundry.domain.admission import Admission, ValueRange
+from kernel_foundry.domain.admission import Admission, ValueRange, WorkloadAdmission
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
-from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.evaluation import EvaluationOutcome, PrecisionAudit
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.request import EvaluationRequest
+
+JudgePrecision = Callable[[PrecisionAudited, str, str], PrecisionJudged]
+"""What an audit means, from the workload's name and the distribution's."""
 
 
 class RangeTrials:
@@ -32,6 +40,7 @@ class RangeTrials:
         request: What is asked.
         admission: Says which ranges there are, and which of them are binding.
         record: Takes what is found, and knows the seeds.
+        left_out: Names of the workloads that there is no memory for.
     """
 
     def __init__(
@@ -41,55 +50,114 @@ class RangeTrials:
         request: EvaluationRequest,
         admission: Admission,
         record: EvaluationRecord,
+        left_out: Callable[[], frozenset[str]],
     ) -> None:
         self._site = site
         self._judge = judge
         self._request = request
         self._admission = admission
         self._record = record
+        self._left_out = left_out
         self.drawn: list[Future[DrawnInputs]] = []
         """To be released once the runner is dead."""
 
-    def run(self, runner: ChildProcess, *, binding: bool) -> CandidateFailed | None:
+    def run(
+        self, runner: ChildProcess, judge_precision: JudgePrecision, *, binding: bool
+    ) -> CandidateFailed | None:
         """Run the candidate once on each range that is binding, or on each of the others.
 
         Others come last: the runner may be lost to them.
         """
-        if binding and all(not has_ranges_size(sizes_of(w)) for w in self._admission.workloads):
-            self._record.add_checks((_too_large(self._admission.workloads[0].workload),))
+        left_out = self._left_out()
         for workload in self._admission.workloads:
             ranges = tuple(r for r in workload.value_ranges if r.is_binding is binding)
-            if ranges:
+            if workload.workload in left_out:
+                self._record.add_checks((_too_large(workload.workload),) if binding else ())
+            elif ranges and (binding or workload is self._least):
                 with self._record.stage("value_ranges"):
-                    failure = self._try(runner, workload.workload, ranges)
+                    failure = self._try(runner, workload, ranges, judge_precision)
                 if failure is not None:
                     return failure if binding else self._report(failure, workload.workload)
         return None
 
+    @property
+    def _least(self) -> WorkloadAdmission:
+        """The smallest workload that has ranges; what is told and binds nobody is tried there."""
+        ranged = [w for w in self._admission.workloads if w.value_ranges]
+        return min(ranged, key=lambda w: (not w.held_out, sizes_of(w).set_bytes))
+
     def _try(
-        self, runner: ChildProcess, workload: str, ranges: tuple[ValueRange, ...]
+        self,
+        runner: ChildProcess,
+        workload: WorkloadAdmission,
+        ranges: tuple[ValueRange, ...],
+        judge_precision: JudgePrecision,
     ) -> CandidateFailed | None:
-        future = self._site.helpers.submit(self._draw, workload, ranges)
+        name = workload.workload
+        is_lean = not has_ranges_size(sizes_of(workload))
+        future = self._site.helpers.submit(self._draw, name, ranges, is_lean=is_lean)
         self.drawn.append(future)
         drawn = future.result()
-        answer = ask_candidate(
-            runner,
-            RunRequest(draw=drawn.draw, once=True),
-            Done,
-            seconds=self._request.limits.run_seconds,
-            doing=f"running the kernels on unusual values, workload {workload}",
-            descriptors=drawn.descriptors,
-        )
-        if isinstance(answer, CandidateFailed):
-            return answer
-        verdicts = self._judge.verify_ranges(drawn.draw.draw, ranges)
+        # Of a lean draw the last one is loaded, and the others follow.
+        for index in reversed(range(len(ranges))) if drawn.draw.is_lean else (None,):
+            if index is not None and index < len(ranges) - 1:
+                self._judge.load_seed(drawn.draw.draw, index)
+            answer = ask_candidate(
+                runner,
+                RunRequest(draw=drawn.draw, once=True),
+                Done,
+                seconds=self._request.limits.run_seconds,
+                doing=f"running the kernels on unusual values, workload {name}",
+                descriptors=drawn.descriptors,
+            )
+            if isinstance(answer, CandidateFailed):
+                return answer
+            verdicts = self._judge.verify_ranges(drawn.draw.draw, ranges)
+            looked_at = ranges if index is None else (ranges[index],)
+            failure = self._judged(name, looked_at, verdicts, judge_precision)
+            if failure is not None:
+                return failure
+        return None
+
+    def _judged(
+        self,
+        workload: str,
+        ranges: tuple[ValueRange, ...],
+        verdicts: tuple[RangeVerdict, ...],
+        judge_precision: JudgePrecision,
+    ) -> CandidateFailed | None:
         self._record.add_checks(tuple(verdict.check for verdict in verdicts))
         failure = _failure(verdicts)
-        if failure is None:
-            self._record.add_findings(tuple(f for v in verdicts for f in v.findings))
-        return failure
+        if failure is not None:
+            return failure
+        self._record.add_findings(tuple(f for v in verdicts for f in v.findings))
+        for value_range, verdict in zip(ranges, verdicts, strict=True):
+            if verdict.audit is None:
+                continue
+            judged = judge_precision(
+                PrecisionAudited(audit=verdict.audit), workload, value_range.distribution.value
+            )
+            self._record.add_checks((judged.check,))
+            if judged.is_refused:
+                return CandidateFailed(
+                    outcome=EvaluationOutcome.WRONG_RESULT, findings=judged.findings
+                )
+            self._record.add_findings(judged.findings)
+            self._keep(workload, verdict.audit)
+        return None
 
-    def _draw(self, workload: str, ranges: tuple[ValueRange, ...]) -> DrawnInputs:
+    def _keep(self, workload: str, audit: PrecisionAudit) -> None:
+        """Keep an audit where it is the worst of its workload's."""
+        result = self._record.workload(workload)
+        known = result.precision
+        if result.correctness is None or (
+            known is not None and known.effective_bits <= audit.effective_bits
+        ):
+            return
+        correctness = dataclasses.replace(result.correctness, precision=audit)
+        self._record.set_workload(dataclasses.replace(result, correctness=correctness))
+
+    def _draw(self, workload: str, ranges: tuple[ValueRange, ...], *, is_lean: bool) -> DrawnInputs:
         # Of the first seed, which is secret and is told with the others.
         seeds = (self._record.seeds(workload)[0],) * len(ranges)
         draw, descriptors = self._judge.draw(
@@ -98,6 +166,7 @@ class RangeTrials:
             self._admission.tolerance,
             seeds,
             tuple(value_range.distribution for value_range in ranges),
+            is_lean=is_lean,
         )
         return DrawnInputs(draw=draw, descriptors=descriptors)
 
@@ -128,7 +197,7 @@ def _too_large(workload: str) -> Check:
         kind=CheckKind.VALUE_RANGE,
         result=CheckResult.SKIPPED,
         workload=workload,
-        note="all workloads are too large to be tried on unusual values; add a small one, held out",
+        note="there is no memory to try it on unusual values",
     )
 
 

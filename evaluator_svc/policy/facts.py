@@ -16,6 +16,7 @@ from kernel_foundry.domain.language import Language
 FLOAT16: Final = "float16"
 BFLOAT16: Final = "bfloat16"
 TF32: Final = "TF32"
+INT8: Final = "int8"
 FLOAT8: Final = "float8"
 """Eight bits or fewer."""
 NARROW_FORMATS: Final = (BFLOAT16, FLOAT16, FLOAT8, TF32)
@@ -29,7 +30,7 @@ _PTX_FORMATS: Final = {
 }
 _PTX_MATRIX: Final = frozenset({"mma", "wmma", "wgmma", "tcgen05"})
 _PTX_MOVES: Final = frozenset({"ld", "ldu", "st", "mov", "shfl", "prmt", "selp", "cp", "ldmatrix"})
-_OTHER_OPERANDS: Final = {"s8": "int8", "u8": "int8", "f64": "float64"}
+_OTHER_OPERANDS: Final = {"s8": INT8, "u8": INT8, "f64": "float64"}
 """Of matrix units, beside the narrow floats."""
 _WMMA_TYPES: Final = frozenset({"bf16", "tf32", "f64", "s8", "u8", "s4", "u4", "b1"})
 """Of operands of `wmma`, which names none when they are of 16 bits."""
@@ -64,6 +65,11 @@ class ObjectFacts:
     """Narrow products that matrix units add up for one wide product; 0: it does not show."""
     masks_low_bits: bool = False
     """Whether low bits of 32-bit words are cut off, as a float32's are to shorten it."""
+
+    @property
+    def narrow_products(self) -> tuple[str, ...]:
+        """Formats of fewer bits than float32's in which a float32 product may be computed."""
+        return (*self.formats, *(name for name in self.matrix_formats if name == INT8))
 
     @property
     def uses_16_bit_floats(self) -> bool:

@@ -83,6 +83,14 @@ class Distribution(StrEnum):
     DENORMAL = "denormal"
     NON_FINITE = "non_finite"
     """NaN and infinity in a few places."""
+    SIGNS = "signs"
+    """With the sign of half of the elements turned, at random, so that sums cancel."""
+    MAGNITUDES = "magnitudes"
+    """Each element multiplied by a power of two of its own."""
+    INTEGERS = "integers"
+    """Odd whole numbers, of 12 and 13 bits in float32."""
+    POWERS = "powers"
+    """The power of two below each element's magnitude."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +155,8 @@ class WorkloadAdmission:
     """Most device memory that the reference takes while it runs: outputs and temporaries. Where
     torch does not count, the outputs alone."""
     value_ranges: tuple[ValueRange, ...] = ()
-    """What candidates are tried on besides ordinary inputs; one workload of a task has them."""
+    """What candidates are tried on besides ordinary inputs: on the smallest workload, and on a
+    timed one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

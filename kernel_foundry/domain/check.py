@@ -19,6 +19,7 @@ class CheckKind(StrEnum):
     OWN_KERNELS = "own_kernels"
     VALUE_RANGE = "value_range"
     PRECISION = "precision"
+    ELEMENTS = "elements"
     TIMED_OUTPUTS = "timed_outputs"
     DATA_FLOW = "data_flow"
     CLOCK = "clock"

@@ -84,11 +84,14 @@ def _ranges(evaluation):
 
 
 def test_a_stable_softmax_passes_on_every_range(judged):
-    """All six were tried."""
+    """All were tried but turned signs: a normal distribution has both."""
     evaluation = judged(_ROWS.format(body=_MAXIMUM + _EXPONENTIALS), task=_SOFTMAX)
     assert evaluation.passed, evaluation.findings
     results = _ranges(evaluation)
-    assert {"large", "offset", "zeros", "sparse", "denormal", "non_finite"} == set(results)
+    assert set(results) == {
+        *("large", "offset", "zeros", "sparse", "denormal", "non_finite"),
+        *("magnitudes", "integers", "powers"),
+    }
     assert set(results.values()) == {CheckResult.PASSED}
 
 
@@ -97,8 +100,8 @@ def test_a_softmax_without_the_maximum_fails_on_large_inputs(judged):
     naive = _ROWS.format(body="const float most = 0.0f;" + _EXPONENTIALS)
     evaluation = judged(naive, task=_SOFTMAX)
     assert evaluation.outcome is EvaluationOutcome.WRONG_RESULT
-    (finding,) = [f for f in evaluation.findings if f.kind is FindingKind.VALUE_RANGE]
-    assert "large magnitude" in finding.message
+    findings = [f for f in evaluation.findings if f.kind is FindingKind.VALUE_RANGE]
+    assert "large magnitude" in findings[0].message
     assert _ranges(evaluation)["large"] is CheckResult.FAILED
 
 

@@ -22,11 +22,12 @@ def gate_of(task: Task) -> Gate:
         for w in task.workloads
     ]
     gate = judge_answers(task, prepared, MEMORY)
-    ranged, value_ranges = find_value_ranges(
+    value_ranges = find_value_ranges(
         () if gate.refusals else prepared, gate.tolerance, ADMISSION_SEEDS[0]
     )
-    at = next((item for item in prepared if item.workload.name == ranged), None)
-    settle_exact(gate, at, value_ranges, MEMORY)
+    smallest = next(iter(value_ranges), "")
+    at = next((item for item in prepared if item.workload.name == smallest), None)
+    settle_exact(gate, at, value_ranges.get(smallest, ()), MEMORY)
     for item in prepared:
         item.close()
     return gate

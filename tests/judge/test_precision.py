@@ -197,7 +197,7 @@ def test_a_wrong_result_is_named_by_its_format_where_that_is_the_reason(
     ],
 )
 def test_averaging_hides_no_rounded_mantissas(judge: Judge, drawn: Drawn, kernel: Kernel) -> None:
-    """The errors of ordinary mantissas cancel in a mean of 4096; those of the first seed do not."""
+    """The errors of ordinary mantissas cancel in a mean of 4096; telling ones do not."""
     x = torch.randn(64, 4096, generator=torch.Generator().manual_seed(1))
     ordinary = (kernel(x) - x.square().mean(-1)).abs() / x.square().mean(-1)
     assert float(ordinary.max()) < 5e-5
@@ -208,18 +208,20 @@ def test_averaging_hides_no_rounded_mantissas(judge: Judge, drawn: Drawn, kernel
     assert judged(judge.audit_precision(runner.draw.draw), SUM_OF_SQUARES, "float16").is_refused
 
 
-def test_telling_mantissas_keep_order_sign_and_what_float16_holds() -> None:
+@pytest.mark.parametrize("seed", range(4))
+def test_telling_mantissas_keep_order_sign_and_what_float16_holds(seed: int) -> None:
     x = torch.cat((torch.randn(10_000), torch.tensor([0.0, -0.0, 1.0, -3.0, torch.inf])))
-    told = with_telling_mantissas(x)
+    told = with_telling_mantissas(x, seed)
     order = x.argsort()
 
     assert bool((told[order].diff() >= 0)[:-1].all())
     assert torch.equal(told[-5:], x[-5:])
     assert float(((told - x) / x)[:-5].abs().max()) < 2**-10
     rounded = told[:-5].half().float().abs() - told[:-5].abs()
-    assert float((rounded <= 0).float().mean()) > 0.99
+    share_down = float((rounded <= 0).float().mean())
+    assert share_down > 0.99 or share_down < 0.01
     whole = torch.arange(10)
-    assert with_telling_mantissas(whole) is whole
+    assert with_telling_mantissas(whole, seed) is whole
 
 
 def test_whole_numbers_have_no_precision(judge: Judge, drawn: Drawn) -> None:

@@ -101,11 +101,12 @@ def admit_task(
             gate = judge_answers(task, prepared, memory)
         is_admitted = gate.is_judgeable if task.admit_degenerate else not gate.refusals
         with stages.stage("value_ranges"):
-            ranged, value_ranges = find_value_ranges(
+            value_ranges = find_value_ranges(
                 prepared if is_admitted else (), gate.tolerance, ADMISSION_SEEDS[0]
             )
-            at = next((item for item in prepared if item.workload.name == ranged), None)
-            settle_exact(gate, at, value_ranges, memory)
+            smallest = next(iter(value_ranges), None)
+            at = next((item for item in prepared if item.workload.name == smallest), None)
+            settle_exact(gate, at, value_ranges.get(smallest or "", ()), memory)
         accepted = gate.degeneracies if task.admit_degenerate else []
         found = _Findings(
             refusals=[refusal for refusal in gate.refusals if refusal not in accepted],
@@ -134,7 +135,7 @@ def admit_task(
     workloads = [
         replace(
             workload,
-            value_ranges=value_ranges if workload.workload == ranged else (),
+            value_ranges=value_ranges.get(workload.workload, ()),
             baselines=baselines.get(workload.workload, ()),
         )
         for workload in workloads

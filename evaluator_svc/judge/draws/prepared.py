@@ -90,9 +90,10 @@ class PreparedWorkload:
         if not is_telling or self._has_exact_outputs:
             return InputSet(self.module, self.rules, seed)
         own = iter(self.own_inputs) if in_place else itertools.repeat(object=False)
+        place = itertools.count(seed)
 
         def change(tensor: torch.Tensor) -> torch.Tensor:
-            return with_telling_mantissas(tensor, in_place=next(own))
+            return with_telling_mantissas(tensor, next(place), in_place=next(own))
 
         return InputSet(self.module, self.rules, seed, change=change)
 

@@ -35,9 +35,6 @@ from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.errors import InvalidArgumentError, TaskInvalidError
 from kernel_foundry_native import _core as native
 
-TELLING_SEED: Final = 0
-"""Index of the seed whose inputs tell of rounding to 16 bits, and whose outputs are audited."""
-
 _CHANGE_STREAM: Final = 0x2545_F491_4F6C_DD1D
 """Tells the seed of a change from that of the inputs."""
 
@@ -314,11 +311,9 @@ class SharedDraw:
         """Return a seed's inputs before any change in place."""
         if self.distributions:
             if self._ordinary is None or self._ordinary.seed != self.seeds[seed]:
-                self._ordinary = self.prepared.input_set(self.seeds[seed])
+                self._ordinary = self.prepared.input_set(self.seeds[seed], is_telling=True)
             return in_range(self.prepared, self._ordinary, self.distributions[seed])
-        return self.prepared.input_set(
-            self.seeds[seed], is_telling=seed == TELLING_SEED, in_place=self.is_lean
-        )
+        return self.prepared.input_set(self.seeds[seed], is_telling=True, in_place=self.is_lean)
 
     def _expect(self, input_set: InputSet) -> tuple[ExpectedOutput, ...]:
         outputs = input_set.expected()

@@ -6,6 +6,7 @@ to hold candidates to it. Knows nothing of candidates.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -18,6 +19,7 @@ from evaluator_svc.judge.admission.tolerance import (
     RoundingNoise,
     exact_or_own,
 )
+from evaluator_svc.judge.draws.changed_values import CHANGES, large
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.draws.structure import keeps_structure
@@ -28,21 +30,6 @@ from kernel_foundry.domain.admission import Distribution, TensorRole, ValueRange
 from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.errors import TaskInvalidError
 
-_LARGE_FACTOR: Final = {
-    torch.float16: 8.0,
-    torch.bfloat16: 8.0,
-    torch.float8_e4m3fn: 2.0,
-    torch.float8_e5m2: 8.0,
-}
-"""Of formats that hold less than 64 times what is usual."""
-_OFFSET_IN_RMS: Final = 16.0
-_SPARSE_SHARE: Final = 8
-"""Of each row one stretch of one in so many elements stays."""
-_LEAST_ROW: Final = 16
-"""Elements of a row; shorter ones are taken together."""
-_STRIDE: Final = 997
-"""One element in so many becomes NaN, and one infinite; more in small tensors."""
-
 _USUAL_FACTOR: Final = 4.0
 _OFFSET_FACTOR: Final = {torch.float32: 32.0}
 """Variance as mean of squares less square of mean is honest in float32: at an offset of 16 it
@@ -51,9 +38,25 @@ _MOST_FACTOR: Final = 64.0
 """Where the tolerance was given by hand."""
 _REPORTED: Final = (Distribution.DENORMAL, Distribution.NON_FINITE)
 """Kernels may flush denormals and treat NaN as they like: a difference is told, no more."""
-_TIED: Final = (Distribution.OFFSET, Distribution.ZEROS, Distribution.SPARSE)
+_TIED: Final = (
+    Distribution.OFFSET,
+    Distribution.ZEROS,
+    Distribution.SPARSE,
+    Distribution.INTEGERS,
+    Distribution.POWERS,
+)
 """Equal values, among which a kernel may take another index than the reference does."""
 _NOISE_SEEDS: Final = (1, 2)
+
+
+_BY_ELEMENT: Final = (
+    Distribution.SPARSE,
+    Distribution.SIGNS,
+    Distribution.MAGNITUDES,
+    Distribution.INTEGERS,
+    Distribution.POWERS,
+)
+"""Each element changes in a way of its own, which breaks the pattern of a table."""
 
 
 def in_range(
@@ -63,7 +66,7 @@ def in_range(
     if distribution is Distribution.LARGE and prepared.large_sign is None:
         prepared.large_sign = _large_sign(prepared)
     result = _changed(input_set, distribution, prepared.large_sign or 1.0)
-    if distribution is not Distribution.SPARSE:
+    if distribution not in _BY_ELEMENT:
         return result
     pairs = zip(input_set.inputs, result.inputs, _fixed(prepared, input_set), strict=True)
     inputs = [old if is_fixed else new for old, new, is_fixed in pairs]
@@ -84,7 +87,7 @@ def _fixed(prepared: PreparedWorkload, input_set: InputSet) -> tuple[bool, ...]:
 
 def _changed(input_set: InputSet, distribution: Distribution, sign: float) -> InputSet:
     is_large = distribution is Distribution.LARGE
-    change = partial(_large, sign=sign) if is_large else _CHANGES[distribution]
+    change = partial(large, sign=sign) if is_large else CHANGES[distribution]
     inputs = [_where_free(tensor, change) for tensor in input_set.inputs]
     return input_set.with_values(inputs, input_set.state)
 
@@ -96,7 +99,7 @@ def _where_free(
     if not tensor.is_floating_point() or not tensor.numel():
         return tensor
     result = change(tensor)
-    return result if keeps_structure(tensor, result) else tensor
+    return result if result is tensor or keeps_structure(tensor, result) else tensor
 
 
 def _large_sign(prepared: PreparedWorkload) -> float:
@@ -117,33 +120,43 @@ def _large_sign(prepared: PreparedWorkload) -> float:
 
 def find_value_ranges(
     prepared: Sequence[PreparedWorkload], tolerance: Tolerance, seed: int
-) -> tuple[str, tuple[ValueRange, ...]]:
-    """Return a workload's name and what candidates are tried on there; ("", ()) if nothing.
+) -> dict[str, tuple[ValueRange, ...]]:
+    """Return what candidates are tried on besides ordinary inputs, by workload.
+
+    On the smallest workload, a held-out one if there is any, and on the smallest one that is
+    timed. Where a workload is too large for the copies that finding out takes, it has what the
+    smallest has, with twice the factors.
 
     Args:
         prepared: All workloads of a task.
         tolerance: What candidates are held to on ordinary inputs.
         seed: Of the inputs that the reference is tried on.
     """
-    chosen = _chosen(prepared)
-    if chosen is None:
-        return "", ()
-    ordinary = chosen.input_set(seed)
-    found = (_value_range(chosen, ordinary, which, tolerance) for which in Distribution)
-    return chosen.workload.name, tuple(value_range for value_range in found if value_range)
+    found: dict[str, tuple[ValueRange, ...]] = {}
+    for item in _chosen(prepared):
+        if item.is_large:
+            known = next(iter(found.values()), ())
+            ranges = tuple(replace(r, factor=2 * r.factor) for r in known)
+        else:
+            ordinary = item.input_set(seed)
+            tried = (_value_range(item, ordinary, which, tolerance) for which in Distribution)
+            ranges = tuple(value_range for value_range in tried if value_range)
+        if ranges:
+            found[item.workload.name] = ranges
+    return found
 
 
-def _chosen(prepared: Sequence[PreparedWorkload]) -> PreparedWorkload | None:
-    """Return the smallest workload with floating-point inputs, a held-out one if there is any."""
+def _chosen(prepared: Sequence[PreparedWorkload]) -> list[PreparedWorkload]:
+    """Return the smallest workload with floating-point inputs and the smallest timed one."""
     fitting = [
         item
         for item in prepared
-        if not item.is_large
-        and has_ranges_size(item.sizes)
+        if (has_ranges_size(item.sizes) or item.is_repeatable)
         and any(t.role is TensorRole.INPUT and "float" in t.dtype for t in item.tensors)
     ]
     order = sorted(fitting, key=lambda item: (not item.workload.held_out, item.size_bytes))
-    return order[0] if order else None
+    timed = [item for item in order if not item.workload.held_out]
+    return list(dict.fromkeys((*order[:1], *timed[:1])))
 
 
 def _value_range(
@@ -231,64 +244,3 @@ def _distance(
         ratio = error / (allowed + tolerance.atol * scale)
         worst = max(worst, float(ratio.nan_to_num_(nan=0.0).max()))
     return worst
-
-
-def _large(tensor: torch.Tensor, *, sign: float) -> torch.Tensor:
-    factor = sign * _LARGE_FACTOR.get(tensor.dtype, 64.0)
-    return (computable(tensor) * factor).to(tensor.dtype)
-
-
-def _offset(tensor: torch.Tensor) -> torch.Tensor:
-    values = tensor.float()
-    finite = torch.where(values.isfinite(), values, 0.0)
-    shift = _OFFSET_IN_RMS * float(finite.square().mean().sqrt())
-    # Zeros stay: they may be a mask, or half of a triangular matrix.
-    return torch.where(values == 0, values, values + shift).to(tensor.dtype)
-
-
-def _sparse(tensor: torch.Tensor) -> torch.Tensor:
-    """Return zeros but for a stretch in each row: a sample of a row tells nothing of the rest."""
-    width = tensor.shape[-1] if tensor.ndim else 1
-    values = computable(tensor)
-    rows = values.reshape(-1, width if width >= _LEAST_ROW else tensor.numel())
-    length = -(-rows.shape[1] // _SPARSE_SHARE)
-    # Places follow from the values, which follow from the seed.
-    generator = torch.Generator(tensor.device).manual_seed(_seed_of(rows))
-    starts = torch.randint(
-        rows.shape[1] - length + 1, (len(rows), 1), generator=generator, device=tensor.device
-    )
-    # Whoever leaves out the beginning or the end of every row is sure to miss one.
-    starts[0], starts[-1] = 0, rows.shape[1] - length
-    places = torch.arange(rows.shape[1], device=tensor.device)
-    stays = (places >= starts) & (places < starts + length)
-    sparse = torch.where(stays, rows, torch.zeros_like(rows))
-    return sparse.reshape(tensor.shape).to(tensor.dtype)
-
-
-def _seed_of(values: torch.Tensor) -> int:
-    """Return a number that differs between draws."""
-    first = values.flatten()[:_LEAST_ROW].float().nan_to_num_(posinf=0.0, neginf=0.0)
-    return int(first.view(torch.int32).to(torch.int64).sum()) % 2**31
-
-
-def _denormal(tensor: torch.Tensor) -> torch.Tensor:
-    tiny = torch.finfo(tensor.dtype).smallest_normal
-    return computable(tensor).clamp(-1.0, 1.0).double().mul(tiny / 4).to(tensor.dtype)
-
-
-def _non_finite(tensor: torch.Tensor) -> torch.Tensor:
-    result = tensor.clone(memory_format=torch.contiguous_format)
-    flat = result.view(-1)
-    stride = max(min(_STRIDE, tensor.numel() // 4), 2)
-    flat[stride // 2 :: stride] = float("nan")
-    flat[stride // 4 :: stride] = float("inf")
-    return result
-
-
-_CHANGES: Final[dict[Distribution, Callable[[torch.Tensor], torch.Tensor]]] = {
-    Distribution.OFFSET: _offset,
-    Distribution.ZEROS: torch.zeros_like,
-    Distribution.SPARSE: _sparse,
-    Distribution.DENORMAL: _denormal,
-    Distribution.NON_FINITE: _non_finite,
-}

@@ -13,17 +13,25 @@ from typing import Final, Self
 
 import torch
 
-from evaluator_svc.judge.draws.shared_draw import TELLING_SEED, SharedDraw
+from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.verdict.batch_slice import batch_slice, is_independent
 from evaluator_svc.judge.verdict.compare import group_shape
+from evaluator_svc.judge.verdict.far_elements import (
+    PERTURBATION_SEEDS,
+    TOLD_SHARE,
+    far_elements,
+    far_share,
+    is_measurable,
+    perturbed,
+)
 from evaluator_svc.judge.verdict.relative_errors import relative_errors
-from evaluator_svc.messages.judge import PrecisionAudited
+from evaluator_svc.messages.judge import FarElements, PrecisionAudited
 from kernel_foundry.domain.evaluation import PrecisionAudit, effective_bits
 from kernel_foundry.errors import TaskInvalidError
 
-CLEAR_BITS: Final = 14.0
+CLEAR_BITS: Final = 17.0
 """Bits of agreement with the float32 reference from which an expensive audit is left out: the
-figure that anything is decided by, 13 bits, cannot be reached from there."""
+figures that anything is decided by, 13 and 16 bits, cannot be reached from there."""
 
 _BUDGET_SECONDS: Final = {"cpu": 0.4, "cuda": 0.07}
 """A fifth of a verdict; a reference that takes longer in float64 is run only for cause."""
@@ -39,29 +47,65 @@ _SAMPLE_ELEMENTS: Final = 1 << 18
 
 _TOO_LARGE: Final = "the workload is too large for a copy in float64"
 
+_Rows = dict[int, torch.Tensor]
+"""Some rows of outputs, by their place."""
+
 _RATIO: Final = 8.0
 """An output whose errors exceed the reference's by this much is worse than one that does not."""
 
 
 def audit_precision(draw: SharedDraw) -> PrecisionAudited:
-    """Return the errors of the first run on the first seed, or why there are none.
+    """Return the errors of the first run on the least exact of the loaded seeds.
+
+    Which seed that is tells the agreement with the reference in its own formats. Without an audit:
+    why there is none.
 
     Raises:
         TaskInvalidError: the reference raises.
     """
-    expected = [e.tensor for e in draw.expected(TELLING_SEED)]
+    seeds = draw.loaded
+    seed = seeds[0] if len(seeds) == 1 else max(seeds, key=lambda s: _disagreement(draw, s))
+    return audit_seed(draw, seed, with_elements=True)
+
+
+def _disagreement(draw: SharedDraw, seed: int) -> float:
+    """Return the largest root mean square of an output's errors against the reference's own."""
+    errors = [0.0]
+    for index, expected in enumerate(draw.expected(seed)):
+        if _is_auditable(expected.tensor):
+            pick = _Pick.of(expected.tensor, draw.seeds[seed])
+            actual = pick.rows(draw.output_tensor(seed, index, 0))
+            errors.append(_rms(actual, pick.rows(expected.tensor)))
+    return max(errors)
+
+
+def audit_seed(draw: SharedDraw, seed: int, *, with_elements: bool = False) -> PrecisionAudited:
+    """Return the errors of the first run on one loaded seed, or why there are none.
+
+    Args:
+        draw: The draw.
+        seed: Index of a loaded seed.
+        with_elements: Whether to look for elements that are far from the reference by their own
+            size.
+
+    Raises:
+        TaskInvalidError: the reference raises.
+    """
+    expected = [e.tensor for e in draw.expected(seed)]
     floats = [i for i, tensor in enumerate(expected) if _is_auditable(tensor)]
     if not floats:
         return PrecisionAudited(note="the outputs are whole numbers")
     if draw.is_lean:
-        return _audit_rows(draw, floats)
-    picks = {i: _Pick.of(expected[i], draw.seeds[TELLING_SEED]) for i in floats}
-    actual = {i: picks[i].rows(draw.output_tensor(TELLING_SEED, i, 0)) for i in floats}
+        return _audit_rows(draw, seed, floats, with_elements=with_elements)
+    picks = {i: _Pick.of(expected[i], draw.seeds[seed]) for i in floats}
+    actual = {i: picks[i].rows(draw.output_tensor(seed, i, 0)) for i in floats}
     rounded = {i: picks[i].rows(expected[i]) for i in floats}
     # Bits that the task asks for are counted exactly, whatever that takes.
     is_asked = draw.prepared.task.least_bits > 0
+    far = _with_far(actual, rounded) if with_elements else ()
     if (
         not is_asked
+        and not far
         and draw.prepared.exact_seconds(_TRIALS) > _BUDGET_SECONDS[expected[0].device.type]
     ):
         bits = min(effective_bits(_rms(actual[i], rounded[i])) for i in floats)
@@ -71,23 +115,53 @@ def audit_precision(draw: SharedDraw) -> PrecisionAudited:
                 agreeing_bits=bits,
             )
     try:
-        outputs = _exact(draw)
+        outputs = _exact(draw, seed)
     except TaskInvalidError as error:
         return PrecisionAudited(note=f"no float64 result: {error.message}")
     exact = {i: picks[i].rows(tensor) for i, tensor in enumerate(outputs) if i in picks}
     eager = rounded
     if not _is_eager_expected(draw):
-        own = draw.input_set(TELLING_SEED).run()
+        own = draw.input_set(seed).run()
         eager = {i: picks[i].rows(own[i]) for i in floats}
     audits = [_audit(actual[i], rounded[i], eager[i], exact[i]) for i in floats]
-    return PrecisionAudited(audit=max(audits, key=_badness))
+    found = None
+    if far:
+        pristine = draw.input_set(seed)
+        runs = (perturbed(pristine, pristine.inputs, s) for s in PERTURBATION_SEEDS)
+        moved = [{i: picks[i].rows(outputs[i]) for i in far} for outputs in runs]
+        found = _far(far, actual, rounded, exact, moved)
+    return PrecisionAudited(audit=max(audits, key=_badness), far=found)
 
 
-def _audit_rows(draw: SharedDraw, floats: Sequence[int]) -> PrecisionAudited:
+def _with_far(actual: _Rows, expected: _Rows) -> tuple[int, ...]:
+    """Return the outputs so many of whose elements are far that their condition is asked for."""
+    return tuple(
+        index
+        for index, output in expected.items()
+        if is_measurable(output) and far_share(actual[index], output) >= TOLD_SHARE
+    )
+
+
+def _far(
+    outputs: Sequence[int],
+    actual: _Rows,
+    expected: _Rows,
+    exact: _Rows,
+    moved: Sequence[_Rows],
+) -> FarElements:
+    found = (
+        far_elements(actual[i], expected[i], exact[i], [run[i] for run in moved]) for i in outputs
+    )
+    return max(found, key=lambda far: far.share)
+
+
+def _audit_rows(
+    draw: SharedDraw, seed: int, floats: Sequence[int], *, with_elements: bool
+) -> PrecisionAudited:
     """Return the errors in some rows of the batch, where the reference runs on them alone."""
-    outputs = [e.tensor for e in draw.expected(TELLING_SEED)]
+    outputs = [e.tensor for e in draw.expected(seed)]
     try:
-        return _rows_audited(draw, outputs, floats)
+        return _rows_audited(draw, seed, outputs, floats, with_elements=with_elements)
     except TaskInvalidError as error:
         return PrecisionAudited(note=f"{_TOO_LARGE}, or on a part of it: {error.message}")
     finally:
@@ -95,29 +169,39 @@ def _audit_rows(draw: SharedDraw, floats: Sequence[int]) -> PrecisionAudited:
 
 
 def _rows_audited(
-    draw: SharedDraw, outputs: Sequence[torch.Tensor], floats: Sequence[int]
+    draw: SharedDraw,
+    seed: int,
+    outputs: Sequence[torch.Tensor],
+    floats: Sequence[int],
+    *,
+    with_elements: bool,
 ) -> PrecisionAudited:
     # A quarter: what is looked at is there in float32 and float64, with the reference's own.
     elements = _PICKED_ELEMENTS[outputs[0].device.type] // 4
-    input_set = draw.reference_set(TELLING_SEED)
-    rows = batch_slice(outputs, input_set.inputs, elements=elements, seed=draw.seeds[TELLING_SEED])
+    input_set = draw.reference_set(seed)
+    rows = batch_slice(outputs, input_set.inputs, elements=elements, seed=draw.seeds[seed])
     if rows is None:
         return PrecisionAudited(note=f"{_TOO_LARGE}, and has no batch of small rows")
     tolerance = draw.tolerance.rtol + draw.tolerance.atol
     if not is_independent(rows, input_set, outputs, tolerance=tolerance):
         return PrecisionAudited(note=f"{_TOO_LARGE}, and no row is independent of the others")
-    exact = input_set.run(dtype=torch.float64, inputs=rows.inputs(input_set))
+    inputs = rows.inputs(input_set)
+    whole = input_set.run(dtype=torch.float64, inputs=inputs)
+    exact = {i: whole[i] for i in floats}
+    actual = {i: rows.of(draw.output_tensor(seed, i, 0)) for i in floats}
     expected = {i: rows.of(outputs[i]) for i in floats}
     eager = expected
     if not _is_eager_expected(draw):
-        own = input_set.run(inputs=rows.inputs(input_set))
+        own = input_set.run(inputs=inputs)
         eager = {i: own[i] for i in floats}
-    audits = [
-        _audit(rows.of(draw.output_tensor(TELLING_SEED, i, 0)), expected[i], eager[i], exact[i])
-        for i in floats
-    ]
+    audits = [_audit(actual[i], expected[i], eager[i], exact[i]) for i in floats]
+    found = None
+    if with_elements and (far := _with_far(actual, expected)):
+        runs = [perturbed(input_set, inputs, s) for s in PERTURBATION_SEEDS]
+        found = _far(far, actual, expected, exact, [dict(enumerate(run)) for run in runs])
     return PrecisionAudited(
         audit=max(audits, key=_badness),
+        far=found,
         note=f"on {rows.end - rows.start} of {rows.size} rows of the batch: {_TOO_LARGE}",
     )
 
@@ -144,9 +228,9 @@ class _Pick:
         return output.reshape(self.groups, self.inner)[self.start :: self.step]
 
 
-def _exact(draw: SharedDraw) -> tuple[torch.Tensor, ...]:
+def _exact(draw: SharedDraw, seed: int) -> tuple[torch.Tensor, ...]:
     started = time.perf_counter()
-    exact = draw.input_set(TELLING_SEED).run(dtype=torch.float64)
+    exact = draw.input_set(seed).run(dtype=torch.float64)
     draw.prepared.note_exact_seconds(time.perf_counter() - started)
     return exact
 

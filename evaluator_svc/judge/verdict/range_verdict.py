@@ -3,30 +3,49 @@
 Knows nothing of how the inputs were made (`value_ranges`).
 """
 
+import dataclasses
 from collections.abc import Sequence
+from typing import Final
 
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.verdict.checks import figures
 from evaluator_svc.judge.verdict.mismatch import stray_finding
+from evaluator_svc.judge.verdict.precision import audit_seed
 from evaluator_svc.judge.verdict.verify import OutputCheck, check_output
 from evaluator_svc.messages.exchange import RangeVerdict
-from kernel_foundry.domain.admission import ValueRange
+from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.errors import TaskInvalidError
 
+_AUDITED: Final = (
+    Distribution.SIGNS,
+    Distribution.MAGNITUDES,
+    Distribution.INTEGERS,
+    Distribution.POWERS,
+)
+"""Distributions that show in which precision something was computed: sums cancel, few terms
+dominate, no term is exact in 16 bits, or every input is."""
+
 _NO_REFERENCE = "the reference is not defined on what was drawn"
 
 
 def verify_ranges(draw: SharedDraw, ranges: Sequence[ValueRange]) -> tuple[RangeVerdict, ...]:
-    """Return a verdict for each distribution, on what lies in the first output slots."""
+    """Return a verdict for each distribution that is loaded, on the first output slots.
+
+    Args:
+        draw: The draw; of a lean one the loaded seed alone is looked at.
+        ranges: One for each of its seeds.
+    """
     touched = draw.stray_writes()
-    verdicts = [_verdict(draw, seed, value_range) for seed, value_range in enumerate(ranges)]
+    verdicts = [_verdict(draw, seed, ranges[seed]) for seed in draw.loaded]
+    if draw.is_lean:
+        draw.drop_copies()
     if touched and verdicts:
         first = verdicts[0]
         findings = (stray_finding(touched), *first.findings)
-        verdicts[0] = RangeVerdict(check=first.check, is_wrong=True, findings=findings)
+        verdicts[0] = dataclasses.replace(first, is_wrong=True, findings=findings)
     return tuple(verdicts)
 
 
@@ -51,7 +70,8 @@ def _verdict(draw: SharedDraw, seed: int, value_range: ValueRange) -> RangeVerdi
     wrong = [output for output in outputs if output.is_wrong]
     if not wrong:
         check = _check(draw, name, CheckResult.PASSED, outputs, factor=value_range.factor)
-        return RangeVerdict(check=check)
+        is_audited = value_range.is_binding and value_range.distribution in _AUDITED
+        return RangeVerdict(check=check, audit=audit_seed(draw, seed).audit if is_audited else None)
     is_binding = value_range.is_binding
     finding = _finding(draw, wrong[0], value_range)
     # Reported ranges are none to be suspicious of: kernels may do there as they like.
@@ -112,10 +132,18 @@ _WORDS = {
     "sparse": "inputs with stretches of zeros",
     "denormal": "denormal inputs",
     "non_finite": "inputs with NaN and infinity",
+    "signs": "inputs of both signs",
+    "magnitudes": "inputs of mixed magnitudes",
+    "integers": "inputs of odd whole numbers",
+    "powers": "inputs of powers of two",
 }
 _HINTS = {
     "large": "Subtract the maximum before exp, and keep sums and squares from overflowing.",
     "offset": "Subtract the mean before squaring, and sum in float32 at least.",
     "zeros": "Guard divisions and logarithms as the reference does.",
     "sparse": "Leave out no work because inputs look like zeros.",
+    "signs": "Keep all bits of each term: sums may cancel.",
+    "magnitudes": "Keep the range of float32 and all bits of each term.",
+    "integers": "Keep all 24 bits of each term.",
+    "powers": "Compute in float32 whatever the inputs are.",
 }

@@ -1,0 +1,171 @@
+"""A tensor's elements made unusual: large, moved, cancelling, of mixed magnitudes, whole.
+
+Worked on in blocks, so that a large tensor takes no more than its changed copy. Zeros stay zeros
+where the change could break a mask or half of a triangular matrix. Knows nothing of which tensors
+may be changed.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import torch
+
+from evaluator_svc.judge.reference.formats import computable
+from kernel_foundry.domain.admission import Distribution
+
+_LARGE_FACTOR: Final = {
+    torch.float16: 8.0,
+    torch.bfloat16: 8.0,
+    torch.float8_e4m3fn: 2.0,
+    torch.float8_e5m2: 8.0,
+}
+"""Of formats that hold less than 64 times what is usual."""
+_OFFSET_IN_RMS: Final = 16.0
+_SPARSE_SHARE: Final = 8
+"""Of each row one stretch of one in so many elements stays."""
+_LEAST_ROW: Final = 16
+"""Elements of a row; shorter ones are taken together."""
+_STRIDE: Final = 997
+"""One element in so many becomes NaN, and one infinite; more in small tensors."""
+_MIXED_SHARE: Final = 0.25
+"""Where so many elements are negative, and so many positive, sums cancel as they are."""
+_EXPONENTS: Final = {torch.float32: 10, torch.float64: 10, torch.bfloat16: 10}
+"""Most that MAGNITUDES adds to an exponent, or takes away; 2 in formats of few exponents."""
+_INTEGERS: Final = {torch.float32: 1 << 12, torch.float64: 1 << 12}
+"""Half of the greatest of INTEGERS; 4 in formats of few bits."""
+_BLOCK_ELEMENTS: Final = 1 << 22
+
+
+def large(tensor: torch.Tensor, *, sign: float) -> torch.Tensor:
+    """Return a tensor times a large power of two, or less one."""
+    factor = sign * _LARGE_FACTOR.get(tensor.dtype, 64.0)
+    return _by_block(tensor, lambda values: values * factor)
+
+
+def _offset(tensor: torch.Tensor) -> torch.Tensor:
+    squares = sum(
+        float(torch.where(part.isfinite(), part, 0.0).double().square_().sum())
+        for part in map(computable, torch.split(tensor.reshape(-1), _BLOCK_ELEMENTS))
+    )
+    shift = _OFFSET_IN_RMS * float((squares / tensor.numel()) ** 0.5)
+    # Zeros stay: they may be a mask, or half of a triangular matrix.
+    return _by_block(tensor, lambda values: torch.where(values == 0, values, values + shift))
+
+
+def _sparse(tensor: torch.Tensor) -> torch.Tensor:
+    """Return zeros but for a stretch in each row: a sample of a row tells nothing of the rest."""
+    width = tensor.shape[-1] if tensor.ndim else 1
+    rows = tensor.reshape(-1, width if width >= _LEAST_ROW else tensor.numel())
+    length = -(-rows.shape[1] // _SPARSE_SHARE)
+    # Places follow from the values, which follow from the seed.
+    starts = torch.randint(
+        rows.shape[1] - length + 1, (len(rows), 1), generator=_generator(tensor), device=rows.device
+    )
+    # Whoever leaves out the beginning or the end of every row is sure to miss one.
+    starts[0], starts[-1] = 0, rows.shape[1] - length
+    places = torch.arange(rows.shape[1], device=tensor.device)
+    sparse = torch.zeros_like(rows)
+    count = max(_BLOCK_ELEMENTS // rows.shape[1], 1)
+    for first in range(0, len(rows), count):
+        part = slice(first, first + count)
+        stays = (places >= starts[part]) & (places < starts[part] + length)
+        kept = torch.where(stays, computable(rows[part]), 0.0)
+        sparse[part] = kept.to(tensor.dtype)
+    return sparse.reshape(tensor.shape)
+
+
+def _signs(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the tensor with random signs; itself where both signs are common already."""
+    negative = sum(int((part < 0).sum()) for part in _parts(tensor))
+    positive = sum(int((part > 0).sum()) for part in _parts(tensor))
+    if min(negative, positive) >= _MIXED_SHARE * tensor.numel():
+        return tensor
+    generator = _generator(tensor)
+    return _by_block(tensor, lambda values: values * _random_signs(values, generator))
+
+
+def _magnitudes(tensor: torch.Tensor) -> torch.Tensor:
+    most, generator = _EXPONENTS.get(tensor.dtype, 2), _generator(tensor)
+
+    def scaled(values: torch.Tensor) -> torch.Tensor:
+        exponents = torch.randint(
+            -most, most + 1, values.shape, generator=generator, device=values.device
+        )
+        return torch.ldexp(values, exponents)
+
+    return _by_block(tensor, scaled)
+
+
+def _integers(tensor: torch.Tensor) -> torch.Tensor:
+    half, generator = _INTEGERS.get(tensor.dtype, 4), _generator(tensor)
+
+    def whole(values: torch.Tensor) -> torch.Tensor:
+        drawn = torch.randint(
+            half // 2, half, values.shape, generator=generator, device=values.device
+        )
+        return (2 * drawn + 1).to(values.dtype) * values.sign()
+
+    return _by_block(tensor, whole)
+
+
+def _powers(tensor: torch.Tensor) -> torch.Tensor:
+    def power(values: torch.Tensor) -> torch.Tensor:
+        wide = values if values.dtype is torch.float64 else values.float()
+        exponents = torch.frexp(wide).exponent - 1
+        return torch.where(wide.isfinite(), torch.ldexp(wide.sign(), exponents), wide)
+
+    return _by_block(tensor, power)
+
+
+def _denormal(tensor: torch.Tensor) -> torch.Tensor:
+    tiny = torch.finfo(tensor.dtype).smallest_normal
+    return _by_block(tensor, lambda values: values.clamp(-1.0, 1.0).double().mul(tiny / 4))
+
+
+def _non_finite(tensor: torch.Tensor) -> torch.Tensor:
+    result = tensor.clone(memory_format=torch.contiguous_format)
+    flat = result.view(-1)
+    stride = max(min(_STRIDE, tensor.numel() // 4), 2)
+    flat[stride // 2 :: stride] = float("nan")
+    flat[stride // 4 :: stride] = float("inf")
+    return result
+
+
+CHANGES: Final[dict[Distribution, Callable[[torch.Tensor], torch.Tensor]]] = {
+    Distribution.OFFSET: _offset,
+    Distribution.ZEROS: torch.zeros_like,
+    Distribution.SPARSE: _sparse,
+    Distribution.DENORMAL: _denormal,
+    Distribution.NON_FINITE: _non_finite,
+    Distribution.SIGNS: _signs,
+    Distribution.MAGNITUDES: _magnitudes,
+    Distribution.INTEGERS: _integers,
+    Distribution.POWERS: _powers,
+}
+"""What becomes of a tensor; of LARGE see `large`."""
+
+
+def _by_block(tensor: torch.Tensor, change: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+    result = torch.empty_like(tensor, memory_format=torch.contiguous_format)
+    flat = result.view(-1)
+    for index, part in enumerate(torch.split(tensor.reshape(-1), _BLOCK_ELEMENTS)):
+        changed = change(computable(part)).to(tensor.dtype)
+        flat[index * _BLOCK_ELEMENTS :][: part.numel()] = changed
+    return result
+
+
+def _parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return tuple(map(computable, torch.split(tensor.reshape(-1), _BLOCK_ELEMENTS)))
+
+
+def _random_signs(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    drawn = torch.randint(0, 2, values.shape, generator=generator, device=values.device)
+    return (2 * drawn - 1).to(values.dtype)
+
+
+def _generator(values: torch.Tensor) -> torch.Generator:
+    """Return a generator whose seed differs between draws."""
+    first = computable(values.flatten()[:_LEAST_ROW]).float()
+    first = first.nan_to_num(posinf=0.0, neginf=0.0)
+    seed = int(first.view(torch.int32).to(torch.int64).sum()) % 2**31
+    return torch.Generator(values.device).manual_seed(seed)

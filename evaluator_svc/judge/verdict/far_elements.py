@@ -1,0 +1,129 @@
+"""Elements that are far from what they should be, measured by their own size.
+
+The tolerance is in units of a row's scale, beneath which small elements may hold anything: zeros,
+or whatever costs no work. Where the reference itself is well conditioned at an element, so that a
+small change of its inputs changes it by little, an honest kernel is close to it in relation to the
+element, too. Condition is found by perturbing inputs and parameters in float64. Knows nothing of
+where outputs come from.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import torch
+
+from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.messages.judge import FarElements
+
+TOLD_SHARE: Final = 1 / 1024
+"""Share of an output's elements from which far ones are looked into. Single ones are what rounding
+leaves of sums that cancel."""
+
+_FAR: Final = 1 / 8
+"""Relative error of an element that is far: no format of 8 bits of mantissa or more has it."""
+
+_MOVES: Final = 1 / 32
+"""An element that a perturbation moves by more is not well conditioned."""
+
+_PERTURBATION: Final = 2.0**-14
+"""Relative, in tasks of float32: a thousand times its rounding error."""
+
+_LEAST: Final = {torch.float16: 2.0**-10, torch.bfloat16: 2.0**-100}
+"""Magnitude below which an element may be flushed to zero, or lose bits; 2^-100 in float32."""
+
+PERTURBATION_SEEDS: Final = (1, 2)
+_BLOCK_ELEMENTS: Final = 1 << 22
+_REPEATED_ELEMENTS: Final = 1 << 16
+_REPEATED_SHARE: Final = 0.5
+
+
+def is_measurable(output: torch.Tensor) -> bool:
+    """Return whether an output's format has bits enough to tell far elements from rounding."""
+    return output.is_floating_point() and output.element_size() > 1
+
+
+def far_share(actual: torch.Tensor, expected: torch.Tensor) -> float:
+    """Return the share of elements that are far from those expected."""
+    pairs = _blocks(actual, expected)
+    count = sum(int(_is_far(a, e, expected.dtype).sum()) for a, e in pairs)
+    return count / max(expected.numel(), 1)
+
+
+def perturbed(
+    input_set: InputSet, inputs: Sequence[torch.Tensor], seed: int
+) -> tuple[torch.Tensor, ...]:
+    """Return the outputs in float64 on inputs and parameters that a small factor has moved.
+
+    Raises:
+        TaskInvalidError: the reference does not run on them.
+    """
+    size = max(_PERTURBATION, float(torch.finfo(input_set.module.rounding).eps) / 2)
+    generator = torch.Generator(input_set.module.device).manual_seed(seed)
+    moved = [_moved(tensor, size, generator) for tensor in inputs]
+    state = {
+        path: _moved(tensor, size, generator) for path, tensor in _parameters(input_set).items()
+    }
+    return input_set.run(dtype=torch.float64, inputs=moved, state=input_set.state | state)
+
+
+def far_elements(
+    actual: torch.Tensor,
+    expected: torch.Tensor,
+    exact: torch.Tensor,
+    moved: Sequence[torch.Tensor],
+) -> FarElements:
+    """Return how many elements are far where the reference is well conditioned.
+
+    Args:
+        actual: What the candidate wrote.
+        expected: The reference in its own formats.
+        exact: The same in float64.
+        moved: The same on perturbed inputs, once or several times.
+    """
+    far, zero, samples = 0, 0, []
+    for a, e, x, *others in _blocks(actual, expected, exact, *moved):
+        near = _MOVES * x.double().abs()
+        is_known = (e.double() - x.double()).abs_() <= near
+        for other in others:
+            is_known &= (other.double() - x.double()).abs_() <= near
+        wrong = a[is_known & _is_far(a, e, expected.dtype)]
+        far += wrong.numel()
+        zero += int((wrong == 0).sum())
+        samples.append(wrong[:_REPEATED_ELEMENTS].float())
+    total = max(expected.numel(), 1)
+    values = torch.cat(samples) if samples else torch.zeros(0)
+    values = values[:: -(-values.numel() // _REPEATED_ELEMENTS) or 1]
+    _, counts = torch.unique(values, return_counts=True)
+    is_repeated = values.numel() > 0 and int(counts.max()) >= _REPEATED_SHARE * values.numel()
+    return FarElements(
+        share=far / total,
+        zero_share=zero / total,
+        is_repeated=is_repeated,
+        element_count=expected.numel(),
+    )
+
+
+def _is_far(actual: torch.Tensor, expected: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    size = expected.double().abs()
+    error = (actual.double() - expected.double()).abs_()
+    return (error > _FAR * size) & (size >= _LEAST.get(dtype, 2.0**-100)) & size.isfinite()
+
+
+def _blocks(*tensors: torch.Tensor) -> "zip[tuple[torch.Tensor, ...]]":
+    parts = (torch.split(tensor.reshape(-1), _BLOCK_ELEMENTS) for tensor in tensors)
+    return zip(*parts, strict=True)
+
+
+def _parameters(input_set: InputSet) -> Mapping[str, torch.Tensor]:
+    paths = {path for path, _ in input_set.module.model.named_parameters()}
+    return {path: tensor for path, tensor in input_set.state.items() if path in paths}
+
+
+def _moved(tensor: torch.Tensor, size: float, generator: torch.Generator) -> torch.Tensor:
+    """Return the tensor in float64, each element times 1 ± `size` at most; others as they are."""
+    if not tensor.is_floating_point():
+        return tensor
+    factor = torch.rand(
+        tensor.shape, generator=generator, dtype=torch.float32, device=tensor.device
+    )
+    return tensor.double() * (1.0 + size * (2.0 * factor.double() - 1.0))

@@ -1,0 +1,69 @@
+"""What elements mean for a candidate that are far from the reference by their own size.
+
+The tolerance is in units of a row's scale: what is small beside it could be left out. A share of
+such elements is refused where the reference is well conditioned. Knows nothing of how they are
+found.
+"""
+
+from typing import Final
+
+from evaluator_svc.messages.judge import FarElements, PrecisionAudited
+from evaluator_svc.messages.locked import CandidateFailed
+from kernel_foundry.domain.check import Check, CheckKind, CheckResult
+from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+
+_REFUSED_SHARE: Final = 1 / 1024
+"""Of an output's elements. Leaving out fewer gains nothing, and single ones are chance."""
+
+_ZERO_SHARE: Final = 0.5
+"""Of the far ones, from which they are called zero."""
+
+
+def judge_elements(
+    audited: PrecisionAudited, workload: str
+) -> tuple[Check, CandidateFailed | None]:
+    """Return the check of a workload's elements, and the failure where too many are far."""
+    far = audited.far
+    if far is None:
+        return Check(kind=CheckKind.ELEMENTS, result=CheckResult.PASSED, workload=workload), None
+    evidence = (
+        Evidence(name="far_share", value=far.share),
+        Evidence(name="zero_share", value=far.zero_share),
+        Evidence(name="element_count", value=float(far.element_count)),
+    )
+    if far.share < _REFUSED_SHARE:
+        check = Check(
+            kind=CheckKind.ELEMENTS,
+            result=CheckResult.PASSED,
+            workload=workload,
+            figures=evidence,
+        )
+        return check, None
+    finding = Finding(
+        kind=FindingKind.MISMATCH,
+        severity=Severity.ERROR,
+        message=f"{_what(far)}, workload {workload}; the reference is well conditioned there,"
+        " however small its values are beside the rest of their row",
+        evidence=evidence,
+        hint="Compute every element: what is small beside its row counts as well.",
+        rule="numbers.elements",
+    )
+    check = Check(
+        kind=CheckKind.ELEMENTS,
+        result=CheckResult.FAILED,
+        workload=workload,
+        figures=evidence,
+        note=finding.message,
+    )
+    failure = CandidateFailed(outcome=EvaluationOutcome.WRONG_RESULT, findings=(finding,))
+    return check, failure
+
+
+def _what(far: FarElements) -> str:
+    share = f"{far.share:.1%} of the outputs"
+    if far.zero_share >= _ZERO_SHARE * far.share:
+        return f"{far.zero_share:.1%} of the outputs are zero, where the reference has none"
+    if far.is_repeated:
+        return f"{share} hold one repeated value, where the reference has none"
+    return f"{share} are off by more than an eighth of their own size"
