@@ -37,7 +37,7 @@ from generator_svc.recipes import missing_recipe
 from generator_svc.replies.reading import proposal_of, source_of
 from generator_svc.store import proposals
 from generator_svc.store.store import GeneratorStore
-from generator_svc.validity import check_request, check_run
+from generator_svc.validity import check_admission, check_request, check_run
 from kernel_foundry.domain.account import RunAccount
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.exchange import ChatMessage, Exchange, ExchangePurpose, FinishReason
@@ -151,6 +151,7 @@ class Generator:
         self, models: tuple[str, ...], admission: Admission
     ) -> tuple[ModelLimit, ...]:
         """See `Generator.model_limits`: of language models nobody knows before they are asked."""
+        check_admission(admission)
         entries = [entry for entry in models if named_models((entry,)) == (RECIPES,)]
         missing = await asyncio.to_thread(missing_recipe, admission) if entries else ""
         return tuple(ModelLimit(model=entry, missing=missing) for entry in entries if missing)

@@ -1,10 +1,13 @@
-"""What must hold for a request before anything is paid: that its books can be kept.
+"""What must hold for a request before anything is paid.
 
-Every database that they may lie in has its limits, and says so only when it is too late.
+Its books can be kept: every database that they may lie in has its limits, and says so only when
+it is too late. Its admission is one: prompts and recipes read names, literals and the graph.
 """
 
 from typing import Final
 
+from generator_svc.prompting.views import name_table
+from kernel_foundry.domain.admission import Admission, WorkloadAdmission
 from kernel_foundry.domain.request import ProposalRequest
 from kernel_foundry.errors import InvalidArgumentError
 
@@ -16,12 +19,13 @@ _LARGEST_NUMBER: Final = 2**31 - 1
 
 
 def check_request(request: ProposalRequest) -> None:
-    """Refuse a request whose proposal could not be recorded.
+    """Refuse a request that no prompt can be made of, or whose proposal could not be recorded.
 
     Raises:
         InvalidArgumentError: it says which field and what is allowed.
     """
     check_run(request.run)
+    check_admission(request.admission)
     for model in request.models:
         _check_name(model, "models")
     selection = request.selection.sequence
@@ -29,6 +33,35 @@ def check_request(request: ProposalRequest) -> None:
         raise InvalidArgumentError(
             f"selection {selection}: expected 0 to {_LARGEST_NUMBER}", field="selection.sequence"
         )
+
+
+def check_admission(admission: Admission) -> None:
+    """Refuse an admission that no evaluator makes; raises as `check_request`."""
+    if not admission.workloads:
+        raise InvalidArgumentError(
+            "admission.workloads: there is none; expected those of an admitted task",
+            field="admission.workloads",
+        )
+    for index, workload in enumerate(admission.workloads):
+        fault = _fault(workload)
+        if fault:
+            field = f"admission.workloads[{index}]"
+            raise InvalidArgumentError(f"{field}: {fault}", field=field)
+
+
+def _fault(workload: WorkloadAdmission) -> str:
+    try:
+        name_table(workload)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
+        return f"names that no plan can use: {error}"
+    known: set[str] = set()
+    for node in workload.graph:
+        lost = [a for a in node.arguments if a.startswith("%") and a[1:] not in known]
+        if lost:
+            return f"node {node.name} of the graph takes {lost[0]}, which no node before it is"
+        known.add(node.name)
+    ends = sum(node.op == "output" for node in workload.graph)
+    return f"a graph with {ends} output nodes, expected one" if workload.graph and ends != 1 else ""
 
 
 def check_run(run: str) -> None:

@@ -135,7 +135,7 @@ def workload_views(admission: Admission) -> tuple[WorkloadView, ...]:
     shown = [w for w in admission.workloads if not w.held_out][:MAX_WORKLOADS]
     views: list[WorkloadView] = []
     for workload in shown:
-        names = _name_table(workload).render()
+        names = name_table(workload).render()
         if views:
             names = _lines_not_in(names, views[0].names)
         views.append(_workload_view(workload, names))
@@ -289,7 +289,8 @@ def _workload_view(workload: WorkloadAdmission, names: str) -> WorkloadView:
     )
 
 
-def _name_table(workload: WorkloadAdmission) -> NameTable:
+def name_table(workload: WorkloadAdmission) -> NameTable:
+    """Return what a plan may name; raises what `NameTable` and a literal raise."""
     return NameTable(
         tensors=tuple(
             TensorName(name=t.name, dtype=t.dtype, shape=t.shape, role=t.role.value, path=t.path)

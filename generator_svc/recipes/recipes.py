@@ -10,6 +10,8 @@ from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.language import Language
 
+_MISREADINGS = (LookupError, ValueError, TypeError, SyntaxError, ArithmeticError)
+"""What comes of arguments that an operator does not have: a graph is what a client sent."""
 _PRODUCTS = ("aten.linear", "aten.matmul", "aten.mm", "aten.addmm")
 
 
@@ -23,6 +25,13 @@ def recipe_for(admission: Admission, language: Language) -> Recipe:
     Raises:
         RecipeUnsupported: none covers the task; the message names what is in the way.
     """
+    try:
+        return _pattern_or_plain(admission, language)
+    except _MISREADINGS as error:
+        raise RecipeUnsupported("a graph whose arguments its operators do not take") from error
+
+
+def _pattern_or_plain(admission: Admission, language: Language) -> Recipe:
     try:
         recipe = choose_recipe(read_graph(admission), language=language, device=admission.device)
         recipe.write(recipe.normalised(plain(recipe.family, recipe.genes)))

@@ -1,19 +1,33 @@
-"""Turns what a servicer raises into a status, so that servicers contain no `try`."""
+"""Turns what a servicer raises into a status, so that servicers contain no `try`.
+
+Bytes that are no message get one, too: gRPC itself would answer UNKNOWN and say nothing.
+"""
 
 import logging
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
 import grpc
+from google.protobuf.message import DecodeError
 
-from kernel_foundry.errors import KernelFoundryError
+from kernel_foundry.errors import InvalidArgumentError, KernelFoundryError
 from kernel_foundry.rpc.status import DETAILS_KEY, to_status
 
 _log = logging.getLogger(__name__)
 _GRPC_CODE = {code.value[0]: code for code in grpc.StatusCode}
 
 _Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Malformed:
+    """A request whose bytes are no message."""
+
+    reason: str
+
+
 _Method = Callable[[Any, Any], Awaitable[Any]]
 _StreamMethod = Callable[[Any, Any], AsyncIterator[Any]]
 
@@ -31,14 +45,14 @@ class ErrorInterceptor(grpc.aio.ServerInterceptor):
         if handler is not None and handler.unary_unary is not None:
             return grpc.unary_unary_rpc_method_handler(
                 _guarded(handler.unary_unary, handler_call_details.method),
-                request_deserializer=handler.request_deserializer,
+                request_deserializer=_reader(handler.request_deserializer),
                 response_serializer=handler.response_serializer,
             )
         if handler is not None and _is_ours(handler, handler_call_details.method):
             stream: Any = handler.unary_stream  # of an asynchronous server
             return grpc.unary_stream_rpc_method_handler(
                 _guarded_stream(stream, handler_call_details.method),
-                request_deserializer=handler.request_deserializer,
+                request_deserializer=_reader(handler.request_deserializer),
                 response_serializer=handler.response_serializer,
             )
         return handler
@@ -49,9 +63,29 @@ def _is_ours(handler: "_Handler", method: str) -> bool:
     return handler.unary_stream is not None and method.startswith("/kernel_foundry.")
 
 
+def _reader(read: "Callable[[bytes], Any] | None") -> Callable[[bytes], Any]:
+    assert read is not None  # generated code always has one
+
+    def read_or_tell(data: bytes) -> Any:
+        try:
+            return read(data)
+        except DecodeError as error:
+            return _Malformed(str(error))
+
+    return read_or_tell
+
+
+def _refuse_malformed(request: Any) -> None:
+    if isinstance(request, _Malformed):
+        raise InvalidArgumentError(
+            f"request: its bytes are no message of this method: {request.reason}", field="request"
+        )
+
+
 def _guarded(method: _Method, name: str) -> _Method:
     async def call(request: Any, context: Any) -> Any:
         try:
+            _refuse_malformed(request)
             return await method(request, context)
         except Exception as error:  # noqa: BLE001 - the process boundary
             await _fail(context, error, name)
@@ -62,6 +96,7 @@ def _guarded(method: _Method, name: str) -> _Method:
 def _guarded_stream(method: _StreamMethod, name: str) -> _StreamMethod:
     async def call(request: Any, context: Any) -> AsyncIterator[Any]:
         try:
+            _refuse_malformed(request)
             async for response in method(request, context):
                 yield response
         except Exception as error:  # noqa: BLE001 - the process boundary
