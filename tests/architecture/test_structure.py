@@ -34,6 +34,12 @@ def _tree() -> list[str]:
     return paths
 
 
+def test_every_path_of_the_threat_model_is_there() -> None:
+    text = (ROOT / "docs/threat-model.md").read_text()
+    for name in re.findall(r"`([a-z_]+/[\w/.]+)`", text):
+        assert (ROOT / name).exists(), name
+
+
 def test_every_path_of_the_readme_is_there() -> None:
     for path in _tree():
         assert (ROOT / path).exists(), path
