@@ -11,7 +11,15 @@ from evaluator_svc.plan_inputs import device_limits, name_table
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.plan.bind import bind
 from kernel_foundry.plan.configuration import constants, parse_overrides
-from kernel_foundry.plan.sequence import Launch, LaunchSequence, LibraryCall
+from kernel_foundry.plan.sequence import (
+    BufferArgument,
+    BufferSpec,
+    Launch,
+    LaunchSequence,
+    LibraryCall,
+    Operand,
+    TensorOperand,
+)
 from kernel_foundry.plan.signature import kernels
 from kernel_foundry.plan.tree import Plan
 
@@ -48,6 +56,7 @@ def bind_workload(
 def describe(workload: str, sequence: LaunchSequence) -> BoundWorkload:
     """Return what the supervisor is told of a bound plan."""
     launches = [step for step in sequence.steps if isinstance(step, Launch)]
+    moved = _moved_by_prepare(sequence)
     main = max(launches, key=lambda launch: math.prod((*launch.grid, *launch.block)), default=None)
     return BoundWorkload(
         workload=workload,
@@ -59,10 +68,36 @@ def describe(workload: str, sequence: LaunchSequence) -> BoundWorkload:
         kernels=sequence.kernels,
         library_call_count=sum(isinstance(step, LibraryCall) for step in sequence.steps),
         prepared_bytes=sequence.prepared_bytes,
+        prepare_traffic_bytes=sum(buffer.size_bytes for buffer in moved),
+        prepare_tensor_count=len(moved),
         result_bytes=sum(b.size_bytes for b in sequence.buffers if b.kind == "result"),
         main_kernel="" if main is None else main.kernel,
         main_shared_bytes=0 if main is None else main.shared_bytes,
     )
+
+
+def _moved_by_prepare(sequence: LaunchSequence) -> list[BufferSpec]:
+    """Return the tensors that `prepare` reads or fills, without its scratch."""
+    touched: set[int] = set()
+    for step in sequence.prepare:
+        if isinstance(step, Launch):
+            touched |= {a.index for a in step.arguments if isinstance(a, BufferArgument)}
+        elif isinstance(step, LibraryCall):
+            operands = (*step.arguments, *(operand for _, operand in step.keywords))
+            touched |= {step.output, *_tensors_among(operands)}
+    buffers = (sequence.buffers[index] for index in sorted(touched))
+    return [buffer for buffer in buffers if buffer.kind in ("tensor", "prepared")]
+
+
+def _tensors_among(operands: tuple[Operand, ...]) -> set[int]:
+    """Return the positions of the tensors among a library call's operands."""
+    found: set[int] = set()
+    for operand in operands:
+        if isinstance(operand, TensorOperand):
+            found.add(operand.index)
+        elif isinstance(operand, tuple):
+            found |= _tensors_among(operand)
+    return found
 
 
 def uses_library(plan: Plan) -> bool:

@@ -44,6 +44,7 @@ from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import (
     BackendUnavailableError,
     DeadlineExceededError,
+    DeviceDriverError,
     DeviceMemoryError,
     ProcessLostError,
     ShuttingDownError,
@@ -56,8 +57,14 @@ T = TypeVar("T")
 _REMEMBERED_REQUESTS: Final = 1024
 """Answers kept for calls that are retried with the same request id."""
 _PACKAGES: Final = ("torch", "intel-sycl-rt", "intel-opencl-rt", "nvidia-cuda-nvrtc")
-_OWN_FAILURES: Final = (ProcessLostError, BackendUnavailableError, DeadlineExceededError)
-"""What speaks against a device: processes on it that die, do not start or do not answer."""
+_OWN_FAILURES: Final = (
+    ProcessLostError,
+    BackendUnavailableError,
+    DeadlineExceededError,
+    DeviceDriverError,
+)
+"""What speaks against a device: processes on it that die, do not start or do not answer, and a
+driver that refuses our calls."""
 _ADMISSION_SHARE: Final = 0.25
 """Of a device's memory, with which an admission begins while others hold the rest."""
 _FENCE: Final = re.compile(r"^\s*```+\s*(cuda|sycl)\b", re.MULTILINE)

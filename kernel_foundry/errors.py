@@ -127,6 +127,12 @@ class DeviceMemoryError(KernelFoundryError):
     reason = "DEVICE_MEMORY"
 
 
+class DeviceDriverError(KernelFoundryError):
+    """A device's driver refused a call of ours, for another reason than want of memory."""
+
+    reason = "DEVICE_DRIVER"
+
+
 class ShuttingDownError(KernelFoundryError):
     """The service is draining."""
 

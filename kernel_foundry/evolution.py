@@ -502,7 +502,8 @@ class Evolution:
     def _incumbent_ns(self) -> tuple[float, ...]:
         if self._best is None:
             return ()
-        return tuple(w.timing.median_ns for w in self._best.evaluation.workloads if w.timing)
+        calls = (w.call_bounds_ns for w in self._best.evaluation.workloads)
+        return tuple(bounds[1] for bounds in calls if bounds is not None)
 
     def _stop_cause(self) -> StopCause | None:
         if self._cause is None:

@@ -6,7 +6,7 @@ from typing import Any
 from kernel_foundry.domain.archive import ArchiveStats
 from kernel_foundry.domain.attestation import Attestation
 from kernel_foundry.domain.candidate import Candidate
-from kernel_foundry.domain.check import Check, CheckResult
+from kernel_foundry.domain.check import Check, CheckResult, Trust
 from kernel_foundry.domain.evaluation import (
     Baseline,
     Evaluation,
@@ -108,6 +108,9 @@ def _workload_object(result: WorkloadResult) -> dict[str, Any]:
         "arithmetic_estimate_share": result.arithmetic_estimate_share,
         "own_share": result.own_share,
         "prepare_ns": result.prepare_ns,
+        "prepare_limit_ns": result.prepare_limit_ns,
+        "prepare_counted_in": result.charged_prepare_ns > 0,
+        "call_ns": to_plain(result.call_bounds_ns),
         "kernel_times": to_plain(result.kernel_times),
         "yardstick_ns": result.yardstick_ns,
         "speedup_prepared_once": result.speedup_prepared_once,
@@ -120,15 +123,25 @@ def verdict_text(candidate: Candidate, evaluation: Evaluation) -> str:
     """Return one line: "1a2b3c4d PASSED 1.72 ms 1.83× 22.4 bits cell (2, 1, 0)", or an error."""
     text = f"{candidate.digest[:8]} {evaluation.outcome.name}"
     if evaluation.passed:
-        medians = [w.timing.median_ns for w in evaluation.workloads if w.timing]
+        medians = [w.call_bounds_ns[1] for w in evaluation.workloads if w.call_bounds_ns]
         gain = speedup_text(evaluation.speedup, evaluation.speedup_interval)
         text += f" {', '.join(duration(m) for m in medians)} {gain}"
         audit = evaluation.precision
         text += f" {audit.effective_bits:.1f} bits" if audit else ""
         text += f" cell {evaluation.measures.cell}" if evaluation.measures else ""
+        text += doubt_text(evaluation)
     elif evaluation.findings:
         text += f": {headline(evaluation.findings)[:120]}"
     return text
+
+
+def prepare_text(result: WorkloadResult) -> str:
+    """Return "prepare 90 µs, not counted; 1.2× with it once", or that it is counted in."""
+    if result.charged_prepare_ns:
+        took, limit = duration(result.prepare_ns), duration(result.prepare_limit_ns)
+        return f"prepare counted in: it takes {took} where layout takes {limit} at most"
+    once = speedup_text(result.speedup_prepared_once)
+    return f"prepare {duration(result.prepare_ns)}, not counted; {once} with it once"
 
 
 def bits_text(audit: PrecisionAudit | None) -> str:
@@ -217,12 +230,23 @@ def headline_text(value: float | None, interval: tuple[float, float] | None) -> 
     return speedup_text(value, interval) + gain_text(interval)
 
 
+def doubt_text(evaluation: Evaluation) -> str:
+    """Return what limits a passed verdict, behind it: ", trust: suspect, prepare counted in"."""
+    parts = []
+    if evaluation.passed and evaluation.trust is not Trust.FULL:
+        parts.append(f"trust: {evaluation.trust.value}")
+    if any(result.charged_prepare_ns for result in evaluation.workloads):
+        parts.append("prepare counted in")
+    return "".join(f", {part}" for part in parts)
+
+
 def winner_text(evaluation: Evaluation) -> str:
     """Return a winner's gain and configuration: "winner: 1.83× (1.79–1.88) over …"."""
     fastest = speedup_text(evaluation.speedup, evaluation.speedup_interval)
     gain = gain_text(evaluation.speedup_interval)
     eager = speedup_text(evaluation.speedup_eager, evaluation.speedup_eager_interval)
     text = f"winner: {fastest} over the fastest baseline{gain}; {eager} over eager"
+    text += doubt_text(evaluation)
     if evaluation.configuration:
         text += f", with {configuration_text(evaluation.configuration)}"
     return text

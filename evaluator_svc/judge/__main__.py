@@ -39,7 +39,8 @@ from evaluator_svc.messages.locked import Done, Failed
 from evaluator_svc.processes.channel import Channel, ChannelClosedError
 from evaluator_svc.processes.conversation import Conversation
 from evaluator_svc.sandbox.limits import end_with_parent
-from kernel_foundry.errors import KernelFoundryError
+from kernel_foundry.errors import DeviceDriverError, KernelFoundryError
+from kernel_foundry_native import NativeError
 
 _REQUESTS = (
     AdmitRequest,
@@ -80,6 +81,8 @@ def _answer(conversation: Conversation, step: Callable[[], tuple[Any, tuple[int,
         message, descriptors = step()
     except KernelFoundryError as error:
         message, descriptors = Failed.of(error), ()
+    except NativeError as error:
+        message, descriptors = Failed.of(DeviceDriverError(f"the judge's driver: {error}")), ()
     except Exception as error:  # noqa: BLE001  a bug must not end the judge
         traceback.print_exc()
         message, descriptors = Failed(reason="", message=f"{type(error).__name__}: {error}"), ()

@@ -49,7 +49,7 @@ from kernel_foundry.errors import (
     DeviceMemoryError,
     InvalidArgumentError,
 )
-from kernel_foundry_native import DriverError
+from kernel_foundry_native import OutOfMemoryError
 
 T = TypeVar("T")
 
@@ -58,7 +58,7 @@ _PREPARED_LIMIT: Final = 16
 
 _MAX_FACTS: Final = 64
 
-_OUT_OF_MEMORY: Final = (torch.OutOfMemoryError, MemoryError, DriverError, DeviceMemoryError)
+_OUT_OF_MEMORY: Final = (torch.OutOfMemoryError, MemoryError, OutOfMemoryError, DeviceMemoryError)
 """What an allocation raises, of torch or of the native module."""
 
 

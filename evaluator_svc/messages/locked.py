@@ -238,6 +238,9 @@ class BoundWorkload:
     """Library calls made by one call of `launch`."""
     prepared_bytes: int = 0
     """Memory that `prepare` fills."""
+    prepare_traffic_bytes: int = 0
+    """Tensors that `prepare` reads or fills, each counted once."""
+    prepare_tensor_count: int = 0
     result_bytes: int = 0
     """Memory of library calls' results."""
     main_kernel: str = ""

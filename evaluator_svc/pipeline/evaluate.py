@@ -35,6 +35,7 @@ from evaluator_svc.pipeline.decoy import own_kernels_check, run_without_kernels
 from evaluator_svc.pipeline.elements import judge_elements
 from evaluator_svc.pipeline.evaluation_memory import EvaluationMemory, MemoryWish
 from evaluator_svc.pipeline.facts import verdict_facts
+from evaluator_svc.pipeline.layout import layout_limit_ns, prepare_findings
 from evaluator_svc.pipeline.memory_plan import pool_limit
 from evaluator_svc.pipeline.precision import PrecisionJudged, judge_precision
 from evaluator_svc.pipeline.record import EvaluationRecord
@@ -438,6 +439,7 @@ class CandidateEvaluation:
         return parts > 1 or bound.prepared_bytes > 0
 
     def _keep_times(self, workload: WorkloadAdmission, timed: WorkloadTimed) -> None:
+        bound = self._bound[workload.workload]
         result = dataclasses.replace(
             self._record.workload(workload.workload),
             timing=timed.timing,
@@ -445,9 +447,15 @@ class CandidateEvaluation:
             baselines=timed.baselines,
             own_share=timed.own_share,
             prepare_ns=timed.prepare_ns,
+            prepare_limit_ns=(
+                None
+                if timed.prepare_ns is None
+                else layout_limit_ns(bound, self._site.spec.language, self._peaks)
+            ),
             kernel_times=timed.kernel_times,
         )
         self._record.set_workload(result)
+        self._record.add_findings(prepare_findings(result, bound, self._peaks))
         self._record.add_checks(timed.checks)
         self._record.add_findings(timed.findings)
         self._pool_bytes += timed.pool.pool_bytes

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult, Trust
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.finding import Evidence, FindingKind
+from kernel_foundry.domain.fitness import distrusted_fitness
 
 
 def verdict(evaluate: Callable[[], Evaluation]) -> Evaluation:
@@ -40,13 +41,16 @@ def confirmed(first: Evaluation, second: Evaluation) -> Evaluation:
         return dataclasses.replace(second, checks=(*second.checks, check))
     slower = min(first, second, key=lambda evaluation: evaluation.fitness)
     check = _check(CheckResult.PASSED, first, second, "the slower measurement counts")
+    # What may be hoped for is less, too: the better of two is luck as often as not.
+    optimistic = min(first.optimistic_fitness, second.optimistic_fitness)
+    # A pause of the host looks like a trick once; what is in the candidate is there twice.
+    is_doubtful = is_suspect(second)
     return dataclasses.replace(
         slower,
-        # What may be hoped for is less, too: the better of two is luck as often as not.
-        optimistic_fitness=min(first.optimistic_fitness, second.optimistic_fitness),
+        fitness=distrusted_fitness(slower.fitness) if is_doubtful else slower.fitness,
+        optimistic_fitness=distrusted_fitness(optimistic) if is_doubtful else optimistic,
         checks=(*slower.checks, check),
-        # A pause of the host looks like a trick once; what is in the candidate is there twice.
-        trust=Trust.SUSPECT if is_suspect(second) else Trust.FULL,
+        trust=Trust.SUSPECT if is_doubtful else Trust.FULL,
     )
 
 

@@ -66,7 +66,7 @@ def memory_faults(what: str) -> Iterator[None]:
 
     try:
         yield
-    except (MemoryError, native.DriverError) as error:
+    except (MemoryError, native.OutOfMemoryError) as error:
         raise fault(
             EvaluationOutcome.PLAN_ERROR,
             FindingKind.MEMORY_LIMIT,

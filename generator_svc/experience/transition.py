@@ -11,8 +11,9 @@ from typing import Final
 
 from kernel_foundry.domain.archive import Elite
 from kernel_foundry.domain.candidate import Candidate
-from kernel_foundry.domain.evaluation import Evaluation, Timing
+from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import ProposalRequest
+from kernel_foundry.domain.speedup import TimeBounds
 
 _LEAST_GAIN: Final = math.log(1.05)
 """A certain gain of less teaches nothing that carries over to other kernels."""
@@ -85,9 +86,9 @@ def log_speedup(parent: Evaluation, child: Evaluation) -> LogSpeedup | None:
         return None
     pairs = [(before[name], after[name]) for name in before]
     return LogSpeedup(
-        mean=_mean_log([(b.median_ns, a.median_ns) for b, a in pairs]),
-        lower=_mean_log([(b.ci95_ns[0], a.ci95_ns[1]) for b, a in pairs]),
-        upper=_mean_log([(b.ci95_ns[1], a.ci95_ns[0]) for b, a in pairs]),
+        mean=_mean_log([(b[1], a[1]) for b, a in pairs]),
+        lower=_mean_log([(b[0], a[2]) for b, a in pairs]),
+        upper=_mean_log([(b[2], a[0]) for b, a in pairs]),
     )
 
 
@@ -111,8 +112,12 @@ def _was_followed(transition: ObservedTransition) -> bool:
     return bool(transition.shown) and reached != parent.measures
 
 
-def _timings(evaluation: Evaluation) -> dict[str, Timing]:
-    return {w.workload: w.timing for w in evaluation.workloads if w.timing and not w.held_out}
+def _timings(evaluation: Evaluation) -> dict[str, TimeBounds]:
+    return {
+        w.workload: w.call_bounds_ns
+        for w in evaluation.workloads
+        if w.call_bounds_ns is not None and not w.held_out
+    }
 
 
 def _mean_log(ratios: list[tuple[float, float]]) -> float:

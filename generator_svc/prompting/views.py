@@ -17,6 +17,7 @@ from kernel_foundry.domain.admission import Admission, TensorRole, WorkloadAdmis
 from kernel_foundry.domain.archive import Elite, Selection
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.device import DeviceSpec
+from kernel_foundry.domain.check import Trust
 from kernel_foundry.domain.evaluation import Correctness, Evaluation, WorkloadResult
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
@@ -307,9 +308,10 @@ def _verdict(evaluation: Evaluation) -> str:
         return f"{evaluation.outcome.name} (not correct)"
     speedup = evaluation.speedup
     measures = _measures_text(evaluation.measures)
+    doubt = "" if evaluation.trust is not Trust.SUSPECT else ", but in doubt: it never wins so"
     if speedup is None:
-        return f"PASSED{measures}"
-    return f"PASSED, {speedup:.2f}x the speed of the fastest PyTorch baseline{measures}"
+        return f"PASSED{doubt}{measures}"
+    return f"PASSED, {speedup:.2f}x the speed of the fastest PyTorch baseline{doubt}{measures}"
 
 
 def _measures_text(measures: Measures | None) -> str:
@@ -330,6 +332,16 @@ def _share_text(share: float | None, of: str) -> str:
     return "" if share is None else f"; {share:.0%} of the {of}"
 
 
+def _prepare_text(result: WorkloadResult) -> str:
+    """Return that `prepare` is charged to every call, where it does more than layout."""
+    if not result.charged_prepare_ns:
+        return ""
+    return (
+        f"; prepare counted in: {time_text(result.charged_prepare_ns)} where layout takes "
+        f"{time_text(result.prepare_limit_ns or 0.0)} at most"
+    )
+
+
 def _workload_lines(result: WorkloadResult, admission: Admission) -> list[str]:
     lines = []
     if result.timing is not None:
@@ -339,6 +351,7 @@ def _workload_lines(result: WorkloadResult, admission: Admission) -> list[str]:
             + (f"; baselines: {baselines}" if baselines else "")
             + _share_text(result.traffic_bound_share, "traffic bound")
             + _share_text(result.arithmetic_estimate_share, "arithmetic estimate")
+            + _prepare_text(result)
         )
         lines += kernel_times_lines(result)
     correctness = result.correctness

@@ -37,9 +37,10 @@ from kernel_foundry.task_file import read_task
 from kernel_foundry.view import (
     arithmetic_line,
     checks_text,
-    duration,
+    doubt_text,
     evaluation_object,
     gain_text,
+    prepare_text,
     speedup_text,
 )
 
@@ -203,7 +204,8 @@ def show(console: PrintableConsole, evaluation: Evaluation) -> None:
     is_good = evaluation.passed or evaluation.outcome is EvaluationOutcome.BUILT
     colour = "green" if is_good else "red"
     outcome = (evaluation.outcome.name, f"bold {colour}")
-    console.print(Text.assemble(outcome, f" on {one_line(evaluation.device)}"))
+    doubt = (doubt_text(evaluation), "yellow")
+    console.print(Text.assemble(outcome, f" on {one_line(evaluation.device)}", doubt))
     if evaluation.passed:
         _show_timings(console, evaluation)
     if line := arithmetic_line(evaluation):
@@ -268,7 +270,4 @@ def _show_parts(console: PrintableConsole, results: tuple[WorkloadResult, ...]) 
         if result.own_share is not None:
             console.print(f"{result.workload}: {result.own_share:.0%} of the time in own kernels")
         if result.prepare_ns is not None:
-            once = speedup_text(result.speedup_prepared_once)
-            console.print(
-                f"{result.workload}: prepare {duration(result.prepare_ns)}; {once} with it once"
-            )
+            console.print(f"{result.workload}: {prepare_text(result)}")

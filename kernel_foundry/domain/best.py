@@ -2,8 +2,9 @@
 
 Of each candidate the newest verdict counts, so that a lucky time does not outlive its second
 measurement, and only if it passed. The best is the one with the highest fitness: that is counted
-at the upper bound of its time, so no other's time is for certain below its own. Of equals the one
-told first.
+at the upper bound of its time, so no other's time is for certain below its own; with the time of
+`prepare` where that does more than layout; and below every trusted one where its verdict is in
+doubt. Of equals the one told first.
 """
 
 from collections.abc import Iterable, Iterator

@@ -25,6 +25,9 @@ class CheckKind(StrEnum):
     CLOCK = "clock"
     PHYSICAL_FLOOR = "physical_floor"
     SECOND_MEASUREMENT = "second_measurement"
+    ARITHMETIC = "arithmetic"
+    SCHEDULE = "schedule"
+    SANITIZER = "sanitizer"
 
 
 class CheckResult(StrEnum):

@@ -223,6 +223,9 @@ class WorkloadResult:
     """Share of device time in the candidate's own kernels; None without library calls."""
     prepare_ns: float | None = None
     """Time of `prepare` for one set of weights; None when the plan has none."""
+    prepare_limit_ns: float | None = None
+    """What `prepare` takes at most where it is layout, see `evaluator_svc.pipeline.layout`; beyond
+    it every call is charged with it."""
     kernel_times: tuple[KernelTime, ...] = ()
     """In order of first use; empty for a plan that launches fewer than two kernels."""
     yardstick_ns: float | None = None
@@ -250,6 +253,23 @@ class WorkloadResult:
         return None if self.correctness is None else self.correctness.precision
 
     @property
+    def charged_prepare_ns(self) -> float:
+        """Time of `prepare` that every call is charged with: 0 as long as it is layout."""
+        if self.prepare_ns is None or self.prepare_limit_ns is None:
+            return 0.0
+        return self.prepare_ns if self.prepare_ns > self.prepare_limit_ns else 0.0
+
+    @property
+    def call_bounds_ns(self) -> TimeBounds | None:
+        """Median of one call between the bounds of its 95 % interval: what a speed-up, fitness,
+        the winner and an early stop go by. It is `timing`, and `prepare` where it is charged."""
+        if self.timing is None:
+            return None
+        lower, median, upper = self.timing.bounds_ns
+        charged = self.charged_prepare_ns
+        return lower + charged, median + charged, upper + charged
+
+    @property
     def speedup_prepared_once(self) -> float | None:
         """Fastest baseline over candidate with `prepare` done for a single call."""
         if self.prepare_ns is None or self.timing is None or not self.baselines:
@@ -259,18 +279,17 @@ class WorkloadResult:
 
     @property
     def traffic_bound_share(self) -> float | None:
-        """Traffic bound over the candidate's median, dimensionless."""
+        """Traffic bound over the median of a call, dimensionless."""
         return self._share(self.traffic_bound_ns)
 
     @property
     def arithmetic_estimate_share(self) -> float | None:
-        """Arithmetic estimate over the candidate's median; above 1 the estimate was beaten."""
+        """Arithmetic estimate over the median of a call; above 1 the estimate was beaten."""
         return self._share(self.arithmetic_estimate_ns)
 
     def _share(self, limit_ns: float | None) -> float | None:
-        if self.timing is None or limit_ns is None:
-            return None
-        return limit_ns / self.timing.median_ns
+        bounds = self.call_bounds_ns
+        return None if bounds is None or limit_ns is None else limit_ns / bounds[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -396,8 +415,9 @@ def _pairs(results: tuple[WorkloadResult, ...], baseline: str) -> list[TimePair]
     pairs = []
     for result in results:
         times = [b.timing.bounds_ns for b in result.baselines if baseline in ("", b.name)]
-        if not result.held_out and (result.timing is None or not times):
+        bounds = result.call_bounds_ns
+        if not result.held_out and (bounds is None or not times):
             return []
-        if not result.held_out and result.timing is not None:
-            pairs.append((fastest(times), result.timing.bounds_ns))
+        if not result.held_out and bounds is not None:
+            pairs.append((fastest(times), bounds))
     return pairs

@@ -61,6 +61,8 @@ class FindingKind(StrEnum):
     ARITHMETIC_ESTIMATE = "arithmetic_estimate"
     BASELINE_DRIFT = "baseline_drift"
     LOADED_HOST = "loaded_host"
+    PREPARE_TIME = "prepare_time"
+    SCHEDULE = "schedule"
 
 
 OF_THE_MOMENT: Final = (FindingKind.BASELINE_DRIFT, FindingKind.LOADED_HOST)

@@ -9,7 +9,7 @@ Why this function: it rises strictly with speed and has no ceiling, so a faster 
 fitter; from the baseline's speed on, a gain of x % is worth the same ln(1 + x) to within a tenth,
 whatever the task and however fast the parent, so gains can be averaged and compared; and it is
 bounded below, so the slowest correct kernel is still fitter than any failure. No bound and no
-estimate of the device takes part in it.
+estimate of the device takes part in it. A verdict of trust `suspect` is worth between 0.1 and 0.2.
 """
 
 import math
@@ -37,6 +37,9 @@ _FAILED: Final[Mapping[EvaluationOutcome, float]] = {
     EvaluationOutcome.NONDETERMINISTIC: 0.1,
     EvaluationOutcome.BUILT: 0.05,
 }
+
+
+_MOST_OF_A_FAILURE: Final = max(_FAILED.values())
 
 
 def correct_fitness(speedup: float) -> float:
@@ -70,15 +73,24 @@ def fitness_bounds(
         worth = failure_fitness(evaluation.outcome)
         return worth, worth
     timed = [
-        (baselines_ns[w.workload], w.timing.ci95_ns)
+        (baselines_ns[w.workload], w.call_bounds_ns)
         for w in evaluation.workloads
-        if not w.held_out and w.timing is not None
+        if not w.held_out and w.call_bounds_ns is not None
     ]
     certain, best = (
-        correct_fitness(geometric_mean([baseline_ns / ci95[bound] for baseline_ns, ci95 in timed]))
-        for bound in (1, 0)
+        correct_fitness(geometric_mean([baseline_ns / call[bound] for baseline_ns, call in timed]))
+        for bound in (2, 0)
     )
     return certain, best
+
+
+def distrusted_fitness(fitness: float) -> float:
+    """Return what a correct candidate of fitness `fitness` is worth whose verdict is in doubt.
+
+    More than any failure and less than every correct one that is trusted, in the order of
+    `fitness`: so no doubtful verdict wins while there is another.
+    """
+    return _MOST_OF_A_FAILURE + (CORRECT - _MOST_OF_A_FAILURE) * fitness / (1.0 + fitness)
 
 
 def geometric_mean(values: Sequence[float]) -> float:

@@ -64,6 +64,9 @@ class EvaluationRequest:
     yardsticks: tuple[Yardstick, ...] = ()
     """Of the run, so that all its candidates compare although baselines are measured again;
     workloads that are not named have their fastest baseline of now."""
+    sanitize: bool = False
+    """Run the vendor's sanitizers over the kernels; what they find refuses the candidate. Takes
+    seconds; where there are none the check is skipped and says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

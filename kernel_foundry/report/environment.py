@@ -12,10 +12,12 @@ from kernel_foundry.printable import printable
 from kernel_foundry.view import (
     bits_text,
     configuration_text,
+    doubt_text,
     duration,
     gain_text,
     interval_text,
     kernel_times_text,
+    prepare_text,
     speedup_text,
     timing_text,
     told_text,
@@ -40,6 +42,8 @@ def report_environment() -> jinja2.Environment:
         "speedup": speedup_text,
         "interval": interval_text,
         "gain": _gain,
+        "doubt": doubt_text,
+        "prepare": prepare_text,
         "configuration": configuration_text,
         "told": told_text,
         "timing": timing_text,
@@ -61,7 +65,7 @@ def _shown(value: object) -> str:
 
 def _gain(evaluation: Evaluation) -> str:
     over = f"over the fastest baseline{interval_text(evaluation.speedup_interval)}"
-    return f"{over}{gain_text(evaluation.speedup_interval)}"
+    return f"{over}{gain_text(evaluation.speedup_interval)}{doubt_text(evaluation)}"
 
 
 def _date(unix_s: float) -> str:

@@ -50,6 +50,8 @@ void bind_errors() {
       py::object launch_error = instance("LaunchError", error);
       launch_error.attr("kind") = name_of(error.fault());
       raise(launch_error);
+    } catch (const OutOfMemoryError& error) {
+      raise("OutOfMemoryError", error);
     } catch (const DriverError& error) {
       raise("DriverError", error);
     }

@@ -35,8 +35,8 @@ UniqueMemory allocate(const SharedContext& context, std::size_t size_bytes) {
   Address address = 0;
   const Result result = driver().mem_alloc(&address, std::max<std::size_t>(size_bytes, 1));
   if (result == error_out_of_memory) {
-    throw DriverError("cannot allocate " + std::to_string(size_bytes) +
-                      " bytes: " + describe(result, "cuMemAlloc"));
+    throw OutOfMemoryError("cannot allocate " + std::to_string(size_bytes) +
+                           " bytes: " + describe(result, "cuMemAlloc"));
   }
   check(result, "cuMemAlloc");
   return {context, address};

@@ -98,6 +98,7 @@ bool is_launch_fault(Result result) noexcept {
 void check(Result result, const char* call) {
   if (result == success) return;
   if (is_launch_fault(result)) throw LaunchError(describe(result, call), fault_of(result));
+  if (result == error_out_of_memory) throw OutOfMemoryError(describe(result, call));
   throw DriverError(describe(result, call));
 }
 

@@ -25,6 +25,12 @@ class DriverError : public NativeError {
   using NativeError::NativeError;
 };
 
+// The driver or the operating system has no memory left for a call of ours.
+class OutOfMemoryError : public DriverError {
+ public:
+  using DriverError::DriverError;
+};
+
 // The source does not compile; the text is the compiler's log.
 class CompileError : public NativeError {
  public:

@@ -61,8 +61,10 @@ Pages::Pages(std::size_t size_bytes) : address_(0), size_bytes_(size_bytes) {
   void* mapped = mmap(nullptr, size_bytes == 0 ? 1 : size_bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) {
-    throw DriverError("cannot allocate " + std::to_string(size_bytes) +
-                      " bytes: " + std::strerror(errno));
+    const std::string text = "cannot allocate " + std::to_string(size_bytes) +
+                             " bytes: " + std::strerror(errno);
+    if (errno == ENOMEM) throw OutOfMemoryError(text);
+    throw DriverError(text);
   }
   address_ = reinterpret_cast<std::uintptr_t>(mapped);
 }

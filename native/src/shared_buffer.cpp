@@ -15,7 +15,11 @@ namespace kernel_foundry {
 namespace {
 
 [[noreturn]] void fail(const char* call) {
-  throw DriverError(std::string(call) + ": " + std::strerror(errno));
+  const int error = errno;
+  const std::string text = std::string(call) + ": " + std::strerror(error);
+  // A limit on the size of files stands for one of shared memory; ENOSPC is a full tmpfs.
+  if (error == ENOMEM || error == ENOSPC || error == EFBIG) throw OutOfMemoryError(text);
+  throw DriverError(text);
 }
 
 }  // namespace

@@ -14,6 +14,12 @@ from kernel_foundry.domain.evaluation import (
     WorkloadResult,
 )
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+from kernel_foundry.domain.fitness import (
+    CORRECT,
+    correct_fitness,
+    distrusted_fitness,
+    failure_fitness,
+)
 from kernel_foundry.domain.measures import Measures
 
 _SUSPECT = Check(kind=CheckKind.PRECISION, result=CheckResult.SUSPECT)
@@ -68,8 +74,8 @@ def test_the_slower_of_two_counts() -> None:
         evaluate, left = _in_turn(_passed(first, (_SUSPECT,)), _passed(second, (_SUSPECT,)))
         found = verdict(evaluate)
         assert not left
-        assert found.fitness == 0.5
-        assert found.optimistic_fitness == 0.6
+        assert found.fitness == distrusted_fitness(0.5)
+        assert found.optimistic_fitness == distrusted_fitness(0.6)
         assert found.trust is Trust.SUSPECT
         assert found.checks[-1].kind is CheckKind.SECOND_MEASUREMENT
         assert found.checks[-1].result is CheckResult.PASSED
@@ -107,3 +113,12 @@ def test_a_failed_suspect_is_not_judged_again() -> None:
     evaluate, left = _in_turn(failed, _passed(0.6))
     assert verdict(evaluate) == failed
     assert len(left) == 1
+
+
+def test_a_doubtful_verdict_is_worth_less_than_any_trusted_one() -> None:
+    """However fast it is, and more than any failure; among themselves the faster one leads."""
+    worth = [distrusted_fitness(correct_fitness(speedup)) for speedup in (1e-6, 1.0, 50.0, 1e9)]
+    assert worth == sorted(worth)
+    assert worth[-1] < CORRECT < correct_fitness(1e-9)
+    failures = [o for o in EvaluationOutcome if o is not EvaluationOutcome.PASSED]
+    assert worth[0] > max(map(failure_fitness, failures))

@@ -21,7 +21,7 @@ from evaluator_svc.memory_needs import USABLE_SHARE
 from evaluator_svc.messages.exchange import RUN_COUNT, KeptOutput, MeasurePlan, Verdict
 from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.errors import DeviceMemoryError
-from kernel_foundry_native import DriverError
+from kernel_foundry_native import OutOfMemoryError
 from tests.judge.judge_tasks import DEVICE, PEAKS, TOLERANCE, RunnerSide, make_task
 
 SEEDS = (31, 32, 33)
@@ -55,7 +55,7 @@ class Allocator(TorchDispatchMode):
     def share(self, size_bytes: int) -> Any:
         """Fail, or make a region."""
         if self._fails():
-            raise DriverError("injected")
+            raise OutOfMemoryError("injected")
         return type(self._memory).share(self._memory, size_bytes)  # type: ignore[arg-type]
 
     @contextmanager

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory, SharedRegion
 from kernel_foundry.errors import DeviceMemoryError
-from kernel_foundry_native import DriverError
+from kernel_foundry_native import OutOfMemoryError
 
 
 class BufferPool:
@@ -55,11 +55,11 @@ class BufferPool:
         self._shrink(self._limit_bytes - self._used_bytes - size_bytes)
         try:
             return self._memory.share(size_bytes)
-        except DriverError:
+        except OutOfMemoryError:
             self.clear()
         try:
             return self._memory.share(size_bytes)
-        except DriverError as error:
+        except OutOfMemoryError as error:
             raise DeviceMemoryError(
                 f"no memory for a shared buffer of {size_bytes / 1e9:.1f} GB: {error}",
                 size_bytes=str(size_bytes),

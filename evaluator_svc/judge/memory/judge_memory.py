@@ -65,7 +65,7 @@ class JudgeMemory(Protocol):
         """Return memory that a runner can open; its content is unspecified.
 
         Raises:
-            DriverError: there is none.
+            OutOfMemoryError: there is none.
         """
 
     def passes(self, regions: Sequence[SharedRegion]) -> tuple[tuple[str, ...], tuple[int, ...]]:

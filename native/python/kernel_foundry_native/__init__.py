@@ -17,6 +17,7 @@ from kernel_foundry_native.errors import (
     LaunchError,
     LoadError,
     NativeError,
+    OutOfMemoryError,
 )
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "LaunchError",
     "LoadError",
     "NativeError",
+    "OutOfMemoryError",
     "cuda_include_paths",
     "device_kind",
     "prelude",

@@ -13,6 +13,10 @@ class DriverError(NativeError):
     """The driver or the operating system refused a call of ours."""
 
 
+class OutOfMemoryError(DriverError):
+    """The driver or the operating system has no memory left for a call of ours."""
+
+
 class CompileError(NativeError):
     """A source does not compile; the text is the compiler's log."""
 

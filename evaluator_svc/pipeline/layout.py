@@ -1,0 +1,59 @@
+"""Whether `prepare` is layout: what it may take, and what is said where it takes more.
+
+A plan prepares its weights once for many calls, so that the time counts for nothing. That holds
+for what moves bytes (a transposition, padding, a split into narrow parts) and for nothing else:
+work of the operator is work of every call. Knows nothing of how times are taken.
+"""
+
+from typing import Final
+
+from evaluator_svc.messages.locked import BoundWorkload
+from kernel_foundry.domain.device import Peaks
+from kernel_foundry.domain.evaluation import WorkloadResult
+from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.language import Language
+
+_TRAFFIC_MULTIPLE: Final = {Language.CUDA: 8.0, Language.SYCL: 16.0}
+"""Of moving the bytes at the device's bandwidth. A plain transposition on a GPU writes a sector of
+32 bytes for each float; on a CPU one with indices by division took 20 times as long for 256 KiB,
+one by tiles 3."""
+_LAUNCHES_OF_A_TENSOR: Final = {Language.CUDA: 2.0, Language.SYCL: 16.0}
+"""Launches' worth of time for each tensor that is read or filled: a first launch with empty caches
+took 50 us on a CPU, where a warm one takes 3. Of tensors and not of launches, which a plan may have
+thousands of."""
+
+
+def layout_limit_ns(bound: BoundWorkload, language: Language, peaks: Peaks) -> float:
+    """Return what `prepare` takes at most where it is layout."""
+    launches = _LAUNCHES_OF_A_TENSOR[language] * bound.prepare_tensor_count
+    return _TRAFFIC_MULTIPLE[language] * _moving_ns(bound, peaks) + launches * peaks.launch_ns
+
+
+def prepare_findings(
+    result: WorkloadResult, bound: BoundWorkload, peaks: Peaks
+) -> tuple[Finding, ...]:
+    """Return what is said of a `prepare` that every call is charged with; empty for layout."""
+    if not result.charged_prepare_ns:
+        return ()
+    moving_ns = _moving_ns(bound, peaks)
+    return (
+        Finding(
+            kind=FindingKind.PREPARE_TIME,
+            severity=Severity.WARNING,
+            message=f"{result.workload}: prepare counted in: it takes "
+            f"{1e-6 * result.charged_prepare_ns:.3g} ms where moving its bytes takes "
+            f"{1e-6 * moving_ns:.3g} ms, so it does work of the operator and every call is "
+            "charged with it",
+            evidence=(
+                Evidence(name="prepare_ns", value=result.charged_prepare_ns),
+                Evidence(name="prepare_limit_ns", value=result.prepare_limit_ns or 0.0),
+                Evidence(name="moving_ns", value=moving_ns),
+            ),
+            hint="let prepare change layout only (transpose, pad, split, convert), and compute in "
+            "launch what the operator computes",
+        ),
+    )
+
+
+def _moving_ns(bound: BoundWorkload, peaks: Peaks) -> float:
+    return 1e9 * bound.prepare_traffic_bytes / peaks.bandwidth_bytes_per_second
