@@ -16,8 +16,8 @@ from generator_svc.prompting.text import bytes_text, clip, fenced, time_text
 from kernel_foundry.domain.admission import Admission, TensorRole, WorkloadAdmission
 from kernel_foundry.domain.archive import Elite, Selection
 from kernel_foundry.domain.candidate import KernelSource
-from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.check import Trust
+from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import Correctness, Evaluation, WorkloadResult
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language

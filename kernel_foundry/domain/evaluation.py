@@ -261,8 +261,11 @@ class WorkloadResult:
 
     @property
     def call_bounds_ns(self) -> TimeBounds | None:
-        """Median of one call between the bounds of its 95 % interval: what a speed-up, fitness,
-        the winner and an early stop go by. It is `timing`, and `prepare` where it is charged."""
+        """Median of one call between the bounds of its 95 % interval.
+
+        What a speed-up, fitness, the winner and an early stop go by: `timing`, and `prepare` where
+        it is charged.
+        """
         if self.timing is None:
             return None
         lower, median, upper = self.timing.bounds_ns

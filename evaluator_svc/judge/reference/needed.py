@@ -134,7 +134,7 @@ def _is_mask(node: GraphNode, nodes: Mapping[str, GraphNode]) -> bool:
 def _kept(node: GraphNode) -> int:
     """Return how many elements `tril` or `triu` leaves."""
     *batch, rows, columns = node.shape
-    diagonal = _literal(node, 1, "diagonal", 0)
+    diagonal = _numbers(node, 1, "diagonal")[0]
     below = sum(min(max(row + diagonal + 1, 0), columns) for row in range(rows))
     if _operator(node) == "tril":
         return math.prod(batch) * below
@@ -144,22 +144,19 @@ def _kept(node: GraphNode) -> int:
 
 def _window(node: GraphNode) -> int:
     """Return the elements of a pooling's window."""
-    kernel = _literal(node, 1, "kernel_size", 0)
-    if isinstance(kernel, int):
-        name = _operator(node)
-        dimensions = next((int(c) for c in name if c.isdigit()), 1)
-        return int(kernel**dimensions)
-    return int(math.prod(kernel)) if len(kernel) > 1 else int(kernel[0] ** (len(node.shape) - 2))
+    kernel = _numbers(node, 1, "kernel_size")
+    dimensions = next((int(c) for c in _operator(node) if c.isdigit()), 1)
+    return math.prod(kernel * dimensions if len(kernel) == 1 else kernel)
 
 
-def _literal(node: GraphNode, position: int, keyword: str, default: int) -> "int | list[int]":
-    """Return an argument that is a number or a list of them; the default where it is none."""
+def _numbers(node: GraphNode, position: int, keyword: str) -> list[int]:
+    """Return an argument that is a number or a list of them; [0] where there is none."""
     texts = [k.value for k in node.keywords if k.name == keyword]
     texts += node.arguments[position : position + 1]
     if not texts or "%" in texts[0]:
-        return default
-    value: int | list[int] = ast.literal_eval(texts[0])
-    return value
+        return [0]
+    value = ast.literal_eval(texts[0])
+    return [int(one) for one in value] if isinstance(value, list) else [int(value)]
 
 
 def _is_part(node: GraphNode, source: GraphNode) -> bool:
