@@ -367,6 +367,7 @@ class Evolution:
                 yardsticks=self._yardsticks,
                 stop_above_ns=() if is_promotion else self._incumbent_ns(),
                 use_tools=True,
+                sanitize=is_promotion,
                 request_id=uuid.uuid4().hex,
             )
         )

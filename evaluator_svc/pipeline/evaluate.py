@@ -24,6 +24,7 @@ from evaluator_svc.messages.locked import (
 )
 from evaluator_svc.pipeline.admission import with_baselines
 from evaluator_svc.pipeline.arithmetic import arithmetic_text
+from evaluator_svc.pipeline.arithmetic_limit import arithmetic_check
 from evaluator_svc.pipeline.baseline_check import BaselinesChecked, check_baselines, compared
 from evaluator_svc.pipeline.built_candidate import (
     BuiltCandidate,
@@ -42,7 +43,7 @@ from evaluator_svc.pipeline.record import EvaluationRecord
 from evaluator_svc.pipeline.run import DrawnInputs, failure_of, load, release_all
 from evaluator_svc.pipeline.runs import run_and_judge
 from evaluator_svc.pipeline.timing import TimingSettings, WorkloadTimed, WorkloadTimer
-from evaluator_svc.pipeline.tools import Rerun, explain_failure, profile
+from evaluator_svc.pipeline.tools import Rerun, explain_failure, profile, sanitized
 from evaluator_svc.pipeline.value_ranges import RangeTrials
 from evaluator_svc.policy import ObjectFacts
 from evaluator_svc.processes.process import ChildProcess
@@ -119,6 +120,7 @@ class CandidateEvaluation:
                     failure = self._take_times(runner)
                     if failure is None:
                         self._profile()
+                        failure = self._sanitize()
                 if failure is None:
                     with self._site.gate.shared():
                         failure = self._ranges.run(runner, self._judge_precision, binding=False)
@@ -179,7 +181,8 @@ class CandidateEvaluation:
         if isinstance(loaded, CandidateFailed):
             return loaded
         # Device code alone is run outside the sandbox, and only without library calls.
-        if self._request.use_tools and self._site.kind == "cuda" and not prepared.uses_library:
+        may_look = self._request.use_tools or self._request.sanitize
+        if may_look and self._site.kind == "cuda" and not prepared.uses_library:
             self._rerun = Rerun(load=request, codes=candidate.built.codes)
         self._describe(candidate, loaded)
         return None
@@ -360,9 +363,22 @@ class CandidateEvaluation:
             self._keep_times(workload, result)
             if result.failure is not None:
                 return result.failure
+            self._check_arithmetic(workload)
         with self._record.stage("timing"):
             self._settle_baselines(timed, meter)
         return None
+
+    def _check_arithmetic(self, workload: WorkloadAdmission) -> None:
+        check, findings = arithmetic_check(
+            workload,
+            self._record.workload(workload.workload),
+            language=self._site.spec.language,
+            peaks=self._peaks,
+            facts=None if self._uses_library else self._facts,
+            redundancies=self._admission.redundancies,
+        )
+        self._record.add_checks((check,))
+        self._record.add_findings(findings)
 
     def _settle_baselines(self, timed: list[WorkloadAdmission], meter: LoadMeter) -> None:
         """See to it that the verdict compares with baselines that are true now.
@@ -476,6 +492,17 @@ class CandidateEvaluation:
         draw = self._drawn[first].result().draw
         with self._record.stage("tools"):
             self._record.add_findings(profile(self._rerun, draw, self._bound[first].kernels))
+
+    def _sanitize(self) -> CandidateFailed | None:
+        """Look for undefined behaviour that happens to be right, on the smallest workload."""
+        if not self._request.sanitize:
+            return None
+        smallest = min(self._admission.workloads, key=lambda w: w.minimal_bytes)
+        draw = self._drawn[smallest.workload].result().draw
+        with self._record.stage("tools"):
+            found = sanitized(self._rerun, draw)
+        self._record.add_checks(found.checks)
+        return found.failure
 
     def _finish(self) -> None:
         with self._record.stage("diagnosis"):

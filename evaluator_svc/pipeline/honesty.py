@@ -104,8 +104,25 @@ def floor_ns(
     return _FLOOR_SHARE * moved_ns / gain
 
 
-def clocked(cold: Claim, warm: Claim, *, workload: str, median_ns: float, floor: float) -> Clocked:
-    """Return what the claims come to, as checks."""
+def clocked(
+    cold: Claim,
+    warm: Claim,
+    *,
+    workload: str,
+    median_ns: float,
+    floor: float,
+    believed_share: float = 1.0,
+) -> Clocked:
+    """Return what the claims come to, as checks.
+
+    Args:
+        cold: Samples with emptied caches.
+        warm: Samples without.
+        workload: Their workload.
+        median_ns: Of the cold ones.
+        floor: As `floor_ns`; below it no time is believed.
+        believed_share: Of moving the compulsory bytes, below which a time is suspect.
+    """
     forged = impossible(cold, warm, median_ns=median_ns, floor=0.0)
     finding = impossible(cold, warm, median_ns=median_ns, floor=floor)
     is_first = _first_does_it_all(cold)
@@ -113,6 +130,10 @@ def clocked(cold: Claim, warm: Claim, *, workload: str, median_ns: float, floor:
     clock = CheckResult.SUSPECT if is_first else CheckResult.PASSED
     if forged is not None:
         clock = CheckResult.FAILED
+    is_beyond = median_ns < believed_share * floor / _FLOOR_SHARE
+    physical = CheckResult.SUSPECT if is_beyond else CheckResult.PASSED
+    if is_too_fast:
+        physical = CheckResult.FAILED
     figures = {
         "cold_samples_ns": cold.total_ns,
         "cold_wall_ns": cold.wall_ns,
@@ -130,7 +151,7 @@ def clocked(cold: Claim, warm: Claim, *, workload: str, median_ns: float, floor:
         ),
         Check(
             kind=CheckKind.PHYSICAL_FLOOR,
-            result=CheckResult.FAILED if is_too_fast else CheckResult.PASSED,
+            result=physical,
             workload=workload,
             figures=_evidence(median_ns, floor),
         ),
@@ -138,7 +159,10 @@ def clocked(cold: Claim, warm: Claim, *, workload: str, median_ns: float, floor:
     if finding is not None:
         failure = CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=(finding,))
         return Clocked(checks=checks, failure=failure)
-    return Clocked(checks=checks, suspicions=(_suspicion(cold),) if is_first else ())
+    suspicions = [_suspicion(cold)] if is_first else []
+    if is_beyond:
+        suspicions.append(_beyond(median_ns, floor / _FLOOR_SHARE))
+    return Clocked(checks=checks, suspicions=tuple(suspicions))
 
 
 def _first_does_it_all(cold: Claim) -> bool:
@@ -158,6 +182,20 @@ def _suspicion(cold: Claim) -> Finding:
             Evidence(name="other_samples_ns", value=cold.total_ns - first),
         ),
         rule="timing.first_call",
+    )
+
+
+def _beyond(median_ns: float, moving_ns: float) -> Finding:
+    return Finding(
+        kind=FindingKind.SUSPICION,
+        severity=Severity.WARNING,
+        message=f"a call takes {1e-6 * median_ns:.3g} ms, and moving the bytes that it needs takes "
+        f"{1e-6 * moving_ns:.3g} ms",
+        evidence=(
+            Evidence(name="median_ns", value=median_ns),
+            Evidence(name="moving_ns", value=moving_ns),
+        ),
+        rule="timing.traffic_bound",
     )
 
 

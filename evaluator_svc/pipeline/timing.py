@@ -61,6 +61,9 @@ looks like a forged clock. Neither lasts; a forgery does."""
 _WARM_SAMPLES: Final = 200
 _WEIGHTS: Final = (TensorRole.PARAMETER.value, TensorRole.BUFFER.value)
 _LEAST_SECONDS_BY_EVENTS: Final = 0.05
+_BELIEVED_SHARE: Final = {Language.CUDA: 0.95, Language.SYCL: 0.75}
+"""Of the traffic bound, below which a time is suspect: how far a measured bandwidth may be off. A
+host's memory may have been busy when it was measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,7 +324,12 @@ class WorkloadTimer:
             prepared_bytes=sum(s.size_bytes for s in weights) if settings.is_prepared else 0,
         )
         return clocked(
-            cold, warm, workload=self._draw.workload, median_ns=timing.median_ns, floor=floor
+            cold,
+            warm,
+            workload=self._draw.workload,
+            median_ns=timing.median_ns,
+            floor=floor,
+            believed_share=_BELIEVED_SHARE[settings.device.language],
         )
 
 

@@ -15,6 +15,7 @@ from evaluator_svc.messages.exchange import Draw
 from evaluator_svc.messages.locked import CandidateFailed, LoadRequest
 from evaluator_svc.sandbox.host_paths import PASSED_ON, package_root
 from evaluator_svc.tools import replay_folder
+from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Finding
 from kernel_foundry.scratch import scratch_folder
@@ -45,6 +46,51 @@ def explain_failure(rerun: Rerun, draw: Draw, failure: CandidateFailed) -> tuple
     sizes = {slot.name: slot.size_bytes for slot in draw.slots}
     with _command(rerun, draw) as (command, environment):
         return tools.sanitize(command, environment, check=check, tensor_bytes=sizes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sanitized:
+    """What the sanitizers say of a candidate that has passed so far."""
+
+    checks: tuple[Check, ...]
+    failure: CandidateFailed | None = None
+
+
+_SANITIZERS: Final = {
+    tools.Check.MEMORY: EvaluationOutcome.CRASHED,
+    tools.Check.RACES: EvaluationOutcome.NONDETERMINISTIC,
+    tools.Check.UNINITIALIZED: EvaluationOutcome.WRONG_RESULT,
+}
+"""Every sanitizer that a promoted candidate is run under, and what becomes of it by an error:
+accesses outside of memory, work-items that do not wait for each other, values that nobody wrote."""
+
+
+def sanitized(rerun: Rerun | None, draw: Draw) -> Sanitized:
+    """Run a workload's kernels under each sanitizer, up to the first error.
+
+    Args:
+        rerun: None where no tool can look at the candidate, which the check says.
+        draw: The workload's tensors.
+    """
+    if rerun is None:
+        why = "no sanitizer for this device, or for plans with library calls"
+        return Sanitized(checks=(_sanitizer_check(CheckResult.SKIPPED, draw, why),))
+    sizes = {slot.name: slot.size_bytes for slot in draw.slots}
+    checks: list[Check] = []
+    for kind, outcome in _SANITIZERS.items():
+        with _command(rerun, draw) as (command, environment):
+            found = tools.inspect(command, environment, check=kind, tensor_bytes=sizes)
+        if found.has_errors:
+            checks.append(_sanitizer_check(CheckResult.FAILED, draw, found.findings[0].message))
+            failure = CandidateFailed(outcome=outcome, findings=found.findings)
+            return Sanitized(checks=tuple(checks), failure=failure)
+        result = CheckResult.PASSED if found.is_complete else CheckResult.SKIPPED
+        checks.append(_sanitizer_check(result, draw, found.findings[0].message))
+    return Sanitized(checks=tuple(checks))
+
+
+def _sanitizer_check(result: CheckResult, draw: Draw, note: str) -> Check:
+    return Check(kind=CheckKind.SANITIZER, result=result, workload=draw.workload, note=note)
 
 
 def profile(rerun: Rerun, draw: Draw, kernels: tuple[str, ...]) -> tuple[Finding, ...]:

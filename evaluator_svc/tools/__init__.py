@@ -9,6 +9,6 @@ no host code.
 
 from evaluator_svc.tools.profiler import profile
 from evaluator_svc.tools.replay_folder import replay_command
-from evaluator_svc.tools.sanitizer import Check, sanitize
+from evaluator_svc.tools.sanitizer import Check, inspect, sanitize
 
-__all__ = ["Check", "profile", "replay_command", "sanitize"]
+__all__ = ["Check", "inspect", "profile", "replay_command", "sanitize"]

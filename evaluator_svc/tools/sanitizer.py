@@ -1,6 +1,7 @@
 """Runs compute-sanitizer on a command: illegal accesses, races and barriers, with their lines."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -27,6 +28,17 @@ class Check(StrEnum):
 _OPTIONS: Final = {Check.RACES: ("--racecheck-report", "analysis")}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspection:
+    """What a tool said of a command."""
+
+    findings: tuple[Finding, ...]
+    """Never empty: of errors, or a note."""
+    has_errors: bool
+    is_complete: bool
+    """The tool is there and ran to its end, or found errors."""
+
+
 def sanitize(
     command: Sequence[str],
     environment: Mapping[str, str],
@@ -35,7 +47,21 @@ def sanitize(
     seconds: float = 60.0,
     tensor_bytes: Mapping[str, int] | None = None,
 ) -> tuple[Finding, ...]:
-    """Return what the tool finds while the command runs; never empty, never raises for the tool.
+    """Return what the tool finds while the command runs, as `inspect`; never empty."""
+    return inspect(
+        command, environment, check=check, seconds=seconds, tensor_bytes=tensor_bytes
+    ).findings
+
+
+def inspect(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    check: Check = Check.MEMORY,
+    seconds: float = 60.0,
+    tensor_bytes: Mapping[str, int] | None = None,
+) -> Inspection:
+    """Let the tool watch the command; never raises for the tool.
 
     Args:
         command: What is run.
@@ -47,7 +73,7 @@ def sanitize(
     """
     tool = find(_NAME, _VARIABLE)
     if tool is None:
-        return (absent(_NAME, _VARIABLE),)
+        return _unused(absent(_NAME, _VARIABLE))
     options = (
         *("--tool", check.value, "--print-limit", str(_PRINTED), "--show-backtrace", "device"),
         *_OPTIONS.get(check, ()),
@@ -55,15 +81,21 @@ def sanitize(
     try:
         done = run((tool, *options, *command), environment, seconds=seconds)
     except OSError as error:
-        return (note(f"{_NAME} was not used: {error.strerror}"),)
+        return _unused(note(f"{_NAME} was not used: {error.strerror}"))
     found = sanitizer_findings(done.output, tensor_bytes or {})
     if found:
-        return found
+        return Inspection(findings=found, has_errors=True, is_complete=True)
     if done.was_stopped:
-        return (note(f"{_NAME} {check.value} found nothing within {seconds:.0f} s, and was ended"),)
+        said = f"{_NAME} {check.value} found nothing within {seconds:.0f} s, and was ended"
+        return _unused(note(said))
     if "COMPUTE-SANITIZER" not in done.output or "Internal Sanitizer Error" in done.output:
-        return (note(f"{_NAME} {check.value} failed with exit status {done.exit_status}"),)
-    return (note(f"{_NAME} {check.value} found nothing"),)
+        return _unused(note(f"{_NAME} {check.value} failed with exit status {done.exit_status}"))
+    nothing = note(f"{_NAME} {check.value} found nothing")
+    return Inspection(findings=(nothing,), has_errors=False, is_complete=True)
+
+
+def _unused(why: Finding) -> Inspection:
+    return Inspection(findings=(why,), has_errors=False, is_complete=False)
 
 
 def sanitizer_findings(output: str, tensor_bytes: Mapping[str, int]) -> tuple[Finding, ...]:

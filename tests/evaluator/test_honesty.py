@@ -8,8 +8,9 @@ import pytest
 from evaluator_svc.messages.exchange import MeasurePlan
 from evaluator_svc.messages.locked import Timed
 from evaluator_svc.pipeline import timing
-from evaluator_svc.pipeline.honesty import Claim, adds_up, floor_ns, impossible
+from evaluator_svc.pipeline.honesty import Claim, adds_up, clocked, floor_ns, impossible
 from evaluator_svc.pipeline.timing import WorkloadTimer
+from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.device import Peaks
 from kernel_foundry.domain.evaluation import StopReason
 from kernel_foundry.domain.language import Language
@@ -111,3 +112,23 @@ def test_a_host_that_is_busy_for_a_while_makes_no_honest_times_impossible(monkey
 def _warm_block(sample_ns):
     claim = Claim(samples_ns=(sample_ns,) * 20, warmup_count=3, wall_ns=25 * sample_ns)
     return SimpleNamespace(samples_ns=claim.samples_ns), claim
+
+
+@pytest.mark.parametrize(
+    ("median_ns", "result"),
+    [
+        (2e6, CheckResult.PASSED),
+        (1.6e6, CheckResult.SUSPECT),
+        (0.9e6, CheckResult.FAILED),
+    ],
+)
+def test_a_time_below_the_traffic_bound_is_suspect_before_it_is_impossible(median_ns, result):
+    """A floor of 1 ms is half of the bound; 0.9 of the bound is believed."""
+    warm = dataclasses.replace(_WARM, samples_ns=(0.8e6,) * 115)
+    found = clocked(
+        _COLD, warm, workload="default", median_ns=median_ns, floor=1e6, believed_share=0.9
+    )
+    assert found.checks[-1].result is result
+    rules = [finding.rule for finding in found.suspicions]
+    assert rules == (["timing.traffic_bound"] if result is CheckResult.SUSPECT else [])
+    assert (found.failure is not None) is (result is CheckResult.FAILED)
