@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-n = 768
+n = 512
 
 
 class Model(nn.Module):
