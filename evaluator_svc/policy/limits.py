@@ -4,8 +4,8 @@ from typing import Final
 
 MAX_SOURCE_CHARACTERS: Final = 1 << 18
 """As many as kernels are looked for in."""
-MAX_LIST_NUMBERS: Final = 1024
-"""Numbers in one list of a source; a look-up table for one byte has 256."""
+MAX_LIST_NUMBERS: Final = 4096
+"""Numbers in one list of a source; a table with 2048 steps and its end has 2049."""
 MAX_STRING_CHARACTERS: Final = 4096
 MAX_PLAN_NUMBERS: Final = 512
 """Numbers of a plan beside TUNE."""

@@ -149,9 +149,9 @@ SOURCE_RULES: Final = (
         id="source.literal_table",
         subject=Subject.SOURCE,
         verdict=RuleClass.SUSPECT,
-        catches="1024 numbers or more in one list, or a string of 4096 characters or more",
+        catches="4096 numbers or more in one list, or a string of 4096 characters or more",
         why="a table of that size may hold answers instead of a way to them",
-        honest_use="polynomial coefficients, look-up tables of 256 entries, filter weights",
+        honest_use="polynomial coefficients, look-up tables of 2049 entries, filter weights",
     ),
     PolicyRule(
         id="source.token_paste",

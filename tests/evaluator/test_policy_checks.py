@@ -9,7 +9,7 @@ from kernel_foundry.domain.finding import FindingKind
 pytestmark = pytest.mark.sycl
 
 POLICY = (CheckKind.SOURCE_POLICY, CheckKind.PLAN_POLICY, CheckKind.OBJECT_POLICY)
-TABLE = "constexpr int UNUSED[] = {" + ", ".join(str(i) for i in range(1500)) + "};\n"
+TABLE = "constexpr int UNUSED[] = {" + ", ".join(str(i) for i in range(5000)) + "};\n"
 """Of no use to the kernel, and of a size that asks for a second look."""
 
 

@@ -231,8 +231,8 @@ SOURCE_CASES: Final = (
     SourceCase(
         "source.literal_table",
         (
-            f"constexpr float T[] = {{{_numbers(2000)}}};",
-            f"constexpr float T[2][] = {{{{{_numbers(600)}}}, {{{_numbers(600)}}}}};",
+            f"constexpr float T[] = {{{_numbers(5000)}}};",
+            f"constexpr float T[2][] = {{{{{_numbers(2500)}}}, {{{_numbers(2500)}}}}};",
             'const char* t = "' + "\\x01" * 2000 + '";',
         ),
         (

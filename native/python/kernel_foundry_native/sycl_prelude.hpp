@@ -38,6 +38,21 @@ extern "C" SYCL_EXTERNAL inline float
 __devicelib_ConvertBF16ToFINTEL(const uint16_t& value) noexcept {
   return sycl::bit_cast<float>(static_cast<uint32_t>(value) << 16);
 }
+// The compiler calls the host's mathematics for these, which no kernel may, and gives up without a
+// word over a prefetch. Round to nearest even; a hint may do nothing.
+extern "C" inline long lrintf(float value) noexcept {
+  return static_cast<long>(sycl::rint(value));
+}
+extern "C" inline long lrint(double value) noexcept {
+  return static_cast<long>(sycl::rint(value));
+}
+extern "C" inline long long llrintf(float value) noexcept {
+  return static_cast<long long>(sycl::rint(value));
+}
+extern "C" inline long long llrint(double value) noexcept {
+  return static_cast<long long>(sycl::rint(value));
+}
+#define __builtin_prefetch(...) static_cast<void>(0)
 #ifndef INFINITY
 #define INFINITY __builtin_inff()
 #endif

@@ -1,0 +1,49 @@
+"""Everyday C++ of SYCL kernels is built, and no rule refuses or suspects what it becomes."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import kernel_foundry_native as native
+from evaluator_svc.policy import check_object, check_source
+from kernel_foundry.domain.finding import Severity
+
+KERNEL = """\
+extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
+void k(const float* x, float* out, int n) {
+  const int i = syclext::this_work_item::get_nd_item<1>().get_global_id(0);
+  if (i >= n) return;
+"""
+TABLE = f"static constexpr float T[2049] = {{{', '.join(f'{i}.5f' for i in range(2049))}}};"
+BODIES = {
+    "lrint": "out[i] = std::lrint(x[i]) + std::llrint(x[i]) + std::lrint(double(x[i]));",
+    "prefetch": "__builtin_prefetch(x + i + 64); __builtin_prefetch(x, 0, 3); out[i] = x[i];",
+    "table": f"{TABLE} out[i] = T[i % 2049] * x[i];",
+    "unreachable": "if (i < 0) __builtin_unreachable(); out[i] = x[i];",
+    "assume": "__builtin_assume(i >= 0); out[i] = x[i];",
+    "memcpy": "float v; __builtin_memcpy(&v, x + i, 4); out[i] = v;",
+    "frexp": "int e; const float m = std::frexp(x[i], &e); out[i] = std::ldexp(m, e + 1);",
+    "modf": "float p; out[i] = std::modf(x[i], &p) + p;",
+    "gamma": "out[i] = std::tgamma(x[i]) + std::lgamma(x[i]);",
+}
+
+
+@pytest.fixture(scope="module")
+def compiler() -> Iterator[Any]:
+    """Return the SYCL compiler, which needs no device."""
+    try:
+        opened = native.device_kind("sycl").open_compiler()
+    except native.NativeError as error:
+        pytest.skip(str(error))
+    yield opened
+    opened.release()
+
+
+@pytest.mark.sycl
+@pytest.mark.parametrize("name", BODIES)
+def test_everyday_code_is_built_and_passes(compiler: Any, name: str) -> None:
+    code = f"{KERNEL}  {BODIES[name]}\n}}\n"
+    built = compiler.compile(source=native.prelude("sycl") + code, options=[], kernels=["k"])
+    found = (*check_source(code, "sycl"), *check_object(built.code, ("k",)))
+    assert [f.rule for f in found if f.severity is not Severity.INFO] == []
