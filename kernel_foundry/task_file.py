@@ -32,6 +32,7 @@ SIDECAR_KEYS: Final = (
     "precision",
     "tf32",
     "least_bits",
+    "constants",
     "training",
     "library_ops",
     "instructions",
@@ -129,6 +130,7 @@ def _task(name: str, reference: str, tree: ast.Module, settings: Mapping[str, An
         precision=precision,
         tf32=tf32,
         least_bits=setting("least_bits", _least_bits, 0.0),
+        constants=setting("constants", _constants, ()),
         training=setting("training", lambda value: _boolean("training", value), default=True),
         library_ops=setting("library_ops", _library_ops, ()),
         instructions=setting("instructions", _instructions, ""),
@@ -223,6 +225,14 @@ def _library_ops(value: Any) -> tuple[str, ...]:
         if name not in LIBRARY_OPS:
             raise _FieldError(f"library_ops: unknown {name!r}; known are {', '.join(LIBRARY_OPS)}")
     return tuple(value)
+
+
+def _constants(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise _FieldError(
+            f"constants: expected a list of forward's arguments such as [mix], got {value!r}"
+        )
+    return tuple(dict.fromkeys(value))
 
 
 def _instructions(value: Any) -> str:

@@ -7,6 +7,7 @@ current one. Knows nothing of candidates.
 """
 
 import os
+import secrets
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from typing import Any, Final
 
 import torch
 
+from evaluator_svc.judge.draws.call_inputs import redraw_rows
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.judge.reference.tf32 import tf32_allowed
@@ -75,20 +77,30 @@ class BaselineFailedError(Exception):
 
 
 def time_baseline(
-    name: str, sets: Sequence[InputSet], plan: MeasurePlan, memory: JudgeMemory
+    name: str,
+    sets: Sequence[InputSet],
+    plan: MeasurePlan,
+    memory: JudgeMemory,
+    redrawn: Sequence[bool] = (),
 ) -> Baseline:
     """Return the time of one call, over the input sets in random order, measured once.
+
+    `redrawn`: which of each set's tensors have other values in each call, as candidates' have.
 
     Raises:
         BaselineFailedError: torch.compile or capture does not work for this reference.
         InvalidArgumentError: no baseline of that name.
     """
-    (timing,) = _timings(name, sets, plan, memory, rounds=1)
+    (timing,) = _timings(name, sets, plan, memory, redrawn, rounds=1)
     return Baseline(name=name, timing=timing)
 
 
 def settled_baseline(
-    name: str, sets: Sequence[InputSet], plan: MeasurePlan, memory: JudgeMemory
+    name: str,
+    sets: Sequence[InputSet],
+    plan: MeasurePlan,
+    memory: JudgeMemory,
+    redrawn: Sequence[bool] = (),
 ) -> Baseline:
     """Return the time of one call, measured again until two measurements agree.
 
@@ -98,7 +110,7 @@ def settled_baseline(
         As `time_baseline`.
     """
     timings: list[Timing] = []
-    for timing in _timings(name, sets, plan, memory, rounds=_MOST_ROUNDS):
+    for timing in _timings(name, sets, plan, memory, redrawn, rounds=_MOST_ROUNDS):
         timings.append(timing)
         timings.sort(key=lambda timing: timing.median_ns)
         if len(timings) > 1 and _agree(*timings[:2]):
@@ -119,7 +131,13 @@ def _agree(faster: Timing, slower: Timing) -> bool:
 
 
 def _timings(
-    name: str, sets: Sequence[InputSet], plan: MeasurePlan, memory: JudgeMemory, *, rounds: int
+    name: str,
+    sets: Sequence[InputSet],
+    plan: MeasurePlan,
+    memory: JudgeMemory,
+    redrawn: Sequence[bool],
+    *,
+    rounds: int,
 ) -> Iterator[Timing]:
     if name not in _PREPARE:
         raise InvalidArgumentError(
@@ -133,7 +151,10 @@ def _timings(
 
         for _ in range(rounds):
             measurement = memory.measure(
-                call, _options(memory, plan, len(sets)), flush_bytes=plan.flush_bytes
+                call,
+                _options(memory, plan, len(sets)),
+                flush_bytes=plan.flush_bytes,
+                redraw=redraw_rows(sets, redrawn, secrets.randbits(63)),
             )
             yield _timing(measurement, plan)
 

@@ -18,6 +18,7 @@ import torch
 from evaluator_svc.judge.admission.admit import admission_sets, admit_task
 from evaluator_svc.judge.baselines import BaselineFailedError, time_baseline
 from evaluator_svc.judge.draws.buffer_pool import BufferPool
+from evaluator_svc.judge.draws.call_inputs import redrawn_tensors
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
@@ -315,7 +316,9 @@ class Judge:
         return self._work_on(
             draw,
             "timing",
-            lambda shared: self._timed(shared.timed_sets(), plan, names, is_lean=shared.is_lean),
+            lambda shared: self._timed(
+                shared.timed_sets(), plan, names, shared.redrawn, is_lean=shared.is_lean
+            ),
         )
 
     def time_baselines_of(
@@ -332,7 +335,7 @@ class Judge:
         try:
             return self._within_memory(
                 f"timing of {workload}",
-                lambda: self._timed(admission_sets(self._prepare(task, chosen)), plan, names),
+                lambda: self._timed_of(self._prepare(task, chosen), plan, names),
             )
         finally:
             self._memory.trim()
@@ -375,11 +378,18 @@ class Judge:
             raise InvalidArgumentError(f"no draw {handle}", field="draw")
         return draw
 
+    def _timed_of(
+        self, prepared: PreparedWorkload, plan: MeasurePlan, names: tuple[str, ...]
+    ) -> tuple[Baseline, ...]:
+        redrawn = redrawn_tensors(prepared, self._memory)
+        return self._timed(admission_sets(prepared), plan, names, redrawn)
+
     def _timed(
         self,
         sets: Sequence[InputSet],
         plan: MeasurePlan,
         names: tuple[str, ...],
+        redrawn: tuple[bool, ...],
         *,
         is_lean: bool = False,
     ) -> tuple[Baseline, ...]:
@@ -388,7 +398,7 @@ class Judge:
             if is_lean:
                 self._memory.give_back()  # graphs do not use what is kept for others
             try:
-                timed.append(time_baseline(name, sets, plan, self._memory))
+                timed.append(time_baseline(name, sets, plan, self._memory, redrawn))
             except BaselineFailedError as error:
                 if isinstance(error.__cause__, _OUT_OF_MEMORY):
                     raise error.__cause__ from None  # there may be memory for it next time

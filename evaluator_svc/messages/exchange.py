@@ -29,6 +29,11 @@ SEED_COUNT = 3
 """Input sets drawn for each workload."""
 
 
+RedrawRows = tuple[int, list[tuple[str, int, int]], list[list[int]]]
+"""What the measuring loop gives new values before each call: the key, (dtype, bytes, number) of each
+tensor, and for each set the tensors' addresses."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorSlot:
     """Where one named tensor lies in a shared buffer."""
@@ -42,6 +47,8 @@ class TensorSlot:
     size_bytes: int
     offsets: tuple[int, ...]
     """Byte offsets; one for an input, parameter or buffer, one for each copy of an output."""
+    is_redrawn: bool = False
+    """Whether its values change from one timed call to the next."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +132,8 @@ class MeasurePlan:
     stop_above_ns: float = 0.0
     """0: never stop early."""
     order_seed: int = 0
+    redraw_key: int = 0
+    """Decides with a call's number which values its inputs have; 0: those that were drawn."""
     min_seconds: float = 0.0
     """Least time before the samples may count as enough."""
 

@@ -116,6 +116,8 @@ class KeptClaim:
     """What decides which calls of a measurement are kept."""
 
     order_seed: int
+    redraw_key: int
+    """0: inputs were as drawn."""
     set_count: int
     keep_count: int
     warmup_count: int

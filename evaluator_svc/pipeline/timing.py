@@ -224,6 +224,7 @@ class WorkloadTimer:
                 stop_above_ns=settings.stop_above_ns,
                 min_seconds=least_seconds(settings.device),
                 order_seed=secrets.randbits(63),
+                redraw_key=secrets.randbits(63),
             )
             self._judge.poison(self._draw.draw)
             block = self._measure(plan, poison=True, keep_count=self._keep_count)
@@ -243,6 +244,7 @@ class WorkloadTimer:
         """Return the verdict on the kept outputs, and on whether they are of the calls drawn."""
         claimed = KeptClaim(
             order_seed=plan.order_seed,
+            redraw_key=plan.redraw_key,
             set_count=pool.set_count,
             keep_count=self._keep_count,
             warmup_count=timed.warmup_count,
@@ -251,7 +253,12 @@ class WorkloadTimer:
         return self._judge.verify_kept(self._draw.draw, timed.kept, claimed)
 
     def _warm(self, cold_median_ns: float) -> tuple[Timed, Claim] | CandidateFailed:
-        """Measure with warm caches; again where it does not fit the clock or the cold median."""
+        """Measure with warm caches; again where it does not fit the clock or the cold median.
+
+        Where the host's clock counts, calls follow each other with nothing between, which is what
+        their sum is held against: inputs stay as drawn.
+        """
+        is_redrawn = self._settings.device.language is Language.CUDA
         for pause_seconds in _WARM_PAUSES_SECONDS:
             time.sleep(pause_seconds)
             plan = MeasurePlan(
@@ -259,6 +266,7 @@ class WorkloadTimer:
                 min_samples=5,
                 max_samples=_WARM_SAMPLES,
                 order_seed=secrets.randbits(63),
+                redraw_key=secrets.randbits(63) if is_redrawn else 0,
             )
             block = self._measure(plan, poison=False, keep_count=0)
             if isinstance(block, CandidateFailed):

@@ -80,6 +80,21 @@ class PlanMemory:
             self._device.fill(self._scratch[position].address, size_bytes, self._next_byte)
         self._next_byte = secrets.randbelow(_NAN_BYTE + 1)
 
+    @property
+    def prepared(self) -> tuple[tuple[int, int], ...]:
+        """(position, size) of what `prepare` makes."""
+        return tuple(
+            (position, self.buffers[position].size_bytes)
+            for position in self._prepared[0]
+            if self.buffers[position].size_bytes
+        )
+
+    def sealed_into(self, seed: int) -> list[int]:
+        """Return the addresses of the copies that `check` looks at, in the order of `prepared`."""
+        if not self._pristine:
+            return []
+        return [int(self._pristine[seed][position].address) for position, _ in self.prepared]
+
     def seal(self) -> None:
         """Remember what was prepared, for `check`."""
         if not self._pristine:

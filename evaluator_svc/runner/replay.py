@@ -63,6 +63,15 @@ class Replay:
         """(buffer, bytes) of scratch whose content is unspecified when a call begins."""
         return self._memory.spoilt
 
+    @property
+    def prepared(self) -> tuple[tuple[int, int], ...]:
+        """(buffer, bytes) of what `prepare` makes."""
+        return self._memory.prepared
+
+    def sealed_into(self, seed: int) -> list[int]:
+        """Return where a copy of what was prepared of a seed's weights is kept, in that order."""
+        return self._memory.sealed_into(seed)
+
     def buffer_index(self, name: str) -> int | None:
         """Return the position of the tensor `name`, or None when no step takes it."""
         for index, buffer in enumerate(self._memory.buffers):

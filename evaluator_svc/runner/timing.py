@@ -5,7 +5,7 @@ Knows nothing of verdicts.
 
 from typing import Any
 
-from evaluator_svc.messages.exchange import KeptOutput
+from evaluator_svc.messages.exchange import KeptOutput, RedrawRows
 from evaluator_svc.messages.locked import Timed, TimeRequest
 from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.faults import memory_faults
@@ -23,8 +23,18 @@ def timed_sequence(opened: OpenDevice, replay: Replay) -> Any:
     return captured(opened, replay) or replay.native
 
 
-def take_times(sequence: Any, replay: Replay, pool: TimedSets, request: TimeRequest) -> Timed:
-    """Measure; kept outputs go into the output slots 0, 1, … of their seed's shared buffer."""
+def take_times(
+    sequence: Any,
+    replay: Replay,
+    pool: TimedSets,
+    request: TimeRequest,
+    preparation: Replay | None = None,
+) -> Timed:
+    """Measure; kept outputs go into the output slots 0, 1, … of their seed's shared buffer.
+
+    `preparation`: `prepare` on the pool's sets, run before each call whose inputs are redrawn; what
+    it made stays that of the last call.
+    """
     outputs = [
         (index, slot)
         for slot in pool.shared.outputs
@@ -40,8 +50,14 @@ def take_times(sequence: Any, replay: Replay, pool: TimedSets, request: TimeRequ
         # Which seed a kept call will have had is known only afterwards: first it is set aside.
         keep_into=keep_into,
         scratch=replay.scratch if request.poison else (),
+        redraw=redraw_rows(pool, request.plan.redraw_key),
+        preparation=None if preparation is None else preparation.native,
+        prepared=replay.prepared if preparation is not None else (),
+        sealed_into=[replay.sealed_into(pool.seed_of(i)) for i in range(pool.set_count)],
     )
     replay.forget_results()
+    if preparation is not None:
+        preparation.forget_results()
     sets = [index for _call, index in measurement.kept]
     seeds = [pool.seed_of(index) for index in sets]
     pool.keep(slots, sets)
@@ -54,6 +70,21 @@ def take_times(sequence: Any, replay: Replay, pool: TimedSets, request: TimeRequ
         kept=tuple(KeptOutput(seed=seed, slot=slot) for slot, seed in enumerate(seeds)),
         host_ns=tuple(measurement.host_ns),
         clocks=tuple(_clock_block(*block) for block in measurement.clocks),
+    )
+
+
+def redraw_rows(pool: TimedSets, key: int) -> RedrawRows | None:
+    """Return what the native loop is to redraw; None where nothing is."""
+    chosen = [(n, slot) for n, slot in enumerate(pool.shared.inputs) if slot.is_redrawn]
+    if not key or not chosen:
+        return None
+    return (
+        key,
+        [(slot.dtype, slot.size_bytes, number) for number, slot in chosen],
+        [
+            [pool.addresses(index)[slot.name] for _, slot in chosen]
+            for index in range(pool.set_count)
+        ],
     )
 
 

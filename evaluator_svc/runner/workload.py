@@ -53,6 +53,8 @@ class _TimedRuns:
     """The sets that are timed, with what runs on them."""
 
     pool: TimedSets
+    preparation: Replay | None
+    """`prepare`, with a set for each of the pool's; None where the plan has none."""
     replay: Replay
     sequence: Any
     """What is timed: the replay's own native sequence, or its graphs."""
@@ -177,11 +179,14 @@ class Workload:
                     wanted_bytes=wanted_bytes,
                     limit_bytes=limit_bytes,
                 )
-            replay = self._replay(runs.memory, self.sequence.steps)
-            for index in range(pool.set_count):
-                replay.bind(index, pool.addresses(index), seed=pool.seed_of(index))
+            replay = self._on_pool(runs.memory, self.sequence.steps, pool)
+            preparation = None
+            if self.sequence.prepare:
+                preparation = self._on_pool(runs.memory, self.sequence.prepare, pool)
             sequence = timed_sequence(self._opened, replay)
-        self._timed = _TimedRuns(pool=pool, replay=replay, sequence=sequence)
+        self._timed = _TimedRuns(
+            pool=pool, preparation=preparation, replay=replay, sequence=sequence
+        )
         return PoolReady(set_count=pool.set_count, pool_bytes=pool.size_bytes)
 
     def time(self, request: TimeRequest) -> Timed:
@@ -189,8 +194,11 @@ class Workload:
         timed = self._timed
         assert timed is not None, "times are taken on a filled pool"
         with _faults():
-            taken = take_times(timed.sequence, timed.replay, timed.pool, request)
-        self._opened_runs().memory.check()
+            taken = take_times(timed.sequence, timed.replay, timed.pool, request, timed.preparation)
+        runs = self._opened_runs()
+        runs.memory.check()
+        if runs.preparation is not None and request.plan.redraw_key:
+            self._prepare_again(runs)  # it is of the weights that the last call had
         return taken
 
     def share(self, *, flush_bytes: int) -> Share:
@@ -242,6 +250,12 @@ class Workload:
                 preparation.run(seed)
             preparation.forget_results()
         runs.memory.seal()
+
+    def _on_pool(self, memory: PlanMemory, steps: tuple[Step, ...], pool: TimedSets) -> Replay:
+        replay = self._replay(memory, steps)
+        for index in range(pool.set_count):
+            replay.bind(index, pool.addresses(index), seed=pool.seed_of(index))
+        return replay
 
     def _replay(self, memory: PlanMemory, steps: tuple[Step, ...]) -> Replay:
         return Replay(self._opened, self._program, steps, memory, tf32=self._tf32)

@@ -65,6 +65,8 @@ class Task:
     """Matrix products and convolutions in float32 may round their operands to TF32, on GPUs."""
     admit_degenerate: bool = False
     """Admit it where trivial answers pass it, too; every verdict then says so."""
+    constants: tuple[str, ...] = ()
+    """Inputs that never change, which a kernel may rely on."""
     least_bits: float = 0.0
     """Fewest effective bits of the outputs against float64; 0: what the tolerance implies."""
 
@@ -88,5 +90,6 @@ class Task:
             *(("tf32",) if self.tf32 else ()),
             *(("cast",) if self.precision is Precision.FP32 else ()),
             *(("degenerate",) if self.admit_degenerate else ()),
+            *((f"constants {self.constants!r}",) if self.constants else ()),
             *((f"least_bits {self.least_bits!r}",) if self.least_bits else ()),
         )

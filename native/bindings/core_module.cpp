@@ -13,6 +13,7 @@
 #include "host_memory.hpp"
 #include "measurement.hpp"
 #include "null_device.hpp"
+#include "redraw_tensor.hpp"
 #include "shared_buffer.hpp"
 
 namespace py = pybind11;
@@ -23,8 +24,8 @@ namespace {
 using Unlocked = py::call_guard<py::gil_scoped_release>;
 
 Measurement measure_on_host(std::function<void(std::size_t)> call, const MeasureOptions& options,
-                            std::size_t flush_bytes) {
-  return measure_callable(open_null_device(0), std::move(call), options, flush_bytes);
+                            std::size_t flush_bytes, const RedrawRows& redraw) {
+  return measure_callable(open_null_device(0), std::move(call), options, flush_bytes, redraw);
 }
 
 void bind_shared_buffer(py::module_& m) {
@@ -76,6 +77,13 @@ void bind_compare(py::module_& m) {
         "Compare every element; `scale` is the address of `groups` float32 values or 0.");
 }
 
+void redraw_tensor(std::uintptr_t address, std::string dtype, std::size_t size_bytes,
+                   std::uint64_t key, std::uint32_t number, std::uint32_t undo_index,
+                   std::uint32_t apply_index) {
+  redraw_on_host(address,
+                 redraw_pass({std::move(dtype), size_bytes, number}, key, undo_index, apply_index));
+}
+
 }  // namespace
 }  // namespace kernel_foundry
 
@@ -88,10 +96,15 @@ PYBIND11_MODULE(_core, m) {
   bind_compare(m);
   m.attr("POISON_BYTE") = py::int_(poison_byte);
   m.def("measure_callable", &measure_on_host, py::arg("call"), py::arg("options"), py::kw_only(),
-        py::arg("flush_bytes"), "Measure `call(set)` with the loop that measures candidates.");
+        py::arg("flush_bytes"), py::arg("redraw") = py::none(),
+        "Measure `call(set)` with the loop that measures candidates.");
   m.def("kept_calls", &kept_calls_of, py::kw_only(), py::arg("order_seed"), py::arg("set_count"),
         py::arg("keep_count"), py::arg("warmup_count"), py::arg("call_count"), Unlocked(),
         "(sample, set) of each call that a measurement keeps, by keep slot.");
+  m.def("redraw", &redraw_tensor, py::arg("address"), py::kw_only(), py::arg("dtype"),
+        py::arg("size_bytes"), py::arg("key"), py::arg("number"), py::arg("undo_index") = 0,
+        py::arg("apply_index") = 0, Unlocked(),
+        "Bring a tensor in place from one call's values to another's; index 0: as drawn.");
   m.def("same_bytes", &same_bytes, py::arg("a"), py::arg("b"), py::arg("size_bytes"), Unlocked());
   m.def("copy", &copy, py::arg("to"), py::arg("from_"), py::arg("size_bytes"), Unlocked());
   m.def("fill", &fill, py::arg("address"), py::arg("size_bytes"), py::arg("byte"), Unlocked());

@@ -13,6 +13,7 @@
 #include "errors.hpp"
 #include "launches.hpp"
 #include "measurement.hpp"
+#include "redraw_tensor.hpp"
 
 namespace py = pybind11;
 
@@ -66,6 +67,14 @@ void copy_and_wait(Device& device, std::uintptr_t to, std::uintptr_t from, std::
   device.wait();
 }
 
+void redraw_and_wait(Device& device, std::uintptr_t address, std::string dtype,
+                     std::size_t size_bytes, std::uint64_t key, std::uint32_t number,
+                     std::uint32_t undo_index, std::uint32_t apply_index) {
+  device.redraw(address,
+                redraw_pass({std::move(dtype), size_bytes, number}, key, undo_index, apply_index));
+  device.wait();
+}
+
 Comparison compare_outputs(Device& device, std::uintptr_t actual, std::uintptr_t expected,
                            std::string dtype, std::size_t count, double rtol, double atol,
                            std::uintptr_t scale, std::size_t groups, std::size_t inner) {
@@ -79,6 +88,10 @@ void bind_device_memory(py::classh<Device>& device) {
            Unlocked())
       .def("copy", &copy_and_wait, py::arg("to"), py::arg("from_"), py::arg("size_bytes"),
            Unlocked(), "Copy between addresses that do not overlap.")
+      .def("redraw", &redraw_and_wait, py::arg("address"), py::kw_only(), py::arg("dtype"),
+           py::arg("size_bytes"), py::arg("key"), py::arg("number"), py::arg("undo_index") = 0,
+           py::arg("apply_index") = 0, Unlocked(),
+           "Bring a tensor in place from one call's values to another's; index 0: as drawn.")
       .def("scrub", &Device::scrub, Unlocked(),
            "Enqueue what overwrites shared memory; does nothing on host memory.")
       .def("create_shared", &Device::create_shared, py::arg("size_bytes"), Unlocked())

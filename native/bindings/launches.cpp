@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "measurement.hpp"
 #include "sequence_trial.hpp"
 
 // Python holds an argument as it is, instead of one of its alternatives.
@@ -48,6 +49,7 @@ void bind_arguments(py::module_& m) {
       py::arg("element_bytes"), py::arg("count"), "Local memory of a work-group.");
 }
 
+using Addresses = std::vector<std::vector<std::uintptr_t>>;
 using RegionRows = std::vector<std::pair<std::size_t, std::size_t>>;
 
 std::vector<Region> regions_of(const RegionRows& rows) {
@@ -59,12 +61,19 @@ std::vector<Region> regions_of(const RegionRows& rows) {
 
 Measurement measure_sequence(LaunchSequence& sequence, const MeasureOptions& options,
                              std::size_t flush_bytes, const RegionRows& outputs,
-                             std::vector<std::vector<std::uintptr_t>> keep_into,
-                             const RegionRows& scratch) {
+                             Addresses keep_into, const RegionRows& scratch,
+                             const RedrawRows& redraw, LaunchSequence* preparation,
+                             const RegionRows& prepared, Addresses sealed_into) {
   MeasureOptions checked = options;
   checked.keep_count = keep_into.size();
-  SequenceTrial trial(sequence, regions_of(outputs), regions_of(scratch), std::move(keep_into),
-                      flush_bytes, options.order_seed);
+  TrialPlan plan{regions_of(outputs),
+                 regions_of(scratch),
+                 std::move(keep_into),
+                 flush_bytes,
+                 options.order_seed,
+                 plan_of(redraw),
+                 {preparation, regions_of(prepared), std::move(sealed_into)}};
+  SequenceTrial trial(sequence, std::move(plan));
   return measure(trial, checked, MedianCriterion(options.stopping));
 }
 
@@ -114,7 +123,9 @@ void bind_sequence(py::module_& m) {
           [](const LaunchSequence& sequence) { return sequence.last_addresses(); },
           "Addresses of the last run, with the results of its calls.")
       .def("measure", &measure_sequence, py::arg("options"), py::kw_only(), py::arg("flush_bytes"),
-           py::arg("outputs"), py::arg("keep_into"), py::arg("scratch") = RegionRows(), Unlocked(),
+           py::arg("outputs"), py::arg("keep_into"), py::arg("scratch") = RegionRows(),
+           py::arg("redraw") = py::none(), py::arg("preparation") = py::none(),
+           py::arg("prepared") = RegionRows(), py::arg("sealed_into") = Addresses(), Unlocked(),
            "Measure; `outputs` are (buffer, size_bytes), `keep_into[slot]` their addresses.");
 }
 

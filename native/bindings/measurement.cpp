@@ -29,18 +29,30 @@ std::vector<ClockRow> clock_rows(const Measurement& found) {
 
 }  // namespace
 
+RedrawPlan plan_of(const RedrawRows& rows) {
+  RedrawPlan plan;
+  if (!rows) return plan;
+  plan.key = std::get<0>(*rows);
+  for (const auto& [dtype, size_bytes, number] : std::get<1>(*rows)) {
+    plan.tensors.push_back({dtype, size_bytes, number});
+  }
+  plan.addresses = std::get<2>(*rows);
+  return plan;
+}
+
 Measurement measure_callable(std::shared_ptr<Device> device, std::function<void(std::size_t)> call,
-                             const MeasureOptions& options, std::size_t flush_bytes) {
+                             const MeasureOptions& options, std::size_t flush_bytes,
+                             const RedrawRows& redraw) {
   // The spans of a device that is not timed by them are of work it was given itself.
   if (!device->times_by_events()) device = open_null_device(0);
-  CallableTrial trial(std::move(device), std::move(call), flush_bytes);
+  CallableTrial trial(std::move(device), std::move(call), flush_bytes, plan_of(redraw));
   const py::gil_scoped_release unlocked;
   return measure(trial, options, MedianCriterion(options.stopping));
 }
 
 void bind_measuring(py::classh<Device>& device) {
   device.def("measure_callable", &measure_callable, py::arg("call"), py::arg("options"),
-             py::kw_only(), py::arg("flush_bytes"),
+             py::kw_only(), py::arg("flush_bytes"), py::arg("redraw") = py::none(),
              "Measure `call(set)`, which works on the host or on the device's stream.");
 }
 

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <utility>
 
 #include "device.hpp"
+#include "input_redraw.hpp"
 #include "measure.hpp"
 #include "timed_call.hpp"
 
@@ -16,8 +18,15 @@ class CallableTrial final : public Trial {
  public:
   // `call` works on the host, or enqueues on the stream of `device`.
   CallableTrial(std::shared_ptr<Device> device, std::function<void(std::size_t)> call,
-                std::size_t flush_bytes)
-      : device_(std::move(device)), call_(std::move(call)), flush_bytes_(flush_bytes) {}
+                std::size_t flush_bytes, RedrawPlan redraw)
+      : device_(std::move(device)), call_(std::move(call)), flush_bytes_(flush_bytes),
+        inputs_(*device_, std::move(redraw)) {}
+
+  void redraw(std::size_t set, std::uint32_t index) override { inputs_.apply(set, index); }
+  void restore() override {
+    inputs_.restore();
+    device_->wait();
+  }
 
   void poison(std::size_t) override {}
   void flush() override {
@@ -37,6 +46,7 @@ class CallableTrial final : public Trial {
   std::shared_ptr<Device> device_;
   std::function<void(std::size_t)> call_;
   std::size_t flush_bytes_;
+  InputRedraw inputs_;
 };
 
 }  // namespace kernel_foundry

@@ -17,6 +17,7 @@
 #include "cuda_hold.hpp"
 #include "cuda_memory.hpp"
 #include "cuda_program.hpp"
+#include "cuda_redraw.hpp"
 #include "cuda_scrub.hpp"
 #include "error.hpp"
 #include "nvml.hpp"
@@ -41,6 +42,7 @@ class CudaDevice final : public Device {
     hold_.emplace(context_);
     flush_.emplace(context_);
     scrub_.emplace(context_);
+    redraw_.emplace(context_);
     overhead_.emplace(context_);
     clocks_ = open_nvml_clocks(facts_.uuid);
     comparer_.emplace(
@@ -93,6 +95,11 @@ class CudaDevice final : public Device {
     check(driver().memcpy_async(to, from, size_bytes, stream_.get()), "cuMemcpyAsync");
   }
 
+  void redraw(std::uintptr_t address, const RedrawPass& pass) override {
+    current();
+    redraw_->enqueue(address, pass, stream_.get());
+  }
+
   void flush(std::size_t size_bytes) override {
     current();
     flush_->enqueue(size_bytes, stream_.get());
@@ -127,6 +134,7 @@ class CudaDevice final : public Device {
     comparer_.reset();
     if (hold_) hold_->release();
     overhead_.reset();
+    redraw_.reset();
     scrub_.reset();
     flush_.reset();
     clocks_.reset();
@@ -210,6 +218,7 @@ class CudaDevice final : public Device {
   std::optional<CudaHold> hold_;
   std::optional<CudaFlush> flush_;
   std::optional<CudaScrub> scrub_;
+  std::optional<CudaRedraw> redraw_;
   std::optional<CudaEventOverhead> overhead_;
   std::unique_ptr<Clocks> clocks_;
   std::optional<CudaComparer> comparer_;  // the last: it uses all the others

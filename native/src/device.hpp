@@ -15,6 +15,7 @@
 #include "clocks.hpp"
 #include "compare.hpp"
 #include "error.hpp"
+#include "redraw.hpp"
 
 namespace kernel_foundry {
 
@@ -150,6 +151,8 @@ class Device {
   virtual void clear(std::uintptr_t address, std::size_t size_bytes) = 0;
   virtual void fill(std::uintptr_t address, std::size_t size_bytes, unsigned char byte) = 0;
   virtual void copy(std::uintptr_t to, std::uintptr_t from, std::size_t size_bytes) = 0;
+  // Changes the values of a tensor in place.
+  virtual void redraw(std::uintptr_t address, const RedrawPass& pass) = 0;
   // Displace measured data from every cache by touching `size_bytes` of other data.
   virtual void flush(std::size_t size_bytes) = 0;
   virtual void wait() = 0;  // throws LaunchError for what failed on the way

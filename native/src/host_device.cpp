@@ -7,6 +7,8 @@
 #include <fstream>
 #include <string>
 
+#include "redraw_tensor.hpp"
+
 namespace kernel_foundry {
 namespace {
 
@@ -32,6 +34,10 @@ void HostDevice::fill(std::uintptr_t address, std::size_t size_bytes, unsigned c
 
 void HostDevice::copy(std::uintptr_t to, std::uintptr_t from, std::size_t size_bytes) {
   kernel_foundry::copy(to, from, size_bytes);
+}
+
+void HostDevice::redraw(std::uintptr_t address, const RedrawPass& pass) {
+  redraw_on_host(address, pass);
 }
 
 void HostDevice::clear(std::uintptr_t address, std::size_t size_bytes) {

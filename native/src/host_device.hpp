@@ -11,6 +11,7 @@ class HostDevice : public Device {
   [[nodiscard]] std::unique_ptr<Buffer> allocate(std::size_t size_bytes) final;
   void fill(std::uintptr_t address, std::size_t size_bytes, unsigned char byte) final;
   void copy(std::uintptr_t to, std::uintptr_t from, std::size_t size_bytes) final;
+  void redraw(std::uintptr_t address, const RedrawPass& pass) final;
   void flush(std::size_t size_bytes) final;
   void clear(std::uintptr_t address, std::size_t size_bytes) override;
   [[nodiscard]] Comparison compare(std::uintptr_t actual, std::uintptr_t expected,

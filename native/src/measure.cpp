@@ -55,16 +55,15 @@ std::size_t warm_up(Trial& trial, const MeasureOptions& options, SetOrder& order
     // A call of seconds is warm after one.
     if (count > 0 && since_ns(start) > options.stopping.max_seconds * 0.5e9) break;
     const std::size_t set = order.next();
+    trial.redraw(set, static_cast<std::uint32_t>(count + 1));
     trial.poison(set);
     static_cast<void>(trial.call(set));
   }
   return count;
 }
 
-}  // namespace
-
-Measurement measure(Trial& trial, const MeasureOptions& options,
-                    const StoppingCriterion& criterion) {
+Measurement measure_redrawn(Trial& trial, const MeasureOptions& options,
+                            const StoppingCriterion& criterion) {
   Measurement result;
   SetOrder order(options.set_count, options.order_seed);
   const SteadyClock::time_point start = SteadyClock::now();
@@ -72,6 +71,7 @@ Measurement measure(Trial& trial, const MeasureOptions& options,
   ClockWatch watch(trial.clocks());
   for (std::size_t call = 0;; ++call) {
     const std::size_t set = order.next();
+    trial.redraw(set, static_cast<std::uint32_t>(result.warmup_count + call + 1));
     trial.poison(set);
     if (options.is_cold) trial.flush();
     note_time(result, trial.call(set), trial.times_by_events());
@@ -89,6 +89,21 @@ Measurement measure(Trial& trial, const MeasureOptions& options,
   }
   result.half_width = relative_half_width(result.samples_ns);
   result.elapsed_ns = since_ns(start);
+  return result;
+}
+
+}  // namespace
+
+Measurement measure(Trial& trial, const MeasureOptions& options,
+                    const StoppingCriterion& criterion) {
+  Measurement result;
+  try {
+    result = measure_redrawn(trial, options, criterion);
+  } catch (...) {
+    trial.restore();
+    throw;
+  }
+  trial.restore();
   return result;
 }
 

@@ -24,6 +24,10 @@ struct CallTime {
 class Trial {
  public:
   virtual ~Trial() = default;
+  // Give the set inputs that no call had before; `index` counts all calls, from 1.
+  virtual void redraw(std::size_t set, std::uint32_t index) = 0;
+  // Give all sets the inputs that they had at first.
+  virtual void restore() = 0;
   // Spoil outputs and scratch: all of them must be written, and nothing is left of a call before.
   virtual void poison(std::size_t set) = 0;
   virtual void flush() = 0;  // empty the caches of the measured data
@@ -53,7 +57,7 @@ struct ClockBlock {
   std::vector<std::string> reasons;
 };
 
-// (timed call, set) in each keep slot; a call counts even when its sample is discarded.
+// (timed call, set) in each keep slot; its inputs were those of index warmup_count + call + 1; a call counts even when its sample is discarded.
 using KeptCalls = std::vector<std::pair<std::size_t, std::size_t>>;
 
 struct Measurement {

@@ -8,14 +8,11 @@
 
 namespace kernel_foundry {
 
-SequenceTrial::SequenceTrial(LaunchSequence& sequence, std::vector<Region> outputs,
-                             std::vector<Region> scratch,
-                             std::vector<std::vector<std::uintptr_t>> keep_into,
-                             std::size_t flush_bytes, std::uint64_t scratch_seed)
-    : sequence_(sequence), outputs_(std::move(outputs)), scratch_(std::move(scratch)),
-      keep_into_(std::move(keep_into)), flush_bytes_(flush_bytes), scratch_bytes_(scratch_seed) {
-  for (const auto& slot : keep_into_) {
-    if (slot.size() != outputs_.size()) {
+SequenceTrial::SequenceTrial(LaunchSequence& sequence, TrialPlan plan)
+    : sequence_(sequence), plan_(std::move(plan)),
+      inputs_(sequence.device(), std::move(plan_.redraw)), scratch_bytes_(plan_.scratch_seed) {
+  for (const auto& slot : plan_.keep_into) {
+    if (slot.size() != plan_.outputs.size()) {
       throw std::invalid_argument("each keep slot needs one address for each output");
     }
   }
@@ -25,22 +22,50 @@ SequenceTrial::SequenceTrial(LaunchSequence& sequence, std::vector<Region> outpu
   for (std::size_t set = 0; set < sequence_.set_count(); ++set) sequence_.capture(set);
 }
 
-void SequenceTrial::poison(std::size_t set) {
+void SequenceTrial::redraw(std::size_t set, std::uint32_t index) {
+  inputs_.apply(set, index);
+  if (plan_.preparation.sequence != nullptr && !inputs_.is_empty()) prepare(set);
+}
+
+void SequenceTrial::restore() {
+  inputs_.restore();
+  sequence_.device().wait();
+}
+
+// Nothing of a call before is left where `prepare` could find it.
+void SequenceTrial::prepare(std::size_t set) {
+  const Preparation& preparation = plan_.preparation;
+  spoil(plan_.scratch, set);
+  spoil(preparation.made, set);
+  preparation.sequence->run(set);
   const auto& bound = sequence_.addresses(set);
-  for (const Region& output : outputs_) {
-    sequence_.device().fill(bound.at(output.buffer), output.size_bytes, poison_byte);
-  }
-  const auto byte = static_cast<unsigned char>(scratch_bytes_() >> 56);
-  for (const Region& region : scratch_) {
-    sequence_.device().fill(bound.at(region.buffer), region.size_bytes, byte);
+  for (std::size_t i = 0; i < preparation.made.size(); ++i) {
+    const Region& region = preparation.made[i];
+    sequence_.device().copy(preparation.sealed_into.at(set).at(i), bound.at(region.buffer),
+                            region.size_bytes);
   }
 }
 
+void SequenceTrial::spoil(const std::vector<Region>& regions, std::size_t set) {
+  const auto byte = static_cast<unsigned char>(scratch_bytes_() >> 56);
+  for (const Region& region : regions) {
+    sequence_.device().fill(sequence_.addresses(set).at(region.buffer), region.size_bytes, byte);
+  }
+}
+
+void SequenceTrial::poison(std::size_t set) {
+  const auto& bound = sequence_.addresses(set);
+  for (const Region& output : plan_.outputs) {
+    sequence_.device().fill(bound.at(output.buffer), output.size_bytes, poison_byte);
+  }
+  spoil(plan_.scratch, set);
+}
+
 void SequenceTrial::flush() {
-  if (flush_bytes_ == 0) return;
+  if (plan_.flush_bytes == 0) return;
   // First: it takes the multiprocessors' memory for itself, and reading gives it back.
   sequence_.device().scrub();
-  sequence_.device().flush(flush_bytes_);
+  sequence_.device().flush(plan_.flush_bytes);
   sequence_.device().reset_persisting_cache();
 }
 
@@ -52,9 +77,9 @@ CallTime SequenceTrial::call(std::size_t set) {
 void SequenceTrial::keep(std::size_t slot, std::size_t) {
   // A call may have returned the output it made.
   const auto& bound = sequence_.last_addresses();
-  for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    sequence_.device().copy(keep_into_.at(slot)[i], bound.at(outputs_[i].buffer),
-                            outputs_[i].size_bytes);
+  for (std::size_t i = 0; i < plan_.outputs.size(); ++i) {
+    sequence_.device().copy(plan_.keep_into.at(slot)[i], bound.at(plan_.outputs[i].buffer),
+                            plan_.outputs[i].size_bytes);
   }
 }
 

@@ -1,5 +1,5 @@
-// Measures a launch sequence: outputs and scratch are poisoned before each call, some outputs are
-// kept.
+// Measures a launch sequence: before each call its inputs are redrawn, what is prepared of them is
+// made again, outputs and scratch are poisoned; some outputs are kept.
 #pragma once
 
 #include <cstddef>
@@ -7,21 +7,40 @@
 #include <random>
 #include <vector>
 
+#include "input_redraw.hpp"
 #include "launch_sequence.hpp"
 #include "measure.hpp"
 
 namespace kernel_foundry {
 
+// What is made of a set's inputs before a call, untimed, by a sequence with the same sets.
+struct Preparation {
+  LaunchSequence* sequence = nullptr;  // null: nothing is
+  std::vector<Region> made;
+  std::vector<std::vector<std::uintptr_t>> sealed_into;  // where a copy of it goes, by set
+};
+
+// Everything about a trial but its sequence.
+struct TrialPlan {
+  std::vector<Region> outputs;
+  std::vector<Region> scratch;
+  std::vector<std::vector<std::uintptr_t>> keep_into;  // by slot, one address for each output
+  std::size_t flush_bytes = 0;
+  std::uint64_t scratch_seed = 0;
+  RedrawPlan redraw;
+  Preparation preparation;
+};
+
 class SequenceTrial final : public Trial {
  public:
-  // `keep_into[slot]` holds one address for each output region. Sequences of several steps are
-  // captured, so that the time between them is the device's own. Scratch is filled with another
-  // byte each time, drawn from `scratch_seed`: a kernel that uses scratch writes about as much, so
-  // this at most doubles what a call takes.
-  SequenceTrial(LaunchSequence& sequence, std::vector<Region> outputs, std::vector<Region> scratch,
-                std::vector<std::vector<std::uintptr_t>> keep_into, std::size_t flush_bytes,
-                std::uint64_t scratch_seed);
+  // Sequences of several steps are captured, so that the time between them is the device's own.
+  // Scratch is filled with another byte each time, drawn from `scratch_seed`: a kernel that uses
+  // scratch writes about as much, so this at most doubles what a call takes.
+  SequenceTrial(LaunchSequence& sequence, TrialPlan plan);
 
+  void redraw(std::size_t set, std::uint32_t index) override;
+  // What was prepared stays that of the last call.
+  void restore() override;
   void poison(std::size_t set) override;
   void flush() override;
   [[nodiscard]] CallTime call(std::size_t set) override;
@@ -30,11 +49,12 @@ class SequenceTrial final : public Trial {
   [[nodiscard]] Clocks* clocks() noexcept override;
 
  private:
+  void spoil(const std::vector<Region>& regions, std::size_t set);
+  void prepare(std::size_t set);
+
   LaunchSequence& sequence_;
-  std::vector<Region> outputs_;
-  std::vector<Region> scratch_;
-  std::vector<std::vector<std::uintptr_t>> keep_into_;
-  std::size_t flush_bytes_;
+  TrialPlan plan_;
+  InputRedraw inputs_;
   std::mt19937_64 scratch_bytes_;
 };
 

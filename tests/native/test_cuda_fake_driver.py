@@ -30,7 +30,8 @@ def run_child(driver: Path, *arguments: str, **settings: str) -> subprocess.Comp
 
 
 @pytest.mark.parametrize(
-    "file", ["test_cuda_device.py", "test_cuda_compare.py", "test_device_kinds.py"]
+    "file",
+    ["test_cuda_device.py", "test_cuda_compare.py", "test_cuda_redraw.py", "test_device_kinds.py"],
 )
 def test_what_holds_on_a_gpu_holds_here(fake_driver: Path, file: str) -> None:
     child = run_child(

@@ -22,6 +22,7 @@ from evaluator_svc.judge.baselines import (
     compilers,
     settled_baseline,
 )
+from evaluator_svc.judge.draws.call_inputs import redrawn_tensors
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.value_ranges import find_value_ranges
@@ -337,11 +338,12 @@ def _baselines(
 ) -> tuple[Baseline, ...]:
     plan = MeasurePlan(seconds=_BASELINE_SECONDS, flush_bytes=_FLUSH_CACHES * device.cache_bytes)
     sets = admission_sets(item)
-    baselines = [settled_baseline(EAGER, sets, plan, memory)]
+    redrawn = redrawn_tensors(item, memory)
+    baselines = [settled_baseline(EAGER, sets, plan, memory, redrawn)]
     others = (COMPILE,) * with_compile + (GRAPH,) * memory.has_graphs
     for name in others:
         try:
-            baselines.append(settled_baseline(name, sets, plan, memory))
+            baselines.append(settled_baseline(name, sets, plan, memory, redrawn))
         except BaselineFailedError as error:
             _leave_out(error, found, is_alone=is_alone)
     return tuple(baselines)

@@ -76,6 +76,9 @@ class PreparedWorkload:
         """Which sign large inputs get; None until `value_ranges` has found out."""
         self.fixed_inputs: tuple[bool, ...] | None = None
         """Which inputs are the same under every seed; None until that was asked for."""
+        self.redrawn: tuple[bool, ...] | None = None
+        """Which inputs and parameters have other values in each timed call; None until
+        `call_inputs` has found out."""
         self._exact_seconds: list[float] = []
 
     def input_set(self, seed: int, *, is_telling: bool = False, in_place: bool = False) -> InputSet:

@@ -8,6 +8,7 @@ which holds one seed's inputs at a time, and keeps nothing beside it: pristine t
 again from their seed, expected outputs computed again. Knows nothing of comparison.
 """
 
+import dataclasses
 import math
 import random
 from collections.abc import Sequence
@@ -15,6 +16,12 @@ from typing import Final
 
 import torch
 
+from evaluator_svc.judge.draws.call_inputs import (
+    CallValues,
+    change,
+    redrawn_tensors,
+    with_call_values,
+)
 from evaluator_svc.judge.draws.guards import GuardedRegion, guards_of
 from evaluator_svc.judge.draws.input_change import (
     InputChange,
@@ -68,8 +75,10 @@ class SharedDraw:
     ) -> None:
         self.handle = handle
         self.seeds = tuple(seeds)
-        self.slots = prepared.lean_slots if is_lean else prepared.slots
         self.memory = memory
+        self.redrawn = redrawn_tensors(prepared, memory)
+        """Which of the source slots have other values in each timed call."""
+        self.slots = _told(prepared.lean_slots if is_lean else prepared.slots, self.redrawn)
         self.regions = tuple(regions)
         self.tolerance = tolerance
         self.distributions = tuple(distributions)
@@ -78,6 +87,8 @@ class SharedDraw:
         self._loaded = len(seeds) - 1
         self._sets: dict[int, InputSet] = {}
         self._expected: dict[int, tuple[ExpectedOutput, ...]] = {}
+        self._expected_call: tuple[tuple[int, CallValues], tuple[ExpectedOutput, ...]] | None = None
+        """Of the last call that was asked for."""
         self._patches: dict[int, tuple[Places | None, ...]] = {}
         self._ordinary: InputSet | None = None
         """What several distributions are made of."""
@@ -142,6 +153,7 @@ class SharedDraw:
     def drop_copies(self) -> None:
         """Forget what can be made again from the seeds."""
         self._expected.clear()
+        self._expected_call = None
         self._sets.clear()
         self._ordinary = None
 
@@ -237,6 +249,16 @@ class SharedDraw:
             self._let_go()
         return self._expected[seed]
 
+    def expected_of_call(self, seed: int, values: CallValues) -> tuple[ExpectedOutput, ...]:
+        """Return what a timed call on a seed's inputs was to give; else as `expected`."""
+        if not any(self.redrawn):
+            return self.expected(seed)
+        if self._expected_call is None or self._expected_call[0] != (seed, values):
+            self._expected_call = None
+            self._expected_call = ((seed, values), self._expect_call(seed, values))
+            self._let_go()
+        return self._expected_call[1]
+
     def reference_set(self, seed: int) -> InputSet:
         """Return what the reference runs on: a lean draw's region, where that is safe.
 
@@ -261,6 +283,27 @@ class SharedDraw:
     def output_bytes(self, seed: int, output: int, slot: int) -> torch.Tensor:
         """Return a view of what a runner wrote, one element for each byte."""
         return self.output_tensor(seed, output, slot).reshape(-1).view(torch.uint8)
+
+    def _expect_call(self, seed: int, values: CallValues) -> tuple[ExpectedOutput, ...]:
+        """Return expected outputs; a lean draw's region has the call's values meanwhile."""
+        reference = self.reference_set(seed)
+        in_region = reference is not self._sets.get(seed)
+        if not in_region:
+            own = self._own(reference)
+            if self.is_lean:
+                self.drop_copies()  # they are changed where they lie, and no longer as drawn
+            drawn = with_call_values(reference, self.redrawn, values, self.memory, own)
+            return self._expect(drawn)
+        numbers = [number for number, is_redrawn in enumerate(self.redrawn) if is_redrawn]
+        for number in numbers:
+            change(reference.pristine[number], number, values, self.memory)
+        try:
+            return self._expect(reference)
+        finally:
+            as_drawn = CallValues(key=values.key, index=0)
+            for number in numbers:
+                tensor = reference.pristine[number]
+                change(tensor, number, as_drawn, self.memory, before=values.index)
 
     def _own(self, drawn: InputSet) -> tuple[bool, ...]:
         """Return which tensors of a set may be changed in place: of a lean draw those of its own.
@@ -322,3 +365,12 @@ class SharedDraw:
             raise TaskInvalidError(f"the outputs' shapes depend on the inputs: {shapes}")
         is_scaled = self.prepared.task.tolerance is None
         return tuple(expect(o, is_scaled=is_scaled, memory=self.memory) for o in outputs)
+
+
+def _told(slots: tuple[TensorSlot, ...], redrawn: tuple[bool, ...]) -> tuple[TensorSlot, ...]:
+    """Return slots that say which of them are redrawn; outputs come last, and never are."""
+    told = [
+        dataclasses.replace(slot, is_redrawn=is_redrawn)
+        for slot, is_redrawn in zip(slots, redrawn, strict=False)
+    ]
+    return (*told, *slots[len(told) :])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import torch
 
+from evaluator_svc.messages.exchange import RedrawRows
 from kernel_foundry.domain.evaluation import Fact
 from kernel_foundry.errors import BackendUnavailableError
 from kernel_foundry_native import DriverUnavailableError, device_kind
@@ -104,15 +105,24 @@ class CudaMemory:
         """Compare two ranges."""
         return not size_bytes or self._device.same_bytes(a, b, size_bytes)
 
+    def redraw(self, address: int, **arguments: Any) -> None:
+        """Bring a tensor in place from one call's values to another's."""
+        self._device.redraw(address, **arguments)
+
     def compare(self, **arguments: Any) -> native.Comparison:
         """Compare two tensors by address."""
         return self._device.compare(**arguments)
 
     def measure(
-        self, call: Callable[[int], object], options: native.MeasureOptions, *, flush_bytes: int
+        self,
+        call: Callable[[int], object],
+        options: native.MeasureOptions,
+        *,
+        flush_bytes: int,
+        redraw: RedrawRows | None = None,
     ) -> native.Measurement:
         """Measure what `call` puts on the stream, by events around it."""
-        return self._device.measure_callable(call, options, flush_bytes=flush_bytes)
+        return self._device.measure_callable(call, options, flush_bytes=flush_bytes, redraw=redraw)
 
     def synchronize(self) -> None:
         """Wait for the device."""

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import torch
 
+from evaluator_svc.messages.exchange import RedrawRows
 from kernel_foundry.domain.evaluation import Fact
 from kernel_foundry_native import _core as native
 
@@ -53,15 +54,24 @@ class HostMemory:
         """Compare two ranges."""
         return native.same_bytes(a, b, size_bytes)
 
+    def redraw(self, address: int, **arguments: Any) -> None:
+        """Bring a tensor in place from one call's values to another's."""
+        native.redraw(address, **arguments)
+
     def compare(self, **arguments: Any) -> native.Comparison:
         """Compare two tensors by address."""
         return native.compare(**arguments)
 
     def measure(
-        self, call: Callable[[int], object], options: native.MeasureOptions, *, flush_bytes: int
+        self,
+        call: Callable[[int], object],
+        options: native.MeasureOptions,
+        *,
+        flush_bytes: int,
+        redraw: RedrawRows | None = None,
     ) -> native.Measurement:
         """Measure by the steady clock."""
-        return native.measure_callable(call, options, flush_bytes=flush_bytes)
+        return native.measure_callable(call, options, flush_bytes=flush_bytes, redraw=redraw)
 
     def synchronize(self) -> None:
         """Nothing is ever under way."""

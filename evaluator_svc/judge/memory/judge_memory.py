@@ -12,6 +12,7 @@ import torch
 
 from evaluator_svc.judge.memory.cuda_memory import CudaMemory
 from evaluator_svc.judge.memory.host_memory import HostMemory
+from evaluator_svc.messages.exchange import RedrawRows
 from kernel_foundry.domain.evaluation import Fact
 from kernel_foundry_native import _core as native
 
@@ -83,6 +84,29 @@ class JudgeMemory(Protocol):
     def same_bytes(self, a: int, b: int, size_bytes: int) -> bool:
         """Compare two ranges."""
 
+    def redraw(
+        self,
+        address: int,
+        *,
+        dtype: str,
+        size_bytes: int,
+        key: int,
+        number: int,
+        undo_index: int,
+        apply_index: int,
+    ) -> None:
+        """Bring a tensor in place from one call's values to another's, as the measuring loop does.
+
+        Args:
+            address: Of the tensor.
+            dtype: Its type, of floating point.
+            size_bytes: Its size.
+            key: Decides the values with the number of the call.
+            number: Of the tensor in its set.
+            undo_index: The call whose values it has; 0: as drawn.
+            apply_index: The call whose values it gets; 0: as drawn.
+        """
+
     def compare(
         self,
         *,
@@ -99,9 +123,17 @@ class JudgeMemory(Protocol):
         """Compare two tensors by address, as `_core.compare` does."""
 
     def measure(
-        self, call: Callable[[int], object], options: native.MeasureOptions, *, flush_bytes: int
+        self,
+        call: Callable[[int], object],
+        options: native.MeasureOptions,
+        *,
+        flush_bytes: int,
+        redraw: RedrawRows | None = None,
     ) -> native.Measurement:
-        """Measure `call(set)` with the loop that measures candidates."""
+        """Measure `call(set)` with the loop that measures candidates.
+
+        `redraw`: what has other values in each call, and the ones it has now after the last.
+        """
 
     def synchronize(self) -> None:
         """Wait until all that was asked for has happened."""

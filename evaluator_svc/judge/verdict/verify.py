@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from evaluator_svc.judge.draws.call_inputs import CallValues
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.verdict.checks import (
     comparison_check,
@@ -16,7 +17,7 @@ from evaluator_svc.judge.verdict.checks import (
     guards_check,
     inputs_check,
 )
-from evaluator_svc.judge.verdict.compare import compare_output
+from evaluator_svc.judge.verdict.compare import ExpectedOutput, compare_output
 from evaluator_svc.judge.verdict.mismatch import (
     MAX_EXPLAINED_ELEMENTS,
     Mismatch,
@@ -48,6 +49,8 @@ class OutputCheck:
     is_reproducible: bool
     """All slots hold the same bytes."""
     element_count: int
+    values: CallValues | None = None
+    """Of the timed call that it is of; None: inputs were as drawn."""
 
     @property
     def worst(self) -> int:
@@ -121,10 +124,10 @@ def verify_kept(
         return _other_calls(draw)
     checks: list[OutputCheck] = []
     modified: set[str] = set()
-    for item in kept:
+    for item, values in zip(kept, _values(claimed, len(kept)), strict=True):
         modified.update(draw.modified_inputs(item.seed))
         checks += [
-            check_output(draw, seed=item.seed, output=output, slots=(item.slot,))
+            check_output(draw, seed=item.seed, output=output, slots=(item.slot,), values=values)
             for output in range(len(draw.output_slots))
         ]
     intact = Surroundings(modified=tuple(sorted(modified)), touched=draw.stray_writes())
@@ -140,15 +143,28 @@ def verify_kept(
     return replace(verdict, checks=(check,))
 
 
-def _is_as_drawn(draw: SharedDraw, kept: Sequence[KeptOutput], claimed: KeptClaim) -> bool:
-    drawn = native.kept_calls(
+def _kept_calls(claimed: KeptClaim) -> list[tuple[int, int]]:
+    return native.kept_calls(
         order_seed=claimed.order_seed,
         set_count=claimed.set_count,
         keep_count=claimed.keep_count,
         warmup_count=claimed.warmup_count,
         call_count=claimed.call_count,
     )
-    seeds = [index % len(draw.seeds) for _call, index in drawn]
+
+
+def _values(claimed: KeptClaim | None, count: int) -> list[CallValues | None]:
+    """Return the values that the inputs of each kept call had."""
+    if claimed is None or not claimed.redraw_key:
+        return [None] * count
+    return [
+        CallValues(key=claimed.redraw_key, index=claimed.warmup_count + call + 1)
+        for call, _set in _kept_calls(claimed)
+    ]
+
+
+def _is_as_drawn(draw: SharedDraw, kept: Sequence[KeptOutput], claimed: KeptClaim) -> bool:
+    seeds = [index % len(draw.seeds) for _call, index in _kept_calls(claimed)]
     return [(item.slot, item.seed) for item in kept] == list(enumerate(seeds))
 
 
@@ -184,14 +200,15 @@ def check_output(
     output: int,
     slots: tuple[int, ...],
     tolerance: Tolerance | None = None,
+    values: CallValues | None = None,
 ) -> OutputCheck:
     """Compare one output in `slots`; slots that equal the first one are not compared again.
 
-    `tolerance` takes the place of the draw's own.
+    `tolerance` takes the place of the draw's own; `values` are those of the inputs in a timed call.
     """
     tolerance = tolerance or draw.tolerance
     place = draw.output_slots[output]
-    expected = draw.expected(seed)[output]
+    expected = _expected(draw, seed, values)[output]
     addresses = [draw.address(seed, place, slot) for slot in slots]
     first = compare_output(addresses[0], expected, tolerance)
     same = [draw.memory.same_bytes(addresses[0], a, place.size_bytes) for a in addresses[1:]]
@@ -206,7 +223,12 @@ def check_output(
         comparisons=(first, *others),
         is_reproducible=all(same),
         element_count=expected.tensor.numel(),
+        values=values,
     )
+
+
+def _expected(draw: SharedDraw, seed: int, values: CallValues | None) -> tuple[ExpectedOutput, ...]:
+    return draw.expected(seed) if values is None else draw.expected_of_call(seed, values)
 
 
 def judge_outputs(
@@ -244,7 +266,7 @@ def _mismatch(draw: SharedDraw, check: OutputCheck, failed: Sequence[OutputCheck
         name=draw.output_slots[check.output].name,
         comparison=check.comparisons[check.worst],
         actual=actual,
-        expected=draw.expected(check.seed)[check.output],
+        expected=_expected(draw, check.seed, check.values)[check.output],
         tolerance=draw.tolerance,
         seed_count=len(draw.seeds),
         wrong_seed_count=len({c.seed for c in failed if c.output == check.output}),

@@ -191,9 +191,39 @@ def compare(
     """
 
 def measure_callable(
-    call: Callable[[int], object], options: MeasureOptions, *, flush_bytes: int
+    call: Callable[[int], object],
+    options: MeasureOptions,
+    *,
+    flush_bytes: int,
+    redraw: tuple[int, list[tuple[str, int, int]], list[list[int]]] | None = None,
 ) -> Measurement:
-    """Measure `call(set)` with the loop that measures candidates; what it raises goes through."""
+    """Measure `call(set)` with the loop that measures candidates; what it raises goes through.
+
+    `redraw`: what gets other values before each call, and its own again after the last: a key,
+    (dtype, bytes, number) of each tensor, and for each set the tensors' addresses.
+    """
+
+def redraw(
+    address: int,
+    *,
+    dtype: str,
+    size_bytes: int,
+    key: int,
+    number: int,
+    undo_index: int = 0,
+    apply_index: int = 0,
+) -> None:
+    """Bring a tensor in place from one call's values to another's, as the measuring loop does.
+
+    Args:
+        address: Of the tensor.
+        dtype: Its type, of floating point; ValueError for others.
+        size_bytes: Its size.
+        key: Decides the values with the number of the call.
+        number: Of the tensor in its set.
+        undo_index: The call whose values it has; 0: as drawn.
+        apply_index: The call whose values it gets; 0: as drawn.
+    """
 
 def kept_calls(
     *, order_seed: int, set_count: int, keep_count: int, warmup_count: int, call_count: int

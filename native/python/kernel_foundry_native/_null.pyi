@@ -219,9 +219,33 @@ class Device:
         """Return whether two ranges hold the same."""
 
     def measure_callable(
-        self, call: Callable[[int], object], options: MeasureOptions, *, flush_bytes: int
+        self,
+        call: Callable[[int], object],
+        options: MeasureOptions,
+        *,
+        flush_bytes: int,
+        redraw: tuple[int, list[tuple[str, int, int]], list[list[int]]] | None = None,
     ) -> Measurement:
-        """Measure `call(set)`, which works on the host or enqueues on the device's stream."""
+        """Measure `call(set)`, which works on the host or enqueues on the device's stream.
+
+        `redraw`: as `_core.measure_callable`.
+        """
+
+    def redraw(
+        self,
+        address: int,
+        *,
+        dtype: str,
+        size_bytes: int,
+        key: int,
+        number: int,
+        undo_index: int = 0,
+        apply_index: int = 0,
+    ) -> None:
+        """Bring a tensor in the device's memory from one call's values to another's.
+
+        The arguments are those of `_core.redraw`.
+        """
 
     def synchronize(self) -> None:
         """Wait for all that was queued.
@@ -309,6 +333,10 @@ class LaunchSequence:
         outputs: Sequence[tuple[int, int]],
         keep_into: Sequence[Sequence[int]],
         scratch: Sequence[tuple[int, int]] = ...,
+        redraw: tuple[int, list[tuple[str, int, int]], list[list[int]]] | None = None,
+        preparation: "LaunchSequence | None" = None,
+        prepared: Sequence[tuple[int, int]] = ...,
+        sealed_into: Sequence[Sequence[int]] = ...,
     ) -> Measurement:
         """Measure the sequence.
 

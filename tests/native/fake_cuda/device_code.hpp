@@ -1,4 +1,4 @@
-// Runs device code on the host: the words of CUDA that the comparison's kernels use. A block is one
+// Runs device code on the host: the words of CUDA that our own kernels use. A block is one
 // work-item, which makes shuffles and votes trivial; blocks run one after the other.
 #pragma once
 
@@ -9,6 +9,7 @@
 
 #define __device__
 #define __global__
+#define __forceinline__ inline
 #define __launch_bounds__(count)
 // The one instruction that is written as such: half to float.
 #define asm(...) wide = half_to_float(x.bits)
@@ -43,6 +44,9 @@ inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits);
 inline long long __double_as_longlong(double x) { return std::bit_cast<long long>(x); }
 inline double __dadd_rn(double a, double b) { return a + b; }
 inline double __dmul_rn(double a, double b) { return a * b; }
+inline unsigned __umulhi(unsigned a, unsigned b) {
+  return static_cast<unsigned>((1ull * a * b) >> 32);
+}
 // No other lane has found anything.
 inline unsigned long long __shfl_xor_sync(unsigned, unsigned long long, unsigned) { return 0; }
 inline bool __any_sync(unsigned, bool found) { return found; }

@@ -66,6 +66,12 @@ namespace device_code::as_float8_e5m2 {
 }
 #undef Element
 
+// The device code of a redraw, as its compiler takes it.
+#define __CUDACC_RTC__
+namespace device_code {
+#include "redraw.hpp"
+}
+
 namespace fake_cuda {
 namespace {
 
@@ -138,6 +144,8 @@ const std::vector<Kernel> kernels = {
     COMPARISON(int16),
     COMPARISON(int8),
     COMPARISON(uint8),
+    device_kernel<device_code::kernel_foundry::redraw_tensor>(
+        "redraw_tensor", device_code::kernel_foundry::redraw_tensor),
     device_kernel<device_code::as_float32::find_difference>(
         "find_difference", device_code::as_float32::find_difference),
 };

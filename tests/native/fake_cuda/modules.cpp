@@ -1,6 +1,8 @@
 // Modules and launches of the fake driver. An image is an ELF file or PTX, as the real driver takes
 // them; its kernels are those whose names it holds.
 #include <memory>
+#include <optional>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -32,6 +34,21 @@ std::string read_image(const void* image) {
   if (is_elf(bytes)) return read_elf(bytes);
   const std::string text = bytes;
   return text.find(".version") != std::string::npos ? text : "";
+}
+
+// The sizes of a kernel's parameters in PTX: ".param .u64 from" or ".param .b8 pass[48]".
+std::optional<std::vector<Parameter>> find_ptx_parameters(const std::string& ptx,
+                                                          const std::string& kernel) {
+  const auto entry = ptx.find(".entry " + kernel + "(");
+  if (entry == std::string::npos) return std::nullopt;
+  const std::string list = ptx.substr(entry, ptx.find(')', entry) - entry);
+  static const std::regex one(R"(\.param(?: \.align \d+)? \.[a-z](\d+) \w+(?:\[(\d+)\])?)");
+  std::vector<Parameter> parameters;
+  for (std::sregex_iterator at(list.begin(), list.end(), one), end; at != end; ++at) {
+    const std::size_t count = (*at)[2].matched ? std::stoul((*at)[2]) : 1;
+    parameters.push_back({0, std::stoul((*at)[1]) / 8 * count});
+  }
+  return parameters;
 }
 
 // Copies of a launch's arguments, which the caller may drop.
@@ -66,8 +83,10 @@ Result cuModuleGetFunction(Function** function, Module* module, const char* name
     const auto found = find_parameters(module->image, name);
     if (!found) return error_not_found;
     parameters = *found;
-  } else if (module->image.find(std::string(".entry ") + name) == std::string::npos) {
-    return error_not_found;
+  } else {
+    const auto found = find_ptx_parameters(module->image, name);
+    if (!found) return error_not_found;
+    parameters = *found;
   }
   module->functions.push_back(
       std::make_unique<Function>(Function{name, find_kernel(name), std::move(parameters)}));

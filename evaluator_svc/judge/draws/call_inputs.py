@@ -1,0 +1,194 @@
+"""The values that inputs and weights have in each timed call: never those of another call.
+
+Before every call they are changed in place, by bits that a key and the number of the call decide,
+and after the last one they are what was drawn: `redraw.hpp` says how. Runners and baselines do so
+in the measuring loop; here it is done again for calls that are verified. What a kernel may rely on
+stays: structure, constants of the task. Knows nothing of outputs.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+
+from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.judge.draws.prepared import PREPARATION_SEED, PreparedWorkload
+from evaluator_svc.judge.draws.structure import structures
+from evaluator_svc.judge.memory.judge_memory import JudgeMemory
+from evaluator_svc.judge.reference.formats import computable
+from evaluator_svc.judge.reference.name_table import dtype_name
+from evaluator_svc.messages.exchange import RedrawRows
+from kernel_foundry.domain.admission import TensorRole
+from kernel_foundry.errors import TaskInvalidError
+
+_TRIAL_KEY: Final = 0x9E37_79B9_7F4A_7C15
+"""Of the values that the reference is tried on; no call of a candidate has them."""
+_TRIAL_INDEX: Final = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallValues:
+    """Which values the tensors of a set have."""
+
+    key: int
+    index: int
+    """Number of the call, from 1; 0: as drawn."""
+
+
+def redrawn_tensors(prepared: PreparedWorkload, memory: JudgeMemory) -> tuple[bool, ...]:
+    """Return which of `InputSet.pristine` change from call to call.
+
+    Those of floating point that nothing binds, and on whose new values the reference gives
+    numbers where it did before: asked of all at once, of one after the other where it does not.
+    """
+    if prepared.redrawn is None:
+        prepared.redrawn = _redrawn_tensors(prepared, memory)
+    return prepared.redrawn
+
+
+def with_call_values(
+    input_set: InputSet,
+    which: Sequence[bool],
+    values: CallValues,
+    memory: JudgeMemory,
+    own: Sequence[bool] = (),
+) -> InputSet:
+    """Return `input_set` with the values of a call.
+
+    Args:
+        input_set: As drawn.
+        which: Tensors of `pristine` that change.
+        values: Of which call.
+        memory: Where they lie.
+        own: Tensors that may be changed where they lie; others are copied. Empty: none may.
+    """
+    tensors = list(input_set.pristine)
+    for number, is_redrawn in enumerate(which):
+        if is_redrawn:
+            is_own = bool(own) and own[number] and tensors[number].is_contiguous()
+            tensors[number] = tensors[number] if is_own else _copy(tensors[number])
+            change(tensors[number], number, values, memory)
+    count = len(input_set.inputs)
+    state = dict(zip(input_set.state, tensors[count:], strict=True))
+    return input_set.with_values(tensors[:count], state)
+
+
+def change(
+    tensor: torch.Tensor, number: int, values: CallValues, memory: JudgeMemory, *, before: int = 0
+) -> None:
+    """Give a contiguous tensor the values of a call, in place; `before` is the index it has."""
+    memory.redraw(
+        tensor.data_ptr(),
+        dtype=dtype_name(tensor.dtype),
+        size_bytes=tensor.numel() * tensor.element_size(),
+        key=values.key,
+        number=number,
+        undo_index=before,
+        apply_index=values.index,
+    )
+
+
+def redraw_rows(sets: Sequence[InputSet], which: Sequence[bool], key: int) -> RedrawRows | None:
+    """Return what the measuring loop is to redraw of `sets`; None where nothing is."""
+    places = [_places(input_set) for input_set in sets]
+    chosen = [
+        number
+        for number, is_redrawn in enumerate(which)
+        if is_redrawn and all(_is_alone(number, of_set) for of_set in places)
+    ]
+    if not chosen or not key:
+        return None
+    tensors = [sets[0].pristine[number] for number in chosen]
+    return (
+        key,
+        [
+            (dtype_name(tensor.dtype), tensor.numel() * tensor.element_size(), number)
+            for number, tensor in zip(chosen, tensors, strict=True)
+        ],
+        [[of_set[number][0] for number in chosen] for of_set in places],
+    )
+
+
+def _places(input_set: InputSet) -> list[tuple[int, int]]:
+    """Return start and end of each tensor."""
+    starts = [tensor.data_ptr() for tensor in input_set.pristine]
+    sizes = [tensor.numel() * tensor.element_size() for tensor in input_set.pristine]
+    return [(start, start + size) for start, size in zip(starts, sizes, strict=True)]
+
+
+def _is_alone(number: int, places: Sequence[tuple[int, int]]) -> bool:
+    """Return whether no other tensor of a set lies in the same bytes, as views of one may."""
+    start, end = places[number]
+    return not any(
+        start < other_end and other_start < end
+        for other, (other_start, other_end) in enumerate(places)
+        if other != number
+    )
+
+
+def _redrawn_tensors(prepared: PreparedWorkload, memory: JudgeMemory) -> tuple[bool, ...]:
+    drawn = prepared.input_set(PREPARATION_SEED)
+    constants = prepared.task.constants
+    fixed = (*(False for _ in drawn.inputs), *(rule.is_fixed for rule in prepared.rules))
+    names = [t.name for t in prepared.tensors if t.role is not TensorRole.OUTPUT]
+    wanted = tuple(
+        tensor.is_floating_point()
+        and tensor.numel() > 0
+        and not is_fixed
+        and name not in constants
+        and not structures(tensor)
+        for tensor, is_fixed, name in zip(drawn.pristine, fixed, names, strict=True)
+    )
+    if not any(wanted):
+        return wanted
+    own = (*prepared.own_inputs, *(True for _ in drawn.state))
+    copied = [t if is_own else _copy(t) for t, is_own in zip(drawn.pristine, own, strict=True)]
+    count = len(drawn.inputs)
+
+    def finite() -> list[bool]:
+        """Return for each output whether all of it are numbers, with the values of now."""
+        state = dict(zip(drawn.state, copied[count:], strict=True))
+        now = drawn.with_values(copied[:count], state)
+        if not prepared.takes(now.inputs, now.state):
+            return [False]
+        return [bool(computable(output).isfinite().all()) for output in now.expected()]
+
+    before = finite()
+
+    def is_defined(which: Sequence[bool]) -> bool:
+        # In place, and back: a large workload leaves no room for copies.
+        values = CallValues(key=_TRIAL_KEY, index=_TRIAL_INDEX)
+        as_drawn = CallValues(key=_TRIAL_KEY, index=0)
+        chosen = [number for number, is_redrawn in enumerate(which) if is_redrawn]
+        for number in chosen:
+            change(copied[number], number, values, memory)
+        try:
+            now = finite()
+            return len(now) == len(before) and all(
+                is_now or not was for is_now, was in zip(now, before, strict=True)
+            )
+        except TaskInvalidError:
+            return False
+        finally:
+            for number in chosen:
+                change(copied[number], number, as_drawn, memory, before=values.index)
+
+    return _largest(wanted, is_defined)
+
+
+def _largest(
+    wanted: tuple[bool, ...], is_defined: Callable[[Sequence[bool]], bool]
+) -> tuple[bool, ...]:
+    """Return `wanted` without what the reference is not defined on."""
+    if is_defined(wanted):
+        return wanted
+    alone = tuple(
+        is_one and is_defined([place == number for place in range(len(wanted))])
+        for number, is_one in enumerate(wanted)
+    )
+    return alone if is_defined(alone) else (False,) * len(wanted)
+
+
+def _copy(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.clone(memory_format=torch.contiguous_format)

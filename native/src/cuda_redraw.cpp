@@ -1,0 +1,41 @@
+#include "cuda_redraw.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "cuda_redraw_ptx.hpp"
+
+namespace kernel_foundry {
+namespace {
+
+using cuda::check;
+using cuda::driver;
+
+constexpr unsigned block = 256;
+constexpr unsigned groups_of_a_unit = 8;
+
+}  // namespace
+
+CudaRedraw::CudaRedraw(const cuda::SharedContext& context) {
+  cuda::Module module = nullptr;
+  check(driver().module_load_data_ex(&module, cuda_redraw_ptx, 0, nullptr, nullptr),
+        "cuModuleLoadDataEx of PTX");
+  module_ = cuda::UniqueModule(context, module);
+  check(driver().module_get_function(&kernel_, module, "redraw_tensor"), "cuModuleGetFunction");
+  most_groups_ = groups_of_a_unit * static_cast<unsigned>(cuda::attribute_of(
+                                        context->device(), cuda::device_multiprocessor_count));
+}
+
+void CudaRedraw::enqueue(std::uintptr_t address, const RedrawPass& pass, cuda::Stream stream) {
+  if (pass.undo_index == pass.apply_index || pass.size_bytes == 0) return;
+  cuda::Address data = address;
+  RedrawPass copy = pass;
+  std::array<void*, 2> arguments = {&data, &copy};
+  const std::uint64_t groups = pass.size_bytes / redraw::block_bytes / block + 1;
+  check(driver().launch_kernel(kernel_,
+                               static_cast<unsigned>(std::min<std::uint64_t>(groups, most_groups_)),
+                               1, 1, block, 1, 1, 0, stream, arguments.data(), nullptr),
+        "cuLaunchKernel of a redraw");
+}
+
+}  // namespace kernel_foundry

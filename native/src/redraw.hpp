@@ -1,0 +1,202 @@
+// How inputs change from call to call: each element by random bits that its place, the number of
+// the call and a key decide, and back again by the same bits.
+//
+// For the host's compiler and, as text, for the device's: it includes nothing.
+#pragma once
+
+#ifdef __CUDACC_RTC__
+#define KERNEL_FOUNDRY_BOTH __device__ __forceinline__
+#else
+#define KERNEL_FOUNDRY_BOTH [[gnu::always_inline]] inline
+#endif
+
+namespace kernel_foundry {
+
+// One pass over one tensor: the change of `undo_index` is taken back, that of `apply_index` made.
+// Index 0 is the tensor as it was drawn.
+struct RedrawPass {
+  unsigned long long key;
+  unsigned long long size_bytes;
+  unsigned int tensor;         // tells the tensors of a set apart
+  unsigned int element_bytes;  // 1, 2, 4 or 8
+  unsigned int mantissa_bits;
+  unsigned int undo_index;
+  unsigned int apply_index;
+  unsigned int undo_share;  // `redraw_share` of either
+  unsigned int apply_share;
+};
+
+namespace redraw {
+
+using U8 = unsigned char;
+using U16 = unsigned short;
+using U32 = unsigned int;
+using U64 = unsigned long long;
+
+enum : U32 { block_bytes = 16 };  // what one counter gives bits for
+
+KERNEL_FOUNDRY_BOTH U32 high_half(U32 a, U32 b) {
+#ifdef __CUDACC_RTC__
+  return __umulhi(a, b);
+#else
+  return static_cast<U32>((U64{a} * b) >> 32);
+#endif
+}
+
+// The bits of one block of one tensor in one call. Source: Philox-4x32 with 7 rounds; Salmon et
+// al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
+KERNEL_FOUNDRY_BOTH void random_block(U32 (&word)[4], U64 block, U32 index, U32 tensor, U64 key) {
+  word[0] = static_cast<U32>(block);
+  word[1] = static_cast<U32>(block >> 32);
+  word[2] = index;
+  word[3] = tensor;
+  U32 first_key = static_cast<U32>(key), second_key = static_cast<U32>(key >> 32);
+  for (int round = 0; round < 7; ++round) {
+    constexpr U32 first = 0xD2511F53u, second = 0xCD9E8D57u;
+    const U32 a = word[0], b = word[2];
+    word[0] = high_half(second, b) ^ word[1] ^ first_key;
+    word[1] = second * b;
+    word[2] = high_half(first, a) ^ word[3] ^ second_key;
+    word[3] = first * a;
+    first_key += 0x9E3779B9u;
+    second_key += 0xBB67AE85u;
+  }
+}
+
+// 64-bit elements need 64 bits of work, all others 32.
+template <typename Bits>
+struct Work {
+  using Type = U32;
+};
+template <>
+struct Work<U64> {
+  using Type = U64;
+};
+
+// An element changed (`is_undone`: changed back) by as many random bits as it has. A mantissa other
+// than 0 moves by a random step on the circle of all mantissas but 0. The exponent, in a share of
+// the elements, moves within its pair (2k + 1, 2k + 2): bounds that are powers of two to an even
+// exponent, such as 1, are kept. Zeros and powers of two stay, and what has the greatest exponent:
+// infinities and NaN.
+template <typename Bits>
+KERNEL_FOUNDRY_BOTH Bits changed(Bits element, Bits random, U32 mantissa_bits, U32 share,
+                                 bool is_undone) {
+  using Wide = typename Work<Bits>::Type;
+  constexpr U32 width = 8 * sizeof(Bits);
+  const U32 spare_bits = width - mantissa_bits;  // of the random bits: they decide on the exponent
+  const Wide bits = element, circle = (Wide{1} << mantissa_bits) - 1;
+  const Wide greatest = (Wide{1} << (spare_bits - 1)) - 1;
+  const Wide mantissa = bits & circle, exponent = (bits >> mantissa_bits) & greatest;
+  const Wide step = static_cast<Wide>(random) >> spare_bits;
+  const Wide chance = static_cast<Wide>(random) & ((Wide{1} << spare_bits) - 1);
+  Wide place = mantissa - 1;
+  place += is_undone ? circle - step : step;
+  place = place >= circle ? place - circle : place;
+  const Wide partner = ((exponent - 1) ^ 1) + 1;
+  const bool moves = exponent != 0 && chance < static_cast<Wide>(share >> (32 - spare_bits));
+  const Wide sign = bits & (Wide{1} << (width - 1));
+  const Wide result = sign | ((moves ? partner : exponent) << mantissa_bits) | (place + 1);
+  const bool stays = mantissa == 0 || exponent == greatest;
+  return static_cast<Bits>(stays ? bits : result);
+}
+
+}  // namespace redraw
+
+// Which share of a tensor's exponents move in a call, in units of 2^-32: 0.1 to 0.9 of them, so
+// that no mean or norm of a whole tensor is what it was.
+KERNEL_FOUNDRY_BOTH unsigned int redraw_share(unsigned long long key, unsigned int index,
+                                              unsigned int tensor) {
+  unsigned int word[4];
+  redraw::random_block(word, ~0ull, index, tensor, key);
+  return 429496730u + static_cast<unsigned int>((word[0] * 3435973836ull) >> 32);
+}
+
+#ifdef __CUDACC_RTC__
+
+namespace redraw {
+
+template <typename Bits>
+union Block {
+  enum : U32 { count = block_bytes / sizeof(Bits) };
+  U32 word[4];
+  Bits at[count];
+  uint4 whole;
+  __device__ Block() {}
+};
+
+// A pass has two steps: 0 takes back, 1 makes the change.
+__device__ U32 index_of(const RedrawPass& pass, U32 step) {
+  return step == 0 ? pass.undo_index : pass.apply_index;
+}
+__device__ U32 share_of(const RedrawPass& pass, U32 step) {
+  return step == 0 ? pass.undo_share : pass.apply_share;
+}
+
+template <typename Bits>
+__device__ void redraw_block(U8* data, U64 block, const RedrawPass& pass) {
+  uint4* at = reinterpret_cast<uint4*>(data) + block;
+  Block<Bits> elements, random;
+  elements.whole = *at;
+#pragma unroll 1
+  for (U32 step = 0; step < 2; ++step) {
+    const U32 index = index_of(pass, step), share = share_of(pass, step);
+    if (index == 0) continue;
+    random_block(random.word, block, index, pass.tensor, pass.key);
+#pragma unroll
+    for (U32 i = 0; i < Block<Bits>::count; ++i) {
+      elements.at[i] =
+          changed<Bits>(elements.at[i], random.at[i], pass.mantissa_bits, share, step == 0);
+    }
+  }
+  *at = elements.whole;
+}
+
+// What lies in no whole block: the end of a tensor, or all of one that is not aligned.
+template <typename Bits>
+__device__ void redraw_element(U8* data, U64 i, const RedrawPass& pass) {
+  Bits* at = reinterpret_cast<Bits*>(data) + i;
+  const U64 first_bit = 8 * sizeof(Bits) * (i % Block<Bits>::count);
+  Bits element = *at;
+#pragma unroll 1
+  for (U32 step = 0; step < 2; ++step) {
+    const U32 index = index_of(pass, step);
+    if (index == 0) continue;
+    U32 word[4];
+    random_block(word, i / Block<Bits>::count, index, pass.tensor, pass.key);
+    const U64 low = word[1] * (1ull << 32) | word[0], high = word[3] * (1ull << 32) | word[2];
+    const Bits random = static_cast<Bits>((first_bit < 64 ? low : high) >> (first_bit % 64));
+    element = changed<Bits>(element, random, pass.mantissa_bits, share_of(pass, step), step == 0);
+  }
+  *at = element;
+}
+
+template <typename Bits>
+__device__ void redraw_all(U8* data, const RedrawPass& pass) {
+  const bool is_aligned = reinterpret_cast<U64>(data) % block_bytes == 0;
+  const U64 blocks = is_aligned ? pass.size_bytes / block_bytes : 0;
+  const U64 threads = static_cast<U64>(gridDim.x) * blockDim.x;
+  const U64 thread = static_cast<U64>(blockIdx.x) * blockDim.x + threadIdx.x;
+#pragma unroll 1
+  for (U64 block = thread; block < blocks; block += threads) redraw_block<Bits>(data, block, pass);
+#pragma unroll 1
+  for (U64 i = blocks * Block<Bits>::count + thread; i < pass.size_bytes / sizeof(Bits);
+       i += threads) {
+    redraw_element<Bits>(data, i, pass);
+  }
+}
+
+}  // namespace redraw
+
+extern "C" __global__ void __launch_bounds__(256)
+    redraw_tensor(unsigned char* data, RedrawPass pass) {
+  switch (pass.element_bytes) {
+  case 1: redraw::redraw_all<redraw::U8>(data, pass); break;
+  case 2: redraw::redraw_all<redraw::U16>(data, pass); break;
+  case 4: redraw::redraw_all<redraw::U32>(data, pass); break;
+  default: redraw::redraw_all<redraw::U64>(data, pass); break;
+  }
+}
+
+#endif
+
+}  // namespace kernel_foundry

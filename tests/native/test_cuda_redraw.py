@@ -1,0 +1,43 @@
+"""A CUDA device changes inputs to the very bits that the host changes them to."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from kernel_foundry_native import _core
+from tests.native.cuda_case import CudaCase
+from tests.native.redraw_formats import FORMATS, any_bits
+
+pytestmark = pytest.mark.gpu
+
+KEY = 0xFEDC_BA98_7654_3210
+
+
+@pytest.fixture(scope="module")
+def case() -> Iterator[CudaCase]:
+    """Return an open device."""
+    opened = CudaCase()
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize("dtype", FORMATS)
+@pytest.mark.parametrize(("count", "start"), [(1, 0), (1001, 0), (50_000, 0), (777, 1)])
+def test_host_and_device_give_the_same_bits(
+    case: CudaCase, dtype: str, count: int, start: int
+) -> None:
+    before = any_bits(dtype, count + start)
+    place = case.upload(before) + start * before.itemsize  # off a block's border, too
+    host = before[start:].copy()
+    for undo, apply in ((0, 4), (4, 2**31 + 5), (2**31 + 5, 0)):
+        given = {
+            "dtype": dtype, "size_bytes": host.nbytes, "key": KEY, "number": 2,
+            "undo_index": undo, "apply_index": apply,
+        }  # fmt: skip
+        _core.redraw(host.ctypes.data, **given)
+        case.device.redraw(place, **given)
+        found = np.empty_like(host)
+        case.device.copy(found.ctypes.data, place, found.nbytes)
+        np.testing.assert_array_equal(found, host)
+    np.testing.assert_array_equal(host, before[start:])
