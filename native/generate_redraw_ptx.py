@@ -1,4 +1,4 @@
-"""Builds the device code of `src/redraw.hpp` to text for the driver, `src/cuda_redraw_ptx.hpp`.
+"""Builds the device code of `src/redraw.hpp` to text for the driver, `src/cuda_redraw_ptx.inc`.
 
 A process that only measures has no compiler. To be run again when redraw.hpp changes: a test holds
 the digest in the generated file against the header. Needs NVRTC, no GPU.
@@ -12,7 +12,7 @@ from kernel_foundry_native import device_kind
 
 _FOLDER = Path(__file__).parent / "src"
 HEADER = _FOLDER / "redraw.hpp"
-GENERATED = _FOLDER / "cuda_redraw_ptx.hpp"
+GENERATED = _FOLDER / "cuda_redraw_ptx.inc"
 _ARCHITECTURE = "sm_75"
 _VERSION = ".version 6.4"
 """What the oldest driver knows that has the architecture; the code needs nothing newer."""
@@ -37,8 +37,6 @@ def generated() -> str:
         [
             "// Made by generate_redraw_ptx.py of redraw.hpp; not to be edited.",
             f"// sha256 of redraw.hpp: {header_digest()}",
-            "#pragma once",
-            "",
             "namespace kernel_foundry {",
             "",
             'inline constexpr const char* cuda_redraw_ptx = R"ptx(',

@@ -30,8 +30,8 @@ SEED_COUNT = 3
 
 
 RedrawRows = tuple[int, list[tuple[str, int, int]], list[list[int]]]
-"""What the measuring loop gives new values before each call: the key, (dtype, bytes, number) of each
-tensor, and for each set the tensors' addresses."""
+"""What the measuring loop gives new values before each call: the key, (dtype, bytes, number) of
+each tensor, and for each set the tensors' addresses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

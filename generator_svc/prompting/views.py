@@ -123,6 +123,9 @@ def precision_text(task: Task, admission: Admission) -> str:
         if tensor.role is not TensorRole.OUTPUT and "float" in tensor.dtype
     }
     text = f"Inputs and weights are {' and '.join(dtypes) or 'no floating-point numbers'}."
+    if task.constants:
+        names = ", ".join(task.constants)
+        text += f" Constants of the task, whose values a kernel may rely on: {names}."
     if task.tf32 and admission.device.language is Language.CUDA:
         text += (
             " Matrix products and convolutions may round their operands to TF32 (tensor cores,"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "cuda_redraw_ptx.hpp"
+#include "cuda_redraw_ptx.inc"
 
 namespace kernel_foundry {
 namespace {

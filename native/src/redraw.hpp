@@ -74,10 +74,10 @@ struct Work<U64> {
 };
 
 // An element changed (`is_undone`: changed back) by as many random bits as it has. A mantissa other
-// than 0 moves by a random step on the circle of all mantissas but 0. The exponent, in a share of
-// the elements, moves within its pair (2k + 1, 2k + 2): bounds that are powers of two to an even
-// exponent, such as 1, are kept. Zeros and powers of two stay, and what has the greatest exponent:
-// infinities and NaN.
+// than 0 moves by a random step on the circle of all mantissas but 0. In a share of the elements
+// below 1 the exponent moves within its pair (2k + 1, 2k + 2), so that bounds such as 1 are kept;
+// beyond 1 a change of scale would make exponentials of what they never are. Zeros and powers of
+// two stay, and what has the greatest exponent: infinities and NaN.
 template <typename Bits>
 KERNEL_FOUNDRY_BOTH Bits changed(Bits element, Bits random, U32 mantissa_bits, U32 share,
                                  bool is_undone) {
@@ -93,7 +93,8 @@ KERNEL_FOUNDRY_BOTH Bits changed(Bits element, Bits random, U32 mantissa_bits, U
   place += is_undone ? circle - step : step;
   place = place >= circle ? place - circle : place;
   const Wide partner = ((exponent - 1) ^ 1) + 1;
-  const bool moves = exponent != 0 && chance < static_cast<Wide>(share >> (32 - spare_bits));
+  const bool moves = exponent != 0 && exponent < greatest / 2 &&
+                     chance < static_cast<Wide>(share >> (32 - spare_bits));
   const Wide sign = bits & (Wide{1} << (width - 1));
   const Wide result = sign | ((moves ? partner : exponent) << mantissa_bits) | (place + 1);
   const bool stays = mantissa == 0 || exponent == greatest;

@@ -19,7 +19,8 @@ def build_fake_driver(folder: Path) -> Path:
     subprocess.run(
         [
             os.environ.get("CXX", "c++"), "-std=c++20", "-O1", "-shared", "-fPIC", "-w",
-            f"-I{folder}", f"-I{DEVICE_CODE.parent}", *map(str, FOLDER.glob("*.cpp")), "-o", str(library),
+            f"-I{folder}", f"-I{DEVICE_CODE.parent}", *map(str, FOLDER.glob("*.cpp")),
+            "-o", str(library),
         ],
         check=True,
     )  # fmt: skip

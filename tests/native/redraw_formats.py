@@ -71,7 +71,8 @@ def redrawn(bits: Bits, dtype: str, *, key: int, number: int, index: int) -> Bit
             result.append(element)
             continue
         moved = 1 + (mantissa - 1 + (draw >> spare)) % ((1 << mantissa_bits) - 1)
-        if exponent and draw & ((1 << spare) - 1) < share >> (32 - spare):
+        is_below_one = 0 < exponent < greatest_exponent(dtype) // 2
+        if is_below_one and draw & ((1 << spare) - 1) < share >> (32 - spare):
             exponent += 1 if exponent % 2 else -1
         sign = element >> (8 * size - 1) << (8 * size - 1)
         result.append(sign | exponent << mantissa_bits | moved)

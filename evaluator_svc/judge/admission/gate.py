@@ -17,6 +17,7 @@ from evaluator_svc.judge.admission.insensitivity import find_insensitive
 from evaluator_svc.judge.admission.screening import Screening, screen
 from evaluator_svc.judge.admission.tolerance import granted, least, measure
 from evaluator_svc.judge.admission.trivial_answers import ANOTHER_DRAW, Question, Tried, try_answers
+from evaluator_svc.judge.draws.call_inputs import in_a_call, redrawn_tensors
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.value_ranges import in_range
@@ -85,7 +86,7 @@ def judge_answers(task: Task, prepared: Sequence[PreparedWorkload], memory: Judg
     Raises:
         TaskInvalidError: the reference raises.
     """
-    gate = _derive(task, prepared)
+    gate = _derive(task, prepared, memory)
     for item in prepared:
         _take(gate, _screened(item, gate.tolerance, memory))
     if not gate.is_judgeable:
@@ -156,7 +157,7 @@ def _is_scaled(task: Task) -> bool:
     return task.tolerance is None
 
 
-def _derive(task: Task, prepared: Sequence[PreparedWorkload]) -> Gate:
+def _derive(task: Task, prepared: Sequence[PreparedWorkload], memory: JudgeMemory) -> Gate:
     """Return the task's own tolerance, or the widest that one of its workloads needs."""
     if task.tolerance is not None:
         bound = task.tolerance.rtol
@@ -166,6 +167,12 @@ def _derive(task: Task, prepared: Sequence[PreparedWorkload]) -> Gate:
         return Gate(tolerance=task.tolerance, derivation=given)
     seed = ADMISSION_SEEDS[0]
     measured = [measure([item.input_set(seed)], item.workload.name) for item in prepared]
+    # Timed calls are held to it on values that are spread wider.
+    measured += [
+        measure([in_a_call(item, seed, memory)], item.workload.name)
+        for item in prepared
+        if not item.workload.held_out and any(redrawn_tensors(item, memory))
+    ]
     derivation = max(measured, key=lambda d: (granted(d), d.noise))
     # What is safe for one workload may be under another one's noise.
     derivation = dataclasses.replace(

@@ -25,6 +25,9 @@ from kernel_foundry.errors import TaskInvalidError
 _TRIAL_KEY: Final = 0x9E37_79B9_7F4A_7C15
 """Of the values that the reference is tried on; no call of a candidate has them."""
 _TRIAL_INDEX: Final = 1
+_SAMPLE_ELEMENTS: Final = 1 << 20
+_HALF: Final = 0.5
+"""What frexp gives of every power of two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +48,14 @@ def redrawn_tensors(prepared: PreparedWorkload, memory: JudgeMemory) -> tuple[bo
     if prepared.redrawn is None:
         prepared.redrawn = _redrawn_tensors(prepared, memory)
     return prepared.redrawn
+
+
+def in_a_call(prepared: PreparedWorkload, seed: int, memory: JudgeMemory) -> InputSet:
+    """Return a set as it may be in a timed call, on values that no candidate has."""
+    drawn = prepared.input_set(seed)
+    own = (*prepared.own_inputs, *(True for _ in drawn.state))
+    values = CallValues(key=_TRIAL_KEY, index=_TRIAL_INDEX)
+    return with_call_values(drawn, redrawn_tensors(prepared, memory), values, memory, own)
 
 
 def with_call_values(
@@ -138,6 +149,7 @@ def _redrawn_tensors(prepared: PreparedWorkload, memory: JudgeMemory) -> tuple[b
         and not is_fixed
         and name not in constants
         and not structures(tensor)
+        and bool(_mantissas(tensor).any())
         for tensor, is_fixed, name in zip(drawn.pristine, fixed, names, strict=True)
     )
     if not any(wanted):
@@ -154,12 +166,11 @@ def _redrawn_tensors(prepared: PreparedWorkload, memory: JudgeMemory) -> tuple[b
             return [False]
         return [bool(computable(output).isfinite().all()) for output in now.expected()]
 
-    before = finite()
+    values = CallValues(key=_TRIAL_KEY, index=_TRIAL_INDEX)
+    as_drawn = CallValues(key=_TRIAL_KEY, index=0)
 
     def is_defined(which: Sequence[bool]) -> bool:
         # In place, and back: a large workload leaves no room for copies.
-        values = CallValues(key=_TRIAL_KEY, index=_TRIAL_INDEX)
-        as_drawn = CallValues(key=_TRIAL_KEY, index=0)
         chosen = [number for number, is_redrawn in enumerate(which) if is_redrawn]
         for number in chosen:
             change(copied[number], number, values, memory)
@@ -174,6 +185,7 @@ def _redrawn_tensors(prepared: PreparedWorkload, memory: JudgeMemory) -> tuple[b
             for number in chosen:
                 change(copied[number], number, as_drawn, memory, before=values.index)
 
+    before = finite()
     return _largest(wanted, is_defined)
 
 
@@ -192,3 +204,14 @@ def _largest(
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.clone(memory_format=torch.contiguous_format)
+
+
+def _mantissas(tensor: torch.Tensor) -> torch.Tensor:
+    """Return where a tensor, or a sample of it, holds more than zeros and powers of two.
+
+    These never change.
+    """
+    flat = tensor.reshape(-1)
+    sample = flat[:: max(flat.numel() // _SAMPLE_ELEMENTS, 1)]
+    mantissa, _ = torch.frexp(computable(sample).float().abs())
+    return (mantissa != 0) & (mantissa != _HALF)

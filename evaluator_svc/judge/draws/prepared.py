@@ -15,11 +15,12 @@ from evaluator_svc.judge.draws.layout import lay_out
 from evaluator_svc.judge.draws.redraw import redraw_rules
 from evaluator_svc.judge.draws.telling_mantissas import with_telling_mantissas
 from evaluator_svc.judge.memory.peak import torch_peak
-from evaluator_svc.judge.reference.formats import Computed, narrowest
+from evaluator_svc.judge.reference.formats import Computed, narrowest, same_values
 from evaluator_svc.judge.reference.name_table import named_scalars, named_tensors
 from evaluator_svc.judge.reference.task_module import TaskModule
 from evaluator_svc.memory_needs import WorkloadSizes, full_need
 from evaluator_svc.messages.exchange import OUTPUT_SLOTS
+from kernel_foundry.domain.admission import TensorRole
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import TaskInvalidError
 
@@ -66,6 +67,7 @@ class PreparedWorkload:
         self._may_assert = any(part in name for name in computed.operators for part in _ASSERTING)
         self._has_exact_outputs = not all(o.is_floating_point() for o in outputs)
         self.tensors = named_tensors(self.module.model, sample.arguments, outputs)
+        self._require_constants()
         self.scalars = named_scalars(self.module.model, sample.arguments, self.tensors)
         self.sizes = self._sizes(peak.bytes)
         self.slots, self.size_bytes = lay_out(self.tensors, output_slots=OUTPUT_SLOTS)
@@ -74,8 +76,6 @@ class PreparedWorkload:
         """Whether admission does without copies."""
         self.large_sign: float | None = None
         """Which sign large inputs get; None until `value_ranges` has found out."""
-        self.fixed_inputs: tuple[bool, ...] | None = None
-        """Which inputs are the same under every seed; None until that was asked for."""
         self.redrawn: tuple[bool, ...] | None = None
         """Which inputs and parameters have other values in each timed call; None until
         `call_inputs` has found out."""
@@ -106,12 +106,17 @@ class PreparedWorkload:
         return self._repetition[1]
 
     @property
+    def fixed_inputs(self) -> tuple[bool, ...]:
+        """Which inputs are the same under every seed."""
+        return self._repetition[2]
+
+    @property
     def is_repeatable(self) -> bool:
         """Whether a seed decides inputs and parameters, so that they need not be kept."""
         return self._repetition[0]
 
     @cached_property
-    def _repetition(self) -> tuple[bool, tuple[bool, ...]]:
+    def _repetition(self) -> tuple[bool, tuple[bool, ...], tuple[bool, ...]]:
         first, second = self.input_set(PREPARATION_SEED), self.input_set(PREPARATION_SEED)
         is_same = all(
             a.shape == b.shape and _same_bytes(a, b)
@@ -120,7 +125,18 @@ class PreparedWorkload:
         # Both are alive, so that what is made anew cannot lie in one place.
         places = [t.untyped_storage().data_ptr() for t in (*first.inputs, *second.inputs)]
         own = (places.count(place) == 1 for place in places[: len(first.inputs)])
-        return is_same, tuple(own)
+        del second
+        other = self.input_set(PREPARATION_SEED + 1)
+        fixed = (same_values(a, b) for a, b in zip(first.inputs, other.inputs, strict=True))
+        return is_same, tuple(own), tuple(fixed)
+
+    def _require_constants(self) -> None:
+        names = [t.name for t in self.tensors if t.role is TensorRole.INPUT]
+        for name in self.task.constants:
+            if name not in names:
+                raise TaskInvalidError(
+                    f"{self.task.name}: constants: no input {name!r}; inputs are {', '.join(names)}"
+                )
 
     def _sizes(self, reference_bytes: int) -> WorkloadSizes:
         """Return the sizes; what is expected of 16 bits is computed in float32 besides."""

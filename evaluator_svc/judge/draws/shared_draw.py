@@ -43,7 +43,9 @@ from kernel_foundry.errors import InvalidArgumentError, TaskInvalidError
 from kernel_foundry_native import _core as native
 
 _CHANGE_STREAM: Final = 0x2545_F491_4F6C_DD1D
-"""Tells the seed of a change from that of the inputs."""
+"""Tells the seed of a change from that of the inputs…"""
+_CONSTANT_STREAM: Final = 0x6A09_E667_F3BC_C909
+"""…and what becomes of inputs that get_inputs draws alike under every seed."""
 
 
 class SharedDraw:
@@ -112,6 +114,19 @@ class SharedDraw:
     def source_slots(self) -> tuple[TensorSlot, ...]:
         """Slots of inputs, parameters and buffers, in the order of `InputSet.pristine`."""
         return tuple(s for s in self.slots if s.role != TensorRole.OUTPUT)
+
+    @property
+    def unchanged_inputs(self) -> tuple[str, ...]:
+        """Names of inputs that never change, though the task does not say that they are constants.
+
+        A kernel that leaves them out cannot be told from one that reads them.
+        """
+        fixed = zip(self.source_slots, self.prepared.fixed_inputs, strict=False)
+        return tuple(
+            slot.name
+            for slot, is_fixed in fixed
+            if is_fixed and not slot.is_redrawn and slot.name not in self.prepared.task.constants
+        )
 
     @property
     def output_slots(self) -> tuple[TensorSlot, ...]:
@@ -356,7 +371,20 @@ class SharedDraw:
             if self._ordinary is None or self._ordinary.seed != self.seeds[seed]:
                 self._ordinary = self.prepared.input_set(self.seeds[seed], is_telling=True)
             return in_range(self.prepared, self._ordinary, self.distributions[seed])
-        return self.prepared.input_set(self.seeds[seed], is_telling=True, in_place=self.is_lean)
+        drawn = self.prepared.input_set(
+            self.seeds[seed], is_telling=True, in_place=self.is_lean
+        )
+        # The first seed's are as the file has them.
+        return drawn if seed == 0 else self._with_constants_changed(drawn, seed)
+
+    def _with_constants_changed(self, drawn: InputSet, seed: int) -> InputSet:
+        """Return a set whose inputs are not those of every seed, where they may change."""
+        fixed = self.prepared.fixed_inputs
+        which = [a and b for a, b in zip(fixed, self.redrawn, strict=False)]
+        if not any(which):
+            return drawn
+        values = CallValues(key=(self.seeds[seed] ^ _CONSTANT_STREAM) % 2**63, index=1)
+        return with_call_values(drawn, which, values, self.memory, self._own(drawn))
 
     def _expect(self, input_set: InputSet) -> tuple[ExpectedOutput, ...]:
         outputs = input_set.expected()

@@ -23,7 +23,7 @@ from evaluator_svc.judge.draws.changed_values import CHANGES, large
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.draws.structure import keeps_structure
-from evaluator_svc.judge.reference.formats import computable, same_values
+from evaluator_svc.judge.reference.formats import computable
 from evaluator_svc.judge.verdict.compare import group_scale, group_shape
 from evaluator_svc.memory_needs import has_ranges_size
 from kernel_foundry.domain.admission import Distribution, TensorRole, ValueRange
@@ -66,23 +66,13 @@ def in_range(
     if distribution is Distribution.LARGE and prepared.large_sign is None:
         prepared.large_sign = _large_sign(prepared)
     result = _changed(input_set, distribution, prepared.large_sign or 1.0)
-    if distribution not in _BY_ELEMENT:
-        return result
-    pairs = zip(input_set.inputs, result.inputs, _fixed(prepared, input_set), strict=True)
-    inputs = [old if is_fixed else new for old, new, is_fixed in pairs]
+    kept = [name in prepared.task.constants for name in input_set.arguments.names]
+    if distribution in _BY_ELEMENT:
+        # Tables of sines and the like repeat themselves in some pattern, which single places break.
+        kept = [a or b for a, b in zip(kept, prepared.fixed_inputs, strict=True)]
+    pairs = zip(input_set.inputs, result.inputs, kept, strict=True)
+    inputs = [old if is_kept else new for old, new, is_kept in pairs]
     return input_set.with_values(inputs, input_set.state)
-
-
-def _fixed(prepared: PreparedWorkload, input_set: InputSet) -> tuple[bool, ...]:
-    """Return which inputs are the same under every seed.
-
-    Tables of sines and the like repeat themselves in some pattern, which single places break.
-    """
-    if prepared.fixed_inputs is None:
-        other = prepared.input_set((input_set.seed + 1) % 2**63)
-        pairs = zip(input_set.inputs, other.inputs, strict=True)
-        prepared.fixed_inputs = tuple(same_values(a, b) for a, b in pairs)
-    return prepared.fixed_inputs
 
 
 def _changed(input_set: InputSet, distribution: Distribution, sign: float) -> InputSet:

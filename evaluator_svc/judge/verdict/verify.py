@@ -102,14 +102,27 @@ def verdict_on_runs(
     verdict = judge_outputs(draw, checks, intact)
     is_stable = not verdict.is_nondeterministic
     is_right = not any(check.is_wrong for check in checks)
+    unchanged = draw.unchanged_inputs
     return replace(
         verdict,
+        findings=(*verdict.findings, *([_unchanged_finding(unchanged)] if unchanged else [])),
         checks=(
             comparison_check(draw, verdict.correctness, is_right=is_right),
             determinism_check(draw, verdict.correctness, is_stable=is_stable),
             inputs_check(draw, intact.modified),
             guards_check(draw, intact.touched),
         ),
+    )
+
+
+def _unchanged_finding(names: Sequence[str]) -> Finding:
+    listed = ", ".join(names)
+    return Finding(
+        kind=FindingKind.DATA_FLOW,
+        severity=Severity.WARNING,
+        message=f"{listed} never changed: a kernel that ignores it cannot be told",
+        hint=f"draw it from the seed in get_inputs(), or say `constants: [{listed}]` in the task's"
+        " sidecar, where a kernel may rely on its values",
     )
 
 

@@ -334,7 +334,7 @@ class LaunchSequence:
         keep_into: Sequence[Sequence[int]],
         scratch: Sequence[tuple[int, int]] = ...,
         redraw: tuple[int, list[tuple[str, int, int]], list[list[int]]] | None = None,
-        preparation: "LaunchSequence | None" = None,
+        preparation: LaunchSequence | None = None,
         prepared: Sequence[tuple[int, int]] = ...,
         sealed_into: Sequence[Sequence[int]] = ...,
     ) -> Measurement:
@@ -346,6 +346,10 @@ class LaunchSequence:
             outputs: (buffer, size_bytes) of each output, poisoned before each call.
             keep_into: For each kept call one address for each output.
             scratch: (buffer, size_bytes) of what is filled with some byte before each call.
+            redraw: As `_core.measure_callable`.
+            preparation: Run on the same sets, untimed, before each call whose inputs are redrawn.
+            prepared: (buffer, size_bytes) of what it makes.
+            sealed_into: For each set, addresses of a copy of that.
 
         Raises:
             LaunchError: the driver refuses a launch.
