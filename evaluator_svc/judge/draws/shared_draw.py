@@ -371,9 +371,7 @@ class SharedDraw:
             if self._ordinary is None or self._ordinary.seed != self.seeds[seed]:
                 self._ordinary = self.prepared.input_set(self.seeds[seed], is_telling=True)
             return in_range(self.prepared, self._ordinary, self.distributions[seed])
-        drawn = self.prepared.input_set(
-            self.seeds[seed], is_telling=True, in_place=self.is_lean
-        )
+        drawn = self.prepared.input_set(self.seeds[seed], is_telling=True, in_place=self.is_lean)
         # The first seed's are as the file has them.
         return drawn if seed == 0 else self._with_constants_changed(drawn, seed)
 
