@@ -101,7 +101,8 @@ def test_a_host_that_is_busy_for_a_while_makes_no_honest_times_impossible(monkey
     slow, usual = _warm_block(3e6), _warm_block(0.9e6)
     blocks = iter([slow, slow, slow, slow, usual])
     timer = WorkloadTimer.__new__(WorkloadTimer)
-    timer._settings = SimpleNamespace(warm_seconds=0.1)
+    device = SimpleNamespace(language=Language.SYCL)
+    timer._settings = SimpleNamespace(warm_seconds=0.1, device=device)
     timer._measure = lambda *_args, **_rest: next(blocks)
 
     assert timer._warm(1e6) is usual
