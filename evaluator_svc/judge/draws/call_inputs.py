@@ -18,6 +18,7 @@ from evaluator_svc.judge.draws.structure import structures
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.judge.reference.formats import computable
 from evaluator_svc.judge.reference.name_table import dtype_name
+from evaluator_svc.judge.verdict.compare import CHUNK_ELEMENTS
 from evaluator_svc.messages.exchange import RedrawRows
 from kernel_foundry.domain.admission import TensorRole
 from kernel_foundry.errors import TaskInvalidError
@@ -25,7 +26,7 @@ from kernel_foundry.errors import TaskInvalidError
 _TRIAL_KEY: Final = 0x9E37_79B9_7F4A_7C15
 """Of the values that the reference is tried on; no call of a candidate has them."""
 _TRIAL_INDEX: Final = 1
-_SAMPLE_ELEMENTS: Final = 1 << 20
+_SAMPLE_ELEMENTS: Final = 1 << 16
 _HALF: Final = 0.5
 """What frexp gives of every power of two."""
 
@@ -52,10 +53,11 @@ def redrawn_tensors(prepared: PreparedWorkload, memory: JudgeMemory) -> tuple[bo
 
 def in_a_call(prepared: PreparedWorkload, seed: int, memory: JudgeMemory) -> InputSet:
     """Return a set as it may be in a timed call, on values that no candidate has."""
+    which, own_inputs = redrawn_tensors(prepared, memory), prepared.own_inputs
     drawn = prepared.input_set(seed)
-    own = (*prepared.own_inputs, *(True for _ in drawn.state))
+    own = (*own_inputs, *(True for _ in drawn.state))
     values = CallValues(key=_TRIAL_KEY, index=_TRIAL_INDEX)
-    return with_call_values(drawn, redrawn_tensors(prepared, memory), values, memory, own)
+    return with_call_values(drawn, which, values, memory, own)
 
 
 def with_call_values(
@@ -139,6 +141,7 @@ def _is_alone(number: int, places: Sequence[tuple[int, int]]) -> bool:
 
 
 def _redrawn_tensors(prepared: PreparedWorkload, memory: JudgeMemory) -> tuple[bool, ...]:
+    own_inputs = prepared.own_inputs  # before: it draws sets of its own
     drawn = prepared.input_set(PREPARATION_SEED)
     constants = prepared.task.constants
     fixed = (*(False for _ in drawn.inputs), *(rule.is_fixed for rule in prepared.rules))
@@ -154,7 +157,7 @@ def _redrawn_tensors(prepared: PreparedWorkload, memory: JudgeMemory) -> tuple[b
     )
     if not any(wanted):
         return wanted
-    own = (*prepared.own_inputs, *(True for _ in drawn.state))
+    own = (*own_inputs, *(True for _ in drawn.state))
     copied = [t if is_own else _copy(t) for t, is_own in zip(drawn.pristine, own, strict=True)]
     count = len(drawn.inputs)
 
@@ -164,7 +167,7 @@ def _redrawn_tensors(prepared: PreparedWorkload, memory: JudgeMemory) -> tuple[b
         now = drawn.with_values(copied[:count], state)
         if not prepared.takes(now.inputs, now.state):
             return [False]
-        return [bool(computable(output).isfinite().all()) for output in now.expected()]
+        return [_is_finite(output) for output in now.expected()]
 
     values = CallValues(key=_TRIAL_KEY, index=_TRIAL_INDEX)
     as_drawn = CallValues(key=_TRIAL_KEY, index=0)
@@ -204,6 +207,12 @@ def _largest(
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.clone(memory_format=torch.contiguous_format)
+
+
+def _is_finite(tensor: torch.Tensor) -> bool:
+    """Return whether all elements are numbers, looked at in blocks: one may fill a device."""
+    parts = torch.split(tensor.reshape(-1), CHUNK_ELEMENTS)
+    return all(bool(computable(part).isfinite().all()) for part in parts)
 
 
 def _mantissas(tensor: torch.Tensor) -> torch.Tensor:
