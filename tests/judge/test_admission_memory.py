@@ -10,6 +10,7 @@ from torch.utils._pytree import tree_leaves
 
 from evaluator_svc.judge.admission import screening, tolerance
 from evaluator_svc.judge.admission.gate import Gate, judge_answers
+from evaluator_svc.judge.draws import call_inputs
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import open_memory
 from evaluator_svc.judge.reference import formats
@@ -52,7 +53,7 @@ def blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tolerance, "_ROW_ELEMENTS", BLOCK)
     monkeypatch.setattr(formats, "_PART_ELEMENTS", BLOCK)
     monkeypatch.setitem(relative_errors._CHUNK_ELEMENTS, "cpu", BLOCK)  # type: ignore[index]
-    for module in (compare, screening, tolerance):
+    for module in (call_inputs, compare, screening, tolerance):
         monkeypatch.setattr(module, "CHUNK_ELEMENTS", BLOCK)
 
 
