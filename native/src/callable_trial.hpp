@@ -22,7 +22,11 @@ class CallableTrial final : public Trial {
       : device_(std::move(device)), call_(std::move(call)), flush_bytes_(flush_bytes),
         inputs_(*device_, std::move(redraw)) {}
 
-  void redraw(std::size_t set, std::uint32_t index) override { inputs_.apply(set, index); }
+  void redraw(std::size_t set, std::uint32_t index) override {
+    if (inputs_.is_empty()) return;
+    inputs_.apply(set, index);
+    device_->wait();  // as it is for a candidate
+  }
   void restore() override {
     inputs_.restore();
     device_->wait();

@@ -24,7 +24,9 @@ SequenceTrial::SequenceTrial(LaunchSequence& sequence, TrialPlan plan)
 
 void SequenceTrial::redraw(std::size_t set, std::uint32_t index) {
   inputs_.apply(set, index);
-  if (plan_.preparation.sequence != nullptr && !inputs_.is_empty()) prepare(set);
+  if (inputs_.is_empty()) return;
+  if (plan_.preparation.sequence != nullptr) prepare(set);
+  sequence_.device().wait();  // else the host's span of a call would begin with this
 }
 
 void SequenceTrial::restore() {
