@@ -3,6 +3,7 @@
 from evaluator_svc.messages.exchange import SEED_COUNT
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.generated_workloads import generated_workloads
 
 _END = 2**63
 """Of what a generator of random numbers takes."""
@@ -16,7 +17,9 @@ def check_seeds(request: EvaluationRequest) -> None:
             many or out of range.
     """
     names = [given.workload for given in request.seeds]
-    known = {workload.name for workload in request.task.workloads}
+    task = request.task
+    known = {workload.name for workload in task.workloads}
+    known |= {workload.name for ways in generated_workloads(task) for workload in ways}
     for name in names:
         if name not in known or names.count(name) > 1:
             raise InvalidArgumentError(

@@ -145,7 +145,13 @@ def _units(
     limits = device_limits(request.device)
     for workload in request.workloads:
         table = name_table(workload)
-        macros = {**configuration, **constants(plan, table, configuration, limits)}
+        try:
+            macros = {**configuration, **constants(plan, table, configuration, limits)}
+        except PlanError:
+            if not workload.is_optional or not units:
+                raise
+            unit_of_workload.append(0)  # the runner finds the same, and leaves it out
+            continue
         unit = TranslationUnit(
             source=translation_unit(text.device_code, macros, toolchain.prelude, text.language),
             options=toolchain.options,

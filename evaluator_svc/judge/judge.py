@@ -50,6 +50,7 @@ from kernel_foundry.errors import (
     DeviceMemoryError,
     InvalidArgumentError,
 )
+from kernel_foundry.generated_workloads import generated_workload
 from kernel_foundry_native import OutOfMemoryError
 
 T = TypeVar("T")
@@ -468,6 +469,7 @@ class Judge:
 
 def _workload(task: Task, name: str) -> Workload:
     chosen = next((w for w in task.workloads if w.name == name), None)
+    chosen = chosen or generated_workload(task, name)
     if chosen is None:
         raise InvalidArgumentError(f"{task.name}: no workload {name!r}", field="workload")
     return chosen

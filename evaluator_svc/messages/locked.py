@@ -114,6 +114,8 @@ class WorkloadNames:
     workload: str
     tensors: tuple[NamedTensor, ...]
     scalars: tuple[NamedScalar, ...]
+    is_optional: bool = False
+    """A plan, or a compiler, that refuses it leaves it out, and the others go on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

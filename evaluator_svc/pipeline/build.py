@@ -51,6 +51,9 @@ class Built:
     assemblies: tuple[bytes, ...]
     """PTX of each unit; empty ones where the object code is read itself (SPIR-V)."""
     report: CompileReport
+    left_out: frozenset[int] = frozenset()
+    """Units of optional workloads alone that did not build; the first unit's code is in their
+    place."""
 
     @property
     def readable(self) -> tuple[bytes, ...]:
@@ -83,10 +86,16 @@ def build(
     prepared: Prepared,
     cache: ObjectCache,
     settings: BuildSettings,
+    *,
+    optional: frozenset[int] = frozenset(),
 ) -> Built | BuildFailed:
-    """Build the units that the cache lacks; remember what came out, failures too."""
+    """Build the units that the cache lacks; remember what came out, failures too.
+
+    `optional` units may fail to compile, which the first one, never among them, may not.
+    """
     deadline = time.monotonic() + settings.seconds
-    units = []
+    units: list[BuiltUnit] = []
+    left_out: set[int] = set()
     cached = True
     spent_ns = 0.0
     for index, unit in enumerate(prepared.units):
@@ -100,6 +109,9 @@ def build(
             spent_ns += built.build_ns
             cache.put(key, built)
             found = built
+        if not found.succeeded and index in optional:
+            left_out.add(index)
+            found = units[0]
         units.append(found)
         if not found.succeeded:
             log = found.log[-_LOG_CHARACTERS:]
@@ -117,6 +129,7 @@ def build(
         codes=tuple(u.code for u in units),
         assemblies=tuple(u.assembly for u in units),
         report=report,
+        left_out=frozenset(left_out),
     )
 
 

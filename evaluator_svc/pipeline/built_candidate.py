@@ -90,7 +90,9 @@ def read_and_build(
         memory_bytes=place.settings.builder_memory_bytes,
     )
     with record.stage("build"):
-        built = build(builder, prepared, place.objects, settings)
+        built = build(
+            builder, prepared, place.objects, settings, optional=_optional(prepared, names)
+        )
     record.compile = built.report
     if isinstance(built, BuildFailed):
         return built.failure
@@ -101,6 +103,13 @@ def read_and_build(
     with record.stage("policy"):
         candidate = BuiltCandidate(prepared=prepared, built=built)
         return _check_objects(candidate, request.task, names, record)
+
+
+def _optional(prepared: Prepared, names: Sequence[WorkloadNames]) -> frozenset[int]:
+    """Return the units that no workload needs which has to be judged."""
+    pairs = list(zip(prepared.unit_of_workload, names, strict=True))
+    needed = {unit for unit, workload in pairs if not workload.is_optional}
+    return frozenset(unit for unit, _ in pairs) - needed
 
 
 def _check_objects(

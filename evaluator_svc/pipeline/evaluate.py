@@ -36,6 +36,7 @@ from evaluator_svc.pipeline.decoy import own_kernels_check, run_without_kernels
 from evaluator_svc.pipeline.elements import judge_elements
 from evaluator_svc.pipeline.evaluation_memory import EvaluationMemory, MemoryWish
 from evaluator_svc.pipeline.facts import verdict_facts
+from evaluator_svc.pipeline.generated_sizes import GeneratedTrials
 from evaluator_svc.pipeline.layout import layout_limit_ns, prepare_findings
 from evaluator_svc.pipeline.memory_plan import pool_limit
 from evaluator_svc.pipeline.precision import PrecisionJudged, judge_precision
@@ -77,12 +78,18 @@ class CandidateEvaluation:
         self._judge = site.judge
         """The one that draws: a successor, should it die, knows nothing of these draws."""
         self._request = request
-        self._admission = admission
+        self._admission = admission.without_generated
+        self._generated = tuple(w for w in admission.workloads if w.is_generated)
         self._peaks = peaks
         self._record = EvaluationRecord(request, site.spec.id, _yardsticks_ns(request, admission))
         self._names = tuple(
-            WorkloadNames(workload=w.workload, tensors=w.tensors, scalars=w.scalars)
-            for w in admission.workloads
+            WorkloadNames(
+                workload=w.workload,
+                tensors=w.tensors,
+                scalars=w.scalars,
+                is_optional=w.is_generated,
+            )
+            for w in (*self._admission.workloads, *self._generated)
         )
         self._memory = EvaluationMemory(site, admission, wish)
         self._ranges = RangeTrials(
@@ -123,7 +130,7 @@ class CandidateEvaluation:
                         failure = self._sanitize()
                 if failure is None:
                     with self._site.gate.shared():
-                        failure = self._ranges.run(runner, self._judge_precision, binding=False)
+                        failure = self._other_trials(runner)
             if failure is not None:
                 return self._record.failed(failure)
             self._finish()
@@ -159,20 +166,40 @@ class CandidateEvaluation:
             failure = self._bind(runner, candidate) or self._memory.reserve(self._bound.values())
             failure = failure or self._verify_all(runner)
             if failure is None:
-                failure = self._audit_precision()
+                failure = self._audit_precision(self._admission.workloads)
                 failure = failure or self._ranges.run(runner, self._judge_precision, binding=True)
                 self._name_arithmetic()
             self._add_evidence()
         return runner if failure is None else self._record.failed(failure)
 
+    def _other_trials(self, runner: ChildProcess) -> CandidateFailed | None:
+        """Try the candidate where a refusal of its own is none of its faults."""
+        trials = GeneratedTrials(self._generated, self._record, self._bound)
+        failure = trials.run(lambda workload: self._try_generated(runner, workload))
+        if failure is not None or trials.is_runner_lost:
+            return failure
+        return self._ranges.run(runner, self._judge_precision, binding=False)
+
+    def _try_generated(
+        self, runner: ChildProcess, workload: WorkloadAdmission
+    ) -> CandidateFailed | None:
+        with self._record.stage("correctness"):
+            failure = self._verify(runner, workload)
+        return failure or self._audit_precision((workload,))
+
     def _bind(self, runner: ChildProcess, candidate: BuiltCandidate) -> CandidateFailed | None:
         prepared = candidate.prepared
+        pairs = [
+            (names, unit)
+            for names, unit in zip(self._names, prepared.unit_of_workload, strict=True)
+            if unit not in candidate.built.left_out
+        ]
         request = LoadRequest(
             source=prepared.source,
             device=self._site.spec,
-            workloads=self._names,
+            workloads=tuple(names for names, _ in pairs),
             kernels=tuple(unit.kernels for unit in prepared.units),
-            unit_of_workload=prepared.unit_of_workload,
+            unit_of_workload=tuple(unit for _, unit in pairs),
             library_ops=self._request.task.library_ops,
             tf32=self._request.task.tf32,
         )
@@ -274,9 +301,9 @@ class CandidateEvaluation:
         others = () if is_imprecise else failure.findings
         return dataclasses.replace(failure, findings=(*judged.findings, *others))
 
-    def _audit_precision(self) -> CandidateFailed | None:
+    def _audit_precision(self, workloads: tuple[WorkloadAdmission, ...]) -> CandidateFailed | None:
         with self._record.stage("precision"):
-            for workload in self._admission.workloads:
+            for workload in workloads:
                 audited = self._judge.audit_precision(self._handle(workload))
                 check, failure = judge_elements(audited, workload.workload)
                 self._record.add_checks((check,))

@@ -92,6 +92,8 @@ class CandidateSweep:
         self._request = request
         self._emit = emit
         self._stopped = stopped
+        # The winner is judged like any candidate, on generated sizes as well.
+        admission = admission.without_generated
         self._names = tuple(
             WorkloadNames(workload=w.workload, tensors=w.tensors, scalars=w.scalars)
             for w in admission.workloads

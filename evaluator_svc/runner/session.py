@@ -101,13 +101,18 @@ class Session:
     def _bind(self, request: LoadRequest, programs: list[Any]) -> None:
         plan = parse(request.source.plan)
         for names, unit in zip(request.workloads, request.unit_of_workload, strict=True):
-            sequence = bind_workload(
-                plan,
-                names,
-                source=request.source,
-                device=request.device,
-                library_ops=request.library_ops,
-            )
+            try:
+                sequence = bind_workload(
+                    plan,
+                    names,
+                    source=request.source,
+                    device=request.device,
+                    library_ops=request.library_ops,
+                )
+            except PlanError:
+                if not names.is_optional:
+                    raise
+                continue
             self._workloads[names.workload] = Workload(
                 self._opened, programs[unit], sequence, tf32=request.tf32
             )

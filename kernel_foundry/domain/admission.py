@@ -1,7 +1,8 @@
 """Admission: what is known of a task on a device before any candidate is made."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Self
 
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import Baseline, StageTime
@@ -154,6 +155,8 @@ class WorkloadAdmission:
     reference_bytes: int = 0
     """Most device memory that the reference takes while it runs: outputs and temporaries. Where
     torch does not count, the outputs alone."""
+    is_generated: bool = False
+    """A held-out workload that the task file does not name; a plan may say that it is not meant."""
     value_ranges: tuple[ValueRange, ...] = ()
     """What candidates are tried on besides ordinary inputs: on the smallest workload, and on a
     timed one."""
@@ -180,13 +183,19 @@ class Admission:
     rounding: str = "float32"
     """The narrowest format that the reference's operators round their results to."""
     stages: tuple[StageTime, ...] = ()
-    """Where the time went: loading, answers, value_ranges, graph, compile, baselines,
+    """Where the time went: loading, answers, value_ranges, graph, compile, baselines, generated,
     redundancies."""
 
     @property
     def admitted(self) -> bool:
         """True when nothing speaks against the task."""
         return not self.refusals
+
+    @property
+    def without_generated(self) -> Self:
+        """The same with the workloads alone that the task names."""
+        named = tuple(w for w in self.workloads if not w.is_generated)
+        return replace(self, workloads=named)
 
     @property
     def is_narrow(self) -> bool:

@@ -13,6 +13,7 @@ from evaluator_svc.judge.admission.tolerance import UNKNOWN, measure
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.reference.formats import Widened, narrowest, widen_state
+from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Precision, Task
 from tests.judge.judge_tasks import PEAKS, SOFTMAX, make_task
 
@@ -110,9 +111,12 @@ def test_a_reference_without_float64_is_admitted_with_a_wider_tolerance(judge: J
     assert "this operator is for float32" in admission.derivation.inexact_because
     assert admission.derivation.safety == UNKNOWN * usual.derivation.safety
     assert any("no float64 result" in warning for warning in admission.warnings)
-    found, known = (a.workloads[0].value_ranges for a in (admission, usual))
-    assert [r.distribution for r in found] == [r.distribution for r in known]
-    assert all(a.factor >= b.factor for a, b in zip(found, known, strict=True))
+    found, known = (
+        {r.distribution: r.factor for r in a.workloads[0].value_ranges} for a in (admission, usual)
+    )
+    # What stands for the exact result of large integers is too far from it, four times over.
+    assert known.keys() - found.keys() <= {Distribution.INTEGERS, Distribution.POWERS}
+    assert all(factor >= known[which] for which, factor in found.items())
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import torch
 from torch.export import ExportedProgram
 
 from evaluator_svc.judge.admission.gate import ADMISSION_SEEDS, Gate, judge_answers, settle_exact
+from evaluator_svc.judge.admission.other_sizes import usable
 from evaluator_svc.judge.admission.stages import Stages
 from evaluator_svc.judge.admission.tolerance import UNKNOWN
 from evaluator_svc.judge.baselines import (
@@ -42,6 +43,7 @@ from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline, Fact
 from kernel_foundry.domain.task import Task, Tolerance, Workload
 from kernel_foundry.errors import TaskInvalidError
+from kernel_foundry.generated_workloads import generated_workloads
 
 _BASELINE_SECONDS: Final = 1.0
 _NETWORK_PARAMETERS: Final = 40
@@ -133,6 +135,9 @@ def admit_task(
             )
             for item in timed
         }
+    with stages.stage("generated"):
+        if not found.refusals:
+            workloads += _generated(task, prepared, device, peaks, prepare, gate.tolerance, memory)
     workloads = [
         replace(
             workload,
@@ -247,6 +252,27 @@ def admission_sets(item: PreparedWorkload) -> list[InputSet]:
     # No cache holds what a large workload reads, so one set of it will do.
     seeds = ADMISSION_SEEDS[:1] if item.is_large else ADMISSION_SEEDS
     return [item.input_set(seed) for seed in seeds]
+
+
+def _generated(
+    task: Task,
+    prepared: Sequence[PreparedWorkload],
+    device: DeviceSpec,
+    peaks: Peaks,
+    prepare: Callable[[Workload], PreparedWorkload],
+    tolerance: Tolerance,
+    memory: JudgeMemory,
+) -> list[WorkloadAdmission]:
+    """Return the workloads of other sizes that the task can be judged on, without graphs."""
+    first = prepared[0]
+    admitted = []
+    for ways in generated_workloads(task):
+        items = (usable(task, workload, prepare, tolerance, memory) for workload in ways)
+        item = next((i for i in items if i is not None and not _changed_kinds((first, i))), None)
+        if item is not None:
+            facts = _workload_admission(item, None, device, peaks, _Findings())
+            admitted.append(replace(facts, is_generated=True))
+    return admitted
 
 
 def _workload_admission(

@@ -1,0 +1,77 @@
+"""Whether a task can be judged on sizes that it does not name.
+
+That a module does not run with them, is too large or too ill-conditioned there, is no fault of the
+task: they are left out. Knows nothing of which sizes there are.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+import torch
+
+from evaluator_svc.judge.admission.screening import screen
+from evaluator_svc.judge.admission.tolerance import least, measure
+from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.judge.draws.prepared import PREPARATION_SEED, PreparedWorkload
+from evaluator_svc.judge.draws.redraw import redraw_rules
+from evaluator_svc.judge.memory.judge_memory import JudgeMemory
+from evaluator_svc.judge.reference.task_module import TaskModule
+from kernel_foundry.domain.task import Task, Tolerance, Workload
+from kernel_foundry.errors import TaskInvalidError
+
+_MOST_BYTES: Final = 1 << 24
+"""Of inputs, parameters and outputs: judging them is to cost next to nothing."""
+
+_SEEDS: Final = (101, 102)
+
+
+def usable(
+    task: Task,
+    workload: Workload,
+    prepare: Callable[[Workload], PreparedWorkload],
+    tolerance: Tolerance,
+    memory: JudgeMemory,
+) -> PreparedWorkload | None:
+    """Return a workload, loaded; None where candidates cannot be judged on it."""
+    try:
+        if not _runs_on_host(task, workload):
+            return None
+        item = prepare(workload)
+        if item.sizes.set_bytes > _MOST_BYTES:
+            return None
+        draws = [partial(item.input_set, seed) for seed in _SEEDS]
+        found = screen(
+            draws,
+            tolerance,
+            is_scaled=task.tolerance is None,
+            where=workload.name,
+            memory=memory,
+        )
+        if found.refusals or found.warnings:
+            return None
+        is_derived = task.tolerance is None
+        if is_derived and least(measure([draws[0]()])) > tolerance.rtol:
+            return None
+    except TaskInvalidError:
+        return None
+    return item
+
+
+def _runs_on_host(task: Task, workload: Workload) -> bool:
+    """Return whether the reference runs on few bytes; a GPU's own assertion would end the judge."""
+    shapes = TaskModule(task, workload, torch.device("meta"))
+    try:
+        sizes = [v.nbytes for v in shapes.input_shapes() if isinstance(v, torch.Tensor)]
+        if sum(sizes) > _MOST_BYTES:
+            return False
+    except TaskInvalidError:
+        return False
+    finally:
+        shapes.close()
+    host = TaskModule(task, workload, torch.device("cpu"))
+    try:
+        InputSet(host, redraw_rules(host.model), PREPARATION_SEED).run()
+    finally:
+        host.close()
+    return True

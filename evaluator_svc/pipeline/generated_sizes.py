@@ -1,0 +1,63 @@
+"""Stage correctness on sizes that the task does not name: what a candidate makes of them.
+
+A plan may say that it is not made for them (`require`), its kernels may not compile or not launch
+there: it is left out, and told. A kernel that runs there and gives wrong results is wrong, for it
+does not say where it is right. Knows nothing of how it is run.
+"""
+
+from collections.abc import Callable, Container, Sequence
+
+from evaluator_svc.messages.locked import CandidateFailed
+from evaluator_svc.pipeline.record import EvaluationRecord
+from kernel_foundry.domain.admission import WorkloadAdmission
+from kernel_foundry.domain.check import Check, CheckKind, CheckResult
+from kernel_foundry.domain.evaluation import EvaluationOutcome
+
+
+class GeneratedTrials:
+    """One candidate's trials on generated workloads.
+
+    Args:
+        workloads: The generated workloads.
+        record: Takes what is told.
+        bound: Names of the workloads that the plan was bound to.
+    """
+
+    def __init__(
+        self,
+        workloads: Sequence[WorkloadAdmission],
+        record: EvaluationRecord,
+        bound: Container[str],
+    ) -> None:
+        self._workloads = workloads
+        self._record = record
+        self._bound = bound
+        self.is_runner_lost = False
+        """Whether a launch was refused, which ends a runner."""
+
+    def run(
+        self, try_one: Callable[[WorkloadAdmission], CandidateFailed | None]
+    ) -> CandidateFailed | None:
+        """Try the workloads one by one; return the first failure that is one."""
+        for workload in self._workloads:
+            if self.is_runner_lost:
+                self._tell(workload, "not tried: a launch was refused before")
+            elif workload.workload not in self._bound:
+                self._tell(workload, "the plan or its kernels do not take these sizes")
+            else:
+                failure = try_one(workload)
+                if failure is not None and failure.outcome is EvaluationOutcome.LAUNCH_ERROR:
+                    self.is_runner_lost = True
+                    self._tell(workload, "the launch was refused at these sizes")
+                elif failure is not None:
+                    return failure
+        return None
+
+    def _tell(self, workload: WorkloadAdmission, note: str) -> None:
+        check = Check(
+            kind=CheckKind.COMPARISON,
+            result=CheckResult.SKIPPED,
+            workload=workload.workload,
+            note=note,
+        )
+        self._record.add_checks((check,))
