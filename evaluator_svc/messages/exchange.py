@@ -16,9 +16,6 @@ ALIGNMENT_BYTES = 256
 POISON_BYTE = 0xFF
 """What outputs are filled with before a call: NaN as float, -1 as integer."""
 
-GUARD_BYTES = 256
-"""Least bytes behind every tensor that nobody may write."""
-
 RUN_COUNT = 3
 """Runs on each input set, which have to agree."""
 

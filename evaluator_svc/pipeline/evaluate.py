@@ -41,7 +41,13 @@ from evaluator_svc.pipeline.layout import layout_limit_ns, prepare_findings
 from evaluator_svc.pipeline.memory_plan import pool_limit
 from evaluator_svc.pipeline.precision import PrecisionJudged, judge_precision
 from evaluator_svc.pipeline.record import EvaluationRecord
-from evaluator_svc.pipeline.run import DrawnInputs, failure_of, load, release_all
+from evaluator_svc.pipeline.run import (
+    DrawnInputs,
+    damage_checks,
+    failure_of,
+    load,
+    release_all,
+)
 from evaluator_svc.pipeline.runs import run_and_judge
 from evaluator_svc.pipeline.timing import TimingSettings, WorkloadTimed, WorkloadTimer
 from evaluator_svc.pipeline.tools import Rerun, explain_failure, profile, sanitized
@@ -264,6 +270,7 @@ class CandidateEvaluation:
             runner, self._judge, drawn, seed_count=count, seconds=seconds
         )
         if isinstance(verdict, CandidateFailed):
+            self._record.add_checks(damage_checks(verdict, workload.workload))
             return self._explained(self._with_resources(verdict, workload.workload), drawn)
         self._record.set_workload(
             WorkloadResult(

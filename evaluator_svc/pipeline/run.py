@@ -22,12 +22,18 @@ from evaluator_svc.pipeline.evaluation_memory import EvaluationMemory
 from evaluator_svc.processes.answers import ask_candidate
 from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.process import ChildProcess
+from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.errors import KernelFoundryError
 
 _LOAD_SECONDS: Final = 30.0
 """The CPU device turns SPIR-V into machine code here: 0.1 s for most, more for long kernels."""
+
+_DAMAGE: Final = {
+    FindingKind.INPUT_MODIFIED: CheckKind.INPUTS_INTACT,
+    FindingKind.STRAY_WRITE: CheckKind.GUARDS_INTACT,
+}
 
 LAST_SECONDS: Final = 60.0
 """For the end of a killed runner; the draws of one that never ends are not used again."""
@@ -102,6 +108,16 @@ def run(
         descriptors=drawn.descriptors,
     )
     return answer if isinstance(answer, CandidateFailed) else None
+
+
+def damage_checks(failure: CandidateFailed, workload: str) -> tuple[Check, ...]:
+    """Return the checks that a runner itself saw fail: what was closed to kernels was written."""
+    kinds = {finding.kind for finding in failure.findings}
+    return tuple(
+        Check(kind=check, result=CheckResult.FAILED, workload=workload, note="seen by the runner")
+        for finding, check in _DAMAGE.items()
+        if finding in kinds
+    )
 
 
 def failure_of(verdict: Verdict, workload: str) -> CandidateFailed | None:

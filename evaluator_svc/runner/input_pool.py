@@ -4,19 +4,21 @@ Private copies as a rule, with fresh addresses, and laid out and guarded as the 
 no address tells a timed call from one that is compared. Where one set of device memory is beyond
 every cache, the shared buffers themselves: copies of it would buy nothing, and may not fit. What
 the judge is to see of private copies goes back into the shared buffers: outputs that are kept, and
-the inputs and guards around them. Knows nothing of how times are taken.
+inputs that a kernel could have written. What lies around private copies is looked at here. Knows
+nothing of how times are taken.
 """
 
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 from evaluator_svc.messages.exchange import POISON_BYTE, TensorSlot
+from evaluator_svc.placement import whole
 from evaluator_svc.runner.shared_sets import SharedSets
+from evaluator_svc.runner.surroundings import Range, Surroundings
 
-_MOST_SETS: Final = 64
-"""Beyond this a pool of tiny tensors buys nothing: the flush empties the cache."""
-_DEVICE_UNIT_BYTES: Final = 2 << 20
-"""What a driver allocates at once, aligned to itself; less is a part of some other allocation."""
+_MOST_SETS: Final = 16
+"""Beyond this a pool of tiny tensors buys nothing: the flush empties the cache. On a GPU each holds
+an allocation unit at least, which is filled before every call."""
 
 
 class TimedSets(Protocol):
@@ -34,15 +36,28 @@ class TimedSets(Protocol):
         """Return every tensor's address in set `index`, by name."""
         ...
 
+    def guards(self) -> tuple[Range, ...]:
+        """Return all bytes that no timed call may write and each could."""
+        ...
+
+    def idle_outputs(self) -> tuple[Range, ...]:
+        """Return outputs that hold nothing while times are taken, and that any call could write."""
+        ...
+
+    def check(self) -> None:
+        """See that no timed call wrote around a set.
+
+        Raises:
+            CandidateFaultError: one did.
+        """
+        ...
+
     def set_aside(self, slots: list[TensorSlot], count: int) -> list[list[int]]:
         """Return addresses for the outputs of `count` calls whose sets are not yet known."""
         ...
 
     def keep(self, slots: list[TensorSlot], sets: list[int]) -> None:
-        """Move what was set aside, call by call, into output slots 0, 1, … of their sets' seeds.
-
-        What lies around those outputs goes with them.
-        """
+        """Move what was set aside, call by call, into output slots 0, 1, … of their sets' seeds."""
         ...
 
     def refresh(self, index: int) -> None:
@@ -52,7 +67,7 @@ class TimedSets(Protocol):
     def hand_back(self, index: int, slot: int, outputs: Mapping[str, int]) -> None:
         """Copy outputs of set `index`, by name, into an output slot of its seed.
 
-        What lies around them goes with them.
+        Inputs that kernels could write go with them.
         """
         ...
 
@@ -92,10 +107,12 @@ class InputPool:
         self.size_bytes = self.set_count * set_bytes
         self._sets: list[Any] = []
         """One buffer each: a set for itself lies as one of the shared sets does."""
+        self._surroundings: list[Surroundings] = []
         self._aside: list[list[Any]] = []
         for index in range(self.set_count):
-            self._sets.append(self._spare(self._set_bytes()))
-            self._fill(index)
+            self._sets.append(self._spare(whole(shared.layout_bytes, device.unit_bytes)))
+            self._surroundings.append(self._surround(index))
+            self.refresh(index)
 
     def seed_of(self, index: int) -> int:
         """Return the seed whose inputs set `index` holds."""
@@ -104,6 +121,23 @@ class InputPool:
     def addresses(self, index: int) -> dict[str, int]:
         """Return every tensor's address in set `index`, by name."""
         return {slot.name: self._address(index, slot) for slot in self.shared.draw.slots}
+
+    def guards(self) -> tuple[Range, ...]:
+        """Return what lies around the tensors of all sets; on a GPU of the shared buffers, too."""
+        own = tuple(guard for each in self._surroundings for guard in each.guards)
+        if not self.shared.is_device_memory:
+            return own
+        shared = tuple(guard for each in self.shared.surroundings for guard in each.guards)
+        return (*own, *shared)
+
+    def idle_outputs(self) -> tuple[Range, ...]:
+        """Return those of the shared buffers: what is kept goes there later."""
+        return self.shared.output_ranges() if self.shared.is_device_memory else ()
+
+    def check(self) -> None:
+        """See that no timed call wrote around a set."""
+        for surroundings in self._surroundings:
+            surroundings.check()
 
     def set_aside(self, slots: list[TensorSlot], count: int) -> list[list[int]]:
         """Return addresses of memory beside the sets."""
@@ -128,23 +162,16 @@ class InputPool:
             self._device.fill(self._address(index, slot), slot.size_bytes, POISON_BYTE)
 
     def hand_back(self, index: int, slot: int, outputs: Mapping[str, int]) -> None:
-        """Copy outputs, inputs and guards of set `index` into the shared buffer of its seed."""
+        """Copy outputs, and inputs that kernels could write, into the shared buffer of its seed."""
         seed = self.seed_of(index)
-        for tensor in self.shared.inputs:
+        for tensor in self.shared.inputs if self.shared.is_device_memory else ():
             target, source = self.shared.address(seed, tensor, 0), self._address(index, tensor)
-            self._copy(target, source, self.shared.span_bytes(tensor))
+            self._copy(target, source, tensor.size_bytes)
         for tensor in self.shared.outputs:
-            target, size_bytes = self.shared.address(seed, tensor, slot), tensor.size_bytes
             if tensor.name in outputs:
-                self._copy(target, outputs[tensor.name], size_bytes)
-            guard = self._address(index, tensor) + size_bytes
-            self._copy(target + size_bytes, guard, self.shared.span_bytes(tensor) - size_bytes)
+                target = self.shared.address(seed, tensor, slot)
+                self._copy(target, outputs[tensor.name], tensor.size_bytes)
         self._device.synchronize()
-
-    def _set_bytes(self) -> int:
-        """Return what to allocate for a set: on a GPU as much as starts where a shared one does."""
-        unit = _DEVICE_UNIT_BYTES if self.shared.is_device_memory else 1
-        return -(-self.shared.layout_bytes // unit) * unit
 
     def _spare(self, size_bytes: int) -> Any:
         return self._device.allocate(max(size_bytes, 1))
@@ -156,16 +183,16 @@ class InputPool:
         if size_bytes:
             self._device.copy(to=to, from_=from_, size_bytes=size_bytes)
 
-    def _fill(self, index: int) -> None:
-        """Copy the inputs, and the guards of all."""
-        seed = self.seed_of(index)
-        for slot in self.shared.draw.slots:
-            start = 0 if slot in self.shared.inputs else slot.size_bytes
-            self._copy(
-                self._address(index, slot) + start,
-                self.shared.address(seed, slot, 0) + start,
-                self.shared.span_bytes(slot) - start,
-            )
+    def _surround(self, index: int) -> Surroundings:
+        surroundings = Surroundings(
+            self._device,
+            address=int(self._sets[index].address),
+            size_bytes=whole(self.shared.layout_bytes, self._device.unit_bytes),
+            places=self.shared.places(copies=1),
+            byte=self.shared.guard_byte,
+        )
+        surroundings.write()
+        return surroundings
 
 
 class SharedPool:
@@ -195,6 +222,17 @@ class SharedPool:
     def addresses(self, index: int) -> dict[str, int]:
         """Return every tensor's address in set `index`, by name."""
         return self.shared.addresses(index, self._timed_slot)
+
+    def guards(self) -> tuple[Range, ...]:
+        """Return what lies around the tensors of the shared buffers."""
+        return tuple(guard for each in self.shared.surroundings for guard in each.guards)
+
+    def idle_outputs(self) -> tuple[Range, ...]:
+        """Return none: the slots that are not timed hold what is kept."""
+        return ()
+
+    def check(self) -> None:
+        """Left to the judge, whose buffers these are."""
 
     def set_aside(self, slots: list[TensorSlot], count: int) -> list[list[int]]:
         """Return addresses in the first seed's buffer: call i may use slot i of every seed.

@@ -1,16 +1,16 @@
 """A plan's own memory: scratch, one for all runs, and what `prepare` fills, one for each seed.
 
-Scratch is spoilt before every run, and guarded bytes lie behind each buffer: nothing of a call is
-left to the next. Knows nothing of launches.
+Scratch is spoilt before every run, and every byte around the buffers is a guard: nothing of a call
+is left to the next. Knows nothing of launches.
 """
 
-import ctypes
 import secrets
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evaluator_svc.messages.exchange import GUARD_BYTES
+from evaluator_svc.placement import PAGE_BYTES, place, whole
 from evaluator_svc.runner.faults import fault, memory_faults
+from evaluator_svc.runner.surroundings import Place, Range, Surroundings, check_trespass
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.plan.sequence import Clear, LaunchSequence
@@ -42,20 +42,18 @@ class PlanMemory:
     def __init__(self, device: Any, sequence: LaunchSequence, *, seed_count: int) -> None:
         self.buffers = sequence.buffers
         self._device = device
+        byte = secrets.randbelow(_NAN_BYTE - 1) + 1
         # One scratch for all: the runs follow each other.
-        self._scratch = self._allocate("scratch")
-        self._prepared = [self._allocate("prepared") for _ in range(seed_count)]
-        self._pristine: list[dict[int, Any]] = []
+        self._scratch = self._allocate("scratch", byte)
+        self._prepared = [self._allocate("prepared", byte) for _ in range(seed_count)]
+        self._pristine: list[_Buffers] = []
         cleared = {step.buffer for step in sequence.steps if isinstance(step, Clear)}
         self.spoilt = tuple(
             (position, self.buffers[position].size_bytes)
-            for position in self._scratch
+            for position in self._scratch.addresses
             if position not in cleared and self.buffers[position].size_bytes
         )
         """(position, size) of scratch whose content is unspecified when a call begins."""
-        self._guard_byte = secrets.randbelow(_NAN_BYTE - 1) + 1
-        for address, _name in self._guards():
-            device.fill(address, GUARD_BYTES, self._guard_byte)
         self._next_byte = _NAN_BYTE
 
     def addresses(self, tensors: Mapping[str, int], seed: int) -> list[int]:
@@ -65,19 +63,28 @@ class PlanMemory:
             tensors: Addresses of the name table's tensors.
             seed: Whose weights were prepared.
         """
-        own = {**self._scratch, **self._prepared[seed]}
+        own = {**self._scratch.addresses, **self._prepared[seed].addresses}
         return [
             tensors[buffer.name] if buffer.kind == "tensor"
-            else own[position].address if position in own
-            else 0
+            else own.get(position, 0)
             for position, buffer in enumerate(self.buffers)
         ]  # fmt: skip
 
+    @property
+    def guards(self) -> tuple[Range, ...]:
+        """All bytes around the buffers."""
+        held = (self._scratch, *self._prepared)
+        return tuple(guard for buffers in held for guard in buffers.surroundings.guards)
+
     def spoil(self) -> None:
-        """Overwrite scratch, with NaN at first, later with any byte, and processors' own memory."""
+        """Overwrite scratch, with NaN at first, later with any byte, and processors' own memory.
+
+        The bytes around all buffers, too.
+        """
         self._device.scrub()
-        for position, size_bytes in self.spoilt:
-            self._device.fill(self._scratch[position].address, size_bytes, self._next_byte)
+        own = self._scratch.addresses
+        scratch = tuple((own[at], size_bytes, self._next_byte) for at, size_bytes in self.spoilt)
+        self._device.fill_all((*scratch, *self.guards))
         self._next_byte = secrets.randbelow(_NAN_BYTE + 1)
 
     @property
@@ -85,7 +92,7 @@ class PlanMemory:
         """(position, size) of what `prepare` makes."""
         return tuple(
             (position, self.buffers[position].size_bytes)
-            for position in self._prepared[0]
+            for position in self._prepared[0].addresses
             if self.buffers[position].size_bytes
         )
 
@@ -93,13 +100,13 @@ class PlanMemory:
         """Return the addresses of the copies that `check` looks at, in the order of `prepared`."""
         if not self._pristine:
             return []
-        return [int(self._pristine[seed][position].address) for position, _ in self.prepared]
+        return [self._pristine[seed].addresses[position] for position, _ in self.prepared]
 
     def seal(self) -> None:
         """Remember what was prepared, for `check`."""
         if not self._pristine:
             with memory_faults("memory for copies of what `prepare` made"):
-                self._pristine = [self._allocate("prepared") for _ in self._prepared]
+                self._pristine = [self._allocate("prepared", _NAN_BYTE) for _ in self._prepared]
         for _, size_bytes, prepared, pristine in self._pairs():
             self._device.copy(to=pristine, from_=prepared, size_bytes=size_bytes)
         self._device.synchronize()
@@ -119,39 +126,53 @@ class PlanMemory:
                     f"the kernels of launch changed {name}, which prepare has made",
                     hint="write only to outputs and scratch",
                 )
-        for address, name in self._guards():
-            if self._read(address, GUARD_BYTES) != bytes([self._guard_byte]) * GUARD_BYTES:
-                raise fault(
-                    EvaluationOutcome.WRONG_RESULT,
-                    FindingKind.STRAY_WRITE,
-                    f"a kernel wrote beyond the end of {name}",
-                    hint="check every index of a store against the buffer's size",
-                )
+        self.check_guards()
+        check_trespass(self._device)
 
-    def _read(self, address: int, size_bytes: int) -> bytes:
-        # Compared here: a runner on a GPU would have to build a kernel for it.
-        content = (ctypes.c_ubyte * size_bytes)()
-        self._device.copy(to=ctypes.addressof(content), from_=address, size_bytes=size_bytes)
-        return bytes(content)
+    def check_guards(self) -> None:
+        """See that nothing was written around the buffers.
 
-    def _guards(self) -> Iterator[tuple[int, str]]:
-        """Yield the address of every guard, and the name of the buffer before it."""
-        for held in (self._scratch, *self._prepared):
-            for position, buffer in held.items():
-                spec = self.buffers[position]
-                yield buffer.address + spec.size_bytes, spec.name
+        Raises:
+            CandidateFaultError: something was.
+        """
+        for buffers in (self._scratch, *self._prepared):
+            buffers.surroundings.check()
 
     def _pairs(self) -> Iterator[tuple[int, int, int, int]]:
         """Yield (position, size, address, address of the copy) of every prepared buffer."""
         for prepared, pristine in zip(self._prepared, self._pristine, strict=False):
-            for position, buffer in prepared.items():
+            for position, address in prepared.addresses.items():
                 size_bytes = self.buffers[position].size_bytes
                 if size_bytes:
-                    yield position, size_bytes, buffer.address, pristine[position].address
+                    yield position, size_bytes, address, pristine.addresses[position]
 
-    def _allocate(self, kind: str) -> dict[int, Any]:
-        return {
-            position: self._device.allocate(buffer.size_bytes + GUARD_BYTES)
-            for position, buffer in enumerate(self.buffers)
-            if buffer.kind == kind
-        }
+    def _allocate(self, kind: str, byte: int) -> "_Buffers":
+        specs = {i: b for i, b in enumerate(self.buffers) if b.kind == kind}
+        end, places = PAGE_BYTES, {}
+        for position, spec in specs.items():
+            start, end = place(spec.size_bytes, end)
+            places[position] = Place(name=spec.name, start=start, size_bytes=spec.size_bytes)
+        return _Buffers(self._device, places, end if places else 0, byte)
+
+
+class _Buffers:
+    """Buffers of one kind in an allocation of their own.
+
+    Args:
+        device: Native device that allocates.
+        places: Where they lie, by position in the plan.
+        size_bytes: Of all; 0: there are none.
+        byte: What guards hold.
+    """
+
+    def __init__(
+        self, device: Any, places: Mapping[int, Place], size_bytes: int, byte: int
+    ) -> None:
+        whole_bytes = whole(size_bytes, device.unit_bytes) if size_bytes else 0
+        self._memory = device.allocate(whole_bytes) if whole_bytes else None
+        base = int(self._memory.address) if self._memory is not None else 0
+        self.addresses = {position: base + place.start for position, place in places.items()}
+        self.surroundings = Surroundings(
+            device, address=base, size_bytes=whole_bytes, places=places.values(), byte=byte
+        )
+        self.surroundings.write()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.memory import PlanMemory
+from evaluator_svc.runner.surroundings import Range
 from kernel_foundry.plan.sequence import (
     Argument,
     BufferArgument,
@@ -71,6 +72,11 @@ class Replay:
     def sealed_into(self, seed: int) -> list[int]:
         """Return where a copy of what was prepared of a seed's weights is kept, in that order."""
         return self._memory.sealed_into(seed)
+
+    @property
+    def guards(self) -> tuple[Range, ...]:
+        """All bytes around the plan's own buffers."""
+        return self._memory.guards
 
     def buffer_index(self, name: str) -> int | None:
         """Return the position of the tensor `name`, or None when no step takes it."""

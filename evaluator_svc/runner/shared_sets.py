@@ -1,15 +1,18 @@
 """The judge's shared buffers as a runner sees them: one for each seed, inputs and output slots.
 
-Inputs are mapped writable, so that a kernel that changes them is found out and not ended. Host
-memory comes as file descriptors, device memory as handles. A draw with neither is of zeros, in
-memory of the runner's own: what a device's peaks are measured on. Knows nothing of what the
-outputs should be.
+In host memory kernels can only read inputs, and reach no page without a tensor; device memory is
+opened writable as a whole. Host memory comes as file descriptors, device memory as handles. A draw
+with neither is of zeros, in memory of the runner's own: what a device's peaks are measured on.
+Knows nothing of what the outputs should be.
 """
 
+import ctypes
 import os
 from typing import Any
 
-from evaluator_svc.messages.exchange import ALIGNMENT_BYTES, Draw, TensorSlot
+from evaluator_svc.messages.exchange import ALIGNMENT_BYTES, POISON_BYTE, Draw, TensorSlot
+from evaluator_svc.placement import PAGE_BYTES
+from evaluator_svc.runner.surroundings import Place, Range, Surroundings
 from kernel_foundry.domain.admission import TensorRole
 
 
@@ -26,7 +29,6 @@ class SharedSets:
         self.draw = draw
         self.is_device_memory = not descriptors
         """Whether a kernel reads it where it lies as fast as memory of its own."""
-        self._starts = {offset for slot in draw.slots for offset in slot.offsets}
         self._buffers: list[Any]
         if descriptors:
             self._buffers = _mapped(descriptors, draw.size_bytes)
@@ -37,6 +39,20 @@ class SharedSets:
             ]
         else:
             self._buffers = [_Zeros(device, draw.size_bytes) for _ in range(draw.seed_count)]
+
+        self.guard_byte = self._guard_byte(device)
+        """What the judge has filled guards with."""
+        self.surroundings = tuple(
+            Surroundings(
+                device,
+                address=int(buffer.address),
+                size_bytes=draw.size_bytes,
+                places=self.places(),
+                byte=self.guard_byte,
+            )
+            for buffer in self._buffers
+        )
+        """Of each buffer."""
 
     @property
     def inputs(self) -> tuple[TensorSlot, ...]:
@@ -55,13 +71,21 @@ class SharedSets:
 
     @property
     def layout_bytes(self) -> int:
-        """Bytes from a buffer's start to the end of the last output's first slot."""
-        return max(slot.offsets[0] + self.span_bytes(slot) for slot in self.draw.slots)
+        """Bytes from a buffer's start to the end of the last output's first slot, and a page."""
+        return max(place.pages[1] for place in self.places(copies=1)) + PAGE_BYTES
 
-    def span_bytes(self, tensor: TensorSlot) -> int:
-        """Return the bytes from a tensor's start to the next one's: itself and the guard behind."""
-        following = [start for start in self._starts if start > tensor.offsets[0]]
-        return min(following, default=self.draw.size_bytes) - tensor.offsets[0]
+    def places(self, *, copies: int | None = None) -> tuple[Place, ...]:
+        """Return where every tensor lies in a buffer; the first `copies` of each output, or all."""
+        return tuple(
+            Place(
+                name=slot.name,
+                start=offset,
+                size_bytes=slot.size_bytes,
+                is_read_only=slot.role != TensorRole.OUTPUT.value,
+            )
+            for slot in self.draw.slots
+            for offset in slot.offsets[:copies]
+        )
 
     def address(self, seed: int, tensor: TensorSlot, slot: int) -> int:
         """Return where `tensor` lies for a seed; `slot` picks the copy of an output."""
@@ -72,10 +96,30 @@ class SharedSets:
         """Return every tensor's address by name."""
         return {t.name: self.address(seed, t, slot) for t in self.draw.slots}
 
+    def output_ranges(self) -> tuple[Range, ...]:
+        """Return every output of every buffer, and what it is overwritten with."""
+        return tuple(
+            (self.address(seed, tensor, slot), tensor.size_bytes, POISON_BYTE)
+            for seed in range(self.draw.seed_count)
+            for tensor in self.outputs
+            for slot in range(len(tensor.offsets))
+        )
+
     def close(self) -> None:
         """Unmap the buffers."""
+        for surroundings in self.surroundings:
+            surroundings.close()
         for buffer in self._buffers:
             buffer.close()
+
+    def _guard_byte(self, device: Any) -> int:
+        taken = {place.start for place in self.places() if place.size_bytes}
+        if 0 in taken or not self._buffers:
+            return 0
+        byte = ctypes.c_ubyte()
+        start = int(self._buffers[0].address)
+        device.copy(to=ctypes.addressof(byte), from_=start, size_bytes=1)
+        return byte.value
 
 
 class _Zeros:

@@ -11,6 +11,7 @@ from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.faults import memory_faults
 from evaluator_svc.runner.input_pool import TimedSets
 from evaluator_svc.runner.replay import Replay
+from evaluator_svc.runner.surroundings import Range
 from kernel_foundry.domain.evaluation import ClockBlock, StopReason
 
 
@@ -29,11 +30,14 @@ def take_times(
     pool: TimedSets,
     request: TimeRequest,
     preparation: Replay | None = None,
+    *,
+    idle: tuple[Range, ...] = (),
 ) -> Timed:
     """Measure; kept outputs go into the output slots 0, 1, … of their seed's shared buffer.
 
     `preparation`: `prepare` on the pool's sets, run before each call whose inputs are redrawn; what
-    it made stays that of the last call.
+    it made stays that of the last call. `idle` is memory that holds nothing meanwhile: it is
+    overwritten before each call.
     """
     outputs = [
         (index, slot)
@@ -54,7 +58,10 @@ def take_times(
         preparation=None if preparation is None else preparation.native,
         prepared=replay.prepared if preparation is not None else (),
         sealed_into=[replay.sealed_into(pool.seed_of(i)) for i in range(pool.set_count)],
+        guards=(*replay.guards, *pool.guards(), *idle) if request.poison else (),
     )
+    if request.poison:
+        pool.check()
     replay.forget_results()
     if preparation is not None:
         preparation.forget_results()

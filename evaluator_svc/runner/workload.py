@@ -118,6 +118,7 @@ class Workload:
         with _faults():
             for index in range(runs.replay.set_count):
                 runs.replay.run(index)
+                runs.memory.check_guards()  # the next run writes them again
             check_copies(self._opened.device, runs.replay, runs.shared.outputs)
         runs.replay.forget_results()
         runs.memory.check()
@@ -194,7 +195,14 @@ class Workload:
         timed = self._timed
         assert timed is not None, "times are taken on a filled pool"
         with _faults():
-            taken = take_times(timed.sequence, timed.replay, timed.pool, request, timed.preparation)
+            taken = take_times(
+                timed.sequence,
+                timed.replay,
+                timed.pool,
+                request,
+                timed.preparation,
+                idle=timed.pool.idle_outputs(),
+            )
         runs = self._opened_runs()
         runs.memory.check()
         if runs.preparation is not None and request.plan.redraw_key:

@@ -95,6 +95,7 @@ PYBIND11_MODULE(_core, m) {
   bind_shared_buffer(m);
   bind_compare(m);
   m.attr("POISON_BYTE") = py::int_(poison_byte);
+  m.attr("PAGE_BYTES") = py::int_(page_bytes);
   m.def("measure_callable", &measure_on_host, py::arg("call"), py::arg("options"), py::kw_only(),
         py::arg("flush_bytes"), py::arg("redraw") = py::none(),
         "Measure `call(set)` with the loop that measures candidates.");

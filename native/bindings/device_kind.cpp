@@ -3,17 +3,20 @@
 #include <pybind11/stl.h>
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "byte_ranges.hpp"
 #include "compiler.hpp"
 #include "errors.hpp"
 #include "launches.hpp"
 #include "measurement.hpp"
 #include "redraw_tensor.hpp"
+#include "watched_zones.hpp"
 
 namespace py = pybind11;
 
@@ -92,8 +95,19 @@ void bind_device_memory(py::classh<Device>& device) {
            py::arg("size_bytes"), py::arg("key"), py::arg("number"), py::arg("undo_index") = 0,
            py::arg("apply_index") = 0, Unlocked(),
            "Bring a tensor in place from one call's values to another's; index 0: as drawn.")
+      .def(
+          "fill_all",
+          [](Device& device, const RangeRows& ranges) { device.fill_all(ranges_of(ranges)); },
+          py::arg("ranges"), Unlocked(), "Enqueue fills of (address, size_bytes, byte).")
+      .def(
+          "find_other",
+          [](Device& device, const RangeRows& ranges) {
+            return device.find_other(ranges_of(ranges));
+          },
+          py::arg("ranges"), Unlocked(),
+          "Wait; index of a range of (address, size_bytes, byte) with another byte, or None.")
       .def("scrub", &Device::scrub, Unlocked(),
-           "Enqueue what overwrites shared memory; does nothing on host memory.")
+           "Enqueue what overwrites the processors' own memory.")
       .def("create_shared", &Device::create_shared, py::arg("size_bytes"), Unlocked())
       .def(
           "open_shared",
@@ -109,6 +123,35 @@ void bind_device_memory(py::classh<Device>& device) {
            "Compare every element; `scale` is the address of `groups` float32 values or 0.")
       .def("same_bytes", &Device::same_bytes, py::arg("a"), py::arg("b"), py::arg("size_bytes"),
            Unlocked());
+}
+
+using ZoneRows = std::vector<std::tuple<std::uintptr_t, std::size_t, bool, std::string>>;
+
+std::unique_ptr<WatchedZones> watch(const ZoneRows& rows) {
+  std::vector<Zone> zones;
+  zones.reserve(rows.size());
+  for (const auto& [address, size_bytes, is_readable, name] : rows) {
+    zones.push_back({address, size_bytes, is_readable, name});
+  }
+  return std::make_unique<WatchedZones>(std::move(zones));
+}
+
+// Of this module: another kind's knows nothing of its zones.
+void bind_watched_zones(py::module_& m, py::classh<Device>& device) {
+  py::classh<WatchedZones>(m, "WatchedZones", py::module_local(),
+                           "Pages that kernels must not write, or not touch, while it is open.")
+      .def("close", &WatchedZones::close, "Open all of them for good; idempotent.");
+  py::classh<Trespass>(m, "Trespass", py::module_local(), "An access that a zone forbids.")
+      .def_readonly("name", &Trespass::name)
+      .def_readonly("is_readable", &Trespass::is_readable)
+      .def_readonly("is_write", &Trespass::is_write);
+  device
+      .def(
+          "watch", [](Device&, const ZoneRows& rows) { return watch(rows); }, py::arg("zones"),
+          "Close host pages to kernels: (address, size_bytes, is_readable, name of a tensor).")
+      .def_property_readonly(
+          "first_trespass", [](Device&) { return first_trespass(); },
+          "What kernels did first in any zone, or None.");
 }
 
 void bind_device(py::module_& m) {
@@ -130,6 +173,7 @@ void bind_device(py::module_& m) {
       .def_property_readonly("uuid", fact(&DeviceFacts::uuid))
       .def_property_readonly("stream", &Device::stream)
       .def_property_readonly("is_host_memory", &Device::is_host_memory)
+      .def_property_readonly("unit_bytes", &Device::unit_bytes)
       .def_property_readonly("times_by_events", &Device::times_by_events)
       .def_property_readonly("event_overhead_ns", &Device::event_overhead_ns)
       .def(
@@ -143,6 +187,7 @@ void bind_device(py::module_& m) {
       .def("synchronize", &Device::wait, Unlocked(), "Wait; raises LaunchError.")
       .def("release", &Device::release, Unlocked(), "Drop queue and context before exit.");
   bind_device_memory(device);
+  bind_watched_zones(m, device);
   bind_measuring(device);
 }
 

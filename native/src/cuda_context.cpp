@@ -42,6 +42,10 @@ UniqueMemory allocate(const SharedContext& context, std::size_t size_bytes) {
   return {context, address};
 }
 
+UniqueMemory allocate_whole(const SharedContext& context, std::size_t size_bytes) {
+  return allocate(context, whole_bytes(size_bytes));
+}
+
 int attribute_of(Ordinal device, DeviceAttribute attribute) {
   int value = 0;
   check(driver().device_get_attribute(&value, attribute, device), "cuDeviceGetAttribute");

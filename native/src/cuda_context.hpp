@@ -9,6 +9,9 @@
 
 namespace kernel_foundry::cuda {
 
+// What the driver allocates at once, aligned to itself; less is a part of some other allocation.
+inline constexpr std::size_t allocation_unit_bytes = std::size_t{2} << 20;
+
 class PrimaryContext {
  public:
   // Throws DriverUnavailableError when there is no device `index`. Until the process ends the
@@ -78,6 +81,13 @@ using UniqueHostMemory = UniqueHandle<void*, &Driver::mem_free_host>;
 [[nodiscard]] UniqueStream create_stream(const SharedContext& context);
 [[nodiscard]] UniqueEvent create_event(const SharedContext& context);
 [[nodiscard]] UniqueMemory allocate(const SharedContext& context, std::size_t size_bytes);
+// Memory that shares no unit of the driver's with anything else: every byte of it is known.
+[[nodiscard]] UniqueMemory allocate_whole(const SharedContext& context, std::size_t size_bytes);
+// What that takes: a handle opens whole units, and kernels can write to all of them.
+[[nodiscard]] constexpr std::size_t whole_bytes(std::size_t size_bytes) {
+  constexpr std::size_t unit = allocation_unit_bytes;
+  return (size_bytes == 0 ? 1 : (size_bytes + unit - 1) / unit) * unit;
+}
 
 [[nodiscard]] int attribute_of(Ordinal device, DeviceAttribute attribute);
 [[nodiscard]] Ordinal ordinal_of(std::size_t index);        // throws DriverUnavailableError

@@ -17,6 +17,7 @@
 #include "cuda_hold.hpp"
 #include "cuda_memory.hpp"
 #include "cuda_program.hpp"
+#include "cuda_ranges.hpp"
 #include "cuda_redraw.hpp"
 #include "cuda_scrub.hpp"
 #include "error.hpp"
@@ -43,6 +44,7 @@ class CudaDevice final : public Device {
     flush_.emplace(context_);
     scrub_.emplace(context_);
     redraw_.emplace(context_);
+    ranges_.emplace(context_);
     overhead_.emplace(context_);
     clocks_ = open_nvml_clocks(facts_.uuid);
     comparer_.emplace(
@@ -62,7 +64,11 @@ class CudaDevice final : public Device {
 
   [[nodiscard]] std::shared_ptr<Program> load(const std::string& code,
                                               const std::vector<std::string>& kernels) override {
-    return CudaProgram::load(current(), code, kernels);
+    auto program = CudaProgram::load(current(), code, kernels);
+    for (const KernelResources& kernel : program->resources()) {
+      scrub_->cover_local(kernel.local_bytes);
+    }
+    return program;
   }
 
   [[nodiscard]] std::unique_ptr<Buffer> allocate(std::size_t size_bytes) override {
@@ -114,6 +120,22 @@ class CudaDevice final : public Device {
     current();
     hold_->release();  // or it would wait for itself
     check(driver().stream_synchronize(stream_.get()), "cuStreamSynchronize");
+    flush_->check_unwritten();
+  }
+
+  void fill_all(const std::vector<ByteRange>& ranges) override {
+    current();
+    ranges_->fill(ranges, stream_.get());
+  }
+
+  [[nodiscard]] std::optional<std::size_t>
+  find_other(const std::vector<ByteRange>& ranges) override {
+    current();
+    return ranges_->find_other(ranges, stream_.get());
+  }
+
+  [[nodiscard]] std::size_t unit_bytes() const noexcept override {
+    return cuda::allocation_unit_bytes;
   }
 
   [[nodiscard]] double span_ns() override { return std::numeric_limits<double>::quiet_NaN(); }
@@ -135,6 +157,7 @@ class CudaDevice final : public Device {
     if (hold_) hold_->release();
     overhead_.reset();
     redraw_.reset();
+    ranges_.reset();
     scrub_.reset();
     flush_.reset();
     clocks_.reset();
@@ -219,6 +242,7 @@ class CudaDevice final : public Device {
   std::optional<CudaFlush> flush_;
   std::optional<CudaScrub> scrub_;
   std::optional<CudaRedraw> redraw_;
+  std::optional<CudaRanges> ranges_;
   std::optional<CudaEventOverhead> overhead_;
   std::unique_ptr<Clocks> clocks_;
   std::optional<CudaComparer> comparer_;  // the last: it uses all the others

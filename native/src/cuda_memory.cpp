@@ -1,6 +1,5 @@
 #include "cuda_memory.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -11,10 +10,6 @@ namespace {
 
 using cuda::check;
 using cuda::driver;
-
-// What the driver allocates at once. A handle opens all of it, so that a smaller buffer would take
-// its neighbours along into the other process.
-constexpr std::size_t allocation_bytes = std::size_t{2} << 20;
 
 class CudaBuffer final : public Buffer {
  public:
@@ -48,15 +43,13 @@ class CudaShared final : public SharedMemory {
 }  // namespace
 
 std::unique_ptr<Buffer> allocate_cuda(const cuda::SharedContext& context, std::size_t size_bytes) {
-  return std::make_unique<CudaBuffer>(cuda::allocate(context, size_bytes), size_bytes);
+  return std::make_unique<CudaBuffer>(cuda::allocate_whole(context, size_bytes), size_bytes);
 }
 
 std::unique_ptr<SharedMemory> create_cuda_shared(const cuda::SharedContext& context,
                                                  std::size_t size_bytes, cuda::Stream stream) {
-  const std::size_t whole =
-      std::max<std::size_t>(1, (size_bytes + allocation_bytes - 1) / allocation_bytes) *
-      allocation_bytes;
-  cuda::UniqueMemory memory = cuda::allocate(context, whole);
+  const std::size_t whole = cuda::whole_bytes(size_bytes);
+  cuda::UniqueMemory memory = cuda::allocate_whole(context, size_bytes);
   // What this process had there before is not for the other one's eyes.
   check(driver().memset_d8_async(memory.get(), 0, whole, stream), "cuMemsetD8Async");
   check(driver().stream_synchronize(stream), "cuStreamSynchronize");

@@ -1,6 +1,8 @@
 #include "cuda_scrub.hpp"
 
+#include <algorithm>
 #include <array>
+#include <string>
 
 namespace kernel_foundry {
 namespace {
@@ -10,6 +12,8 @@ using cuda::driver;
 
 constexpr unsigned block = 1024;
 constexpr unsigned rounds = 2;  // should one multiprocessor get two groups and another none
+constexpr unsigned local_sizes = 11;
+constexpr std::size_t least_local_bytes = 256;
 
 // What a compiler made of
 //
@@ -18,7 +22,8 @@ constexpr unsigned rounds = 2;  // should one multiprocessor get two groups and 
 //     for (unsigned i = threadIdx.x; i < size_bytes / 4; i += blockDim.x) words[i] = ~0u;
 //   }
 //
-// No number, whatever a kernel takes it for.
+// but from address 0: before what a kernel declares lies a part that is the system's own, and that
+// a kernel can reach and find as it was. No number, whatever a kernel takes it for.
 constexpr const char* scrub = R"(
 .version 6.4
 .target sm_75
@@ -34,12 +39,12 @@ constexpr const char* scrub = R"(
   shl.b32 %r2, %r2, 2;
   shl.b32 %r3, %r3, 2;
   mov.u32 %r4, words;
+  add.u32 %r1, %r1, %r4;
   mov.u32 %r6, -1;
 next:
   setp.ge.u32 %p1, %r2, %r1;
   @%p1 bra done;
-  add.u32 %r5, %r4, %r2;
-  st.volatile.shared.u32 [%r5], %r6;
+  st.volatile.shared.u32 [%r2], %r6;
   add.u32 %r2, %r2, %r3;
   bra next;
 done:
@@ -47,11 +52,43 @@ done:
 }
 )";
 
+// Fills `bytes` of a work-item's local memory.
+std::string local_entry(std::size_t bytes) {
+  const std::string size = std::to_string(bytes);
+  return ".visible .entry scrub_local_" + size + R"(()
+.maxntid 1024, 1, 1
+{
+  .local .align 16 .b8 words[)" +
+         size + R"(];
+  .reg .pred %p<2>;
+  .reg .b32 %r<2>;
+  .reg .b64 %rd<3>;
+  mov.u64 %rd1, words;
+  cvta.local.u64 %rd1, %rd1;
+  add.s64 %rd2, %rd1, )" +
+         size + R"(;
+  mov.u32 %r1, -1;
+next:
+  st.volatile.v4.u32 [%rd1], {%r1, %r1, %r1, %r1};
+  add.s64 %rd1, %rd1, 16;
+  setp.lt.u64 %p1, %rd1, %rd2;
+  @%p1 bra next;
+  ret;
+}
+)";
+}
+
+std::string code() {
+  std::string text = scrub;
+  for (unsigned i = 0; i < local_sizes; ++i) text += local_entry(least_local_bytes << i);
+  return text;
+}
+
 }  // namespace
 
 CudaScrub::CudaScrub(const cuda::SharedContext& context) {
   cuda::Module module = nullptr;
-  check(driver().module_load_data_ex(&module, scrub, 0, nullptr, nullptr),
+  check(driver().module_load_data_ex(&module, code().c_str(), 0, nullptr, nullptr),
         "cuModuleLoadDataEx of PTX");
   module_ = cuda::UniqueModule(context, module);
   check(driver().module_get_function(&kernel_, module, "scrub"), "cuModuleGetFunction");
@@ -60,8 +97,30 @@ CudaScrub::CudaScrub(const cuda::SharedContext& context) {
   check(driver().func_set_attribute(kernel_, cuda::function_max_dynamic_shared_size_bytes, all),
         "cuFuncSetAttribute of shared memory");
   shared_bytes_ = static_cast<unsigned>(all);
-  groups_ =
-      rounds * static_cast<unsigned>(cuda::attribute_of(device, cuda::device_multiprocessor_count));
+  for (unsigned i = 0; i < local_sizes; ++i) {
+    const std::string name = "scrub_local_" + std::to_string(least_local_bytes << i);
+    cuda::Function function = nullptr;
+    check(driver().module_get_function(&function, module, name.c_str()), "cuModuleGetFunction");
+    local_kernels_.push_back(function);
+  }
+  const auto units =
+      static_cast<unsigned>(cuda::attribute_of(device, cuda::device_multiprocessor_count));
+  const auto items =
+      static_cast<unsigned>(cuda::attribute_of(device, cuda::device_max_threads_per_multiprocessor));
+  groups_ = rounds * units;
+  local_groups_ = rounds * units * std::max(items / block, 1u);
+}
+
+void CudaScrub::cover_local(std::size_t bytes) {
+  for (unsigned i = 0; bytes > 0 && i < local_sizes; ++i) {
+    if (bytes > least_local_bytes << i) continue;
+    local_count_ = std::max(local_count_, i + 1);
+    return;
+  }
+  if (bytes == 0) return;
+  throw LoadError("a work-item may have at most " +
+                  std::to_string(least_local_bytes << (local_sizes - 1)) +
+                  " bytes of local memory, not " + std::to_string(bytes));
 }
 
 void CudaScrub::enqueue(cuda::Stream stream) {
@@ -69,6 +128,11 @@ void CudaScrub::enqueue(cuda::Stream stream) {
   check(driver().launch_kernel(kernel_, groups_, 1, 1, block, 1, 1, shared_bytes_, stream,
                                arguments.data(), nullptr),
         "cuLaunchKernel of a scrub");
+  if (local_count_ == 0) return;
+  // It takes as much memory as the candidate's own kernels would on a full device.
+  cuda::check_launch(driver().launch_kernel(local_kernels_[local_count_ - 1], local_groups_, 1, 1,
+                                            block, 1, 1, 0, stream, nullptr, nullptr),
+                     "cuLaunchKernel of a scrub of local memory");
 }
 
 }  // namespace kernel_foundry

@@ -136,6 +136,13 @@ struct Launch {
   std::vector<Argument> arguments;
 };
 
+// Bytes that all are, or become, the same one.
+struct ByteRange {
+  std::uintptr_t address;
+  std::size_t size_bytes;
+  unsigned char byte;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -164,6 +171,17 @@ class Device {
                                            const CompareOptions& options) = 0;
   [[nodiscard]] virtual bool same_bytes(std::uintptr_t a, std::uintptr_t b,
                                         std::size_t size_bytes) = 0;
+
+  // Fills every range, in few steps where there are many.
+  virtual void fill_all(const std::vector<ByteRange>& ranges) {
+    for (const ByteRange& range : ranges) fill(range.address, range.size_bytes, range.byte);
+  }
+  // Index of a range with another byte than its own; waits.
+  [[nodiscard]] virtual std::optional<std::size_t>
+  find_other(const std::vector<ByteRange>& ranges) = 0;
+  // What `allocate` gives is as many whole units, and begins where one does: kernels can write to
+  // all of it.
+  [[nodiscard]] virtual std::size_t unit_bytes() const noexcept = 0;
 
   // Drop queue and context; nothing else may be called afterwards.
   virtual void release() noexcept = 0;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "redraw_tensor.hpp"
+#include "watched_zones.hpp"
 
 namespace kernel_foundry {
 namespace {
@@ -29,19 +30,34 @@ std::unique_ptr<Buffer> HostDevice::allocate(std::size_t size_bytes) {
 }
 
 void HostDevice::fill(std::uintptr_t address, std::size_t size_bytes, unsigned char byte) {
+  const OwnWrite allowed(address, size_bytes);
   kernel_foundry::fill(address, size_bytes, byte);
 }
 
 void HostDevice::copy(std::uintptr_t to, std::uintptr_t from, std::size_t size_bytes) {
+  const OwnWrite allowed(to, size_bytes);
   kernel_foundry::copy(to, from, size_bytes);
 }
 
 void HostDevice::redraw(std::uintptr_t address, const RedrawPass& pass) {
+  const OwnWrite allowed(address, pass.size_bytes);
   redraw_on_host(address, pass);
 }
 
 void HostDevice::clear(std::uintptr_t address, std::size_t size_bytes) {
+  const OwnWrite allowed(address, size_bytes);
   kernel_foundry::fill(address, size_bytes, 0);
+}
+
+std::optional<std::size_t> HostDevice::find_other(const std::vector<ByteRange>& ranges) {
+  wait();
+  const auto other = std::ranges::find_if(ranges, [](const ByteRange& range) {
+    const auto* begin = reinterpret_cast<const unsigned char*>(range.address);
+    return !std::all_of(begin, begin + range.size_bytes,
+                        [&](unsigned char found) { return found == range.byte; });
+  });
+  if (other == ranges.end()) return std::nullopt;
+  return static_cast<std::size_t>(other - ranges.begin());
 }
 
 Comparison HostDevice::compare(std::uintptr_t actual, std::uintptr_t expected,

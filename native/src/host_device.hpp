@@ -14,6 +14,8 @@ class HostDevice : public Device {
   void redraw(std::uintptr_t address, const RedrawPass& pass) final;
   void flush(std::size_t size_bytes) final;
   void clear(std::uintptr_t address, std::size_t size_bytes) override;
+  [[nodiscard]] std::optional<std::size_t> find_other(const std::vector<ByteRange>& ranges) final;
+  [[nodiscard]] std::size_t unit_bytes() const noexcept final { return page_bytes; }
   [[nodiscard]] Comparison compare(std::uintptr_t actual, std::uintptr_t expected,
                                    const CompareOptions& options) final;
   [[nodiscard]] bool same_bytes(std::uintptr_t a, std::uintptr_t b, std::size_t size_bytes) final;

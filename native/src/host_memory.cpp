@@ -4,12 +4,9 @@
 #include <sys/mman.h>
 
 #include <atomic>
-#include <cerrno>
 #include <cstring>
 #include <limits>
-#include <string>
 
-#include "error.hpp"
 #include "parallel.hpp"
 
 namespace kernel_foundry {
@@ -57,18 +54,8 @@ void keep_memory() {
   mallopt(M_TOP_PAD, 64 << 20);
 }
 
-Pages::Pages(std::size_t size_bytes) : address_(0), size_bytes_(size_bytes) {
-  void* mapped = mmap(nullptr, size_bytes == 0 ? 1 : size_bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapped == MAP_FAILED) {
-    const std::string text = "cannot allocate " + std::to_string(size_bytes) +
-                             " bytes: " + std::strerror(errno);
-    if (errno == ENOMEM) throw OutOfMemoryError(text);
-    throw DriverError(text);
-  }
-  address_ = reinterpret_cast<std::uintptr_t>(mapped);
-}
-
-Pages::~Pages() { munmap(reinterpret_cast<void*>(address_), size_bytes_ == 0 ? 1 : size_bytes_); }
+Pages::Pages(std::size_t size_bytes)
+    : mapping_(size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1),
+      size_bytes_(size_bytes) {}
 
 }  // namespace kernel_foundry

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "guarded_mapping.hpp"
+
 namespace kernel_foundry {
 
 // Byte that every output is filled with before a call: NaN as float, -1 as integer.
@@ -30,17 +32,12 @@ void keep_memory();
 class Pages {
  public:
   explicit Pages(std::size_t size_bytes);  // throws DriverError
-  ~Pages();
-  Pages(const Pages&) = delete;
-  Pages& operator=(const Pages&) = delete;
-  Pages(Pages&&) = delete;  // `address` is handed out
-  Pages& operator=(Pages&&) = delete;
 
-  [[nodiscard]] std::uintptr_t address() const noexcept { return address_; }
+  [[nodiscard]] std::uintptr_t address() const noexcept { return mapping_.address(); }
   [[nodiscard]] std::size_t size_bytes() const noexcept { return size_bytes_; }
 
  private:
-  std::uintptr_t address_;
+  GuardedMapping mapping_;
   std::size_t size_bytes_;
 };
 

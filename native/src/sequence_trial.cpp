@@ -37,8 +37,11 @@ void SequenceTrial::restore() {
 // Nothing of a call before is left where `prepare` could find it.
 void SequenceTrial::prepare(std::size_t set) {
   const Preparation& preparation = plan_.preparation;
-  spoil(plan_.scratch, set);
-  spoil(preparation.made, set);
+  std::vector<ByteRange> ranges = plan_.guards;
+  add_spoilt(plan_.scratch, set, ranges);
+  add_spoilt(preparation.made, set, ranges);
+  sequence_.device().scrub();
+  sequence_.device().fill_all(ranges);
   preparation.sequence->run(set);
   const auto& bound = sequence_.addresses(set);
   for (std::size_t i = 0; i < preparation.made.size(); ++i) {
@@ -48,19 +51,30 @@ void SequenceTrial::prepare(std::size_t set) {
   }
 }
 
-void SequenceTrial::spoil(const std::vector<Region>& regions, std::size_t set) {
-  const auto byte = static_cast<unsigned char>(scratch_bytes_() >> 56);
-  for (const Region& region : regions) {
-    sequence_.device().fill(sequence_.addresses(set).at(region.buffer), region.size_bytes, byte);
+void SequenceTrial::poison(std::size_t set) {
+  std::vector<ByteRange> ranges = plan_.guards;
+  if (sequence_.device().is_host_memory()) {
+    add_outputs(set, ranges);  // where other sets lie no kernel can know
+  } else {
+    for (std::size_t each = 0; each < sequence_.set_count(); ++each) add_outputs(each, ranges);
+  }
+  add_spoilt(plan_.scratch, set, ranges);
+  sequence_.device().fill_all(ranges);
+}
+
+void SequenceTrial::add_outputs(std::size_t set, std::vector<ByteRange>& to) const {
+  const auto& bound = sequence_.addresses(set);
+  for (const Region& output : plan_.outputs) {
+    to.push_back({bound.at(output.buffer), output.size_bytes, poison_byte});
   }
 }
 
-void SequenceTrial::poison(std::size_t set) {
-  const auto& bound = sequence_.addresses(set);
-  for (const Region& output : plan_.outputs) {
-    sequence_.device().fill(bound.at(output.buffer), output.size_bytes, poison_byte);
+void SequenceTrial::add_spoilt(const std::vector<Region>& regions, std::size_t set,
+                               std::vector<ByteRange>& to) {
+  const auto byte = static_cast<unsigned char>(scratch_bytes_() >> 56);
+  for (const Region& region : regions) {
+    to.push_back({sequence_.addresses(set).at(region.buffer), region.size_bytes, byte});
   }
-  spoil(plan_.scratch, set);
 }
 
 void SequenceTrial::flush() {

@@ -1,5 +1,5 @@
 // Measures a launch sequence: before each call its inputs are redrawn, what is prepared of them is
-// made again, outputs and scratch are poisoned; some outputs are kept.
+// made again, and whatever a call could write is overwritten; some outputs are kept.
 #pragma once
 
 #include <cstddef>
@@ -29,6 +29,7 @@ struct TrialPlan {
   std::uint64_t scratch_seed = 0;
   RedrawPlan redraw;
   Preparation preparation;
+  std::vector<ByteRange> guards;  // what no call may write: it gets its own bytes again
 };
 
 class SequenceTrial final : public Trial {
@@ -49,7 +50,8 @@ class SequenceTrial final : public Trial {
   [[nodiscard]] Clocks* clocks() noexcept override;
 
  private:
-  void spoil(const std::vector<Region>& regions, std::size_t set);
+  void add_outputs(std::size_t set, std::vector<ByteRange>& to) const;
+  void add_spoilt(const std::vector<Region>& regions, std::size_t set, std::vector<ByteRange>& to);
   void prepare(std::size_t set);
 
   LaunchSequence& sequence_;

@@ -27,14 +27,12 @@ namespace {
 SharedBuffer::SharedBuffer(int fd, std::size_t size_bytes, bool read_only)
     : fd_(fd), size_bytes_(size_bytes), read_only_(read_only) {
   const int protection = read_only ? PROT_READ : PROT_READ | PROT_WRITE;
-  void* mapped = mmap(nullptr, size_bytes == 0 ? 1 : size_bytes, protection, MAP_SHARED, fd, 0);
-  if (mapped == MAP_FAILED) {
-    const int error = errno;
+  try {
+    mapping_ = std::make_unique<GuardedMapping>(size_bytes, protection, MAP_SHARED, fd);
+  } catch (...) {
     ::close(fd_);
-    errno = error;
-    fail("mmap");
+    throw;
   }
-  address_ = reinterpret_cast<std::uintptr_t>(mapped);
 }
 
 std::unique_ptr<SharedBuffer> SharedBuffer::create(std::size_t size_bytes) {
@@ -66,10 +64,9 @@ std::unique_ptr<SharedBuffer> SharedBuffer::open(int fd, std::size_t size_bytes,
 SharedBuffer::~SharedBuffer() { close(); }
 
 void SharedBuffer::close() noexcept {
-  if (address_ == 0) return;
-  munmap(reinterpret_cast<void*>(address_), size_bytes_ == 0 ? 1 : size_bytes_);
+  if (!mapping_) return;
+  mapping_.reset();
   ::close(fd_);
-  address_ = 0;
   fd_ = -1;
 }
 

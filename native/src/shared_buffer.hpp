@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "guarded_mapping.hpp"
+
 namespace kernel_foundry {
 
 class SharedBuffer {
@@ -24,7 +26,9 @@ class SharedBuffer {
 
   void close() noexcept;  // idempotent
   [[nodiscard]] int fd() const noexcept { return fd_; }
-  [[nodiscard]] std::uintptr_t address() const noexcept { return address_; }
+  [[nodiscard]] std::uintptr_t address() const noexcept {
+    return mapping_ ? mapping_->address() : 0;
+  }
   [[nodiscard]] std::size_t size_bytes() const noexcept { return size_bytes_; }
   [[nodiscard]] bool read_only() const noexcept { return read_only_; }
 
@@ -32,7 +36,7 @@ class SharedBuffer {
   SharedBuffer(int fd, std::size_t size_bytes, bool read_only);
 
   int fd_;
-  std::uintptr_t address_ = 0;
+  std::unique_ptr<GuardedMapping> mapping_;  // null: closed
   std::size_t size_bytes_;
   bool read_only_;
 };

@@ -8,6 +8,7 @@
 #include "host_device.hpp"
 #include "sycl_arguments.hpp"
 #include "sycl_find.hpp"
+#include "sycl_scrub.hpp"
 
 namespace kernel_foundry {
 namespace {
@@ -79,6 +80,7 @@ class SyclDevice final : public HostDevice {
   [[nodiscard]] std::shared_ptr<Program> load(const std::string& code,
                                               const std::vector<std::string>& kernels) override {
     try {
+      if (!scrub_ && SyclScrub::is_needed_by(code)) scrub_.emplace(queue());
       const auto* bytes = reinterpret_cast<const std::byte*>(code.data());
       auto object = syclexp::create_kernel_bundle_from_source(
           queue().get_context(), syclexp::source_language::spirv,
@@ -120,7 +122,14 @@ class SyclDevice final : public HostDevice {
     return static_cast<double>(end - start);
   }
 
+  void scrub() override {
+    if (!scrub_) return;
+    guarded([&] { scrub_->enqueue(queue()); });
+    wait();  // what is timed next begins with its own work
+  }
+
   void release() noexcept override {
+    scrub_.reset();
     first_.reset();
     last_.reset();
     queue_.reset();
@@ -149,6 +158,7 @@ class SyclDevice final : public HostDevice {
 
   DeviceFacts facts_;
   std::unique_ptr<sycl::queue> queue_;  // a pointer: `release` must end it before the process does
+  std::optional<SyclScrub> scrub_;
   std::optional<sycl::event> first_, last_;
   bool is_new_span_ = true;
 };

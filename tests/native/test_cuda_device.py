@@ -257,3 +257,66 @@ print("filled")
     expected = np.full(4 * COUNT, 0x40, dtype=np.uint8).view(np.float32)
     np.testing.assert_array_equal(case.download(shared.address, COUNT), expected)
     shared.close()
+
+
+def test_ranges_are_filled_and_looked_through(case: CudaCase) -> None:
+    """Of any place and size: more of them than a launch takes, unaligned, empty and large."""
+    start = case.empty(8 << 20)
+    case.device.fill(start, 8 << 20, 0)
+    odd = [(start + 5000 * i + i % 17, 37 * i % 4000, i % 251) for i in range(300)]
+    ranges = [*odd, (start + (4 << 20), 3 << 20, 9), (start + (7 << 20) + 1, (1 << 19) + 1, 8)]
+    case.device.fill_all(ranges)
+    assert case.device.find_other(ranges) is None
+    content = case.download(start, 2 << 20).view(np.uint8)
+    known = np.zeros(8 << 20, np.uint8)
+    for address, size_bytes, byte in ranges:
+        known[address - start : address - start + size_bytes] = byte
+    np.testing.assert_array_equal(content, known)
+
+
+@pytest.mark.parametrize("index", [1, 129, 299, 300])
+@pytest.mark.parametrize("at_end", [False, True])
+def test_a_byte_that_is_another_is_found(case: CudaCase, index: int, at_end: bool) -> None:
+    start = case.empty(8 << 20)
+    ranges = [(start + 5000 * i + i % 17, 1 + 37 * i % 4000, i % 251) for i in range(300)]
+    ranges.append((start + (4 << 20), 3 << 20, 9))
+    case.device.fill_all(ranges)
+    address, size_bytes, byte = ranges[index]
+    case.device.fill(address + (size_bytes - 1 if at_end else 0), 1, byte ^ 0x40)
+    assert case.device.find_other(ranges) == index
+
+
+def test_what_is_allocated_are_whole_units(case: CudaCase) -> None:
+    """Nothing else lies in them: what a kernel can write to there is known."""
+    unit = case.device.unit_bytes
+    places = [case.empty(size) for size in (1, 1000, unit, unit + 1)]
+    assert all(place % unit == 0 for place in places)
+    assert len(set(places)) == len(places)
+
+
+def test_all_of_the_units_can_be_written(case: CudaCase) -> None:
+    """It is one allocation of the driver's, up to the end of its last unit."""
+    unit = case.device.unit_bytes
+    place = case.empty(unit + 1)
+    case.device.fill(place, 2 * unit, 3)
+    assert case.device.find_other([(place, 2 * unit, 3)]) is None
+
+
+def test_local_memory_is_scrubbed_where_a_kernel_uses_it(case: CudaCase) -> None:
+    """It is launched and disturbs nothing; what it overwrites is `test_scrub` of a GPU to tell."""
+    sequence, out = scaled_twice(case)
+    source = """
+extern "C" __global__ void spills(float* out, int count) {
+  volatile float kept[1000];
+  for (int i = 0; i < 1000; ++i) kept[i] = i;
+  out[threadIdx.x] = kept[count + threadIdx.x];
+}
+"""
+    compiler = case.module.open_compiler(architecture=case.device.architecture)
+    built = compiler.compile(source=source, options=[], kernels=["spills"])
+    program = case.device.load(code=built.code, kernels=["spills"])
+    assert program.kernel_names == ["spills"]
+    case.device.scrub()
+    sequence.run(0)
+    case.device.scrub()
+    np.testing.assert_array_equal(case.download(out, COUNT), 6 * numbers())

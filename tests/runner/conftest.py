@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from evaluator_svc.messages.exchange import (
-    ALIGNMENT_BYTES,
     OUTPUT_SLOTS,
     Draw,
     KeptOutput,
@@ -34,6 +33,7 @@ from evaluator_svc.messages.locked import (
     TimeRequest,
     WorkloadNames,
 )
+from evaluator_svc.placement import PAGE_BYTES, place
 from evaluator_svc.processes.channel import ChannelError, close_descriptors
 from evaluator_svc.processes.locked_starter import BUILDER, RUNNER, LockedStarter
 from evaluator_svc.processes.process import ChildProcess, ProcessLauncher
@@ -53,22 +53,22 @@ class HostDraw:
     """
 
     def __init__(self, tensors: dict[str, tuple[TensorRole, np.ndarray]]) -> None:
-        slots, offset = [], 0
+        slots, end = [], PAGE_BYTES
         for name, (role, values) in tensors.items():
             size = values[0].nbytes
             offsets = []
             for _ in range(OUTPUT_SLOTS if role is TensorRole.OUTPUT else 1):
+                offset, end = place(size, end)
                 offsets.append(offset)
-                offset += -(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
             slots.append(
                 TensorSlot(
                     name=name, role=role.value, dtype="float32", shape=values[0].shape,
                     size_bytes=size, offsets=tuple(offsets),
                 )
             )  # fmt: skip
-        self.buffers = [_core.SharedBuffer.create(offset) for _ in range(SEEDS)]
+        self.buffers = [_core.SharedBuffer.create(end) for _ in range(SEEDS)]
         self.draw = Draw(
-            draw=1, workload=WORKLOAD, size_bytes=offset, slots=tuple(slots), seed_count=SEEDS
+            draw=1, workload=WORKLOAD, size_bytes=end, slots=tuple(slots), seed_count=SEEDS
         )
         for seed in range(SEEDS):
             for name, (_, values) in tensors.items():

@@ -1,10 +1,13 @@
 """Timed sets: private copies as a rule, the shared buffers themselves where copies buy nothing."""
 
+import ctypes
 import dataclasses
 
 import numpy as np
 import pytest
 
+from evaluator_svc.placement import whole
+from evaluator_svc.runner.faults import CandidateFaultError
 from evaluator_svc.runner.input_pool import InputPool, SharedPool, make_pool
 from evaluator_svc.runner.shared_sets import SharedSets
 from kernel_foundry_native import _core
@@ -13,6 +16,9 @@ from tests.runner.conftest import SEEDS, HostDraw, draw_inputs
 
 class DeviceOfTests:
     """Stands for a device whose memory is shared by handles; the handle is a descriptor."""
+
+    is_host_memory = False
+    unit_bytes = 4096
 
     def __init__(self) -> None:
         self.copied_bytes = 0
@@ -33,6 +39,18 @@ class DeviceOfTests:
     def fill(self, address: int, size_bytes: int, byte: int) -> None:
         """Fill a range."""
         _core.fill(address, size_bytes, byte)
+
+    def fill_all(self, ranges: tuple[tuple[int, int, int], ...]) -> None:
+        """Fill ranges."""
+        for row in ranges:
+            self.fill(*row)
+
+    def find_other(self, ranges: tuple[tuple[int, int, int], ...]) -> int | None:
+        """Look for a range with another byte than its own."""
+        for index, (address, size_bytes, byte) in enumerate(ranges):
+            if ctypes.string_at(address, size_bytes) != bytes([byte]) * size_bytes:
+                return index
+        return None
 
     def synchronize(self) -> None:
         """Nothing is left to wait for."""
@@ -59,7 +77,7 @@ def test_large_device_memory_is_timed_where_it_lies(opened):
         addresses = pool.addresses(seed)
         assert addresses["x"] == shared.address(seed, shared.inputs[0], 0)
         assert addresses["out"] == shared.address(seed, shared.outputs[0], 2)
-    assert device.copied_bytes == 0
+    assert device.copied_bytes == 1  # of a guard
 
 
 @pytest.mark.parametrize("seeds", [[0, 0], [0, 1], [1, 0], [1, 1]])
@@ -102,19 +120,33 @@ def test_no_address_tells_a_timed_set_from_a_compared_one(opened, is_device_memo
     assert all((timed[name] - compared[name]) % 4096 == 0 for name in timed)
 
 
-def test_what_is_written_between_the_tensors_is_handed_back(opened):
+def test_what_is_written_between_the_tensors_is_found(opened):
     """Guards reach from one tensor to the next: nowhere can a call leave a note for another."""
     _, shared, device = opened
     pool = InputPool(device, shared, wanted_bytes=0, limit_bytes=1 << 28)
-    out = shared.outputs[0]
-    after = shared.span_bytes(out) - 1
-    assert after >= out.size_bytes
-    _core.fill(pool.addresses(0)["out"] + after, 1, 0x5A)
-    pool.hand_back(0, 1, {})
-    target = shared.address(pool.seed_of(0), out, 1) + after
-    found = np.zeros(1, np.uint8)
-    _core.copy(found.ctypes.data, target, 1)
-    assert found[0] == 0x5A
+    pool.check()
+    _core.fill(pool.addresses(0)["out"] + shared.outputs[0].size_bytes + 4095, 1, 0x5A)
+    with pytest.raises(CandidateFaultError, match="wrote beyond the end of out"):
+        pool.check()
+    device.fill_all(pool.guards())
+    pool.check()
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_every_byte_that_a_set_maps_is_known(opened, copies):
+    """It is a tensor's or a guard's, up to the end of the allocation unit."""
+    _, shared, device = opened
+    pool = InputPool(device, shared, wanted_bytes=0, limit_bytes=1 << 28)
+    of = {1: pool, 3: SharedPool(device, shared)}[copies]
+    base = of.addresses(0)["x"] - shared.inputs[0].offsets[0]
+    size = shared.draw.size_bytes if copies == 3 else whole(shared.layout_bytes, 4096)
+    known = np.zeros(size, np.uint8)
+    for place in shared.places(copies=copies):
+        known[place.start : place.span[1]] += 1
+    for address, size_bytes, _ in of.guards():
+        if 0 <= address - base < size:
+            known[address - base : address - base + size_bytes] += 1
+    assert (known == 1).all()
 
 
 def test_host_memory_is_always_copied():

@@ -6,6 +6,7 @@ Fresh shared pages cost more time than everything else in a draw. Knows nothing 
 from collections.abc import Sequence
 
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory, SharedRegion
+from evaluator_svc.placement import whole
 from kernel_foundry.errors import DeviceMemoryError
 from kernel_foundry_native import OutOfMemoryError
 
@@ -26,12 +27,15 @@ class BufferPool:
         self._used_bytes = 0
 
     def take(self, size_bytes: int, *, count: int) -> list[SharedRegion]:
-        """Return regions of exactly `size_bytes`; their content is unspecified.
+        """Return regions of `size_bytes` in whole units; their content is unspecified.
+
+        Whoever maps one can write to all of it: all of it is the draw's to fill.
 
         Raises:
             DeviceMemoryError: there is no memory left.
         """
         taken: list[SharedRegion] = []
+        size_bytes = whole(size_bytes, self._memory.unit_bytes)
         try:
             taken += (self._take(size_bytes) for _ in range(count))
         except DeviceMemoryError:

@@ -1,19 +1,16 @@
 """Where a draw's tensors lie in a shared buffer: inputs first, outputs in several slots last.
 
-Before, between and behind them are guards that nobody may write. Knows nothing of torch and of
+Before, between and behind them are guards that nobody may write; on a CPU a page of each is closed
+to kernels (`placement`). Knows nothing of torch and of
 values.
 """
 
 from collections.abc import Sequence
-from typing import Final
 
 from evaluator_svc.memory_needs import tensor_bytes
-from evaluator_svc.messages.exchange import GUARD_BYTES, TensorSlot
+from evaluator_svc.messages.exchange import TensorSlot
+from evaluator_svc.placement import PAGE_BYTES, place
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
-
-_START_BYTES: Final = 4096
-"""Every tensor starts at a multiple of this, as it would in memory of its own: on a CPU loads wait
-for stores that lie a little off a multiple of a page."""
 
 
 def lay_out(
@@ -26,11 +23,13 @@ def lay_out(
         output_slots: Copies of each output.
     """
     slots: list[TensorSlot] = []
-    end = _aligned(GUARD_BYTES)
+    end = PAGE_BYTES
     for tensor in tensors:
         size = tensor_bytes(tensor)
-        copies = output_slots if tensor.role is TensorRole.OUTPUT else 1
-        stride = _aligned(size + GUARD_BYTES)
+        offsets = []
+        for _ in range(output_slots if tensor.role is TensorRole.OUTPUT else 1):
+            offset, end = place(size, end)
+            offsets.append(offset)
         slots.append(
             TensorSlot(
                 name=tensor.name,
@@ -38,12 +37,7 @@ def lay_out(
                 dtype=tensor.dtype,
                 shape=tensor.shape,
                 size_bytes=size,
-                offsets=tuple(end + i * stride for i in range(copies)),
+                offsets=tuple(offsets),
             )
         )
-        end += copies * stride
     return tuple(slots), end
-
-
-def _aligned(size: int) -> int:
-    return -(-size // _START_BYTES) * _START_BYTES

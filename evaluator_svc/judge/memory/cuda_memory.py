@@ -46,6 +46,7 @@ class CudaMemory:
     def __init__(self, device: Device, torch_device: torch.device) -> None:
         self.torch_device = torch_device
         self.total_bytes: int = device.memory_bytes
+        self.unit_bytes: int = device.unit_bytes
         self._device = device
         self.options_type: type[native.MeasureOptions] = device_kind("cuda").MeasureOptions
         torch.cuda.set_device(torch_device)

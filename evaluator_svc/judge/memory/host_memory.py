@@ -23,6 +23,7 @@ class HostMemory:
     has_graphs = False
     rests_between_runs = False
     idle_share = _IDLE_SHARE
+    unit_bytes: int = native.PAGE_BYTES
 
     def __init__(self) -> None:
         # Before torch allocates anything large: see the native function's own reason.

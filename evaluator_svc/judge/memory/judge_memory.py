@@ -44,6 +44,10 @@ class JudgeMemory(Protocol):
         """All there is."""
 
     @property
+    def unit_bytes(self) -> int:
+        """Shared regions are whole ones: a runner maps no less."""
+
+    @property
     def idle_share(self) -> float:
         """Share of `total_bytes` that idle shared regions may hold."""
 

@@ -6,6 +6,9 @@ from typing import Final
 POISON_BYTE: Final[int]
 """Byte that every output is filled with before a call: NaN as float, -1 as integer."""
 
+PAGE_BYTES: Final[int]
+"""Of host memory."""
+
 class MeasureOptions:
     """How a measurement is taken.
 

@@ -10,6 +10,8 @@ from kernel_foundry_native._null import MeasureOptions as MeasureOptions
 from kernel_foundry_native._null import ObjectCode as ObjectCode
 from kernel_foundry_native._null import Program as Program
 from kernel_foundry_native._null import SharedMemory as SharedMemory
+from kernel_foundry_native._null import Trespass as Trespass
+from kernel_foundry_native._null import WatchedZones as WatchedZones
 from kernel_foundry_native._null import buffer_argument as buffer_argument
 from kernel_foundry_native._null import device_count as device_count
 from kernel_foundry_native._null import local_argument as local_argument

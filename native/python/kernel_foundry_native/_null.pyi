@@ -78,6 +78,27 @@ class Buffer:
     def size_bytes(self) -> int:
         """As asked for."""
 
+class WatchedZones:
+    """Closed pages of host memory."""
+
+    def close(self) -> None:
+        """Open all of them for good; idempotent."""
+
+class Trespass:
+    """An access to pages that were closed; it was let pass, and all that followed there."""
+
+    @property
+    def name(self) -> str:
+        """Of the tensor that the pages hold, or lie behind."""
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether the pages could be read."""
+
+    @property
+    def is_write(self) -> bool:
+        """Whether it was a store."""
+
 class SharedMemory:
     """Device memory that another process opens by its handle."""
 
@@ -156,6 +177,10 @@ class Device:
         """Whether plain host addresses are the device's."""
 
     @property
+    def unit_bytes(self) -> int:
+        """`allocate` gives whole ones of so many bytes: kernels can write to all of it."""
+
+    @property
     def times_by_events(self) -> bool:
         """Whether samples are spans between events, not times of the host's clock."""
 
@@ -183,8 +208,27 @@ class Device:
     def copy(self, to: int, from_: int, size_bytes: int) -> None:
         """Copy between addresses that do not overlap; done when it returns."""
 
+    def fill_all(self, ranges: Sequence[tuple[int, int, int]]) -> None:
+        """Enqueue fills of (address, size_bytes, byte)."""
+
+    def find_other(self, ranges: Sequence[tuple[int, int, int]]) -> int | None:
+        """Wait; return the index of a range of (address, size_bytes, byte) with another byte."""
+
+    def watch(self, zones: Sequence[tuple[int, int, bool, str]]) -> WatchedZones:
+        """Close pages of host memory to kernels: (address, size_bytes, is_readable, tensor's name).
+
+        `fill` and `copy` of this device still write where pages are readable.
+
+        Raises:
+            DriverError: the system refuses.
+        """
+
+    @property
+    def first_trespass(self) -> Trespass | None:
+        """What kernels did first in closed pages since the process began."""
+
     def scrub(self) -> None:
-        """Enqueue what overwrites shared memory on every processor; nothing on host memory."""
+        """Enqueue what overwrites the processors' own memory."""
 
     def create_shared(self, size_bytes: int) -> SharedMemory:
         """Return zeros that other processes can open.
@@ -337,6 +381,7 @@ class LaunchSequence:
         preparation: LaunchSequence | None = None,
         prepared: Sequence[tuple[int, int]] = ...,
         sealed_into: Sequence[Sequence[int]] = ...,
+        guards: Sequence[tuple[int, int, int]] = ...,
     ) -> Measurement:
         """Measure the sequence.
 
@@ -350,6 +395,7 @@ class LaunchSequence:
             preparation: Run on the same sets, untimed, before each call whose inputs are redrawn.
             prepared: (buffer, size_bytes) of what it makes.
             sealed_into: For each set, addresses of a copy of that.
+            guards: (address, size_bytes, byte) of what gets its own byte again before each call.
 
         Raises:
             LaunchError: the driver refuses a launch.

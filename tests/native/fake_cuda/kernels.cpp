@@ -99,6 +99,47 @@ Result slow_copy(void** parameters, unsigned) {
   return success;
 }
 
+// As in cuda_ranges.cpp; a row that is not used has no bytes.
+struct Range {
+  unsigned char* begin;
+  unsigned long long bytes;
+  unsigned word, unused;
+};
+struct Ranges {
+  Range all[128];
+};
+
+// (Ranges ranges)
+Result fill_ranges(void** parameters, unsigned) {
+  for (const Range& range : static_cast<const Ranges*>(parameters[0])->all) {
+    std::fill_n(range.begin, range.bytes, static_cast<unsigned char>(range.word));
+  }
+  return success;
+}
+
+// (Ranges ranges, unsigned* found)
+Result find_other(void** parameters, unsigned) {
+  const auto* ranges = static_cast<const Ranges*>(parameters[0])->all;
+  for (unsigned i = 0; i < 128; ++i) {
+    const auto byte = static_cast<unsigned char>(ranges[i].word);
+    if (!std::all_of(ranges[i].begin, ranges[i].begin + ranges[i].bytes,
+                     [byte](unsigned char x) { return x == byte; })) {
+      *parameter<unsigned*>(parameters, 1) = i + 1;
+    }
+  }
+  return success;
+}
+
+// (const uint4* from, unsigned long long count, unsigned* written)
+Result read_all(void** parameters, unsigned) {
+  const auto* from = parameter<const unsigned*>(parameters, 0);
+  const auto end = from + 4 * parameter<unsigned long long>(parameters, 1);
+  if (std::any_of(from, end, [](unsigned word) { return word != 0; })) {
+    *parameter<unsigned*>(parameters, 2) = 1;
+  }
+  return success;
+}
+
 Result illegal(void**, unsigned) { return error_illegal_address; }
 
 Result endless(void**, unsigned) {
@@ -131,6 +172,9 @@ Kernel device_kernel(std::string name, void (*)(Parameters...)) {
 const std::vector<Kernel> kernels = {
     {"scale", scale},
     {"slow_copy", slow_copy},
+    {"fill_ranges", fill_ranges},
+    {"find_other", find_other},
+    {"read_all", read_all},
     {"illegal", illegal},
     {"endless", endless},
     COMPARISON(float32),

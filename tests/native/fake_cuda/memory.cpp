@@ -29,7 +29,14 @@ struct Shared {
 };
 
 Result map_block(unsigned long long* address, std::size_t bytes, int descriptor) {
-  void* mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  // At a multiple of a unit, as the driver's are.
+  constexpr std::size_t unit = std::size_t{2} << 20;
+  void* room = mmap(nullptr, bytes + unit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED) return close(descriptor), error_out_of_memory;
+  const auto wanted = (reinterpret_cast<std::size_t>(room) + unit - 1) / unit * unit;
+  munmap(room, bytes + unit);
+  void* mapped = mmap(reinterpret_cast<void*>(wanted), bytes, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_FIXED_NOREPLACE, descriptor, 0);
   if (mapped == MAP_FAILED) return close(descriptor), error_out_of_memory;
   *address = reinterpret_cast<unsigned long long>(mapped);
   blocks[*address] = {bytes, descriptor};
