@@ -100,6 +100,16 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reordered:
+    """Answer to a `RunRequest` in reverse order."""
+
+    reverses_groups: bool
+    """False: the object code reads its numbers in a way of its own, and nothing was run."""
+    reverses_items: bool
+    """Within groups, too; not so where a kernel exchanges values by lane."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
     """It is done; there is nothing to tell."""
 
@@ -276,6 +286,9 @@ class RunRequest:
     """Run once into the first slots, and keep nothing of the draw."""
     refilled: bool = False
     """The buffers hold other inputs and parameters than in the run before."""
+    reordered: bool = False
+    """Run with work-groups, and work-items where that can be, in reverse order; after a run in the
+    usual one. SYCL only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

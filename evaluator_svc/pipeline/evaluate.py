@@ -49,6 +49,7 @@ from evaluator_svc.pipeline.run import (
     release_all,
 )
 from evaluator_svc.pipeline.runs import run_and_judge
+from evaluator_svc.pipeline.schedule import run_in_reverse
 from evaluator_svc.pipeline.timing import TimingSettings, WorkloadTimed, WorkloadTimer
 from evaluator_svc.pipeline.tools import Rerun, explain_failure, profile, sanitized
 from evaluator_svc.pipeline.value_ranges import RangeTrials
@@ -173,6 +174,7 @@ class CandidateEvaluation:
             failure = failure or self._verify_all(runner)
             if failure is None:
                 failure = self._audit_precision(self._admission.workloads)
+                failure = failure or self._try_schedule(runner)
                 failure = failure or self._ranges.run(runner, self._judge_precision, binding=True)
                 self._name_arithmetic()
             self._add_evidence()
@@ -322,6 +324,21 @@ class CandidateEvaluation:
                         outcome=EvaluationOutcome.WRONG_RESULT, findings=judged.findings
                     )
                 self._record.add_findings(judged.findings)
+        return None
+
+    def _try_schedule(self, runner: ChildProcess) -> CandidateFailed | None:
+        """Run each workload in reverse order, on the device whose order is always the same."""
+        if self._site.kind != "sycl":
+            return None
+        with self._record.stage("schedule"):
+            for workload in self._admission.workloads:
+                drawn = self._drawn[workload.workload].result()
+                tried = run_in_reverse(
+                    runner, self._judge, drawn, seconds=self._request.limits.run_seconds
+                )
+                self._record.add_checks((tried.check,))
+                if tried.failure is not None:
+                    return tried.failure
         return None
 
     def _name_arithmetic(self) -> None:

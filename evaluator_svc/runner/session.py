@@ -13,6 +13,7 @@ from evaluator_svc.messages.locked import (
     LoadRequest,
     PoolReady,
     PoolRequest,
+    Reordered,
     RunAgainRequest,
     RunRequest,
     Share,
@@ -25,6 +26,7 @@ from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.faults import CandidateFaultError
 from evaluator_svc.runner.program import load_program
 from evaluator_svc.runner.workload import Workload
+from evaluator_svc.spirv.reordered import reordered
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.plan.errors import PlanError
 from kernel_foundry.plan.parse import parse
@@ -42,6 +44,11 @@ class Session:
     def __init__(self, opened: OpenDevice) -> None:
         self._opened = opened
         self._workloads: dict[str, Workload] = {}
+        self._objects: list[tuple[bytes, tuple[str, ...]]] = []
+        """Object code and kernels of each unit."""
+        self._units: dict[str, int] = {}
+        self._reordered: dict[int, tuple[Any, bool]] = {}
+        """By unit: its program in reverse order, or None, and whether work-items are reversed."""
 
     def load(self, request: LoadRequest, objects: tuple[bytes, ...]) -> Loaded:
         """Load every unit's object code and bind the plan to every workload."""
@@ -51,6 +58,7 @@ class Session:
             for code, names in zip(objects, request.kernels, strict=True)
         ]
         loaded = time.perf_counter()
+        self._objects = list(zip(objects, request.kernels, strict=True))
         try:
             self._bind(request, programs)
         except PlanError as error:
@@ -61,9 +69,11 @@ class Session:
             bind_ms=1e3 * (time.perf_counter() - loaded),
         )
 
-    def run(self, request: RunRequest, descriptors: tuple[int, ...]) -> Done:
+    def run(self, request: RunRequest, descriptors: tuple[int, ...]) -> Done | Reordered:
         """Run every seed, or look what is left of the results without the kernels."""
         workload = self._workloads[request.draw.workload]
+        if request.reordered:
+            return self._run_reordered(request.draw.workload)
         if request.once:
             workload.run_once(request.draw, descriptors)
             return Done()
@@ -73,6 +83,21 @@ class Session:
         else:
             workload.run()
         return Done()
+
+    def _run_reordered(self, name: str) -> Reordered:
+        """Run every seed in reverse order, with a program that is made when it is first wanted."""
+        unit = self._units[name]
+        if unit not in self._reordered:
+            code, kernels = self._objects[unit]
+            made = reordered(code)
+            program = (
+                None if made is None else load_program(self._opened.device, made.code, kernels)
+            )
+            self._reordered[unit] = (program, made is not None and made.reverses_items)
+        program, reverses_items = self._reordered[unit]
+        if program is not None:
+            self._workloads[name].run_reordered(program)
+        return Reordered(reverses_groups=program is not None, reverses_items=reverses_items)
 
     def run_again(self, request: RunAgainRequest) -> Done:
         """Run seeds whose inputs have changed."""
@@ -113,6 +138,7 @@ class Session:
                 if not names.is_optional:
                     raise
                 continue
+            self._units[names.workload] = unit
             self._workloads[names.workload] = Workload(
                 self._opened, programs[unit], sequence, tf32=request.tf32
             )

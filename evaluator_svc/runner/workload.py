@@ -123,6 +123,20 @@ class Workload:
         runs.replay.forget_results()
         runs.memory.check()
 
+    def run_reordered(self, program: Any) -> None:
+        """Run every seed once into its first slot with another program of the same kernels."""
+        runs = self._opened_runs()
+        draw = runs.shared.draw
+        with _faults():
+            replay = Replay(
+                self._opened, program, self.sequence.steps, runs.memory, tf32=self._tf32
+            )
+            for seed in range(draw.seed_count):
+                replay.bind(seed, runs.shared.addresses(seed, 0), seed=seed)
+                replay.run(seed)
+        replay.forget_results()
+        runs.memory.check()
+
     def run_without_kernels(self) -> None:
         """Make the library calls alone, into every seed's first slot."""
         replay = self._opened_runs().replay

@@ -300,8 +300,8 @@ class StageTime:
     """Wall time of one stage of an evaluation."""
 
     stage: str
-    """parse, policy, build, bind, prepare, correctness, precision, value_ranges, timing,
-    data_flow, behaviour, tools or diagnosis."""
+    """parse, policy, build, bind, prepare, correctness, precision, schedule, value_ranges,
+    timing, data_flow, behaviour, tools or diagnosis."""
     wall_ms: float
 
 

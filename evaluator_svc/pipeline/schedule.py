@@ -1,0 +1,83 @@
+"""Stage schedule: the same results when work-groups and work-items run in reverse order?
+
+A missing barrier, or a group that waits for what another one wrote, is right as long as the
+runtime happens to run things in order. SYCL only: on a GPU the hardware shuffles anyway, and the
+vendor's sanitizers look. Knows nothing of how an order is reversed.
+"""
+
+from dataclasses import dataclass
+
+from evaluator_svc.messages.exchange import KeptOutput
+from evaluator_svc.messages.locked import CandidateFailed, Reordered, RunRequest
+from evaluator_svc.pipeline.run import DrawnInputs, failure_of
+from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.judge_client import JudgeClient
+from evaluator_svc.processes.process import ChildProcess
+from kernel_foundry.domain.check import Check, CheckKind, CheckResult
+from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+
+_UNREADABLE = "the object code reads the numbers of groups in a way of its own"
+_GROUPS_ALONE = "work-groups alone: the kernels exchange values by lane"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleTried:
+    """What became of a run in reverse order."""
+
+    check: Check
+    failure: CandidateFailed | None = None
+
+
+def run_in_reverse(
+    process: ChildProcess, judge: JudgeClient, drawn: DrawnInputs, *, seconds: float
+) -> ScheduleTried:
+    """Run every loaded seed of a workload once in reverse order and compare.
+
+    Args:
+        process: The runner, which has run the workload before.
+        judge: Poisons outputs and compares.
+        drawn: The workload's inputs.
+        seconds: What the run may take.
+    """
+    workload = drawn.draw.workload
+    judge.poison(drawn.draw.draw)
+    answer = ask_candidate(
+        process,
+        RunRequest(draw=drawn.draw, reordered=True),
+        Reordered,
+        seconds=seconds,
+        doing=f"running the kernels of workload {workload} with work-groups in reverse order",
+    )
+    if isinstance(answer, CandidateFailed):
+        return _failed(workload, answer.outcome, answer.findings)
+    told: Reordered = answer.message
+    if not told.reverses_groups:
+        return ScheduleTried(check=_check(CheckResult.SKIPPED, workload, _UNREADABLE))
+    kept = tuple(KeptOutput(slot=0, seed=seed) for seed in range(drawn.draw.seed_count))
+    verdict = judge.verify_kept(drawn.draw.draw, kept)
+    failure = failure_of(verdict, workload)
+    if failure is not None:
+        return _failed(workload, EvaluationOutcome.NONDETERMINISTIC, failure.findings)
+    note = "" if told.reverses_items else _GROUPS_ALONE
+    return ScheduleTried(check=_check(CheckResult.PASSED, workload, note))
+
+
+def _failed(
+    workload: str, outcome: EvaluationOutcome, findings: tuple[Finding, ...]
+) -> ScheduleTried:
+    finding = Finding(
+        kind=FindingKind.SCHEDULE,
+        severity=Severity.ERROR,
+        message=f"workload {workload} comes out right in the usual order of work-groups and "
+        "work-items, and not in the reverse one",
+        hint="put a barrier between what one work-item writes and another reads; work-groups of "
+        "one launch may not wait for each other: use two launches",
+    )
+    check = _check(CheckResult.FAILED, workload, "in reverse order the result is another one")
+    failure = CandidateFailed(outcome=outcome, findings=(finding, *findings))
+    return ScheduleTried(check=check, failure=failure)
+
+
+def _check(result: CheckResult, workload: str, note: str) -> Check:
+    return Check(kind=CheckKind.SCHEDULE, result=result, workload=workload, note=note)
