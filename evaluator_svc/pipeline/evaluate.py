@@ -40,7 +40,7 @@ from evaluator_svc.pipeline.generated_sizes import GeneratedTrials
 from evaluator_svc.pipeline.layout import layout_limit_ns, prepare_findings
 from evaluator_svc.pipeline.memory_plan import pool_limit
 from evaluator_svc.pipeline.precision import PrecisionJudged, judge_precision
-from evaluator_svc.pipeline.record import EvaluationRecord
+from evaluator_svc.pipeline.record import EvaluationRecord, yardsticks_ns
 from evaluator_svc.pipeline.run import (
     DrawnInputs,
     damage_checks,
@@ -88,7 +88,7 @@ class CandidateEvaluation:
         self._admission = admission.without_generated
         self._generated = tuple(w for w in admission.workloads if w.is_generated)
         self._peaks = peaks
-        self._record = EvaluationRecord(request, site.spec.id, _yardsticks_ns(request, admission))
+        self._record = EvaluationRecord(request, site.spec.id, yardsticks_ns(request, admission))
         self._names = tuple(
             WorkloadNames(
                 workload=w.workload,
@@ -594,13 +594,3 @@ def _launch_facts(bound: BoundWorkload) -> LaunchFacts:
         kernel=bound.main_kernel,
         shared_bytes=bound.main_shared_bytes,
     )
-
-
-def _yardsticks_ns(request: EvaluationRequest, admission: Admission) -> dict[str, float]:
-    """Return what fitness holds each timed workload against: the run's, else those of now."""
-    now = {
-        w.workload: min(b.timing.median_ns for b in w.baselines)
-        for w in admission.workloads
-        if w.baselines
-    }
-    return now | {y.workload: y.time_ns for y in request.yardsticks if y.workload in now}

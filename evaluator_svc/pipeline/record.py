@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from evaluator_svc.messages.locked import CandidateFailed, CandidateSource
+from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.attestation import Attestation, WorkloadSeeds
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.check import Check
@@ -168,3 +169,13 @@ class EvaluationRecord:
             public_key="",
             signature="",
         )
+
+
+def yardsticks_ns(request: EvaluationRequest, admission: Admission) -> dict[str, float]:
+    """Return what fitness holds each timed workload against: the run's, else those of now."""
+    now = {
+        w.workload: min(b.timing.median_ns for b in w.baselines)
+        for w in admission.workloads
+        if w.baselines
+    }
+    return now | {y.workload: y.time_ns for y in request.yardsticks if y.workload in now}
