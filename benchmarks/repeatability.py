@@ -30,6 +30,7 @@ extern "C" __global__ void scale(const float4* __restrict__ x, float4* __restric
 ```
 ```python
 def launch(x, out):
+    require(x.numel() % 4 == 0)
     n = x.numel() // 4
     scale[cdiv(n, 256), 256](x, out, n)
 ```

@@ -59,6 +59,7 @@ extern "C" __global__ void relu(const float4* __restrict__ x, float4* __restrict
 
 PLAN = """\
 def launch(x, out):
+    require(x.numel() % 4 == 0)
     n = x.numel() // 4
     relu[cdiv(n, BLOCK_SIZE), BLOCK_SIZE](x, out, n)
 """

@@ -119,9 +119,9 @@ def test_baselines_use_tf32_only_where_the_task_allows_it(
     """The switch stands as the task says while each baseline is called, and only then."""
     measure, seen = judge._memory.measure, []
 
-    def watched(call, options, *, flush_bytes):
+    def watched(*arguments, **options):
         seen.append((torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32))
-        return measure(call, options, flush_bytes=flush_bytes)
+        return measure(*arguments, **options)
 
     monkeypatch.setattr(judge._memory, "measure", watched)
     workload = judge.admit(replace(product_task(), tf32=allowed), PEAKS).workloads[0]

@@ -24,7 +24,7 @@ extern "C" __global__ void leave_shared(unsigned mark, unsigned* found) {
   tile[threadIdx.x] = mark;
   volatile unsigned* reserved = tile - 256;  // the kilobyte before what a kernel declares
   reserved[threadIdx.x] = mark;
-  if (found == nullptr) found[tile[threadIdx.x]] = 0;
+  if (mark == 0) found[0] = tile[threadIdx.x];
 }
 extern "C" __global__ void count_shared(unsigned mark, unsigned* found) {
   __shared__ unsigned tile[256];
@@ -36,7 +36,7 @@ extern "C" __global__ void count_shared(unsigned mark, unsigned* found) {
 extern "C" __global__ void leave_local(unsigned mark, unsigned* found) {
   volatile unsigned kept[600];
   for (int i = 0; i < 600; ++i) kept[i] = mark;
-  if (found == nullptr) found[kept[mark % 600]] = 0;
+  if (mark == 0) found[0] = kept[found[1] % 600];
 }
 extern "C" __global__ void count_local(unsigned mark, unsigned* found) {
   volatile unsigned kept[600];
