@@ -16,7 +16,7 @@ BUILT := $(VENV)/.built
 LIST_BUILD_REQUIREMENTS := 'import tomllib; \
 	print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")'
 # What has to be compiled or generated; Python files are used where they are.
-COMPILED := CMakeLists.txt $(shell find native protos -name '*.cpp' -o -name '*.hpp' \
+COMPILED := CMakeLists.txt $(shell find native protos -name '*.cpp' -o -name '*.hpp' -o -name '*.inc' \
 	-o -name '*.proto' -o -name CMakeLists.txt)
 # The prelude is device code in an order of its own.
 CPP := $(wildcard native/src/*.[ch]pp native/bindings/*.[ch]pp)

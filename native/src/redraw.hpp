@@ -73,8 +73,15 @@ struct Work<U64> {
   using Type = U64;
 };
 
-// An element changed (`is_undone`: changed back) by as many random bits as it has. A mantissa other
-// than 0 moves by a random step on the circle of all mantissas but 0. In a share of the elements
+// Bits at the end of a mantissa that stay: of float32 those that float16 and TF32 lack. What is
+// drawn ends in such that rounding to 16 bits shows, and no call is to be told by its endings.
+KERNEL_FOUNDRY_BOTH constexpr U32 kept_bits(U32 mantissa_bits) {
+  return mantissa_bits == 23 ? 13 : 0;
+}
+
+// An element changed (`is_undone`: changed back) by as many random bits as it has. The start of a
+// mantissa other than 0 moves by a random step on the circle of all starts that do not make it 0,
+// the end of float32's stays. In a share of the elements
 // below 1 the exponent moves within its pair (2k + 1, 2k + 2), so that bounds such as 1 are kept;
 // beyond 1 a change of scale would make exponentials of what they never are. Zeros and powers of
 // two stay, and what has the greatest exponent: infinities and NaN.
@@ -84,19 +91,23 @@ KERNEL_FOUNDRY_BOTH Bits changed(Bits element, Bits random, U32 mantissa_bits, U
   using Wide = typename Work<Bits>::Type;
   constexpr U32 width = 8 * sizeof(Bits);
   const U32 spare_bits = width - mantissa_bits;  // of the random bits: they decide on the exponent
-  const Wide bits = element, circle = (Wide{1} << mantissa_bits) - 1;
-  const Wide greatest = (Wide{1} << (spare_bits - 1)) - 1;
-  const Wide mantissa = bits & circle, exponent = (bits >> mantissa_bits) & greatest;
-  const Wide step = static_cast<Wide>(random) >> spare_bits;
+  const U32 kept = kept_bits(mantissa_bits);
+  const Wide bits = element, greatest = (Wide{1} << (spare_bits - 1)) - 1;
+  const Wide mantissa = bits & ((Wide{1} << mantissa_bits) - 1);
+  const Wide exponent = (bits >> mantissa_bits) & greatest;
+  const Wide ending = mantissa & ((Wide{1} << kept) - 1), least = ending == 0;
+  const Wide circle = (Wide{1} << (mantissa_bits - kept)) - least;
+  const Wide step = static_cast<Wide>(random) >> (spare_bits + kept);
   const Wide chance = static_cast<Wide>(random) & ((Wide{1} << spare_bits) - 1);
-  Wide place = mantissa - 1;
+  Wide place = (mantissa >> kept) - least;
   place += is_undone ? circle - step : step;
   place = place >= circle ? place - circle : place;
   const Wide partner = ((exponent - 1) ^ 1) + 1;
   const bool moves = exponent != 0 && exponent < greatest / 2 &&
                      chance < static_cast<Wide>(share >> (32 - spare_bits));
   const Wide sign = bits & (Wide{1} << (width - 1));
-  const Wide result = sign | ((moves ? partner : exponent) << mantissa_bits) | (place + 1);
+  const Wide result = sign | ((moves ? partner : exponent) << mantissa_bits) |
+                      ((place + least) << kept) | ending;
   const bool stays = mantissa == 0 || exponent == greatest;
   return static_cast<Bits>(stays ? bits : result);
 }

@@ -63,6 +63,7 @@ def redrawn(bits: Bits, dtype: str, *, key: int, number: int, index: int) -> Bit
     share = philox(np.array([0xFFFFFFFF, 0xFFFFFFFF, index, number], dtype=np.uint32), key)[0]
     share = 429496730 + (int(share) * 3435973836 >> 32)
     spare = 8 * size - mantissa_bits
+    kept = 13 if dtype == "float32" else 0
     result = []
     for element, draw in zip(bits.tolist(), random.tolist(), strict=True):
         mantissa = element & ((1 << mantissa_bits) - 1)
@@ -70,7 +71,11 @@ def redrawn(bits: Bits, dtype: str, *, key: int, number: int, index: int) -> Bit
         if not mantissa or exponent == greatest_exponent(dtype):
             result.append(element)
             continue
-        moved = 1 + (mantissa - 1 + (draw >> spare)) % ((1 << mantissa_bits) - 1)
+        ending = mantissa & ((1 << kept) - 1)
+        least = int(ending == 0)  # start of a mantissa that is not 0
+        circle = (1 << (mantissa_bits - kept)) - least
+        start = least + ((mantissa >> kept) - least + (draw >> (spare + kept))) % circle
+        moved = start << kept | ending
         is_below_one = 0 < exponent < greatest_exponent(dtype) // 2
         if is_below_one and draw & ((1 << spare) - 1) < share >> (32 - spare):
             exponent += 1 if exponent % 2 else -1

@@ -44,8 +44,8 @@ from kernel_foundry_native import _core as native
 
 _CHANGE_STREAM: Final = 0x2545_F491_4F6C_DD1D
 """Tells the seed of a change from that of the inputs…"""
-_CONSTANT_STREAM: Final = 0x6A09_E667_F3BC_C909
-"""…and what becomes of inputs that get_inputs draws alike under every seed."""
+_CALL_STREAM: Final = 0x6A09_E667_F3BC_C909
+"""…and what makes them those of a call."""
 
 
 class SharedDraw:
@@ -373,24 +373,15 @@ class SharedDraw:
             return in_range(self.prepared, self._ordinary, self.distributions[seed])
         drawn = self.prepared.input_set(self.seeds[seed], is_telling=True, in_place=self.is_lean)
         # The first seed's are as the file has them.
-        return drawn if seed == 0 else self._with_constants_changed(drawn, seed)
+        return drawn if seed == 0 else self._as_in_a_call(drawn, seed)
 
-    def _with_constants_changed(self, drawn: InputSet, seed: int) -> InputSet:
-        """Return a set whose inputs are not those of every seed, where they may change."""
-        fixed = self.prepared.fixed_inputs
-        which = [a and b for a, b in zip(fixed, self.redrawn, strict=False)]
-        if not any(which):
-            return drawn
-        values = CallValues(key=(self.seeds[seed] ^ _CONSTANT_STREAM) % 2**63, index=1)
-        return with_call_values(drawn, which, values, self.memory, self._own(drawn))
+    def _as_in_a_call(self, drawn: InputSet, seed: int) -> InputSet:
+        """Return a set on values that a timed call could have: nothing tells one from the other.
 
-    def _expect(self, input_set: InputSet) -> tuple[ExpectedOutput, ...]:
-        outputs = input_set.expected()
-        shapes = [tuple(output.shape) for output in outputs]
-        if shapes != [slot.shape for slot in self.output_slots]:
-            raise TaskInvalidError(f"the outputs' shapes depend on the inputs: {shapes}")
-        is_scaled = self.prepared.task.tolerance is None
-        return tuple(expect(o, is_scaled=is_scaled, memory=self.memory) for o in outputs)
+        So inputs that get_inputs draws alike under every seed differ, too.
+        """
+        values = CallValues(key=(self.seeds[seed] ^ _CALL_STREAM) % 2**63, index=1)
+        return with_call_values(drawn, self.redrawn, values, self.memory, self._own(drawn))
 
 
 def _told(slots: tuple[TensorSlot, ...], redrawn: tuple[bool, ...]) -> tuple[TensorSlot, ...]:
