@@ -384,6 +384,15 @@ class SharedDraw:
         return with_call_values(drawn, self.redrawn, values, self.memory, self._own(drawn))
 
 
+    def _expect(self, input_set: InputSet) -> tuple[ExpectedOutput, ...]:
+        outputs = input_set.expected()
+        shapes = [tuple(output.shape) for output in outputs]
+        if shapes != [slot.shape for slot in self.output_slots]:
+            raise TaskInvalidError(f"the outputs' shapes depend on the inputs: {shapes}")
+        is_scaled = self.prepared.task.tolerance is None
+        return tuple(expect(o, is_scaled=is_scaled, memory=self.memory) for o in outputs)
+
+
 def _told(slots: tuple[TensorSlot, ...], redrawn: tuple[bool, ...]) -> tuple[TensorSlot, ...]:
     """Return slots that say which of them are redrawn; outputs come last, and never are."""
     told = [
