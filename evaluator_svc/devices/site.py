@@ -245,7 +245,7 @@ class DeviceSite:
 
     def _admission_key(self, task: Task) -> str:
         return content_digest(
-            "admission 16", task.digest, *self._identity(), _torch_version(), repr(self.spec.peaks)
+            "admission 17", task.digest, *self._identity(), _torch_version(), repr(self.spec.peaks)
         )
 
     def _identity(self) -> tuple[str, ...]:

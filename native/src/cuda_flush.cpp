@@ -23,8 +23,8 @@ constexpr std::size_t word_bytes = 16;
 //     if (bits != 0) *written = bits;
 //   }
 //
-// The buffer holds zeros, so that nothing is stored unless a candidate's kernel has written there. As
-// text for the driver, so that a process which only measures needs no compiler.
+// The buffer holds zeros, so that nothing is stored unless a candidate's kernel has written there.
+// As text for the driver, so that a process which only measures needs no compiler.
 constexpr const char* read_all = R"(
 .version 6.4
 .target sm_75

@@ -59,7 +59,7 @@ _REPLAY = """const float stored = x[-64];
     if (lane == 0) out[0] = stored;
     return;
   }"""
-"""Before the first tensor: guarded while outputs are compared, and not in the sets for timing."""
+"""Before the first tensor: a closed page."""
 _STORE = "if (lane == 0 && !is_guard) const_cast<float*>(x)[-64] = total / count;"
 
 
@@ -76,15 +76,10 @@ def test_an_honest_candidate_follows_its_inputs(judged):
     assert "data_flow" in [stage.stage for stage in evaluation.stages]
 
 
-def test_a_stored_output_is_found_out(judged):
-    """Every kept output of a timed call is right; only changed inputs tell."""
+def test_there_is_no_place_before_a_tensor_to_store_an_output_in(judged):
     evaluation = judged(_MEAN.format(before=_REPLAY, after=_STORE), task=_TASK)
-    assert evaluation.outcome is EvaluationOutcome.REJECTED, evaluation.findings
-    assert FindingKind.DATA_FLOW in [f.kind for f in evaluation.findings]
-    (check,) = _flow(evaluation)
-    assert check.result is CheckResult.FAILED
-    kept = [c.result for c in evaluation.checks if c.kind is CheckKind.TIMED_OUTPUTS]
-    assert set(kept) == {CheckResult.PASSED}
+    assert evaluation.outcome is EvaluationOutcome.CRASHED, evaluation.findings
+    assert FindingKind.ILLEGAL_ACCESS in [f.kind for f in evaluation.findings]
 
 
 def test_inputs_bound_by_a_structure_stay_as_they_are(judged):

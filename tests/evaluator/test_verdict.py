@@ -28,8 +28,10 @@ def test_a_right_candidate_passes_with_all_that_a_verdict_has(judged):
     assert held_out.correctness.mismatch_count == 0
     assert evaluation.fitness > 0.2
     stages = [stage.stage for stage in evaluation.stages]
-    assert {"parse", "policy", "build", "bind", "correctness", "precision", "value_ranges",
-            "timing", "data_flow", "behaviour", "diagnosis"} == set(stages)  # fmt: skip
+    assert set(stages) == {
+        "parse", "policy", "build", "bind", "correctness", "schedule", "precision",
+        "value_ranges", "timing", "data_flow", "behaviour", "diagnosis",
+    }  # fmt: skip
     assert "isolation" in [fact.name for fact in evaluation.evidence]
 
 

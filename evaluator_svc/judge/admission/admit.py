@@ -263,14 +263,15 @@ def _generated(
     tolerance: Tolerance,
     memory: JudgeMemory,
 ) -> list[WorkloadAdmission]:
-    """Return the workloads of other sizes that the task can be judged on, without graphs."""
+    """Return the workloads of other sizes that the task can be judged on."""
     first = prepared[0]
     admitted = []
     for ways in generated_workloads(task):
         items = (usable(task, workload, prepare, tolerance, memory) for workload in ways)
         item = next((i for i in items if i is not None and not _changed_kinds((first, i))), None)
         if item is not None:
-            facts = _workload_admission(item, None, device, peaks, _Findings())
+            found = _Findings()  # of sizes that nobody asked for
+            facts = _workload_admission(item, _program(item, found), device, peaks, found)
             admitted.append(replace(facts, is_generated=True))
     return admitted
 

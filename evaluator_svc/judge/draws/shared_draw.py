@@ -383,7 +383,6 @@ class SharedDraw:
         values = CallValues(key=(self.seeds[seed] ^ _CALL_STREAM) % 2**63, index=1)
         return with_call_values(drawn, self.redrawn, values, self.memory, self._own(drawn))
 
-
     def _expect(self, input_set: InputSet) -> tuple[ExpectedOutput, ...]:
         outputs = input_set.expected()
         shapes = [tuple(output.shape) for output in outputs]
