@@ -69,7 +69,7 @@ def describe(workload: str, sequence: LaunchSequence) -> BoundWorkload:
         library_call_count=sum(isinstance(step, LibraryCall) for step in sequence.steps),
         prepared_bytes=sequence.prepared_bytes,
         prepare_traffic_bytes=sum(buffer.size_bytes for buffer in moved),
-        prepare_tensor_count=len(moved),
+        prepare_weight_count=sum(buffer.kind == "tensor" for buffer in moved),
         result_bytes=sum(b.size_bytes for b in sequence.buffers if b.kind == "result"),
         main_kernel="" if main is None else main.kernel,
         main_shared_bytes=0 if main is None else main.shared_bytes,

@@ -252,7 +252,8 @@ class BoundWorkload:
     """Memory that `prepare` fills."""
     prepare_traffic_bytes: int = 0
     """Tensors that `prepare` reads or fills, each counted once."""
-    prepare_tensor_count: int = 0
+    prepare_weight_count: int = 0
+    """Tensors of the task among them."""
     result_bytes: int = 0
     """Memory of library calls' results."""
     main_kernel: str = ""

@@ -15,7 +15,8 @@ using RangeRows = std::vector<std::tuple<std::uintptr_t, std::size_t, unsigned c
 [[nodiscard]] inline std::vector<ByteRange> ranges_of(const RangeRows& rows) {
   std::vector<ByteRange> ranges;
   ranges.reserve(rows.size());
-  for (const auto& [address, size_bytes, byte] : rows) ranges.push_back({address, size_bytes, byte});
+  for (const auto& [address, size_bytes, byte] : rows)
+    ranges.push_back({address, size_bytes, byte});
   return ranges;
 }
 

@@ -125,13 +125,14 @@ void bind_sequence(py::module_& m) {
           "last_addresses",
           [](const LaunchSequence& sequence) { return sequence.last_addresses(); },
           "Addresses of the last run, with the results of its calls.")
-      .def("measure", &measure_sequence, py::arg("options"), py::kw_only(), py::arg("flush_bytes"),
-           py::arg("outputs"), py::arg("keep_into"), py::arg("scratch") = RegionRows(),
-           py::arg("redraw") = py::none(), py::arg("preparation") = py::none(),
-           py::arg("prepared") = RegionRows(), py::arg("sealed_into") = Addresses(),
-           py::arg("guards") = RangeRows(), Unlocked(),
-           "Measure; `outputs` are (buffer, size_bytes), `keep_into[slot]` their addresses, `guards`"
-           " (address, size_bytes, byte) that are written again before each call.");
+      .def(
+          "measure", &measure_sequence, py::arg("options"), py::kw_only(), py::arg("flush_bytes"),
+          py::arg("outputs"), py::arg("keep_into"), py::arg("scratch") = RegionRows(),
+          py::arg("redraw") = py::none(), py::arg("preparation") = py::none(),
+          py::arg("prepared") = RegionRows(), py::arg("sealed_into") = Addresses(),
+          py::arg("guards") = RangeRows(), Unlocked(),
+          "Measure; `outputs` are (buffer, size_bytes), `keep_into[slot]` their addresses, `guards`"
+          " (address, size_bytes, byte) that are written again before each call.");
 }
 
 }  // namespace

@@ -12,10 +12,10 @@ using cuda::check;
 using cuda::driver;
 
 constexpr unsigned block = 256;
-constexpr unsigned groups_to_fill = 4;    // of a range
-constexpr unsigned groups_to_read = 64;   // whole buffers are among them
+constexpr unsigned groups_to_fill = 4;                       // of a range
+constexpr unsigned groups_to_read = 64;                      // whole buffers are among them
 constexpr std::size_t large_bytes = std::size_t{256} << 10;  // the driver's own fill is faster
-constexpr std::size_t most_ranges = 128;  // a kernel takes 4 KiB of parameters
+constexpr std::size_t most_ranges = 128;                     // a kernel takes 4 KiB of parameters
 
 struct Row {
   std::uint64_t address;

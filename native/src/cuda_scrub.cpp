@@ -105,8 +105,8 @@ CudaScrub::CudaScrub(const cuda::SharedContext& context) {
   }
   const auto units =
       static_cast<unsigned>(cuda::attribute_of(device, cuda::device_multiprocessor_count));
-  const auto items =
-      static_cast<unsigned>(cuda::attribute_of(device, cuda::device_max_threads_per_multiprocessor));
+  const auto items = static_cast<unsigned>(
+      cuda::attribute_of(device, cuda::device_max_threads_per_multiprocessor));
   groups_ = rounds * units;
   local_groups_ = rounds * units * std::max(items / block, 1u);
 }

@@ -9,8 +9,8 @@
 namespace kernel_foundry {
 
 // Shared memory is not cleared between launches (seen on an H200: a counter in it survives hundreds
-// of calls), nor is the memory behind what a work-item spills, so a call could leave something there
-// to the next.
+// of calls), nor is the memory behind what a work-item spills, so a call could leave something
+// there to the next.
 class CudaScrub {
  public:
   // Loads its kernel at once: later the process may be locked in. The context must be current.

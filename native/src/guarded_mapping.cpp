@@ -26,9 +26,8 @@ std::optional<std::uintptr_t> reserve_anywhere(std::size_t size_bytes) {
   std::uniform_int_distribution<std::uintptr_t> place(lowest / stride, highest / stride);
   for (int attempt = 0; attempt < attempts; ++attempt) {
     const std::uintptr_t wanted = place(random) * stride - page_bytes;
-    void* mapped =
-        mmap(reinterpret_cast<void*>(wanted), size_bytes, PROT_NONE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    void* mapped = mmap(reinterpret_cast<void*>(wanted), size_bytes, PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (mapped == reinterpret_cast<void*>(wanted)) return wanted;
     // A kernel older than the flag takes the address for a hint.
     if (mapped != MAP_FAILED) munmap(mapped, size_bytes);
@@ -51,8 +50,8 @@ GuardedMapping::GuardedMapping(std::size_t size_bytes, int protection, int flags
   if (mapped == MAP_FAILED) {
     const int error = errno;
     munmap(reinterpret_cast<void*>(*reserved), whole_bytes_ + 2 * page_bytes);
-    const std::string text = "cannot allocate " + std::to_string(size_bytes) +
-                             " bytes: " + std::strerror(error);
+    const std::string text =
+        "cannot allocate " + std::to_string(size_bytes) + " bytes: " + std::strerror(error);
     if (error == ENOMEM) throw OutOfMemoryError(text);
     throw DriverError(text);
   }

@@ -1,4 +1,5 @@
-// Host memory that kernels work on: at an address that nobody can guess, between inaccessible pages.
+// Host memory that kernels work on: at an address that nobody can guess, between inaccessible
+// pages.
 #pragma once
 
 #include <cstddef>

@@ -57,7 +57,8 @@ struct ClockBlock {
   std::vector<std::string> reasons;
 };
 
-// (timed call, set) in each keep slot; its inputs were those of index warmup_count + call + 1; a call counts even when its sample is discarded.
+// (timed call, set) in each keep slot; its inputs were those of index warmup_count + call + 1; a
+// call counts even when its sample is discarded.
 using KeptCalls = std::vector<std::pair<std::size_t, std::size_t>>;
 
 struct Measurement {

@@ -106,8 +106,8 @@ KERNEL_FOUNDRY_BOTH Bits changed(Bits element, Bits random, U32 mantissa_bits, U
   const bool moves = exponent != 0 && exponent < greatest / 2 &&
                      chance < static_cast<Wide>(share >> (32 - spare_bits));
   const Wide sign = bits & (Wide{1} << (width - 1));
-  const Wide result = sign | ((moves ? partner : exponent) << mantissa_bits) |
-                      ((place + least) << kept) | ending;
+  const Wide result =
+      sign | ((moves ? partner : exponent) << mantissa_bits) | ((place + least) << kept) | ending;
   const bool stays = mantissa == 0 || exponent == greatest;
   return static_cast<Bits>(stays ? bits : result);
 }

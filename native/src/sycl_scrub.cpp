@@ -36,7 +36,8 @@ bool SyclScrub::is_needed_by(const std::string& code) {
 }
 
 SyclScrub::SyclScrub(sycl::queue& queue)
-    : groups_(groups_of_a_unit * queue.get_device().get_info<sycl::info::device::max_compute_units>()),
+    : groups_(groups_of_a_unit *
+              queue.get_device().get_info<sycl::info::device::max_compute_units>()),
       words_(queue.get_device().get_info<sycl::info::device::local_mem_size>() /
              sizeof(std::uint32_t)) {
   const auto* bytes = reinterpret_cast<const std::byte*>(sycl_scrub_spirv.data());

@@ -7,8 +7,8 @@
 
 namespace kernel_foundry {
 
-// The CPU runtime has a buffer for each of its threads and clears none: what one launch leaves there
-// the next one finds.
+// The CPU runtime has a buffer for each of its threads and clears none: what one launch leaves
+// there the next one finds.
 class SyclScrub {
  public:
   // Whether SPIR-V has anything in local memory.

@@ -34,7 +34,7 @@ std::atomic<const Table*> published{nullptr};
 std::atomic<const Entry*> first_write{nullptr};
 std::atomic<const Entry*> first_read{nullptr};
 std::uint64_t next_number = 1;
-struct sigaction previous {};
+struct sigaction previous{};
 
 constexpr long long error_code_write = 2;
 
@@ -62,7 +62,7 @@ void on_fault(int number, siginfo_t* facts, void* context) {
 void install() {
   static std::once_flag once;
   std::call_once(once, [] {
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_sigaction = on_fault;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     sigemptyset(&action.sa_mask);

@@ -44,7 +44,8 @@ class WatchedZones {
 // The first store into any zone since the process began; else the first load.
 [[nodiscard]] std::optional<Trespass> first_trespass();
 
-// Opens the readable zones that a range lies in while it lives, so that this process can write there.
+// Opens the readable zones that a range lies in while it lives, so that this process can write
+// there.
 class OwnWrite {
  public:
   OwnWrite(std::uintptr_t address, std::size_t size_bytes);

@@ -28,7 +28,7 @@ _BOUND = BoundWorkload(
     kernels=("k",),
     prepared_bytes=10**6,
     prepare_traffic_bytes=2 * 10**6,
-    prepare_tensor_count=2,
+    prepare_weight_count=1,
 )
 
 
@@ -55,9 +55,9 @@ def _result(prepare_ns: float | None, limit_ns: float | None) -> WorkloadResult:
     )
 
 
-def test_the_limit_is_traffic_and_a_few_launches_of_each_tensor() -> None:
-    assert layout_limit_ns(_BOUND, Language.CUDA, _PEAKS) == 8.0 * 2e6 + 2.0 * 2 * 1e3
-    assert layout_limit_ns(_BOUND, Language.SYCL, _PEAKS) == 16.0 * 2e6 + 16.0 * 2 * 1e3
+def test_the_limit_is_traffic_and_a_few_launches_of_each_weight() -> None:
+    assert layout_limit_ns(_BOUND, Language.CUDA, _PEAKS) == 8.0 * 2e6 + 4.0 * 1e3
+    assert layout_limit_ns(_BOUND, Language.SYCL, _PEAKS) == 16.0 * 2e6 + 32.0 * 1e3
 
 
 def test_many_launches_are_allowed_no_more() -> None:

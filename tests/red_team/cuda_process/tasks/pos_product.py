@@ -1,0 +1,23 @@
+"""Product of two matrices of numbers between 0 and 1, as torch.rand gives them."""
+
+import torch
+from torch import nn
+
+rows = 1024
+inner = 1024
+cols = 1024
+
+
+class Model(nn.Module):
+    """Product of two matrices."""
+
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return a @ b
+
+
+def get_inputs():
+    return [torch.rand(rows, inner), torch.rand(inner, cols)]
+
+
+def get_init_inputs():
+    return []

@@ -1,0 +1,22 @@
+"""Sum of every row."""
+
+import torch
+from torch import nn
+
+rows = 1024
+cols = 1024
+
+
+class Model(nn.Module):
+    """Sum of every row."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.sum(dim=-1)
+
+
+def get_inputs():
+    return [torch.randn(rows, cols)]
+
+
+def get_init_inputs():
+    return []
