@@ -107,7 +107,7 @@ def test_the_json_of_a_verdict_says_what_it_rests_on(folder: Path) -> None:
     )
     attestation = verdict["attestation"]
     assert attestation["key_fingerprint"] == fingerprint(attestation["public_key"])
-    assert list(attestation["seeds"]) == ["default"]
+    assert "default" in attestation["seeds"]
     assert len(attestation["signature"]) == 128
 
 

@@ -47,7 +47,7 @@ REFUSED = [
     ("int \\u0041 = 1;", "escaped"),
     ('void f() { asm volatile("nop"); }', "assembly"),
     ('void f() { __asm__("nop"); }', "assembly"),
-    ("\0", "NUL"),
+    ("\0", "control character"),
 ]
 
 
