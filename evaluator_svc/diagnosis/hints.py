@@ -69,7 +69,8 @@ _HINTS: Final = (
     ),
     (
         re.compile(r'namespace "std" has no member|incomplete type "std::|identifier "std'),
-        "device code has cuda::std:: (include cuda/std/…) in place of std::",
+        "include its header, such as <utility>, <algorithm> or <cmath>; containers and streams are "
+        "not there",
     ),
     (
         re.compile(r'incomplete type "nvcuda::wmma::fragment'),

@@ -24,6 +24,7 @@ from kernel_foundry.printable import print_safely
 EXIT_NOTHING_CORRECT = 1
 EXIT_BAD_INPUT = 2
 EXIT_MISSING_PART = 3
+EXIT_NOT_CONFIRMED = 4
 
 _COMMANDS = {
     "optimize": "Search for the fastest correct kernel of a task.",

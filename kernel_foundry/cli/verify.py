@@ -7,6 +7,7 @@ import click
 from rich.text import Text
 
 from kernel_foundry.cli.console import PrintableConsole
+from kernel_foundry.cli.main import EXIT_NOT_CONFIRMED
 from kernel_foundry.cli.options import (
     device_of,
     device_option,
@@ -28,6 +29,12 @@ _MARKS: Final = {
     Agreement.DIFFERS: ("✗", "bold red"),
     Agreement.NOT_COMPARABLE: ("–", "yellow"),
 }
+
+_UNCONFIRMED: Final = (
+    "the numbers agree, the times were not confirmed: they are of another device, driver or number "
+    "of threads (see environment), and only its maker's word. --device HOST:PORT asks an evaluator "
+    "that has the device"
+)
 
 
 @click.command()
@@ -65,8 +72,9 @@ def command(
     was signed for is not run. Its task is Python that the judge runs: run records only of
     people whose programs you would run.
 
-    Exit code 0 when everything agrees that can be compared here, 1 when something does not, 2
-    when the file is no record.
+    Exit code 0 when everything agrees, 1 when something does not, 2 when the file is no record,
+    4 when the numbers agree and the times could not be confirmed: the record is of another
+    device, and nothing here bears its times out.
 
     \b
     kfoundry verify softmax.record.json
@@ -80,6 +88,8 @@ def command(
         print_json(_object(record, found, verified))
     else:
         _show(PrintableConsole(), found, verified)
+    if verified.is_partial:
+        return EXIT_NOT_CONFIRMED
     return 0 if verified.agrees else 1
 
 
@@ -88,6 +98,8 @@ def _object(path: Path, record: EvidenceRecord, verified: Verification) -> dict[
     return {
         "record": str(path),
         "agrees": verified.agrees,
+        "numbers_confirmed": verified.numbers_confirmed,
+        "times_confirmed": verified.times_confirmed,
         "task": record.task.name,
         "candidate": record.source.digest,
         "digest": attestation.digest,
@@ -109,7 +121,9 @@ def _show(console: PrintableConsole, record: EvidenceRecord, verified: Verificat
     for statement in verified.statements:
         line = Text.assemble(_MARKS[statement.agreement], " ", one_line(_line(statement)))
         console.print(line, highlight=False, soft_wrap=True)
-    if verified.agrees:
+    if verified.is_partial:
+        console.print(_UNCONFIRMED, style="bold yellow", soft_wrap=True)
+    elif verified.agrees:
         is_whole = "is what was signed for" if verified.again is None else "agrees"
         console.print(f"the record {is_whole}", style="bold green")
     else:

@@ -44,6 +44,7 @@ _SUM_DIGITS: Final = 1e-9
 
 _TIME_OF: Final = "time of "
 _SPEEDUP: Final = "speed-up"
+_NOT_CONFIRMED: Final = "not confirmed: another device, driver or number of threads than here"
 
 CheckName = tuple[CheckKind, str, str, int]
 
@@ -264,11 +265,24 @@ def _times(record: EvidenceRecord, again: Evaluation, *, same_device: bool) -> I
     found = {result.workload: result for result in again.workloads}
     most = _SAME_TIME[record.source.language]
     for result in record.evaluation.workloads:
+        if result.timing is None:
+            continue
         other = found.get(result.workload)
-        if result.timing is None or other is None or other.timing is None:
+        if other is None or other.timing is None:
+            yield _untimed(result.workload, result.timing)
             continue
         yield _time(result, other.timing, most, same_device=same_device)
     yield _speedup(record.evaluation, again, most, same_device=same_device)
+
+
+def _untimed(workload: str, recorded: Timing) -> Statement:
+    return Statement(
+        subject=_TIME_OF + workload,
+        agreement=Agreement.DIFFERS,
+        recorded=_interval(recorded),
+        found="not timed",
+        note="a record claims times of timed workloads alone",
+    )
 
 
 def _time(result: WorkloadResult, found: Timing, most: float, *, same_device: bool) -> Statement:
@@ -286,7 +300,7 @@ def _time(result: WorkloadResult, found: Timing, most: float, *, same_device: bo
         agreement=_measured(agrees=agrees, same_device=same_device),
         recorded=_interval(recorded),
         found=_interval(found),
-        note=note if same_device else "another device: times are not comparable",
+        note=note if same_device else _NOT_CONFIRMED,
     )
 
 
@@ -305,7 +319,7 @@ def _speedup(
         agreement=_measured(agrees=agrees, same_device=same_device),
         recorded=speedup_text(first, interval),
         found=speedup_text(second, interval_again),
-        note="" if same_device else "another device: speed-ups are not comparable",
+        note="" if same_device else _NOT_CONFIRMED,
     )
 
 

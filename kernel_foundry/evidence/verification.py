@@ -32,9 +32,31 @@ class Verification:
     """The second evaluation; None when there was none."""
 
     @property
+    def numbers_confirmed(self) -> bool:
+        """True when the candidate was judged again and is as right as the record says."""
+        rest = tuple(s for s in self.statements if not is_about_times(s))
+        return self.again is not None and holds(rest)
+
+    @property
+    def times_confirmed(self) -> bool:
+        """True when each time that the record claims was measured again, on its own device."""
+        times = [s for s in self.statements if is_about_times(s)]
+        return bool(times) and all(s.agreement is Agreement.AGREES for s in times)
+
+    @property
+    def is_partial(self) -> bool:
+        """True when nothing differs, but nobody at hand can bear the record's times out.
+
+        Times of another device are its maker's word; that the numbers come again says nothing
+        about them.
+        """
+        is_judged = self.again is not None
+        return is_judged and holds(self.statements) and not self.times_confirmed
+
+    @property
     def agrees(self) -> bool:
-        """True when nothing differs."""
-        return holds(self.statements)
+        """True when nothing differs and, where it was judged again, its times are confirmed."""
+        return holds(self.statements) and not self.is_partial
 
 
 def is_intact(record: EvidenceRecord) -> bool:

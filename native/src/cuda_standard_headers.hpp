@@ -1,5 +1,5 @@
-// The few standard headers that device code asks for. NVRTC has none; numbers of fixed width and
-// the math functions are there without one.
+// The standard headers that device code may include. NVRTC has none; numbers of fixed width and the
+// math functions are there without one, the rest is libcu++'s.
 #pragma once
 
 #include <array>
@@ -45,15 +45,35 @@ inline constexpr const char* integer_limits = R"(#pragma once
 #endif
 )";
 
-inline constexpr const char* numeric_limits = R"(#pragma once
-#include <cuda/std/limits>
-namespace std { using cuda::std::numeric_limits; }
+// The compiler's own, which are there without a header: at no cost, unlike libcu++'s.
+inline constexpr const char* mathematics = R"(#pragma once
+namespace std {
+using ::abs; using ::acos; using ::acosh; using ::asin; using ::asinh; using ::atan; using ::atan2;
+using ::atanh; using ::cbrt; using ::ceil; using ::copysign; using ::cos; using ::cosh; using ::erf;
+using ::erfc; using ::exp; using ::exp2; using ::expm1; using ::fabs; using ::fdim; using ::floor;
+using ::fma; using ::fmax; using ::fmin; using ::fmod; using ::frexp; using ::hypot; using ::ilogb;
+using ::isfinite; using ::isinf; using ::isnan; using ::ldexp; using ::lgamma; using ::llrint;
+using ::llround; using ::log; using ::log10; using ::log1p; using ::log2; using ::logb; using ::lrint;
+using ::lround; using ::modf; using ::nearbyint; using ::nextafter; using ::pow; using ::remainder;
+using ::remquo; using ::rint; using ::round; using ::scalbln; using ::scalbn; using ::signbit;
+using ::sin; using ::sinh; using ::sqrt; using ::tan; using ::tanh; using ::tgamma; using ::trunc;
+}
 )";
 
-inline constexpr const char* type_traits = R"(#pragma once
-#include <cuda/std/type_traits>
-namespace std { using namespace cuda::std; }
+inline constexpr const char* integers = R"(#pragma once
+namespace std {
+using ::int8_t; using ::int16_t; using ::int32_t; using ::int64_t; using ::intptr_t;
+using ::uint8_t; using ::uint16_t; using ::uint32_t; using ::uint64_t; using ::uintptr_t;
+}
 )";
+
+inline constexpr const char* sizes = R"(#pragma once
+namespace std { using ::size_t; using ::ptrdiff_t; using nullptr_t = decltype(nullptr); }
+)";
+
+#define KERNEL_FOUNDRY_OF_LIBCUXX(name)                                                            \
+  Header{#name, "#pragma once\n#include <cuda/std/" #name ">\n"                                    \
+                "namespace std { using namespace cuda::std; }\n"}
 
 // The whole of cub starts kernels from host code; this is the part for device code.
 inline constexpr const char* cub_of_blocks = R"(#pragma once
@@ -80,14 +100,31 @@ inline constexpr std::array standard_headers = {
     Header{"float.h", float_limits},
     Header{"climits", integer_limits},
     Header{"limits.h", integer_limits},
-    Header{"limits", numeric_limits},
-    Header{"type_traits", type_traits},
-    Header{"cmath", nothing},
+    KERNEL_FOUNDRY_OF_LIBCUXX(algorithm),
+    KERNEL_FOUNDRY_OF_LIBCUXX(array),
+    KERNEL_FOUNDRY_OF_LIBCUXX(bit),
+    KERNEL_FOUNDRY_OF_LIBCUXX(complex),
+    KERNEL_FOUNDRY_OF_LIBCUXX(concepts),
+    KERNEL_FOUNDRY_OF_LIBCUXX(functional),
+    KERNEL_FOUNDRY_OF_LIBCUXX(initializer_list),
+    KERNEL_FOUNDRY_OF_LIBCUXX(iterator),
+    KERNEL_FOUNDRY_OF_LIBCUXX(limits),
+    KERNEL_FOUNDRY_OF_LIBCUXX(numbers),
+    KERNEL_FOUNDRY_OF_LIBCUXX(numeric),
+    KERNEL_FOUNDRY_OF_LIBCUXX(optional),
+    KERNEL_FOUNDRY_OF_LIBCUXX(ratio),
+    KERNEL_FOUNDRY_OF_LIBCUXX(span),
+    KERNEL_FOUNDRY_OF_LIBCUXX(tuple),
+    KERNEL_FOUNDRY_OF_LIBCUXX(type_traits),
+    KERNEL_FOUNDRY_OF_LIBCUXX(utility),
+    KERNEL_FOUNDRY_OF_LIBCUXX(variant),
+    Header{"cmath", mathematics},
     Header{"math.h", nothing},
-    Header{"cstddef", nothing},
+    Header{"cstddef", sizes},
     Header{"stddef.h", nothing},
-    Header{"cstdint", nothing},
+    Header{"cstdint", integers},
     Header{"stdint.h", nothing},
+    Header{"new", nothing},  // placement new is there
     Header{"cstdio", nothing},
     Header{"stdio.h", nothing},
     Header{"cassert", nothing},
@@ -97,5 +134,7 @@ inline constexpr std::array standard_headers = {
     Header{"cstring", nothing},
     Header{"string.h", nothing},
 };
+
+#undef KERNEL_FOUNDRY_OF_LIBCUXX
 
 }  // namespace kernel_foundry::nvrtc

@@ -1,3 +1,4 @@
+#include <array>
 #include <chrono>
 #include <memory>
 #include <stdexcept>
@@ -16,6 +17,10 @@ namespace syclexp = sycl::ext::oneapi::experimental;
 
 // Without it kernels of different sub-group sizes become several modules.
 constexpr const char* one_module = "-fsycl-device-code-split=off";
+
+// The compiler refuses these as built-ins; the prelude has them as functions.
+constexpr std::array own_functions = {"-fno-builtin-lround", "-fno-builtin-lroundf",
+                                      "-fno-builtin-llround", "-fno-builtin-llroundf"};
 
 // The SPIR-V that all kernels of a built bundle are in.
 std::string spirv_of(const sycl::kernel_bundle<sycl::bundle_state::executable>& bundle,
@@ -51,6 +56,7 @@ class SyclCompiler final : public Compiler {
     const auto start = std::chrono::steady_clock::now();
     std::vector<std::string> all_options = options;
     all_options.emplace_back(one_module);
+    all_options.insert(all_options.end(), own_functions.begin(), own_functions.end());
     std::string log;
     try {
       auto text = syclexp::create_kernel_bundle_from_source(*context_,

@@ -9,14 +9,16 @@ from pathlib import Path
 import pytest
 
 from archive_svc.archive import Archive
-from kernel_foundry.cli import evaluate
+from kernel_foundry.cli import evaluate, verify
+from kernel_foundry.cli.main import EXIT_NOT_CONFIRMED
 from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.candidate import Candidate, KernelSource
-from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.evaluation import Evaluation, Fact
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Task
 from kernel_foundry.evidence.fingerprint import fingerprint
-from kernel_foundry.evidence.record import read_record, record_of
+from kernel_foundry.evidence.record import EvidenceRecord, read_record, record_of, write_record
+from kernel_foundry.evidence.verification import Verification, verification
 from kernel_foundry.plan.candidate_text import render
 from tests.cli.conftest import CANDIDATE, TASK, run_kfoundry
 from tests.evidence import conftest as signed_by_hand
@@ -171,3 +173,35 @@ def test_a_record_is_of_the_text_that_was_judged(
     arguments = [str(task), str(candidate), "--json", "--record", str(path)]
     evaluate.command.main(arguments, standalone_mode=False)
     assert read_record(path).source == source
+
+
+def test_times_of_a_device_that_is_not_here_are_not_confirmed(
+    tmp_path: Path,
+    record: EvidenceRecord,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Whoever signs a record with a key of his own may name any device, and any time on it."""
+    facts = signed_by_hand.FACTS | {"device": "another"}
+    elsewhere = tuple(Fact(name=name, value=value) for name, value in facts.items())
+
+    class _AnotherDevice:
+        def verify(self, found: EvidenceRecord, **_: object) -> Verification:
+            return verification(found, signed_by_hand.evaluate(evidence=elsewhere))
+
+    foundry = contextlib.nullcontext(_AnotherDevice())
+    monkeypatch.setattr(verify, "open_foundry", lambda **_: foundry)
+    path = tmp_path / "r.json"
+    write_record(record, path)
+    code = verify.command.main([str(path), "--json"], standalone_mode=False)
+    told = json.loads(capsys.readouterr().out)
+    claims = {key: told[key] for key in ("agrees", "numbers_confirmed", "times_confirmed")}
+    assert (code, claims) == (
+        EXIT_NOT_CONFIRMED,
+        {"agrees": False, "numbers_confirmed": True, "times_confirmed": False},
+    )
+    assert "differs" not in {s["agreement"] for s in told["statements"]}
+    assert verify.command.main([str(path)], standalone_mode=False) == EXIT_NOT_CONFIRMED
+    shown = capsys.readouterr().out
+    assert "the numbers agree, the times were not confirmed" in shown
+    assert "the record agrees" not in shown

@@ -13,7 +13,13 @@ from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.evidence.compare import compare
 from kernel_foundry.evidence.record import EvidenceRecord
 from kernel_foundry.evidence.statement import Agreement, Statement
-from kernel_foundry.evidence.verification import MOST_EVALUATIONS, judged_again, request_again
+from kernel_foundry.evidence.verification import (
+    MOST_EVALUATIONS,
+    Verification,
+    judged_again,
+    request_again,
+    verification,
+)
 from tests.evidence.conftest import CHECKS, FACTS, TASK, evaluate
 
 AGREES, DIFFERS, OTHER = Agreement.AGREES, Agreement.DIFFERS, Agreement.NOT_COMPARABLE
@@ -123,11 +129,61 @@ def test_times_agree_within_what_a_busy_host_moves_them(
     assert f"{factor:.3f} times as long" in lines["time of n=8"].note
 
 
+def _with_timing_of_first(evaluation: Evaluation) -> Evaluation:
+    first, second = evaluation.workloads
+    return dataclasses.replace(
+        evaluation, workloads=(first, dataclasses.replace(second, timing=first.timing))
+    )
+
+
 def test_times_of_another_device_are_not_compared(record: EvidenceRecord) -> None:
     again = _with_first(evaluate(evidence=_with_facts(device="another")), _slower(9.0))
     lines = _lines(record, again)
     assert (lines["time of n=8"].agreement, lines["speed-up"].agreement) == (OTHER, OTHER)
-    assert "another device" in lines["speed-up"].note
+    assert "not confirmed: another device" in lines["speed-up"].note
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_confirmed"),
+    [
+        ({}, True),
+        ({"torch": "2.14"}, True),
+        ({"device": "another"}, False),
+        ({"threads": "9"}, False),
+    ],
+)
+def test_times_that_no_device_at_hand_can_bear_out_are_not_confirmed(
+    record: EvidenceRecord, changes: dict[str, str], is_confirmed: bool
+) -> None:
+    """Whoever names another device in a record of his own may claim any time."""
+    verified = verification(record, evaluate(evidence=_with_facts(**changes)))
+    assert _claims(verified) == (is_confirmed, True, is_confirmed, not is_confirmed)
+
+
+def _claims(verified: Verification) -> tuple[bool, bool, bool, bool]:
+    confirmed = (verified.numbers_confirmed, verified.times_confirmed)
+    return (verified.agrees, *confirmed, verified.is_partial)
+
+
+def test_what_was_not_run_is_not_confirmed_and_what_differs_is_not_partial(
+    record: EvidenceRecord,
+) -> None:
+    """With --no-run a record agrees when it is what was signed for: nothing else was asked."""
+    key = record.attestation.public_key
+    unrun = verification(record, None, own_key=key)
+    assert _claims(unrun) == (True, False, False, False)
+    elsewhere = evaluate(evidence=_with_facts(device="another"))
+    wrong = verification(record, _with_first(elsewhere, _error(1.0, mismatch_count=1)))
+    assert _claims(wrong) == (False, False, False, False)
+    slow = verification(record, _with_first(evaluate(), _slower(9.0)))
+    assert _claims(slow) == (False, True, False, False)
+
+
+def test_a_time_that_nobody_takes_differs(record: EvidenceRecord) -> None:
+    """Such as one of a held-out workload."""
+    held_out = _with_timing_of_first(record.evaluation)
+    lines = _lines(dataclasses.replace(record, evaluation=held_out), evaluate())
+    assert (lines["time of n=9"].agreement, lines["time of n=9"].found) == (DIFFERS, "not timed")
 
 
 def test_a_check_that_comes_out_otherwise_differs(record: EvidenceRecord) -> None:

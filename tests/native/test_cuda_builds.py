@@ -7,7 +7,32 @@ from typing import Any
 import pytest
 
 import kernel_foundry_native as native
+from evaluator_svc.policy import check_source
+from kernel_foundry.domain.language import Language
 from kernel_foundry_native import cuda_files
+
+STANDARD_HEADERS = (
+    "algorithm", "array", "bit", "cassert", "cfloat", "climits", "cmath", "complex", "concepts",
+    "cstddef", "cstdint", "cstdio", "cstdlib", "cstring", "functional", "initializer_list",
+    "iterator", "limits", "new", "numbers", "numeric", "optional", "ratio", "span", "tuple",
+    "type_traits", "utility", "variant", "assert.h", "float.h", "limits.h", "math.h", "stddef.h",
+    "stdint.h", "stdio.h", "stdlib.h", "string.h",
+)  # fmt: skip
+"""Every one that the policy lets pass."""
+
+LIBRARY = """
+extern "C" __global__ void k(const float* x, float* out, int count) {
+  const std::size_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  float a = x[i], b = std::fma(a, 2.0f, 1.0f);
+  std::swap(a, b);
+  std::pair<float, int32_t> both{std::move(a), std::lrint(b)};
+  const auto [first, second] = std::make_tuple(both.first, std::lround(x[i]) + both.second);
+  static_assert(std::is_same_v<decltype(std::exp(a)), float>);
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(std::clamp(first, 0.0f, 1.0f));
+  out[i] = std::max(first, -std::numeric_limits<float>::infinity()) + second + bits;
+}
+"""
 
 COPY = """
 extern "C" __global__ void k(const float* x, float* out, int count) {
@@ -67,6 +92,13 @@ def build(compiler: Any, text: str, *options: str, kernel: str = "k") -> Any:
 )
 def test_what_kernels_take_for_granted_is_there(compiler: Any, text: str) -> None:
     assert build(compiler, text).code
+
+
+def test_standard_headers_that_pass_are_there(compiler: Any) -> None:
+    """With their names in std, for what device code may do with them."""
+    includes = "".join(f"#include <{header}>\n" for header in STANDARD_HEADERS)
+    assert check_source(includes, Language.CUDA) == ()
+    assert build(compiler, includes + LIBRARY).code
 
 
 def test_code_may_use_all_that_the_generation_has(compiler: Any) -> None:

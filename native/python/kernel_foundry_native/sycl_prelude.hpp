@@ -1,3 +1,33 @@
+// What the compiler has no device code for, and <cmath> calls. Halves are rounded away from zero.
+extern "C" inline long lroundf(float value) noexcept {
+  return static_cast<long>(__builtin_roundf(value));
+}
+extern "C" inline long lround(double value) noexcept {
+  return static_cast<long>(__builtin_round(value));
+}
+extern "C" inline long long llroundf(float value) noexcept {
+  return static_cast<long long>(__builtin_roundf(value));
+}
+extern "C" inline long long llround(double value) noexcept {
+  return static_cast<long long>(__builtin_round(value));
+}
+// By bits: the compiler would know a comparison again.
+constexpr bool kernel_foundry_is_normal(float value) {
+  const unsigned exponent = __builtin_bit_cast(unsigned, value) >> 23 & 0xff;
+  return exponent != 0 && exponent != 0xff;
+}
+constexpr bool kernel_foundry_is_normal(double value) {
+  const unsigned exponent = __builtin_bit_cast(unsigned long long, value) >> 52 & 0x7ff;
+  return exponent != 0 && exponent != 0x7ff;
+}
+constexpr bool kernel_foundry_is_normal(long double value) {
+  return kernel_foundry_is_normal(static_cast<double>(value));
+}
+#define __builtin_lround(value) ::lround(value)
+#define __builtin_lroundf(value) ::lroundf(value)
+#define __builtin_llround(value) ::llround(value)
+#define __builtin_llroundf(value) ::llroundf(value)
+#define __builtin_isnormal(value) kernel_foundry_is_normal(value)
 // Slim headers instead of <sycl/sycl.hpp>: they build in two thirds of the time.
 #include <sycl/detail/core.hpp>
 #include <sycl/group_algorithm.hpp>
