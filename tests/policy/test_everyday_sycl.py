@@ -21,7 +21,7 @@ BODIES = {
     "lround": "out[i] = std::lround(x[i]) + std::llround(double(x[i])) + lroundf(x[i]);",
     "rint": "out[i] = std::rint(x[i]) + std::nearbyint(x[i]) + std::round(x[i]) + rint(x[i]);",
     "class": "out[i] = std::isnormal(x[i]) + std::isfinite(x[i]) + std::signbit(x[i]);",
-    "utility": "float a = x[i], b = 1; std::swap(a, b); out[i] = std::pair{std::move(a), b}.second;",
+    "utility": "float a = 1, b = x[i]; std::swap(a, b); out[i] = std::pair(std::move(a), b).first;",
     "prefetch": "__builtin_prefetch(x + i + 64); __builtin_prefetch(x, 0, 3); out[i] = x[i];",
     "table": f"{TABLE} out[i] = T[i % 2049] * x[i];",
     "unreachable": "if (i < 0) __builtin_unreachable(); out[i] = x[i];",
