@@ -62,6 +62,8 @@ class EvaluatorSettings:
     """Most memory of each device that is used, as if it had no more; 0: all of it."""
     warm_seconds: float = 0.1
     """Budget of the short measurement with warm caches."""
+    baseline_seconds: float = 1.0
+    """Longest measurement of one baseline; an admission repeats it until two agree."""
     admission_seconds: float = 600.0
     """Deadline of admitting a task (torch.compile included)."""
     judge_seconds: float = 120.0

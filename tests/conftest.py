@@ -21,7 +21,7 @@ from evaluator_svc.settings import EvaluatorSettings
 from tests.archive.postgres import PostgresServer, absence
 from tests.turns import Turns
 
-pytest_plugins = ["tests.llm_server.fixtures"]
+pytest_plugins = ["tests.llm_server.fixtures", "tests.cli.served"]
 
 _PROBE = """
 import sys
@@ -126,6 +126,7 @@ def cache_dir(shared_dir: Path) -> Iterator[Path]:
         # Also for those with a cache of their own: a baseline's header takes the compiler seconds.
         patch.setenv("TORCHINDUCTOR_CACHE_DIR", str(folder / "inductor"))
         patch.setenv("KERNEL_FOUNDRY_DATA_DIR", str(shared_dir / "data"))
+        patch.setenv("KERNEL_FOUNDRY_BASELINE_SECONDS", "0.1")  # no test is about true times
         yield folder
 
 
@@ -142,6 +143,7 @@ def local_evaluator(cache_dir: Path) -> Iterator[Callable[[str], Evaluator]]:
             settings = EvaluatorSettings(
                 device_kinds=(kind,) if kind else (),
                 cache_dir=cache_dir,
+                baseline_seconds=0.1,
                 key_file=cache_dir.with_name("evaluator.key"),
                 unsafe_no_sandbox=kind == "null",  # what is tested there needs no cage
             )

@@ -67,7 +67,12 @@ def serve(conversation: Conversation) -> None:
     """Make the judge, say what it is, then answer until the supervisor is gone."""
     configure: JudgeConfigure = conversation.receive(JudgeConfigure).message
     local_id = see_only(configure.device.id)
-    judge = Judge(configure.device, configure.threads, local_id=local_id)
+    judge = Judge(
+        configure.device,
+        configure.threads,
+        local_id=local_id,
+        baseline_seconds=configure.baseline_seconds,
+    )
     conversation.send(judge.facts())
     while True:
         request = conversation.receive(*_REQUESTS).message

@@ -71,14 +71,23 @@ class Judge:
         device: Where candidates run.
         threads: Of torch; as many as the CPU device has.
         local_id: The device's id in this process, which may see no other; "" is its own.
+        baseline_seconds: Longest measurement of one baseline.
     """
 
-    def __init__(self, device: DeviceSpec, threads: int, *, local_id: str = "") -> None:
+    def __init__(
+        self,
+        device: DeviceSpec,
+        threads: int,
+        *,
+        local_id: str = "",
+        baseline_seconds: float = 1.0,
+    ) -> None:
         torch.set_num_threads(threads)
         torch.set_float32_matmul_precision("highest")
         self._device = device
         self._local_id = local_id or device.id
         self._threads = threads
+        self._baseline_seconds = baseline_seconds
         self._prepared: OrderedDict[tuple[str, str], PreparedWorkload] = OrderedDict()
         self._draws: dict[int, SharedDraw] = {}
         self._lean_runs: dict[int, LeanRuns] = {}
@@ -146,6 +155,7 @@ class Judge:
                     peaks=peaks,
                     memory=self._memory,
                     memory_bytes=self._memory_bytes,
+                    baseline_seconds=self._baseline_seconds,
                     is_alone=not 0 < memory_bytes < int(USABLE_SHARE * self._memory_bytes),
                     prepare=lambda workload: self._prepare(task, workload),
                     note=self._note,

@@ -19,6 +19,8 @@ class JudgeConfigure:
 
     device: DeviceSpec
     threads: int
+    baseline_seconds: float
+    """Longest measurement of one baseline."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

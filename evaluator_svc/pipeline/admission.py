@@ -63,5 +63,6 @@ def _checked(
     return check_baselines(
         lambda plan, names: site.judge.time_baselines_of(task, workload, plan, names),
         known,
+        seconds=site.settings.baseline_seconds,
         flush_bytes=2 * site.spec.cache_bytes,
     )

@@ -17,8 +17,6 @@ _MARGIN: Final = 1.2
 addresses. What intervals allow comes on top."""
 _QUICK_SECONDS: Final = 0.1
 _QUICK_SAMPLES: Final = (5, 30)
-_WHOLE_SECONDS: Final = 1.0
-"""As an admission takes for each."""
 _SLOW_TO_START: Final = ("torch.compile",)
 """Compiled anew for each set of inputs: no quick look."""
 
@@ -38,13 +36,18 @@ TimeBaselines = Callable[[MeasurePlan, tuple[str, ...]], tuple[Baseline, ...]]
 
 
 def check_baselines(
-    time_baselines: TimeBaselines, known: tuple[Baseline, ...], *, flush_bytes: int
+    time_baselines: TimeBaselines,
+    known: tuple[Baseline, ...],
+    *,
+    seconds: float,
+    flush_bytes: int,
 ) -> BaselinesChecked:
     """Time one baseline for a moment; where it is no longer true, all of them as an admission does.
 
     Args:
         time_baselines: Times them on inputs of the workload.
         known: What the admission says; eager is among them.
+        seconds: Longest measurement of each, as an admission takes.
         flush_bytes: Read between samples to empty the caches.
     """
     quick = min(
@@ -59,7 +62,7 @@ def check_baselines(
     now = time_baselines(plan, (quick.name,))
     if not now or holds(quick.timing, now[0].timing):
         return BaselinesChecked(baselines=known)
-    whole = MeasurePlan(seconds=_WHOLE_SECONDS, flush_bytes=flush_bytes)
+    whole = MeasurePlan(seconds=seconds, flush_bytes=flush_bytes)
     measured = time_baselines(whole, tuple(b.name for b in known))
     return compared(known, measured)
 

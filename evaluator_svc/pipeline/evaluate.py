@@ -471,6 +471,7 @@ class CandidateEvaluation:
         return check_baselines(
             lambda plan, names: self._judge.time_baselines(draw.draw, plan, names),
             workload.baselines,
+            seconds=self._site.settings.baseline_seconds,
             flush_bytes=2 * self._site.spec.cache_bytes,
         )
 

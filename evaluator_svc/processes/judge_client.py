@@ -68,6 +68,7 @@ class JudgeClient:
         process: As started.
         device: The device it judges on.
         threads: Threads torch gets.
+        baseline_seconds: Longest measurement of one baseline.
         answer_seconds: Deadline of everything but admission.
         admission_seconds: Deadline of admission.
     """
@@ -78,6 +79,7 @@ class JudgeClient:
         *,
         device: DeviceSpec,
         threads: int,
+        baseline_seconds: float,
         answer_seconds: float,
         admission_seconds: float,
     ) -> None:
@@ -85,7 +87,9 @@ class JudgeClient:
         self._lock = threading.Lock()
         self._answer_seconds = answer_seconds
         self._admission_seconds = admission_seconds
-        self._configure = JudgeConfigure(device=device, threads=threads)
+        self._configure = JudgeConfigure(
+            device=device, threads=threads, baseline_seconds=baseline_seconds
+        )
         self._facts: JudgeFacts | None = None
 
     @property

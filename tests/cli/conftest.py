@@ -1,11 +1,16 @@
 """A folder with a task and candidates, and the command as a process of its own."""
 
+import asyncio
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from kernel_foundry.rpc.readiness import wait_until_serving
 
 TASK = """\
 import torch
@@ -67,14 +72,32 @@ def environment_of(folder: Path) -> dict[str, str]:
     }
 
 
+@contextmanager
+def serving_evaluator(address: str, folder: Path) -> Iterator[str]:
+    """Serve an evaluator of the null device by the command, with its data in `folder`."""
+    command = ("-m", "kernel_foundry.cli", "serve", "evaluator", "--listen", address)
+    with subprocess.Popen(
+        [sys.executable, *command], env=environment_of(folder), stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            asyncio.run(wait_until_serving(address, timeout_s=60))
+            yield address
+        finally:
+            process.terminate()
+            assert process.wait(timeout=280) == 0
+
+
 def run_kfoundry(
-    folder: Path, *arguments: str, environment: dict[str, str] | None = None
+    folder: Path,
+    *arguments: str,
+    evaluator: str = "local",
+    environment: dict[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end in `folder`."""
+    """Run a command to its end in `folder`, on an evaluator of its own or one that is served."""
     return subprocess.run(
         [sys.executable, "-m", "kernel_foundry.cli", *arguments],
         cwd=folder,
-        env=environment or environment_of(folder),
+        env={**(environment or environment_of(folder)), "KERNEL_FOUNDRY_EVALUATOR": evaluator},
         capture_output=True,
         text=True,
         timeout=280,

@@ -17,14 +17,16 @@ def test_help_names_every_command(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_evaluation_is_one_json_object_with_its_outcome_as_exit_code(folder: Path) -> None:
-    right = run_kfoundry(folder, "evaluate", "relu.py", "relu.md", "--device", "null:0", "--json")
+def test_evaluation_is_one_json_object_with_its_outcome_as_exit_code(
+    folder: Path, served: str
+) -> None:
+    right = run_kfoundry(folder, "evaluate", "relu.py", "relu.md", "--json", evaluator=served)
     assert right.returncode == 0, right.stderr
     verdict = json.loads(right.stdout)
     assert verdict["outcome"] == "PASSED"
     assert verdict["speedup"] > 0
     assert set(verdict["workloads"][0]["baselines"]) >= {"eager"}
-    wrong = run_kfoundry(folder, "evaluate", "relu.py", "wrong.md", "--device", "null:0", "--json")
+    wrong = run_kfoundry(folder, "evaluate", "relu.py", "wrong.md", "--json", evaluator=served)
     assert wrong.returncode == 1
     assert json.loads(wrong.stdout)["outcome"] == "WRONG_RESULT"
 
@@ -62,16 +64,18 @@ def test_bad_input_has_its_exit_code_and_says_what_is_wrong(
 
 
 @pytest.mark.slow
-def test_what_recipes_cannot_do_is_said_before_anything_is_spent(folder: Path) -> None:
+def test_what_recipes_cannot_do_is_said_before_anything_is_spent(folder: Path, served: str) -> None:
     said = "recipes cannot do aten.special_bessel_j0: give --model, or write a kernel"
-    admitted = run_kfoundry(folder, "admit", "bessel.py", "--device", "null:0", "--json")
+    admitted = run_kfoundry(folder, "admit", "bessel.py", "--json", evaluator=served)
     assert admitted.returncode == 3
     assert said in admitted.stderr
     told = json.loads(admitted.stdout)
     assert told["admitted"]
     assert told["models"] == []
     assert told["left_out"] == [{"model": "recipes", "missing": "aten.special_bessel_j0"}]
-    started = run_kfoundry(folder, "optimize", "bessel.py", "--device", "null:0", "--run", "j0")
+    started = run_kfoundry(
+        folder, "optimize", "bessel.py", "--device", "null:0", "--run", "j0", evaluator=served
+    )
     assert started.returncode == 3
     assert said in started.stderr
     assert "j0" not in run_kfoundry(folder, "runs", "list", "--json").stdout

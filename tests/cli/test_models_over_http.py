@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_a_run_on_models_over_http(
-    llm_server: LlmServer, folder: Path, monkeypatch: pytest.MonkeyPatch
+    llm_server: LlmServer, folder: Path, served: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every request is in the run's books, by model; the key is in no file and no output."""
     monkeypatch.setenv("OPENAI_API_KEY", _KEY)
@@ -60,6 +60,7 @@ def test_a_run_on_models_over_http(
         "--evaluations",
         "10",
         "--json",
+        evaluator=served,
     )
     assert ended.returncode == 0, ended.stderr
     shown = run_kfoundry(folder, "runs", "show", "r", "--json")
@@ -87,7 +88,7 @@ def test_a_run_on_models_over_http(
 
 @pytest.mark.slow
 def test_a_run_goes_on_without_recipes_that_cannot_do_its_task(
-    llm_server: LlmServer, folder: Path, monkeypatch: pytest.MonkeyPatch
+    llm_server: LlmServer, folder: Path, served: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Progress, store and report say so; recipes are never asked."""
     monkeypatch.setenv("OPENAI_API_KEY", _KEY)
@@ -95,7 +96,7 @@ def test_a_run_goes_on_without_recipes_that_cannot_do_its_task(
     (folder / "bessel.py").write_text(BEYOND_RECIPES)
     run = ("--run", "j0", "--device", "null:0", "--evaluations", "1")
     models = ("--model", "recipes", "--model", _OWN)
-    ended = run_kfoundry(folder, "optimize", "bessel.py", *models, *run)
+    ended = run_kfoundry(folder, "optimize", "bessel.py", *models, *run, evaluator=served)
     assert ended.returncode in (0, 1), ended.stderr
     said = "recipes cannot do aten.special_bessel_j0"
     assert f"{said}: the run goes on without it" in ended.stderr

@@ -2,13 +2,10 @@
 
 import asyncio
 import json
-import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import grpc
@@ -20,7 +17,7 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
 
 from kernel_foundry.cli import serve
 from kernel_foundry.rpc.readiness import wait_until_serving
-from tests.cli.conftest import environment_of, run_kfoundry
+from tests.cli.conftest import environment_of, run_kfoundry, serving_evaluator
 
 
 def _free_port() -> int:
@@ -35,37 +32,20 @@ def _is_listening(port: int) -> bool:
         return probe.connect_ex(("localhost", port)) == 0
 
 
-@pytest.fixture(params=["unix", "tcp"])
-def target(request: pytest.FixtureRequest, folder: Path) -> Iterator[str]:
-    """An evaluator that was started with `kfoundry serve`."""
-    sockets = Path(tempfile.mkdtemp(prefix="kf-"))
-    is_unix = request.param == "unix"
-    address = f"unix:{sockets}/evaluator.sock" if is_unix else f"localhost:{_free_port()}"
-    command = ["-m", "kernel_foundry.cli", "serve", "evaluator", "--listen", address]
-    with subprocess.Popen(
-        [sys.executable, *command], env=environment_of(folder), stderr=subprocess.DEVNULL
-    ) as process:
-        try:
-            asyncio.run(wait_until_serving(address, timeout_s=60))
-            yield address
-        finally:
-            process.terminate()
-            assert process.wait(timeout=280) == 0
-            shutil.rmtree(sockets, ignore_errors=True)
-
-
 @pytest.mark.slow
-def test_served_evaluator_gives_the_verdict_of_a_local_one(folder: Path, target: str) -> None:
+def test_served_evaluator_gives_the_verdict_of_a_local_one(folder: Path) -> None:
+    """Over TCP; all other tests of commands ask one on a UNIX socket."""
     arguments = ("evaluate", "relu.py", "relu.md", "--json")
     local = json.loads(run_kfoundry(folder, *arguments, "--device", "null:0").stdout)
-    served = json.loads(run_kfoundry(folder, *arguments, "--evaluator", target).stdout)
+    with serving_evaluator(f"localhost:{_free_port()}", folder) as target:
+        served = json.loads(run_kfoundry(folder, *arguments, "--evaluator", target).stdout)
+        with grpc.insecure_channel(target) as channel:
+            services = ProtoReflectionDescriptorDatabase(channel).get_services()
     for field in ("outcome", "candidate", "language", "device", "configuration", "measures"):
         assert local[field] == served[field]
     assert [w["correctness"] for w in local["workloads"]] == [
         w["correctness"] for w in served["workloads"]
     ]
-    with grpc.insecure_channel(target) as channel:
-        services = ProtoReflectionDescriptorDatabase(channel).get_services()
     assert "kernel_foundry.evaluator.v1.EvaluatorService" in services
     assert "grpc.health.v1.Health" in services
 

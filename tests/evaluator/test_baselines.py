@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from kernel_foundry.task_file import read_task
 from tests.evaluator.test_several_devices import LIMITS, RELU, TASK
 
 _LOADED = HostLoad(other_cores=2.0, core_count=2, needed_cores=2)
+_QUIET = HostLoad(other_cores=0.0, core_count=2, needed_cores=2)
 
 
 def _baseline(name: str, median_ns: float) -> Baseline:
@@ -59,7 +61,7 @@ _KNOWN = (_baseline("eager", 5.5e6), _baseline("torch.compile", 4e6), _baseline(
 
 def test_baselines_that_hold_cost_a_moment() -> None:
     clock = _Clock(eager=5.5e6, torch_compile=4e6, cuda_graph=5.8e6)
-    checked = check_baselines(clock.time, _KNOWN, flush_bytes=0)
+    checked = check_baselines(clock.time, _KNOWN, seconds=1.0, flush_bytes=0)
     assert checked.baselines == _KNOWN
     assert checked.drift is None
     assert clock.asked == [(("cuda_graph",), 0.1)]  # the fastest that starts at once
@@ -68,7 +70,7 @@ def test_baselines_that_hold_cost_a_moment() -> None:
 @pytest.mark.parametrize("factor", [3.0, 0.3])
 def test_baselines_that_drifted_are_measured_again_and_it_is_said(factor: float) -> None:
     clock = _Clock(eager=5.5e6 * factor, torch_compile=4e6, cuda_graph=5e6 * factor)
-    checked = check_baselines(clock.time, _KNOWN, flush_bytes=0)
+    checked = check_baselines(clock.time, _KNOWN, seconds=1.0, flush_bytes=0)
     assert [b.timing.median_ns for b in checked.baselines] == [5.5e6 * factor, 4e6, 5e6 * factor]
     assert checked.drift is not None
     assert checked.drift.kind is FindingKind.BASELINE_DRIFT
@@ -85,13 +87,13 @@ def test_what_has_passed_when_it_is_looked_at_longer_is_no_drift() -> None:
         clock.medians_ns["cuda_graph"] = 5e6
         return timed
 
-    checked = check_baselines(time, _KNOWN, flush_bytes=0)
+    checked = check_baselines(time, _KNOWN, seconds=1.0, flush_bytes=0)
     assert (checked.baselines, checked.drift) == (_KNOWN, None)
     assert len(clock.asked) == 2
 
 
 def test_a_baseline_that_no_longer_works_proves_nothing() -> None:
-    checked = check_baselines(lambda _plan, _names: (), _KNOWN, flush_bytes=0)
+    checked = check_baselines(lambda _plan, _names: (), _KNOWN, seconds=1.0, flush_bytes=0)
     assert (checked.baselines, checked.drift) == (_KNOWN, None)
 
 
@@ -122,15 +124,34 @@ def test_in_a_loaded_moment_and_after_one_they_are_looked_at_sooner() -> None:
     assert watch.is_due("t", is_loaded=False)
 
 
-@pytest.fixture
-def evaluator(tmp_path: Path):
-    found = Evaluator(_settings(tmp_path))
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> EvaluatorSettings:
+    """With admissions of their own, for tests change what is known of them."""
+    return EvaluatorSettings(
+        device_kinds=("null",),
+        cache_dir=tmp_path_factory.mktemp("baselines"),
+        spare_processes=0,
+        baseline_seconds=0.1,
+    )
+
+
+@pytest.fixture(scope="module")
+def evaluator(settings: EvaluatorSettings) -> Iterator[Evaluator]:
+    found = Evaluator(settings)
     yield found
     asyncio.run(found.close())
 
 
-def _settings(folder: Path) -> EvaluatorSettings:
-    return EvaluatorSettings(device_kinds=("null",), cache_dir=folder, spare_processes=0)
+@pytest.fixture(scope="module")
+def admission(evaluator: Evaluator) -> Admission:
+    return asyncio.run(evaluator.admit(TASK))
+
+
+@pytest.fixture
+def true(evaluator: Evaluator, admission: Admission) -> Admission:
+    """What a quiet moment told; the evaluator, and those after it, know it."""
+    _site(evaluator).remember_admission(TASK, admission, _QUIET)
+    return admission
 
 
 def _request(**changes) -> EvaluationRequest:
@@ -157,11 +178,10 @@ def _site(evaluator: Evaluator) -> DeviceSite:
 
 
 def test_an_admission_of_an_earlier_process_is_checked_before_it_is_relied_on(
-    tmp_path: Path, evaluator: Evaluator
+    settings: EvaluatorSettings, evaluator: Evaluator, true: Admission
 ) -> None:
-    true = asyncio.run(evaluator.admit(TASK))
     _site(evaluator).remember_admission(TASK, _slowed(true, 50.0))
-    later = Evaluator(_settings(tmp_path))
+    later = Evaluator(settings)
     try:
         checked = asyncio.run(later.admit(TASK))
         again = asyncio.run(later.admit(TASK))
@@ -176,14 +196,12 @@ def test_an_admission_of_an_earlier_process_is_checked_before_it_is_relied_on(
 
 
 def test_an_admission_of_a_loaded_moment_is_not_kept_for_others(
-    tmp_path: Path, evaluator: Evaluator
+    settings: EvaluatorSettings, evaluator: Evaluator, true: Admission
 ) -> None:
-    true = asyncio.run(evaluator.admit(TASK))
     site = _site(evaluator)
-    site.remember_admission(TASK, true, HostLoad(other_cores=0.0, core_count=2, needed_cores=2))
     site.remember_admission(TASK, _slowed(true, 3.0), _LOADED)
     assert any("loaded moment" in w for w in asyncio.run(evaluator.admit(TASK)).warnings)
-    later = Evaluator(_settings(tmp_path))
+    later = Evaluator(settings)
     try:
         asyncio.run(later.capabilities())
         kept = _site(later).remembered_admission(TASK)
@@ -194,9 +212,8 @@ def test_an_admission_of_a_loaded_moment_is_not_kept_for_others(
 
 
 def test_a_verdict_compares_with_what_is_true_now_and_fitness_with_the_runs_yardstick(
-    monkeypatch: pytest.MonkeyPatch, evaluator: Evaluator
+    monkeypatch: pytest.MonkeyPatch, evaluator: Evaluator, true: Admission
 ) -> None:
-    true = asyncio.run(evaluator.admit(TASK))
     (workload,) = true.workloads
     yardstick_ns = min(b.timing.median_ns for b in workload.baselines)
     yardsticks = (Yardstick(workload="default", time_ns=yardstick_ns),)

@@ -1,6 +1,8 @@
 """Several devices of one host: work is spread, and one that keeps failing is set aside."""
 
 import asyncio
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -38,14 +40,17 @@ def launch(x, out):
 LIMITS = EvaluationLimits(timing_seconds=0.05)
 
 
-@pytest.fixture
-def evaluator(monkeypatch: pytest.MonkeyPatch, cache_dir):
+@pytest.fixture(scope="module")
+def evaluator(cache_dir: Path) -> Iterator[Evaluator]:
     """An evaluator with two null devices."""
-    monkeypatch.setenv("KERNEL_FOUNDRY_NULL_DEVICES", "2")
-    settings = EvaluatorSettings(device_kinds=("null",), cache_dir=cache_dir, spare_processes=0)
-    found = Evaluator(settings)
-    yield found
-    asyncio.run(found.close())
+    settings = EvaluatorSettings(
+        device_kinds=("null",), cache_dir=cache_dir, spare_processes=0, baseline_seconds=0.1
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KERNEL_FOUNDRY_NULL_DEVICES", "2")
+        found = Evaluator(settings)
+        yield found
+        asyncio.run(found.close())
 
 
 def request(device: str) -> EvaluationRequest:

@@ -51,7 +51,10 @@ def _request(text: str = cli.CANDIDATE, **changes: object) -> EvaluationRequest:
 def settings(cache_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> EvaluatorSettings:
     folder = tmp_path_factory.mktemp("evaluator")
     return EvaluatorSettings(
-        device_kinds=("null",), cache_dir=cache_dir, key_file=folder / "evaluator.key"
+        device_kinds=("null",),
+        cache_dir=cache_dir,
+        baseline_seconds=0.1,
+        key_file=folder / "evaluator.key",
     )
 
 

@@ -21,7 +21,7 @@ _KINDS = {
 
 @pytest.fixture(scope="session", params=EACH_MEMORY)
 def judge(request: pytest.FixtureRequest) -> Judge:
-    return Judge(_KINDS[request.param], threads=len(os.sched_getaffinity(0)))
+    return Judge(_KINDS[request.param], threads=len(os.sched_getaffinity(0)), baseline_seconds=0.1)
 
 
 @pytest.fixture

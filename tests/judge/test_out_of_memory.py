@@ -172,7 +172,7 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Judge:
     for module in (task_module, input_set):
         monkeypatch.setattr(module, "seed_all", _light_seed)
     monkeypatch.setattr(gc, "collect", lambda: 0)  # half a second each time
-    return Judge(DEVICE, threads=1)
+    return Judge(DEVICE, threads=1, baseline_seconds=0.1)
 
 
 def finish(judge: Judge, at: int, work: Callable[[Session], None]) -> Session:

@@ -11,6 +11,8 @@ from tests.cli.conftest import CANDIDATE, TASK, run_kfoundry
 
 pytestmark = pytest.mark.slow
 
+ON = ("--device", "null:0")
+
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -30,10 +32,12 @@ def _cases(place: Path, name: str, expected: dict[str, Any]) -> Path:
     return folder
 
 
-def test_as_expected_is_success_and_one_json_object(place: Path) -> None:
+def test_as_expected_is_success_and_one_json_object(place: Path, served: str) -> None:
     expected = {"relu_right": "passed", "relu_copied": ["rejected", "wrong_result"]}
     folder = _cases(place, "fine", expected)
-    result = run_kfoundry(place, "selftest", "--cases", str(folder), "--device", "null:0", "--json")
+    result = run_kfoundry(
+        place, "selftest", "--cases", str(folder), *ON, "--json", evaluator=served
+    )
     assert result.returncode == 0, result.stderr
     told = json.loads(result.stdout)
     assert set(told["probes"]["device.open@null:0"]) == {"passed", "detail", "figures"}
@@ -42,10 +46,10 @@ def test_as_expected_is_success_and_one_json_object(place: Path) -> None:
     assert "relu_copied: WRONG_RESULT" in result.stderr
 
 
-def test_what_is_not_as_expected_is_listed_with_what_came_instead(place: Path) -> None:
+def test_what_is_not_as_expected_is_listed_with_what_came_instead(place: Path, served: str) -> None:
     expected = {"relu_right": "rejected", "relu_copied": "passed"}
     folder = _cases(place, "odd", expected)
-    result = run_kfoundry(place, "selftest", "--cases", str(folder), "--device", "null:0")
+    result = run_kfoundry(place, "selftest", "--cases", str(folder), *ON, evaluator=served)
     assert result.returncode == 1, result.stderr
     assert "relu_right: expected REJECTED, and it came out as PASSED" in result.stdout
     assert "relu_copied: expected PASSED, and it came out as WRONG_RESULT" in result.stdout

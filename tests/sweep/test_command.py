@@ -21,9 +21,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_sweep_prints_one_object_and_writes_t4(folder: Path) -> None:
+def test_sweep_prints_one_object_and_writes_t4(folder: Path, served: str) -> None:
     done = run_kfoundry(
-        folder, "sweep", "relu.py", "tuned.md", "--device", "null:0", "--json", "--t4", "t4.json"
+        folder, "sweep", "relu.py", "tuned.md", "--json", "--t4", "t4.json", evaluator=served
     )
     assert done.returncode == 0, done.stderr
     printed = json.loads(done.stdout)
@@ -37,16 +37,16 @@ def test_sweep_prints_one_object_and_writes_t4(folder: Path) -> None:
     assert [r["invalidity"] for r in t4["results"]] == ["correct", "correct"]
 
 
-def test_sweep_shows_a_table_for_people(folder: Path) -> None:
-    done = run_kfoundry(folder, "sweep", "relu.py", "tuned.md", "--device", "null:0")
+def test_sweep_shows_a_table_for_people(folder: Path, served: str) -> None:
+    done = run_kfoundry(folder, "sweep", "relu.py", "tuned.md", evaluator=served)
     assert done.returncode == 0, done.stderr
     assert "2 configurations: 2 correct" in done.stdout
     assert "best: WG=" in done.stdout
     assert "PASSED on null:0" in done.stdout
 
 
-def test_sweep_in_which_nothing_is_right_fails_with_the_reasons(folder: Path) -> None:
-    done = run_kfoundry(folder, "sweep", "relu.py", "wrong.md", "--device", "null:0")
+def test_sweep_in_which_nothing_is_right_fails_with_the_reasons(folder: Path, served: str) -> None:
+    done = run_kfoundry(folder, "sweep", "relu.py", "wrong.md", evaluator=served)
     assert done.returncode == 1
     assert "2 configurations: 2 correctness" in done.stdout
     assert "2×:" in done.stdout

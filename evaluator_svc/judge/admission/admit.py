@@ -45,7 +45,6 @@ from kernel_foundry.domain.task import Task, Tolerance, Workload
 from kernel_foundry.errors import TaskInvalidError
 from kernel_foundry.generated_workloads import generated_workloads
 
-_BASELINE_SECONDS: Final = 1.0
 _NETWORK_PARAMETERS: Final = 40
 """Parameter tensors from which on a reference is a network of many kernels."""
 _FLUSH_CACHES: Final = 2
@@ -69,6 +68,7 @@ def admit_task(
     peaks: Peaks,
     memory: JudgeMemory,
     memory_bytes: int,
+    baseline_seconds: float,
     is_alone: bool,
     prepare: Callable[[Workload], PreparedWorkload],
     note: Callable[[Fact], None],
@@ -81,6 +81,7 @@ def admit_task(
         peaks: Its measured limits.
         memory: Where the reference runs.
         memory_bytes: Memory that an evaluation can have.
+        baseline_seconds: Longest measurement of one baseline.
         is_alone: Whether all of it is there now: a baseline that it is too little for is left out.
         prepare: Loads a workload, or returns it when it is loaded.
         note: Takes facts about the admission itself, such as compile time.
@@ -131,7 +132,13 @@ def admit_task(
     with stages.stage("baselines"):
         baselines = {
             item.workload.name: _baselines(
-                item, device, memory, found, with_compile=item in compiled, is_alone=is_alone
+                item,
+                device,
+                memory,
+                found,
+                seconds=baseline_seconds,
+                with_compile=item in compiled,
+                is_alone=is_alone,
             )
             for item in timed
         }
@@ -360,10 +367,11 @@ def _baselines(
     memory: JudgeMemory,
     found: _Findings,
     *,
+    seconds: float,
     with_compile: bool,
     is_alone: bool,
 ) -> tuple[Baseline, ...]:
-    plan = MeasurePlan(seconds=_BASELINE_SECONDS, flush_bytes=_FLUSH_CACHES * device.cache_bytes)
+    plan = MeasurePlan(seconds=seconds, flush_bytes=_FLUSH_CACHES * device.cache_bytes)
     sets = admission_sets(item)
     redrawn = redrawn_tensors(item, memory)
     baselines = [settled_baseline(EAGER, sets, plan, memory, redrawn)]
