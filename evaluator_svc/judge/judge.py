@@ -27,6 +27,7 @@ from evaluator_svc.judge.reference.describe import describe_task
 from evaluator_svc.judge.verdict import data_flow
 from evaluator_svc.judge.verdict import verify as verification
 from evaluator_svc.judge.verdict.comparison_probe import probe_comparison
+from evaluator_svc.judge.verdict.kept_calls import audit_kept, compare_kept
 from evaluator_svc.judge.verdict.lean_runs import LeanRuns
 from evaluator_svc.judge.verdict.precision import audit_precision
 from evaluator_svc.judge.verdict.range_verdict import verify_ranges
@@ -37,6 +38,7 @@ from evaluator_svc.messages.judge import (
     ComparisonProbed,
     Described,
     KeptClaim,
+    KeptVerdict,
     MemoryHeld,
     PrecisionAudited,
     RangesVerified,
@@ -267,10 +269,7 @@ class Judge:
         Raises:
             InvalidArgumentError, TaskInvalidError: as `verify`.
         """
-        try:
-            return self._work_on(draw, "auditing", audit_precision)
-        except DeviceMemoryError:
-            return PrecisionAudited(note="there is no memory for the reference in float64")
+        return self._audited(draw, audit_precision)
 
     def poison(self, draw: int) -> None:
         """Poison every output slot again."""
@@ -278,15 +277,19 @@ class Judge:
 
     def verify_kept(
         self, draw: int, kept: tuple[KeptOutput, ...], claimed: KeptClaim | None = None
-    ) -> Verdict:
-        """Compare outputs of timed calls; expected values are kept, so this is cheap.
+    ) -> KeptVerdict:
+        """Compare outputs of calls that were kept, and audit those of timed calls.
+
+        Expected values of runs are kept, so this is cheap.
 
         Raises:
             InvalidArgumentError, TaskInvalidError, DeviceMemoryError: as `verify`.
         """
-        return self._work_on(
-            draw, "comparing", lambda shared: verification.verify_kept(shared, kept, claimed)
-        )
+        found = self._work_on(draw, "comparing", lambda shared: compare_kept(shared, kept, claimed))
+        audited = None
+        if found.agreements and not found.verdict.is_wrong:
+            audited = self._audited(draw, lambda shared: audit_kept(shared, found))
+        return KeptVerdict(verdict=found.verdict, audited=audited)
 
     def change_inputs(
         self, draw: int, *, with_parameters: bool, is_second: bool = False
@@ -382,6 +385,14 @@ class Judge:
             except RuntimeError:
                 return False
         return True
+
+    def _audited(
+        self, draw: int, audit: Callable[[SharedDraw], PrecisionAudited]
+    ) -> PrecisionAudited:
+        try:
+            return self._work_on(draw, "auditing", audit)
+        except DeviceMemoryError:
+            return PrecisionAudited(note="there is no memory for the reference in float64")
 
     def _draw(self, handle: int) -> SharedDraw:
         draw = self._draws.get(handle)

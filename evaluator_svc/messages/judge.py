@@ -5,7 +5,7 @@ Knows nothing of sockets.
 
 from dataclasses import dataclass
 
-from evaluator_svc.messages.exchange import KeptOutput, MeasurePlan, RangeVerdict
+from evaluator_svc.messages.exchange import KeptOutput, MeasurePlan, RangeVerdict, Verdict
 from evaluator_svc.messages.locked import WorkloadNames
 from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.domain.device import DeviceSpec, Peaks
@@ -129,12 +129,21 @@ class KeptClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyKeptRequest:
-    """Compare the outputs of timed calls that were kept; the answer is a `Verdict`."""
+    """Compare the outputs of calls that were kept; the answer is a `KeptVerdict`."""
 
     draw: int
     kept: tuple[KeptOutput, ...]
     claimed: KeptClaim | None = None
-    """What the calls are to be held against; None: nothing is known of them."""
+    """What timed calls are to be held against; None: they are none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptVerdict:
+    """Answer to `VerifyKeptRequest`."""
+
+    verdict: Verdict
+    audited: PrecisionAudited | None = None
+    """Of the worst of the timed calls; None where one is wrong, or they are none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,12 +21,19 @@ _ZERO_SHARE: Final = 0.5
 
 
 def judge_elements(
-    audited: PrecisionAudited, workload: str
+    audited: PrecisionAudited, workload: str, inputs: str = ""
 ) -> tuple[Check, CandidateFailed | None]:
-    """Return the check of a workload's elements, and the failure where too many are far."""
+    """Return the check of a workload's elements, and the failure where too many are far.
+
+    `inputs` tells which they belong to, such as "timed calls"; empty: ordinary ones.
+    """
     far = audited.far
+    where = f"{workload} ({inputs})" if inputs else workload
     if far is None:
-        return Check(kind=CheckKind.ELEMENTS, result=CheckResult.PASSED, workload=workload), None
+        check = Check(
+            kind=CheckKind.ELEMENTS, result=CheckResult.PASSED, workload=workload, note=inputs
+        )
+        return check, None
     evidence = (
         Evidence(name="far_share", value=far.share),
         Evidence(name="zero_share", value=far.zero_share),
@@ -38,12 +45,13 @@ def judge_elements(
             result=CheckResult.PASSED,
             workload=workload,
             figures=evidence,
+            note=inputs,
         )
         return check, None
     finding = Finding(
         kind=FindingKind.MISMATCH,
         severity=Severity.ERROR,
-        message=f"{_what(far)}, workload {workload}; the reference is well conditioned there,"
+        message=f"{_what(far)}, workload {where}; the reference is well conditioned there,"
         " however small its values are beside the rest of their row",
         evidence=evidence,
         hint="Compute every element: what is small beside its row counts as well.",

@@ -50,6 +50,7 @@ from evaluator_svc.pipeline.run import (
 )
 from evaluator_svc.pipeline.runs import run_and_judge
 from evaluator_svc.pipeline.schedule import run_in_reverse
+from evaluator_svc.pipeline.timed_calls import judge_timed_calls
 from evaluator_svc.pipeline.timing import TimingSettings, WorkloadTimed, WorkloadTimer
 from evaluator_svc.pipeline.tools import Rerun, explain_failure, profile, sanitized
 from evaluator_svc.pipeline.value_ranges import RangeTrials
@@ -408,6 +409,11 @@ class CandidateEvaluation:
                 result = timer.time()
             if isinstance(result, CandidateFailed):
                 return result
+            if result.failure is None:
+                failure = judge_timed_calls(
+                    result.audits, workload.workload, self._judge_precision, self._record
+                )
+                result = dataclasses.replace(result, failure=failure)
             if result.failure is None:
                 with self._record.stage("data_flow"):
                     result = timer.probed(result)

@@ -7,6 +7,7 @@ operations, a coarse approximation), errors of 13 bits or less are a suspicion. 
 how errors are measured.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -48,6 +49,10 @@ class PrecisionJudged:
     findings: tuple[Finding, ...] = ()
     is_refused: bool = False
     """The candidate's result is wrong for the lack of precision."""
+
+
+JudgePrecision = Callable[[PrecisionAudited, str, str], PrecisionJudged]
+"""What an audit means, from the name of the workload and that of its inputs."""
 
 
 def judge_precision(

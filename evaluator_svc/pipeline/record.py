@@ -19,6 +19,7 @@ from kernel_foundry.domain.evaluation import (
     Evaluation,
     EvaluationOutcome,
     Fact,
+    PrecisionAudit,
     Setting,
     StageTime,
     WorkloadResult,
@@ -90,6 +91,17 @@ class EvaluationRecord:
     def set_workload(self, result: WorkloadResult) -> None:
         """Replace what is known of a workload."""
         self._workloads[result.workload] = result
+
+    def keep_precision(self, workload: str, audit: PrecisionAudit) -> None:
+        """Keep an audit where it is the worst of its workload's."""
+        result = self._workloads[workload]
+        known = result.precision
+        if result.correctness is None or (
+            known is not None and known.effective_bits <= audit.effective_bits
+        ):
+            return
+        correctness = dataclasses.replace(result.correctness, precision=audit)
+        self.set_workload(dataclasses.replace(result, correctness=correctness))
 
     def add_findings(self, findings: tuple[Finding, ...]) -> None:
         """Add findings; an equal one is kept once."""

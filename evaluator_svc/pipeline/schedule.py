@@ -55,7 +55,7 @@ def run_in_reverse(
     if not told.reverses_groups:
         return ScheduleTried(check=_check(CheckResult.SKIPPED, workload, _UNREADABLE))
     kept = tuple(KeptOutput(slot=0, seed=seed) for seed in range(drawn.draw.seed_count))
-    verdict = judge.verify_kept(drawn.draw.draw, kept)
+    verdict = judge.verify_kept(drawn.draw.draw, kept).verdict
     failure = failure_of(verdict, workload)
     if failure is not None:
         return _failed(workload, EvaluationOutcome.NONDETERMINISTIC, failure.findings)

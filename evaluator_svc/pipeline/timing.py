@@ -10,8 +10,8 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.messages.exchange import Draw, MeasurePlan, Verdict
-from evaluator_svc.messages.judge import KeptClaim
+from evaluator_svc.messages.exchange import Draw, MeasurePlan
+from evaluator_svc.messages.judge import KeptClaim, KeptVerdict, PrecisionAudited
 from evaluator_svc.messages.locked import (
     CandidateFailed,
     PoolReady,
@@ -50,6 +50,7 @@ from kernel_foundry.domain.median import median_interval
 
 KEPT_CALLS: Final = 2
 """Timed calls whose outputs are verified afterwards; one where a draw has room for one."""
+_KEPT_WARM_CALLS: Final = 1
 _BLOCKS: Final = 3
 """Alternating blocks of candidate and baselines at a promotion."""
 _BLOCKS_ALONE: Final = 2
@@ -106,6 +107,8 @@ class WorkloadTimed:
     checks: tuple[Check, ...] = ()
     findings: tuple[Finding, ...] = ()
     """Suspicions."""
+    audits: tuple[PrecisionAudited, ...] = ()
+    """How exact calls were that were timed: the worst one of each measurement."""
 
 
 def least_seconds(device: DeviceSpec) -> float:
@@ -155,10 +158,12 @@ class WorkloadTimer:
             return blocks
         cold, claim, baselines, verdicts = blocks
         timing = _timing(cold, is_cold=True)
-        warm = self._warm(timing.median_ns)
+        warm = self._warm(timing.median_ns, pool)
         if isinstance(warm, CandidateFailed):
             return warm
-        warm_timed, warm_claim = warm
+        warm_timed, warm_claim, warm_verdict = warm
+        verdicts = [*verdicts, warm_verdict]
+        failures = (failure_of(kept.verdict, self._draw.workload) for kept in verdicts)
         share = self._share() if self._settings.divides_time else None
         if isinstance(share, CandidateFailed):
             return share
@@ -172,9 +177,10 @@ class WorkloadTimer:
             own_share=None if share is None else share.own_share,
             prepare_ns=None if share is None else share.prepare_ns,
             kernel_times=() if share is None else share.kernel_times,
-            failure=failure_of(verdicts[-1], self._draw.workload) or clocked.failure,
-            checks=(*(check for kept in verdicts for check in kept.checks), *clocked.checks),
+            failure=next(filter(None, failures), clocked.failure),
+            checks=(*(c for kept in verdicts for c in kept.verdict.checks), *clocked.checks),
             findings=clocked.suspicions,
+            audits=tuple(kept.audited for kept in verdicts if kept.audited is not None),
         )
 
     def probed(self, timed: WorkloadTimed) -> WorkloadTimed:
@@ -206,7 +212,7 @@ class WorkloadTimer:
 
     def _cold_blocks(
         self, pool: PoolReady
-    ) -> tuple[Timed, Claim, tuple[Baseline, ...], list[Verdict]] | CandidateFailed:
+    ) -> tuple[Timed, Claim, tuple[Baseline, ...], list[KeptVerdict]] | CandidateFailed:
         """Return the blocks of one measurement as one, with a verdict on each.
 
         Ends with the first block whose kept outputs are wrong, as the verdict then says.
@@ -215,7 +221,7 @@ class WorkloadTimer:
         count = _BLOCKS if settings.fresh_baselines else _BLOCKS_ALONE
         names = tuple(b.name for b in self._admission.baselines)
         measured: list[tuple[Timed, Claim]] = []
-        verdicts: list[Verdict] = []
+        verdicts: list[KeptVerdict] = []
         baselines: list[tuple[Baseline, ...]] = []
         for _ in range(count):
             plan = MeasurePlan(
@@ -231,34 +237,40 @@ class WorkloadTimer:
             if isinstance(block, CandidateFailed):
                 return block
             measured.append(block)
-            verdicts.append(self._judged(block[0], plan, pool))
+            verdicts.append(self._judged(block[0], plan, pool, keep_count=self._keep_count))
             if settings.fresh_baselines:
                 baselines.append(self._judge.time_baselines(self._draw.draw, plan, names))
             is_slow = block[0].stop_reason is StopReason.SLOWER_THAN_INCUMBENT
-            if verdicts[-1].is_wrong or is_slow:
+            if verdicts[-1].verdict.is_wrong or is_slow:
                 break
         merged = _merged_baselines(baselines) if baselines else self._admission.baselines
         return (*_merged(measured), merged, verdicts)
 
-    def _judged(self, timed: Timed, plan: MeasurePlan, pool: PoolReady) -> Verdict:
+    def _judged(
+        self, timed: Timed, plan: MeasurePlan, pool: PoolReady, *, keep_count: int
+    ) -> KeptVerdict:
         """Return the verdict on the kept outputs, and on whether they are of the calls drawn."""
         claimed = KeptClaim(
             order_seed=plan.order_seed,
             redraw_key=plan.redraw_key,
             set_count=pool.set_count,
-            keep_count=self._keep_count,
+            keep_count=keep_count,
             warmup_count=timed.warmup_count,
             call_count=len(timed.samples_ns) + timed.discarded_count,
         )
         return self._judge.verify_kept(self._draw.draw, timed.kept, claimed)
 
-    def _warm(self, cold_median_ns: float) -> tuple[Timed, Claim] | CandidateFailed:
+    def _warm(
+        self, cold_median_ns: float, pool: PoolReady
+    ) -> tuple[Timed, Claim, KeptVerdict] | CandidateFailed:
         """Measure with warm caches; again where it does not fit the clock or the cold median.
 
-        Where the host's clock counts, calls follow each other with nothing between, which is what
-        their sum is held against: inputs stay as drawn.
+        Each call has to write its outputs anew, as cold ones have. By events on other inputs than
+        the call before; where the host's clock counts, and little may come between the calls whose
+        sum is held against it, on inputs as drawn and outputs that are overwritten.
         """
         is_redrawn = self._settings.device.language is Language.CUDA
+        self._judge.poison(self._draw.draw)
         for pause_seconds in _WARM_PAUSES_SECONDS:
             time.sleep(pause_seconds)
             plan = MeasurePlan(
@@ -268,12 +280,13 @@ class WorkloadTimer:
                 order_seed=secrets.randbits(63),
                 redraw_key=secrets.randbits(63) if is_redrawn else 0,
             )
-            block = self._measure(plan, poison=False, keep_count=0)
+            block = self._measure(plan, poison=not is_redrawn, keep_count=_KEPT_WARM_CALLS)
             if isinstance(block, CandidateFailed):
                 return block
-            if adds_up(block[1]) and not is_far_below(cold_median_ns, block[1]):
-                return block
-        return block
+            timed, claim = block
+            if adds_up(claim) and not is_far_below(cold_median_ns, claim):
+                break
+        return timed, claim, self._judged(timed, plan, pool, keep_count=_KEPT_WARM_CALLS)
 
     def _share(self) -> Share | CandidateFailed:
         answer = ask_candidate(
@@ -318,8 +331,15 @@ class WorkloadTimer:
             host_ns=timed.host_ns if self._settings.device.language is Language.CUDA else (),
             warmup_count=timed.warmup_count,
             wall_ns=wall_ns,
+            spoiling_ns=self._spoiling_ns() if poison else 0.0,
         )
         return timed, claim
+
+    def _spoiling_ns(self) -> float:
+        """Return what overwriting the outputs before a call takes at least."""
+        outputs = (s for s in self._draw.slots if s.role == TensorRole.OUTPUT.value)
+        output_bytes = sum(slot.size_bytes for slot in outputs)
+        return 1e9 * output_bytes / self._settings.peaks.cache_bandwidth_bytes_per_second
 
     def _clocked(self, cold: Claim, warm: Claim, timing: Timing, pool: PoolReady) -> Clocked:
         settings = self._settings
@@ -386,6 +406,7 @@ def _merged(blocks: list[tuple[Timed, Claim]]) -> tuple[Timed, Claim]:
         host_ns=tuple(s for c in claims for s in c.host_ns),
         warmup_count=warmup_count,
         wall_ns=sum(c.wall_ns for c in claims),
+        spoiling_ns=claims[-1].spoiling_ns,
     )
     return merged, claim
 

@@ -5,7 +5,6 @@ reason to refuse. On some of them its precision is audited as well. Knows nothin
 inputs are made.
 """
 
-import dataclasses
 from collections.abc import Callable
 from concurrent.futures import Future
 
@@ -15,7 +14,7 @@ from evaluator_svc.messages.exchange import RangeVerdict
 from evaluator_svc.messages.judge import PrecisionAudited
 from evaluator_svc.messages.locked import CandidateFailed, Done, RunRequest
 from evaluator_svc.pipeline.memory_plan import sizes_of
-from evaluator_svc.pipeline.precision import PrecisionJudged
+from evaluator_svc.pipeline.precision import JudgePrecision
 from evaluator_svc.pipeline.record import EvaluationRecord
 from evaluator_svc.pipeline.run import DrawnInputs
 from evaluator_svc.processes.answers import ask_candidate
@@ -23,12 +22,9 @@ from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.admission import Admission, ValueRange, WorkloadAdmission
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
-from kernel_foundry.domain.evaluation import EvaluationOutcome, PrecisionAudit
+from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.request import EvaluationRequest
-
-JudgePrecision = Callable[[PrecisionAudited, str, str], PrecisionJudged]
-"""What an audit means, from the workload's name and the distribution's."""
 
 
 class RangeTrials:
@@ -143,19 +139,8 @@ class RangeTrials:
                     outcome=EvaluationOutcome.WRONG_RESULT, findings=judged.findings
                 )
             self._record.add_findings(judged.findings)
-            self._keep(workload, verdict.audit)
+            self._record.keep_precision(workload, verdict.audit)
         return None
-
-    def _keep(self, workload: str, audit: PrecisionAudit) -> None:
-        """Keep an audit where it is the worst of its workload's."""
-        result = self._record.workload(workload)
-        known = result.precision
-        if result.correctness is None or (
-            known is not None and known.effective_bits <= audit.effective_bits
-        ):
-            return
-        correctness = dataclasses.replace(result.correctness, precision=audit)
-        self._record.set_workload(dataclasses.replace(result, correctness=correctness))
 
     def _draw(self, workload: str, ranges: tuple[ValueRange, ...], *, is_lean: bool) -> DrawnInputs:
         # Of the first seed, which is secret and is told with the others.

@@ -28,6 +28,7 @@ from evaluator_svc.messages.judge import (
     DrawRequest,
     JudgeConfigure,
     KeptClaim,
+    KeptVerdict,
     LoadSeedRequest,
     MemoryHeld,
     MemoryRequest,
@@ -183,13 +184,13 @@ class JudgeClient:
 
     def verify_kept(
         self, draw: int, kept: tuple[KeptOutput, ...], claimed: KeptClaim | None = None
-    ) -> Verdict:
-        """Compare the kept outputs of timed calls with the reference.
+    ) -> KeptVerdict:
+        """Compare the kept outputs of calls with the reference.
 
-        `claimed` tells which calls they have to be.
+        `claimed` tells which timed calls they have to be; these are audited, too.
         """
         request = VerifyKeptRequest(draw=draw, kept=kept, claimed=claimed)
-        return self._ask(request, Verdict)[0]  # type: ignore[no-any-return]
+        return self._ask(request, KeptVerdict)[0]  # type: ignore[no-any-return]
 
     def change_inputs(self, draw: int, *, with_parameters: bool, is_second: bool) -> Changed:
         """Change a few elements of some seeds' inputs in place and poison their first slots."""

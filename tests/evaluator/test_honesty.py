@@ -55,6 +55,15 @@ def test_a_clock_that_runs_ten_times_slow_leaves_a_gap():
     assert not adds_up(slow)
 
 
+def test_what_overwriting_outputs_takes_is_not_missing():
+    """Of 3 ms between two calls 1.2 are the loop's own; a clock ten times slow shows all the same."""
+    calls = dataclasses.replace(_WARM, samples_ns=(1e6,) * 60, wall_ns=63 * 3e6 + 30e6)
+    assert not adds_up(calls)
+    spoilt = dataclasses.replace(calls, spoiling_ns=1.2e6)
+    assert adds_up(spoilt)
+    assert not adds_up(dataclasses.replace(spoilt, samples_ns=(1e5,) * 60))
+
+
 def test_the_floor_knows_of_the_cache_and_of_prepared_weights():
     """Data that stays in the cache may move at its speed; prepared weights may be smaller."""
     assert floor_ns(1e6, _PEAKS, in_cache=False) == pytest.approx(5e5)
@@ -103,9 +112,12 @@ def test_a_host_that_is_busy_for_a_while_makes_no_honest_times_impossible(monkey
     timer = WorkloadTimer.__new__(WorkloadTimer)
     device = SimpleNamespace(language=Language.SYCL)
     timer._settings = SimpleNamespace(warm_seconds=0.1, device=device)
+    timer._draw = SimpleNamespace(draw=1)
+    timer._judge = SimpleNamespace(poison=lambda _draw: None)
     timer._measure = lambda *_args, **_rest: next(blocks)
+    timer._judged = lambda timed, *_args, **_rest: ("judged", timed)
 
-    assert timer._warm(1e6) is usual
+    assert timer._warm(1e6, pool=None) == (*usual, ("judged", usual[0]))
     assert sum(waited) >= 1.0
     assert next(blocks, None) is None
 

@@ -214,7 +214,7 @@ def test_1_6_billion_floats_are_admitted_drawn_and_judged(
     assert not whole_device.verify(message.draw).is_wrong
 
     runner.tensor("out", seed=1, slot=2)[4095, 393_215] = 7.0
-    verdict = whole_device.verify_kept(message.draw, (KeptOutput(seed=1, slot=2),))
+    verdict = whole_device.verify_kept(message.draw, (KeptOutput(seed=1, slot=2),)).verdict
     assert verdict.correctness.mismatch_count == 1
     assert verdict.correctness.first_mismatch == 4096 * 393_216 - 1
     whole_device.release(message.draw)

@@ -215,7 +215,7 @@ def test_precision_is_not_audited_where_rows_depend_on_each_other(
 def test_kept_outputs_and_changed_inputs_are_judged(lean: Make, judge: Judge) -> None:
     runner = lean(make_task(SOFTMAX))
     runner.verify(softmax)
-    kept = judge.verify_kept(runner.handle, (KeptOutput(seed=0, slot=0),))
+    kept = judge.verify_kept(runner.handle, (KeptOutput(seed=0, slot=0),)).verdict
 
     seeds = judge.change_inputs(runner.handle, with_parameters=True).seeds
     stale = softmax(judge._draws[runner.handle]._drawn(0).inputs[0])

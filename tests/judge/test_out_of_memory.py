@@ -129,7 +129,7 @@ class Session:
         self.asked(lambda: judge.poison(handle))
         side.run(kernel, "x", "weight")
         kept = (KeptOutput(seed=0, slot=0),)
-        assert not self.asked(lambda: judge.verify_kept(handle, kept)).is_wrong
+        assert not self.asked(lambda: judge.verify_kept(handle, kept)).verdict.is_wrong
         plan = MeasurePlan(seconds=0.01, min_samples=1, max_samples=1, warmup_calls=0)
         assert self.asked(lambda: judge.time_baselines(handle, plan, ("eager",)))
         seeds = self.asked(lambda: judge.change_inputs(handle, with_parameters=True)).seeds

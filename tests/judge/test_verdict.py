@@ -172,9 +172,9 @@ def test_kept_outputs_of_timed_calls_are_compared_with_their_seed(
     runner.tensor("out", seed=2, slot=1).copy_(right(runner.tensor("x", seed=0)))
     handle = runner.draw.draw
 
-    assert not judge.verify_kept(handle, (KeptOutput(seed=1, slot=0),)).is_wrong
-    assert judge.verify_kept(handle, (KeptOutput(seed=2, slot=1),)).is_wrong
-    assert judge.verify_kept(handle, (KeptOutput(seed=0, slot=0),)).is_wrong
+    assert not judge.verify_kept(handle, (KeptOutput(seed=1, slot=0),)).verdict.is_wrong
+    assert judge.verify_kept(handle, (KeptOutput(seed=2, slot=1),)).verdict.is_wrong
+    assert judge.verify_kept(handle, (KeptOutput(seed=0, slot=0),)).verdict.is_wrong
 
 
 TWO_OUTPUTS = """

@@ -11,7 +11,8 @@ again from their seed, expected outputs computed again. Knows nothing of compari
 import dataclasses
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 import torch
@@ -86,6 +87,9 @@ class SharedDraw:
         self.distributions = tuple(distributions)
         self.prepared = prepared
         self.is_lean = is_lean
+        self.audited_disagreement: float | None = None
+        """How far outputs that were audited are from the reference in its own formats, as the root
+        mean square of relative errors; None: none were."""
         self._loaded = len(seeds) - 1
         self._sets: dict[int, InputSet] = {}
         self._expected: dict[int, tuple[ExpectedOutput, ...]] = {}
@@ -264,13 +268,15 @@ class SharedDraw:
             self._let_go()
         return self._expected[seed]
 
-    def expected_of_call(self, seed: int, values: CallValues) -> tuple[ExpectedOutput, ...]:
+    def expected_of_call(self, seed: int, values: CallValues | None) -> tuple[ExpectedOutput, ...]:
         """Return what a timed call on a seed's inputs was to give; else as `expected`."""
-        if not any(self.redrawn):
+        if values is None or not any(self.redrawn):
             return self.expected(seed)
         if self._expected_call is None or self._expected_call[0] != (seed, values):
             self._expected_call = None
-            self._expected_call = ((seed, values), self._expect_call(seed, values))
+            with self.call_set(seed, values) as reference:
+                expected = self._expect(reference)
+            self._expected_call = ((seed, values), expected)
             self._let_go()
         return self._expected_call[1]
 
@@ -287,6 +293,33 @@ class SharedDraw:
         self._let_go()
         return pristine.with_values(views[:count], state)
 
+    @contextmanager
+    def call_set(self, seed: int, values: CallValues | None) -> Iterator[InputSet]:
+        """Yield a seed's tensors with the values that they had in a timed call; None: as drawn.
+
+        A lean draw's region has these values meanwhile.
+        """
+        reference = self.reference_set(seed)
+        if values is None or not any(self.redrawn):
+            yield reference
+            return
+        if reference is self._sets.get(seed):
+            own = self._own(reference)
+            if self.is_lean:
+                self.drop_copies()  # they are changed where they lie, and no longer as drawn
+            yield with_call_values(reference, self.redrawn, values, self.memory, own)
+            return
+        numbers = [number for number, is_redrawn in enumerate(self.redrawn) if is_redrawn]
+        for number in numbers:
+            change(reference.pristine[number], number, values, self.memory)
+        try:
+            yield reference
+        finally:
+            as_drawn = CallValues(key=values.key, index=0)
+            for number in numbers:
+                tensor = reference.pristine[number]
+                change(tensor, number, as_drawn, self.memory, before=values.index)
+
     def output_tensor(self, seed: int, output: int, slot: int) -> torch.Tensor:
         """Return a view of what a runner wrote; a copy where the candidate must not interfere."""
         return self._view(seed, self.output_slots[output], slot)
@@ -298,27 +331,6 @@ class SharedDraw:
     def output_bytes(self, seed: int, output: int, slot: int) -> torch.Tensor:
         """Return a view of what a runner wrote, one element for each byte."""
         return self.output_tensor(seed, output, slot).reshape(-1).view(torch.uint8)
-
-    def _expect_call(self, seed: int, values: CallValues) -> tuple[ExpectedOutput, ...]:
-        """Return expected outputs; a lean draw's region has the call's values meanwhile."""
-        reference = self.reference_set(seed)
-        in_region = reference is not self._sets.get(seed)
-        if not in_region:
-            own = self._own(reference)
-            if self.is_lean:
-                self.drop_copies()  # they are changed where they lie, and no longer as drawn
-            drawn = with_call_values(reference, self.redrawn, values, self.memory, own)
-            return self._expect(drawn)
-        numbers = [number for number, is_redrawn in enumerate(self.redrawn) if is_redrawn]
-        for number in numbers:
-            change(reference.pristine[number], number, values, self.memory)
-        try:
-            return self._expect(reference)
-        finally:
-            as_drawn = CallValues(key=values.key, index=0)
-            for number in numbers:
-                tensor = reference.pristine[number]
-                change(tensor, number, as_drawn, self.memory, before=values.index)
 
     def _own(self, drawn: InputSet) -> tuple[bool, ...]:
         """Return which tensors of a set may be changed in place: of a lean draw those of its own.

@@ -7,12 +7,15 @@ Only measures; what it means for a candidate is decided where its object code is
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, Self
 
 import torch
 
+from evaluator_svc.judge.draws.call_inputs import CallValues
+from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.verdict.batch_slice import batch_slice, is_independent
 from evaluator_svc.judge.verdict.compare import group_shape
@@ -54,6 +57,45 @@ _RATIO: Final = 8.0
 """An output whose errors exceed the reference's by this much is worse than one that does not."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallOutputs:
+    """What one call wrote: into which slot, and on which inputs."""
+
+    draw: SharedDraw
+    seed: int
+    """Index of a loaded seed."""
+    slot: int = 0
+    values: CallValues | None = None
+    """Of the timed call; None: inputs were as drawn."""
+
+    def expected(self) -> list[torch.Tensor]:
+        """Return the reference's outputs in its own formats."""
+        return [e.tensor for e in self.draw.expected_of_call(self.seed, self.values)]
+
+    def actual(self, output: int) -> torch.Tensor:
+        """Return an output as the call wrote it."""
+        return self.draw.output_tensor(self.seed, output, self.slot)
+
+    def inputs(self) -> AbstractContextManager[InputSet]:
+        """Return the reference on the call's inputs."""
+        return self.draw.call_set(self.seed, self.values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """How close a call's outputs are to the reference in its own formats: cheap to tell."""
+
+    disagreement: float
+    """Largest root mean square of an output's relative errors; 0 without outputs of floats."""
+    far_share: float
+    """Largest share of an output's elements that are far by their own size."""
+
+    @property
+    def is_far(self) -> bool:
+        """Whether so many elements are far that their condition has to be asked for."""
+        return self.far_share >= TOLD_SHARE
+
+
 def audit_precision(draw: SharedDraw) -> PrecisionAudited:
     """Return the errors of the first run on the least exact of the loaded seeds.
 
@@ -63,20 +105,31 @@ def audit_precision(draw: SharedDraw) -> PrecisionAudited:
     Raises:
         TaskInvalidError: the reference raises.
     """
-    seeds = draw.loaded
-    seed = seeds[0] if len(seeds) == 1 else max(seeds, key=lambda s: _disagreement(draw, s))
-    return audit_seed(draw, seed, with_elements=True)
+    found = {seed: _disagreement(CallOutputs(draw=draw, seed=seed)) for seed in draw.loaded}
+    seed = max(found, key=lambda s: found[s])
+    audited = audit_seed(draw, seed, with_elements=True)
+    draw.audited_disagreement = found[seed]
+    return audited
 
 
-def _disagreement(draw: SharedDraw, seed: int) -> float:
-    """Return the largest root mean square of an output's errors against the reference's own."""
-    errors = [0.0]
-    for index, expected in enumerate(draw.expected(seed)):
-        if _is_auditable(expected.tensor):
-            pick = _Pick.of(expected.tensor, draw.seeds[seed])
-            actual = pick.rows(draw.output_tensor(seed, index, 0))
-            errors.append(_rms(actual, pick.rows(expected.tensor)))
-    return max(errors)
+def agreement(call: CallOutputs) -> Agreement:
+    """Return how close a call's outputs are to the reference in its own formats."""
+    shares = (
+        far_share(actual, expected) for actual, expected in _picked(call) if is_measurable(expected)
+    )
+    return Agreement(disagreement=_disagreement(call), far_share=max(shares, default=0.0))
+
+
+def _disagreement(call: CallOutputs) -> float:
+    return max((_rms(actual, expected) for actual, expected in _picked(call)), default=0.0)
+
+
+def _picked(call: CallOutputs) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Yield the picked rows of each output of floats: as written, and as expected."""
+    for index, expected in enumerate(call.expected()):
+        if _is_auditable(expected):
+            pick = _Pick.of(expected, call.draw.seeds[call.seed])
+            yield pick.rows(call.actual(index)), pick.rows(expected)
 
 
 def audit_seed(draw: SharedDraw, seed: int, *, with_elements: bool = False) -> PrecisionAudited:
@@ -91,14 +144,19 @@ def audit_seed(draw: SharedDraw, seed: int, *, with_elements: bool = False) -> P
     Raises:
         TaskInvalidError: the reference raises.
     """
-    expected = [e.tensor for e in draw.expected(seed)]
+    return audit_call(CallOutputs(draw=draw, seed=seed), with_elements=with_elements)
+
+
+def audit_call(call: CallOutputs, *, with_elements: bool) -> PrecisionAudited:
+    """Return the errors of one call's outputs, or why there are none; else as `audit_seed`."""
+    draw, expected = call.draw, call.expected()
     floats = [i for i, tensor in enumerate(expected) if _is_auditable(tensor)]
     if not floats:
         return PrecisionAudited(note="the outputs are whole numbers")
     if draw.is_lean:
-        return _audit_rows(draw, seed, floats, with_elements=with_elements)
-    picks = {i: _Pick.of(expected[i], draw.seeds[seed]) for i in floats}
-    actual = {i: picks[i].rows(draw.output_tensor(seed, i, 0)) for i in floats}
+        return _audit_rows(call, expected, floats, with_elements=with_elements)
+    picks = {i: _Pick.of(expected[i], draw.seeds[call.seed]) for i in floats}
+    actual = {i: picks[i].rows(call.actual(i)) for i in floats}
     rounded = {i: picks[i].rows(expected[i]) for i in floats}
     # Bits that the task asks for are counted exactly, whatever that takes.
     is_asked = draw.prepared.task.least_bits > 0
@@ -114,22 +172,22 @@ def audit_seed(draw: SharedDraw, seed: int, *, with_elements: bool = False) -> P
                 note=f"{bits:.1f} bits agree with the reference, which takes too long in float64",
                 agreeing_bits=bits,
             )
-    try:
-        outputs = _exact(draw, seed)
-    except TaskInvalidError as error:
-        return PrecisionAudited(note=f"no float64 result: {error.message}")
-    exact = {i: picks[i].rows(tensor) for i, tensor in enumerate(outputs) if i in picks}
-    eager = rounded
-    if not _is_eager_expected(draw):
-        own = draw.input_set(seed).run()
-        eager = {i: picks[i].rows(own[i]) for i in floats}
-    audits = [_audit(actual[i], rounded[i], eager[i], exact[i]) for i in floats]
-    found = None
-    if far:
-        pristine = draw.input_set(seed)
-        runs = (perturbed(pristine, pristine.inputs, s) for s in PERTURBATION_SEEDS)
-        moved = [{i: picks[i].rows(outputs[i]) for i in far} for outputs in runs]
-        found = _far(far, actual, rounded, exact, moved)
+    with call.inputs() as input_set:
+        try:
+            outputs = _exact(draw, input_set)
+        except TaskInvalidError as error:
+            return PrecisionAudited(note=f"no float64 result: {error.message}")
+        exact = {i: picks[i].rows(tensor) for i, tensor in enumerate(outputs) if i in picks}
+        eager = rounded
+        if not _is_eager_expected(draw):
+            own = input_set.run()
+            eager = {i: picks[i].rows(own[i]) for i in floats}
+        audits = [_audit(actual[i], rounded[i], eager[i], exact[i]) for i in floats]
+        found = None
+        if far:
+            runs = (perturbed(input_set, input_set.inputs, s) for s in PERTURBATION_SEEDS)
+            moved = [{i: picks[i].rows(outputs[i]) for i in far} for outputs in runs]
+            found = _far(far, actual, rounded, exact, moved)
     return PrecisionAudited(audit=max(audits, key=_badness), far=found)
 
 
@@ -156,30 +214,34 @@ def _far(
 
 
 def _audit_rows(
-    draw: SharedDraw, seed: int, floats: Sequence[int], *, with_elements: bool
+    call: CallOutputs,
+    expected: Sequence[torch.Tensor],
+    floats: Sequence[int],
+    *,
+    with_elements: bool,
 ) -> PrecisionAudited:
     """Return the errors in some rows of the batch, where the reference runs on them alone."""
-    outputs = [e.tensor for e in draw.expected(seed)]
     try:
-        return _rows_audited(draw, seed, outputs, floats, with_elements=with_elements)
+        with call.inputs() as input_set:
+            return _rows_audited(call, input_set, expected, floats, with_elements=with_elements)
     except TaskInvalidError as error:
         return PrecisionAudited(note=f"{_TOO_LARGE}, or on a part of it: {error.message}")
     finally:
-        draw.drop_copies()
+        call.draw.drop_copies()
 
 
 def _rows_audited(
-    draw: SharedDraw,
-    seed: int,
+    call: CallOutputs,
+    input_set: InputSet,
     outputs: Sequence[torch.Tensor],
     floats: Sequence[int],
     *,
     with_elements: bool,
 ) -> PrecisionAudited:
+    draw = call.draw
     # A quarter: what is looked at is there in float32 and float64, with the reference's own.
     elements = _PICKED_ELEMENTS[outputs[0].device.type] // 4
-    input_set = draw.reference_set(seed)
-    rows = batch_slice(outputs, input_set.inputs, elements=elements, seed=draw.seeds[seed])
+    rows = batch_slice(outputs, input_set.inputs, elements=elements, seed=draw.seeds[call.seed])
     if rows is None:
         return PrecisionAudited(note=f"{_TOO_LARGE}, and has no batch of small rows")
     tolerance = draw.tolerance.rtol + draw.tolerance.atol
@@ -188,7 +250,7 @@ def _rows_audited(
     inputs = rows.inputs(input_set)
     whole = input_set.run(dtype=torch.float64, inputs=inputs)
     exact = {i: whole[i] for i in floats}
-    actual = {i: rows.of(draw.output_tensor(seed, i, 0)) for i in floats}
+    actual = {i: rows.of(call.actual(i)) for i in floats}
     expected = {i: rows.of(outputs[i]) for i in floats}
     eager = expected
     if not _is_eager_expected(draw):
@@ -228,9 +290,9 @@ class _Pick:
         return output.reshape(self.groups, self.inner)[self.start :: self.step]
 
 
-def _exact(draw: SharedDraw, seed: int) -> tuple[torch.Tensor, ...]:
+def _exact(draw: SharedDraw, input_set: InputSet) -> tuple[torch.Tensor, ...]:
     started = time.perf_counter()
-    exact = draw.input_set(seed).run(dtype=torch.float64)
+    exact = input_set.run(dtype=torch.float64)
     draw.prepared.note_exact_seconds(time.perf_counter() - started)
     return exact
 

@@ -26,9 +26,7 @@ from evaluator_svc.judge.verdict.mismatch import (
     stray_finding,
     unstable_finding,
 )
-from evaluator_svc.messages.exchange import OUTPUT_SLOTS, KeptOutput, Verdict
-from evaluator_svc.messages.judge import KeptClaim
-from kernel_foundry.domain.check import CheckKind
+from evaluator_svc.messages.exchange import OUTPUT_SLOTS, Verdict
 from kernel_foundry.domain.evaluation import Correctness
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.task import Tolerance
@@ -126,74 +124,6 @@ def _unchanged_finding(names: Sequence[str]) -> Finding:
     )
 
 
-def verify_kept(
-    draw: SharedDraw, kept: Sequence[KeptOutput], claimed: KeptClaim | None = None
-) -> Verdict:
-    """Return the verdict on outputs of timed calls that were copied back, and on what is around.
-
-    Which calls those are was drawn before they were made: a runner that gives others is wrong.
-    """
-    if claimed is not None and not _is_as_drawn(draw, kept, claimed):
-        return _other_calls(draw)
-    checks: list[OutputCheck] = []
-    modified: set[str] = set()
-    for item, values in zip(kept, _values(claimed, len(kept)), strict=True):
-        modified.update(draw.modified_inputs(item.seed))
-        checks += [
-            check_output(draw, seed=item.seed, output=output, slots=(item.slot,), values=values)
-            for output in range(len(draw.output_slots))
-        ]
-    intact = Surroundings(modified=tuple(sorted(modified)), touched=draw.stray_writes())
-    verdict = judge_outputs(draw, checks, intact)
-    if draw.is_lean:
-        draw.drop_copies()
-    check = comparison_check(
-        draw,
-        verdict.correctness,
-        is_right=not verdict.is_wrong,
-        kind=CheckKind.TIMED_OUTPUTS,
-    )
-    return replace(verdict, checks=(check,))
-
-
-def _kept_calls(claimed: KeptClaim) -> list[tuple[int, int]]:
-    return native.kept_calls(
-        order_seed=claimed.order_seed,
-        set_count=claimed.set_count,
-        keep_count=claimed.keep_count,
-        warmup_count=claimed.warmup_count,
-        call_count=claimed.call_count,
-    )
-
-
-def _values(claimed: KeptClaim | None, count: int) -> list[CallValues | None]:
-    """Return the values that the inputs of each kept call had."""
-    if claimed is None or not claimed.redraw_key:
-        return [None] * count
-    return [
-        CallValues(key=claimed.redraw_key, index=claimed.warmup_count + call + 1)
-        for call, _set in _kept_calls(claimed)
-    ]
-
-
-def _is_as_drawn(draw: SharedDraw, kept: Sequence[KeptOutput], claimed: KeptClaim) -> bool:
-    seeds = [index % len(draw.seeds) for _call, index in _kept_calls(claimed)]
-    return [(item.slot, item.seed) for item in kept] == list(enumerate(seeds))
-
-
-def _other_calls(draw: SharedDraw) -> Verdict:
-    finding = Finding(
-        kind=FindingKind.IMPOSSIBLE_TIME,
-        severity=Severity.ERROR,
-        message="the runner kept outputs of other calls than those that were drawn",
-    )
-    verdict = judge_outputs(draw, (), Surroundings())
-    check = comparison_check(
-        draw, verdict.correctness, is_right=False, kind=CheckKind.TIMED_OUTPUTS
-    )
-    return replace(verdict, is_wrong=True, findings=(finding,), checks=(check,))
-
-
 def is_right_already(draw: SharedDraw) -> bool:
     """Return whether the first slot of every output and loaded seed is right, whoever wrote it."""
     is_right = not any(
@@ -241,7 +171,7 @@ def check_output(
 
 
 def _expected(draw: SharedDraw, seed: int, values: CallValues | None) -> tuple[ExpectedOutput, ...]:
-    return draw.expected(seed) if values is None else draw.expected_of_call(seed, values)
+    return draw.expected_of_call(seed, values)
 
 
 def judge_outputs(

@@ -1,0 +1,38 @@
+"""What the precision of timed calls means: they are held to what the first runs are held to.
+
+Knows nothing of which calls were kept, nor of how their errors are measured.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from evaluator_svc.messages.judge import PrecisionAudited
+from evaluator_svc.messages.locked import CandidateFailed
+from evaluator_svc.pipeline.elements import judge_elements
+from evaluator_svc.pipeline.precision import JudgePrecision
+from evaluator_svc.pipeline.record import EvaluationRecord
+from kernel_foundry.domain.evaluation import EvaluationOutcome
+
+_TIMED_CALLS: Final = "timed calls"
+
+
+def judge_timed_calls(
+    audits: Sequence[PrecisionAudited],
+    workload: str,
+    judge_precision: JudgePrecision,
+    record: EvaluationRecord,
+) -> CandidateFailed | None:
+    """Record what audits of a workload's timed calls come to; return the first failure."""
+    for audited in audits:
+        check, failure = judge_elements(audited, workload, _TIMED_CALLS)
+        record.add_checks((check,))
+        if failure is not None:
+            return failure
+        judged = judge_precision(audited, workload, _TIMED_CALLS)
+        record.add_checks((judged.check,))
+        if judged.is_refused:
+            return CandidateFailed(outcome=EvaluationOutcome.WRONG_RESULT, findings=judged.findings)
+        record.add_findings(judged.findings)
+        if audited.audit is not None:
+            record.keep_precision(workload, audited.audit)
+    return None
