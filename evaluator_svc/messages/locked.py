@@ -343,6 +343,8 @@ class Timed:
     discarded_count: int
     kept: tuple[KeptOutput, ...]
     host_ns: tuple[float, ...] = ()
+    prepare_ns: tuple[float, ...] = ()
+    """What `prepare` took before each call, on the weights of that call; empty: it was not run."""
     clocks: tuple[ClockBlock, ...] = ()
 
 
@@ -365,8 +367,6 @@ class Share:
     """Time in the candidate's own kernels."""
     library_ns: float
     """Time in library calls."""
-    prepare_ns: float | None
-    """Time of `prepare` for one set of weights; None when the plan has none."""
     kernel_times: tuple[KernelTime, ...]
     """In order of first use; empty when `launch` launches fewer than two kernels."""
 

@@ -144,7 +144,7 @@ def _timed(answer: Timed, request: Any) -> None:
     # Whether the samples are times at all is asked by who knows what it means when they are not.
     count = len(answer.samples_ns)
     _require(count <= request.plan.max_samples, f"{count} samples")
-    for others in (answer.device_ns, answer.host_ns):
+    for others in (answer.device_ns, answer.host_ns, answer.prepare_ns):
         _require(len(others) <= count, f"{len(others)} times beside {count} samples")
         _durations(*others)
     _counts(answer.warmup_count, answer.discarded_count)
@@ -157,7 +157,7 @@ def _timed(answer: Timed, request: Any) -> None:
 
 @_check.register
 def _share(answer: Share, request: Any) -> None:
-    _durations(answer.own_ns, answer.library_ns, answer.prepare_ns or 0.0)
+    _durations(answer.own_ns, answer.library_ns)
     named = [time.kernel for time in answer.kernel_times]
     _require(len(set(named)) == len(named), "a kernel that comes twice")
     _require(set(named) <= set(request.kernels), "kernels that are not there")

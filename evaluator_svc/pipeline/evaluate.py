@@ -509,8 +509,7 @@ class CandidateEvaluation:
     def _is_divided(self, workload: str) -> bool:
         """Return whether a call's time is not all in one kernel."""
         bound = self._bound[workload]
-        parts = len(bound.kernels) + bound.library_call_count
-        return parts > 1 or bound.prepared_bytes > 0
+        return len(bound.kernels) + bound.library_call_count > 1
 
     def _keep_times(self, workload: WorkloadAdmission, timed: WorkloadTimed) -> None:
         bound = self._bound[workload.workload]

@@ -6,6 +6,7 @@ Runs while the device's gate is held alone. Knows nothing of building.
 import dataclasses
 import math
 import secrets
+import statistics
 import time
 from dataclasses import dataclass
 from typing import Final
@@ -175,7 +176,7 @@ class WorkloadTimer:
             pool=pool,
             flush_bytes=self._flush_bytes,
             own_share=None if share is None else share.own_share,
-            prepare_ns=None if share is None else share.prepare_ns,
+            prepare_ns=statistics.median(cold.prepare_ns) if cold.prepare_ns else None,
             kernel_times=() if share is None else share.kernel_times,
             failure=next(filter(None, failures), clocked.failure),
             checks=(*(c for kept in verdicts for c in kept.verdict.checks), *clocked.checks),
@@ -323,7 +324,10 @@ class WorkloadTimer:
         if isinstance(answer, CandidateFailed):
             return answer
         timed: Timed = answer.message
-        if not timed.samples_ns or not all(map(math.isfinite, timed.samples_ns)):
+        is_timed = bool(timed.samples_ns) and all(map(math.isfinite, timed.samples_ns))
+        if not is_timed or (
+            plan.redraw_key and self._settings.is_prepared and not timed.prepare_ns
+        ):
             return _no_times()
         claim = Claim(
             samples_ns=timed.samples_ns,
@@ -397,6 +401,7 @@ def _merged(blocks: list[tuple[Timed, Claim]]) -> tuple[Timed, Claim]:
         samples_ns=samples,
         device_ns=tuple(s for t in timed for s in t.device_ns),
         host_ns=tuple(s for t in timed for s in t.host_ns),
+        prepare_ns=tuple(s for t in timed for s in t.prepare_ns),
         warmup_count=warmup_count,
         discarded_count=sum(t.discarded_count for t in timed),
         clocks=tuple(c for t in timed for c in t.clocks),

@@ -35,9 +35,9 @@ def take_times(
 ) -> Timed:
     """Measure; kept outputs go into the output slots 0, 1, … of their seed's shared buffer.
 
-    `preparation`: `prepare` on the pool's sets, run before each call whose inputs are redrawn; what
-    it made stays that of the last call. `idle` is memory that holds nothing meanwhile: it is
-    overwritten before each call.
+    `preparation`: `prepare` on the pool's sets, run and timed before each call where inputs are
+    redrawn; what it made stays that of the last call. `idle` is memory that holds nothing
+    meanwhile: it is overwritten before each call.
     """
     outputs = [
         (index, slot)
@@ -45,6 +45,8 @@ def take_times(
         if slot.size_bytes and (index := replay.buffer_index(slot.name)) is not None
     ]
     slots = [slot for _, slot in outputs]
+    if not request.plan.redraw_key:
+        preparation = None  # what was prepared stays
     with memory_faults("memory for outputs of timed calls"):
         keep_into = pool.set_aside(slots, request.keep_count)
     measurement = sequence.measure(
@@ -76,6 +78,7 @@ def take_times(
         discarded_count=measurement.discarded_count,
         kept=tuple(KeptOutput(seed=seed, slot=slot) for slot, seed in enumerate(seeds)),
         host_ns=tuple(measurement.host_ns),
+        prepare_ns=tuple(measurement.prepare_ns),
         clocks=tuple(_clock_block(*block) for block in measurement.clocks),
     )
 

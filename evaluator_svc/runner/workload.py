@@ -229,21 +229,13 @@ class Workload:
         Args:
             flush_bytes: Read before each call to empty the caches.
         """
-        runs = self._opened_runs()
-        replay = runs.replay if self._timed is None else self._timed.replay
-        prepare_ns = None
+        replay = self._opened_runs().replay if self._timed is None else self._timed.replay
         with _faults():
             calls = _profile(replay, flush_bytes)
-            if runs.preparation is not None:
-                # The shortest call: what else the host did is no work of `prepare`'s.
-                prepare_ns = min(map(sum, _profile(runs.preparation, flush_bytes)))
-                # It was made anew, and sums by atomics differ in their last bits.
-                runs.memory.seal()
         pairs = list(zip(replay.steps, _medians(calls), strict=True))
         return Share(
             own_ns=sum(time for step, time in pairs if not isinstance(step, LibraryCall)),
             library_ns=sum(time for step, time in pairs if isinstance(step, LibraryCall)),
-            prepare_ns=prepare_ns,
             kernel_times=_kernel_times(replay.steps, calls),
         )
 

@@ -222,7 +222,8 @@ class WorkloadResult:
     own_share: float | None = None
     """Share of device time in the candidate's own kernels; None without library calls."""
     prepare_ns: float | None = None
-    """Time of `prepare` for one set of weights; None when the plan has none."""
+    """Time of `prepare` for one set of weights: the median of those that it took before each timed
+    call, on the weights of that call; None when the plan has none."""
     prepare_limit_ns: float | None = None
     """What `prepare` takes at most where it is layout, see `evaluator_svc.pipeline.layout`; beyond
     it every call is charged with it."""

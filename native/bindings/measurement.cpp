@@ -81,6 +81,7 @@ void bind_measurement(py::module_& m) {
       .def_readonly("samples_ns", &Measurement::samples_ns)
       .def_readonly("device_ns", &Measurement::device_ns)
       .def_readonly("host_ns", &Measurement::host_ns)
+      .def_readonly("prepare_ns", &Measurement::prepare_ns)
       .def_property_readonly("clocks", &clock_rows)
       .def_readonly("stop_reason", &Measurement::stop_reason)
       .def_readonly("discarded_count", &Measurement::discarded_count)

@@ -48,6 +48,7 @@ bool ClockWatch::end_block(Measurement& result, bool takes_any) {
     drop_after(result.samples_ns, settled_count_);
     drop_after(result.device_ns, settled_count_);
     drop_after(result.host_ns, settled_count_);
+    drop_after(result.prepare_ns, settled_count_);
     return false;
   }
   result.clocks.push_back(std::move(block));

@@ -74,6 +74,7 @@ Measurement measure_redrawn(Trial& trial, const MeasureOptions& options,
     trial.redraw(set, static_cast<std::uint32_t>(result.warmup_count + call + 1));
     trial.poison(set);
     if (options.is_cold) trial.flush();
+    if (const auto prepare_ns = trial.prepare_ns()) result.prepare_ns.push_back(*prepare_ns);
     note_time(result, trial.call(set), trial.times_by_events());
     if (const auto slot = keep_slot(order, options.keep_count, call)) {
       trial.keep(*slot, set);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,8 +25,11 @@ struct CallTime {
 class Trial {
  public:
   virtual ~Trial() = default;
-  // Give the set inputs that no call had before; `index` counts all calls, from 1.
+  // Give the set inputs that no call had before, and make again what is prepared of them; `index`
+  // counts all calls, from 1.
   virtual void redraw(std::size_t set, std::uint32_t index) = 0;
+  // What preparing took at the last redraw.
+  [[nodiscard]] virtual std::optional<double> prepare_ns() const noexcept { return std::nullopt; }
   // Give all sets the inputs that they had at first.
   virtual void restore() = 0;
   // Spoil outputs and scratch: all of them must be written, and nothing is left of a call before.
@@ -65,6 +69,7 @@ struct Measurement {
   std::vector<double> samples_ns;  // device events where it times by them, else the steady clock
   std::vector<double> device_ns;   // events beside the steady clock; empty where there are none
   std::vector<double> host_ns;     // the steady clock beside events
+  std::vector<double> prepare_ns;  // before each of these calls; empty where nothing is prepared
   std::vector<ClockBlock> clocks;  // empty where the device does not tell
   std::string stop_reason;
   std::size_t discarded_count = 0;  // samples of a throttled device

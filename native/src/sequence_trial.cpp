@@ -7,6 +7,16 @@
 #include "timed_call.hpp"
 
 namespace kernel_foundry {
+namespace {
+
+// Until it is known whether it is short; several steps as a graph for each set.
+void get_ready(LaunchSequence& sequence) {
+  sequence.prepare();
+  if (sequence.step_count() < 2) return;
+  for (std::size_t set = 0; set < sequence.set_count(); ++set) sequence.capture(set);
+}
+
+}  // namespace
 
 SequenceTrial::SequenceTrial(LaunchSequence& sequence, TrialPlan plan)
     : sequence_(sequence), plan_(std::move(plan)),
@@ -17,15 +27,15 @@ SequenceTrial::SequenceTrial(LaunchSequence& sequence, TrialPlan plan)
     }
   }
   if (!sequence_.device().times_by_events()) return;
-  sequence_.prepare();
-  if (sequence_.step_count() < 2) return;
-  for (std::size_t set = 0; set < sequence_.set_count(); ++set) sequence_.capture(set);
+  if (plan_.preparation.sequence != nullptr) get_ready(*plan_.preparation.sequence);
+  get_ready(sequence_);
 }
 
 void SequenceTrial::redraw(std::size_t set, std::uint32_t index) {
   inputs_.apply(set, index);
-  if (inputs_.is_empty()) return;
-  if (plan_.preparation.sequence != nullptr) prepare(set);
+  const bool is_prepared = plan_.preparation.sequence != nullptr;
+  if (is_prepared) prepare(set);
+  if (inputs_.is_empty() && !is_prepared) return;
   sequence_.device().wait();  // else the host's span of a call would begin with this
 }
 
@@ -34,20 +44,27 @@ void SequenceTrial::restore() {
   sequence_.device().wait();
 }
 
-// Nothing of a call before is left where `prepare` could find it.
+// Nothing of a call before is left where `prepare` could find it. Its time is taken here, on the
+// weights that the call has: what it does where nobody looks does not count.
 void SequenceTrial::prepare(std::size_t set) {
   const Preparation& preparation = plan_.preparation;
+  Device& device = sequence_.device();
   std::vector<ByteRange> ranges = plan_.guards;
   add_spoilt(plan_.scratch, set, ranges);
   add_spoilt(preparation.made, set, ranges);
-  sequence_.device().scrub();
-  sequence_.device().fill_all(ranges);
-  preparation.sequence->run(set);
+  device.scrub();
+  device.fill_all(ranges);
+  if (!device.times_by_events()) {
+    device.wait();
+  } else if (plan_.flush_bytes > 0) {
+    device.flush(plan_.flush_bytes);  // while it lasts, the host submits
+  }
+  const auto enqueue = [&] { preparation.sequence->enqueue(set); };
+  prepare_ns_ = timed_call(device, preparation.sequence->may_be_held(set), enqueue).figure_ns;
   const auto& bound = sequence_.addresses(set);
   for (std::size_t i = 0; i < preparation.made.size(); ++i) {
     const Region& region = preparation.made[i];
-    sequence_.device().copy(preparation.sealed_into.at(set).at(i), bound.at(region.buffer),
-                            region.size_bytes);
+    device.copy(preparation.sealed_into.at(set).at(i), bound.at(region.buffer), region.size_bytes);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -13,7 +14,7 @@
 
 namespace kernel_foundry {
 
-// What is made of a set's inputs before a call, untimed, by a sequence with the same sets.
+// What is made of a set's inputs before a call, timed for itself, by a sequence with the same sets.
 struct Preparation {
   LaunchSequence* sequence = nullptr;  // null: nothing is
   std::vector<Region> made;
@@ -40,6 +41,7 @@ class SequenceTrial final : public Trial {
   SequenceTrial(LaunchSequence& sequence, TrialPlan plan);
 
   void redraw(std::size_t set, std::uint32_t index) override;
+  [[nodiscard]] std::optional<double> prepare_ns() const noexcept override { return prepare_ns_; }
   // What was prepared stays that of the last call.
   void restore() override;
   void poison(std::size_t set) override;
@@ -58,6 +60,7 @@ class SequenceTrial final : public Trial {
   TrialPlan plan_;
   InputRedraw inputs_;
   std::mt19937_64 scratch_bytes_;
+  std::optional<double> prepare_ns_;
 };
 
 }  // namespace kernel_foundry

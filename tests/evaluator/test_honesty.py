@@ -56,7 +56,7 @@ def test_a_clock_that_runs_ten_times_slow_leaves_a_gap():
 
 
 def test_what_overwriting_outputs_takes_is_not_missing():
-    """Of 3 ms between two calls 1.2 are the loop's own; a clock ten times slow shows all the same."""
+    """Of 3 ms between two calls 1.2 are the loop's own; a slow clock shows all the same."""
     calls = dataclasses.replace(_WARM, samples_ns=(1e6,) * 60, wall_ns=63 * 3e6 + 30e6)
     assert not adds_up(calls)
     spoilt = dataclasses.replace(calls, spoiling_ns=1.2e6)

@@ -77,7 +77,7 @@ _REQUEST = ShareRequest(workload="w", kernels=("split", "product"), flush_bytes=
 
 
 def _share(*times: KernelTime) -> Share:
-    return Share(own_ns=1.0, library_ns=0.0, prepare_ns=None, kernel_times=times)
+    return Share(own_ns=1.0, library_ns=0.0, kernel_times=times)
 
 
 def test_honest_times_are_taken():

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernel_foundry_native import _core as native
+from kernel_foundry_native import device_kind
 from tests.native.redraw_formats import FORMATS, Bits, any_bits, greatest_exponent, philox, redrawn
 
 SOURCE = Path(__file__).parents[2] / "native/src"
@@ -124,6 +125,32 @@ def test_every_call_of_a_measurement_has_values_of_its_own(options: Options) -> 
         )
         np.testing.assert_array_equal(values.view(np.uint32), expected)
     np.testing.assert_array_equal(sets, before)
+
+
+def test_what_is_prepared_is_made_of_each_calls_own_values_and_timed(options: Options) -> None:
+    null = device_kind("null")
+    device = null.open_device()
+    sets = [np.random.default_rng(i).random(500).astype(np.float32) for i in range(2)]
+    seen: dict[str, list[tuple[int, bytes]]] = {"prepare": [], "launch": []}
+    sequences = {name: null.LaunchSequence(device) for name in seen}
+    for name, sequence in sequences.items():
+        for number, values in enumerate(sets):
+            sequence.bind(number, [values.ctypes.data])
+        sequence.call(
+            lambda number, name=name: seen[name].append((number, sets[number].tobytes())) or 0
+        )
+    found = sequences["launch"].measure(
+        options(warmup_calls=2, set_count=2, min_samples=5, max_samples=5),
+        flush_bytes=0,
+        outputs=[],
+        keep_into=[],
+        redraw=(KEY, [("float32", 2000, 0)], [[values.ctypes.data] for values in sets]),
+        preparation=sequences["prepare"],
+        sealed_into=[[], []],
+    )
+    assert seen["prepare"] == seen["launch"]
+    assert len({values for _, values in seen["launch"]}) == 7
+    assert len(found.prepare_ns) == len(found.samples_ns) == 5
 
 
 def test_values_come_back_after_a_call_that_fails(options: Options) -> None:

@@ -131,9 +131,9 @@ class Candidate:
         request = PoolRequest(workload=WORKLOAD, wanted_bytes=wanted_bytes, limit_bytes=1 << 28)
         return self.ask(request, PoolReady)
 
-    def time(self, *, keep_count: int = 2) -> Timed:
+    def time(self, *, keep_count: int = 2, redraw_key: int = 0) -> Timed:
         """Take a short measurement."""
-        plan = MeasurePlan(seconds=0.1, max_samples=30, flush_bytes=1 << 16)
+        plan = MeasurePlan(seconds=0.1, max_samples=30, flush_bytes=1 << 16, redraw_key=redraw_key)
         request = TimeRequest(workload=WORKLOAD, plan=plan, poison=True, keep_count=keep_count)
         return self.ask(request, Timed)
 

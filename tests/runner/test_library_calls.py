@@ -96,7 +96,6 @@ def test_times_and_share_are_of_the_whole(sycl):
     share = candidate.share()
     assert share.own_ns > 0
     assert share.library_ns > 0
-    assert share.prepare_ns is None
 
 
 def test_what_is_left_without_kernels_is_no_result(sycl):

@@ -58,6 +58,10 @@ class Measurement:
         """Steady clock beside events; empty where the samples are the steady clock's."""
 
     @property
+    def prepare_ns(self) -> list[float]:
+        """What preparing took before each call, by the clock that counts; empty without any."""
+
+    @property
     def clocks(self) -> list[tuple[int, int, int, int, list[str]]]:
         """Blocks of samples: (samples, compute MHz before, after, memory MHz, reasons).
 

@@ -392,7 +392,7 @@ class LaunchSequence:
             keep_into: For each kept call one address for each output.
             scratch: (buffer, size_bytes) of what is filled with some byte before each call.
             redraw: As `_core.measure_callable`.
-            preparation: Run on the same sets, untimed, before each call whose inputs are redrawn.
+            preparation: Run on the same sets before each call; its time is taken for itself.
             prepared: (buffer, size_bytes) of what it makes.
             sealed_into: For each set, addresses of a copy of that.
             guards: (address, size_bytes, byte) of what gets its own byte again before each call.
