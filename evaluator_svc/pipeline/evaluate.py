@@ -485,7 +485,7 @@ class CandidateEvaluation:
         self, runner: ChildProcess, workload: WorkloadAdmission, index: int
     ) -> WorkloadTimer:
         request, settings = self._request, self._site.settings
-        incumbents = request.stop_above_ns
+        incumbents, bound = request.stop_above_ns, self._bound[workload.workload]
         return WorkloadTimer(
             runner,
             self._judge,
@@ -500,16 +500,11 @@ class CandidateEvaluation:
                 pool_limit_bytes=pool_limit(workload.workload, self._memory.plan, self._site),
                 stop_above_ns=incumbents[index] if index < len(incumbents) else 0.0,
                 fresh_baselines=request.fresh_baselines,
-                kernels=self._bound[workload.workload].kernels,
-                divides_time=self._is_divided(workload.workload),
-                is_prepared=self._bound[workload.workload].prepared_bytes > 0,
+                kernels=bound.kernels,
+                divides_time=len(bound.kernels) + bound.library_call_count > 1,
+                is_prepared=bound.prepared_bytes > 0,
             ),
         )
-
-    def _is_divided(self, workload: str) -> bool:
-        """Return whether a call's time is not all in one kernel."""
-        bound = self._bound[workload]
-        return len(bound.kernels) + bound.library_call_count > 1
 
     def _keep_times(self, workload: WorkloadAdmission, timed: WorkloadTimed) -> None:
         bound = self._bound[workload.workload]
