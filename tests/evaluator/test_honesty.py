@@ -109,17 +109,38 @@ def test_a_host_that_is_busy_for_a_while_makes_no_honest_times_impossible(monkey
     monkeypatch.setattr(timing.time, "sleep", waited.append)
     slow, usual = _warm_block(3e6), _warm_block(0.9e6)
     blocks = iter([slow, slow, slow, slow, usual])
-    timer = WorkloadTimer.__new__(WorkloadTimer)
-    device = SimpleNamespace(language=Language.SYCL)
-    timer._settings = SimpleNamespace(warm_seconds=0.1, device=device)
-    timer._draw = SimpleNamespace(draw=1)
-    timer._judge = SimpleNamespace(poison=lambda _draw: None)
-    timer._measure = lambda *_args, **_rest: next(blocks)
-    timer._judged = lambda timed, *_args, **_rest: ("judged", timed)
+    timer = _warm_timer(Language.SYCL, lambda *_args, **_rest: next(blocks))
 
     assert timer._warm(1e6, pool=None) == (*usual, ("judged", usual[0]))
     assert sum(waited) >= 1.0
     assert next(blocks, None) is None
+
+
+@pytest.mark.parametrize("language", list(Language))
+def test_warm_calls_have_to_write_their_outputs_and_one_is_kept(language):
+    """What they left in their outputs before is of other inputs, or overwritten."""
+    asked = []
+
+    def measure(plan, **how):
+        asked.append((plan, how))
+        return _warm_block(0.9e6)
+
+    _warm_timer(language, measure)._warm(1e6, pool=None)
+    ((plan, how),) = asked
+    assert bool(plan.redraw_key) is not how["poison"]
+    assert how["poison"] is (language is Language.SYCL)
+    assert how["keep_count"] == 1
+
+
+def _warm_timer(language, measure):
+    timer = WorkloadTimer.__new__(WorkloadTimer)
+    device = SimpleNamespace(language=language)
+    timer._settings = SimpleNamespace(warm_seconds=0.1, device=device)
+    timer._draw = SimpleNamespace(draw=1)
+    timer._judge = SimpleNamespace(poison=lambda _draw: None)
+    timer._measure = measure
+    timer._judged = lambda timed, *_args, **_rest: ("judged", timed)
+    return timer
 
 
 def _warm_block(sample_ns):
