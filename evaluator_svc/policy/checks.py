@@ -22,12 +22,12 @@ _KINDS: Final = {
 def policy_checks(
     findings: Iterable[Finding], language: Language, *subjects: Subject
 ) -> tuple[Check, ...]:
-    """Return one check for each subject that was looked at.
+    """Return one check for each text that was looked at; what is measured has checks of its own.
 
     Args:
         findings: What the rules found; findings of no rule of theirs are left out.
         language: Of the candidate.
-        subjects: What was looked at.
+        subjects: What was looked at: source, plan, object.
     """
     known = {rule.id for rule in RULES}
     ids = {finding.rule for finding in findings} & known

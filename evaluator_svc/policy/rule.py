@@ -30,6 +30,10 @@ class Subject(StrEnum):
     """The parsed launch plan."""
     OBJECT = "object"
     """What the compiler made: SPIR-V, or PTX."""
+    TIMING = "timing"
+    """The times of calls."""
+    NUMBERS = "numbers"
+    """The outputs of calls."""
 
 
 EVERY_LANGUAGE: Final = (Language.SYCL, Language.CUDA)

@@ -1,0 +1,44 @@
+"""The rules for what a candidate did when it ran. `evaluator_svc.pipeline` tells how they match."""
+
+from typing import Final
+
+from evaluator_svc.policy.rule import PolicyRule, RuleClass, Subject
+
+MEASURED_RULES: Final = (
+    PolicyRule(
+        id="timing.first_call",
+        subject=Subject.TIMING,
+        verdict=RuleClass.SUSPECT,
+        catches="a first timed call that takes longer than all others together",
+        why="it may do the work that the others only hand on",
+        honest_use="what a first call costs of itself: warm-up comes before the first sample",
+    ),
+    PolicyRule(
+        id="timing.traffic_bound",
+        subject=Subject.TIMING,
+        verdict=RuleClass.SUSPECT,
+        catches="a call below 95 % (SYCL: 75 %) of the time to move the bytes that it needs; below "
+        "50 % it is refused",
+        why="some of the inputs were not read, or some of the outputs not written",
+        honest_use="inputs that fit into the caches, weights that were prepared smaller, masks and "
+        "indices that choose what is read",
+    ),
+    PolicyRule(
+        id="timing.arithmetic",
+        subject=Subject.TIMING,
+        verdict=RuleClass.SUSPECT,
+        catches="a call that is 1.25 times (SYCL: twice) as fast as the graph's operations on the "
+        "fastest unit that the object code uses",
+        why="some of the work was left out",
+        honest_use="references that do redundant work, masks and triangles, matrix units",
+    ),
+    PolicyRule(
+        id="numbers.elements",
+        subject=Subject.NUMBERS,
+        verdict=RuleClass.REJECT,
+        catches="1 output in 1024 or more that is off by more than an eighth of its own size, "
+        "where the reference is well conditioned",
+        why="what is small beside the rest of its row could be left out, within the tolerance",
+        honest_use="sums in another order, cancellation, values that underflow",
+    ),
+)
