@@ -46,7 +46,7 @@ class PlanMemory:
         # One scratch for all: the runs follow each other.
         self._scratch = self._allocate("scratch", byte)
         self._prepared = [self._allocate("prepared", byte) for _ in range(seed_count)]
-        self._pristine: list[_Buffers] = []
+        self._pristine: list[Buffers] = []
         cleared = {step.buffer for step in sequence.steps if isinstance(step, Clear)}
         self.spoilt = tuple(
             (position, self.buffers[position].size_bytes)
@@ -146,16 +146,16 @@ class PlanMemory:
                 if size_bytes:
                     yield position, size_bytes, address, pristine.addresses[position]
 
-    def _allocate(self, kind: str, byte: int) -> "_Buffers":
+    def _allocate(self, kind: str, byte: int) -> "Buffers":
         specs = {i: b for i, b in enumerate(self.buffers) if b.kind == kind}
         end, places = PAGE_BYTES, {}
         for position, spec in specs.items():
             start, end = place(spec.size_bytes, end)
             places[position] = Place(name=spec.name, start=start, size_bytes=spec.size_bytes)
-        return _Buffers(self._device, places, end if places else 0, byte)
+        return Buffers(self._device, places, end if places else 0, byte)
 
 
-class _Buffers:
+class Buffers:
     """Buffers of one kind in an allocation of their own.
 
     Args:

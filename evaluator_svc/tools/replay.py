@@ -1,12 +1,14 @@
 """Runs one workload of a candidate again, for a tool to watch: `replay FOLDER [RUNS]`.
 
-Every tensor is an allocation of its own of just its size, so that a tool sees what lies beyond it;
-inputs are copied from the judge's buffer where the draw names one. For device kernels alone: on a
-CPU device a kernel is native code, which never runs outside the sandbox.
+Every tensor and every buffer of the plan is an allocation of its own of just its size, so that a
+tool sees what lies beyond it; inputs are copied from the judge's buffer where the draw names one,
+and nothing else is written, so that a tool sees what is read before. For device kernels alone: on
+a CPU device a kernel is native code, which never runs outside the sandbox.
 """
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,9 +16,11 @@ from evaluator_svc.binding import bind_workload
 from evaluator_svc.devices.visible_device import see_only
 from evaluator_svc.messages.exchange import Draw, TensorSlot
 from evaluator_svc.processes.locked_process import OpenDevice
-from evaluator_svc.runner.memory import PlanMemory
+from evaluator_svc.runner.memory import Buffers, PlanMemory
 from evaluator_svc.runner.replay import Replay
+from evaluator_svc.runner.surroundings import Surroundings
 from evaluator_svc.tools.replay_folder import ReplayInput, read
+from kernel_foundry.domain.admission import TensorRole
 from kernel_foundry.plan.parse import parse
 from kernel_foundry.plan.sequence import LaunchSequence
 
@@ -59,7 +63,7 @@ def _run(opened: OpenDevice, replay: ReplayInput, runs: int) -> None:
     unit = load.unit_of_workload[position]
     device = opened.device
     program = device.load(code=replay.codes[unit], kernels=list(load.kernels[unit]))
-    memory = PlanMemory(device, sequence, seed_count=1)
+    memory = SeparateMemory(device, sequence, seed_count=1)
     tensors = {slot.name: _tensor(device, slot) for slot in draw.slots}
     _fill(device, draw, tensors)
     addresses = {name: int(buffer.address) for name, buffer in tensors.items()}
@@ -68,8 +72,23 @@ def _run(opened: OpenDevice, replay: ReplayInput, runs: int) -> None:
             again = Replay(opened, program, steps, memory, tf32=load.tf32)
             again.bind(0, addresses, seed=0)
             for _ in range(count):
-                again.run(0)
+                again.native.run(0)
     device.synchronize()
+
+
+class SeparateMemory(PlanMemory):
+    """A plan's own memory whose buffers lie apart from each other, and which nothing writes."""
+
+    def _allocate(self, kind: str, byte: int) -> Buffers:
+        sizes = {i: b.size_bytes for i, b in enumerate(self.buffers) if b.kind == kind}
+        return _SeparateBuffers(self._device, sizes, byte)
+
+
+class _SeparateBuffers(Buffers):
+    def __init__(self, device: Any, sizes: Mapping[int, int], byte: int) -> None:
+        self._memory = {at: device.allocate(max(size, 1)) for at, size in sizes.items()}
+        self.addresses = {at: int(buffer.address) for at, buffer in self._memory.items()}
+        self.surroundings = Surroundings(device, address=0, size_bytes=0, places=(), byte=byte)
 
 
 def _tensor(device: Any, slot: TensorSlot) -> Any:
@@ -81,6 +100,8 @@ def _fill(device: Any, draw: Draw, tensors: dict[str, Any]) -> None:
     if draw.handles:
         shared = device.open_shared(bytes.fromhex(draw.handles[0]), draw.size_bytes)
     for slot in draw.slots:
+        if slot.role == TensorRole.OUTPUT.value:
+            continue
         address = int(tensors[slot.name].address)
         if shared is None:
             device.fill(address, slot.size_bytes, 0)
