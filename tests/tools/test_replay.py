@@ -3,6 +3,7 @@
 import os
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,11 +12,13 @@ from evaluator_svc.builder.prepare import Toolchain, prepare
 from evaluator_svc.messages.exchange import Draw, TensorSlot
 from evaluator_svc.messages.locked import LoadRequest, PrepareRequest, WorkloadNames
 from evaluator_svc.tools import Check, profile, replay_command, sanitize
+from evaluator_svc.tools.replay import SeparateMemory
 from evaluator_svc.tools.replay_folder import ReplayInput, read, write
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
+from kernel_foundry.plan.sequence import BufferSpec, LaunchSequence
 from tests.native.fake_cuda_build import build_fake_driver, fake_driver_environment
 
 COUNT = 1000
@@ -140,6 +143,35 @@ def test_a_candidate_runs_again(tmp_path: Path, fake_environment: dict[str, str]
     done = replayed(tmp_path, fake_environment)
 
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_buffers_of_the_plan_lie_apart_and_nothing_writes_them() -> None:
+    """So that a tool sees what is read beyond them, or before it is written."""
+    allocated: list[int] = []
+
+    class _Device:
+        unit_bytes = 2 << 20
+        is_host_memory = False
+
+        def allocate(self, size_bytes: int) -> SimpleNamespace:
+            allocated.append(size_bytes)
+            return SimpleNamespace(address=4096 * len(allocated))
+
+        def fill_all(self, ranges: tuple[object, ...]) -> None:
+            assert ranges == ()
+
+    buffers = tuple(
+        BufferSpec(kind=kind, name=name, dtype="int8", shape=(size,), size_bytes=size)
+        for kind, name, size in (
+            ("scratch", "first", 100), ("scratch", "empty", 0), ("scratch", "second", 8),
+            ("tensor", "x", 64),
+        )
+    )  # fmt: skip
+    sequence = LaunchSequence(buffers=buffers, steps=())
+    memory = SeparateMemory(_Device(), sequence, seed_count=1)
+
+    assert allocated == [100, 1, 8]
+    assert memory.addresses({"x": 7}, 0) == [4096, 8192, 12288, 7]
 
 
 def test_a_fault_is_an_exit_status(tmp_path: Path, fake_environment: dict[str, str]) -> None:
