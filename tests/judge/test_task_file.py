@@ -55,6 +55,7 @@ tf32: false
 least_bits: 12
 training: false
 library_ops: [linear]
+constants: [mix, table, mix]
 instructions: Be quick.
 """
     task = read_task(write(tmp_path, sidecar))
@@ -69,6 +70,7 @@ instructions: Be quick.
     assert task.least_bits == 12.0
     assert not task.training
     assert task.library_ops == ("linear",)
+    assert task.constants == ("mix", "table")
     assert task.instructions == "Be quick."
 
 
@@ -103,6 +105,8 @@ def test_the_file_is_never_executed(tmp_path: Path) -> None:
     ("sidecar", "message"),
     [
         ("worklods: []", "unknown key 'worklods'"),
+        ("constants: mix", "constants: expected a list of forward's arguments such as [mix]"),
+        ("constants: [3]", "constants: expected a list of forward's arguments such as [mix]"),
         ("[1, 2]", "expected keys and values"),
         ("workloads: [", "no YAML"),
         ("workloads: []", "expected a list such as"),

@@ -93,12 +93,19 @@ class PreparedWorkload:
         if not is_telling or self._has_exact_outputs:
             return InputSet(self.module, self.rules, seed)
         own = iter(self.own_inputs) if in_place else itertools.repeat(object=False)
-        place = itertools.count(seed)
+        place, names = itertools.count(seed), iter(self._input_names)
 
         def change(tensor: torch.Tensor) -> torch.Tensor:
-            return with_telling_mantissas(tensor, next(place), in_place=next(own))
+            place_seed, is_own = next(place), next(own)
+            if next(names) in self.task.constants:
+                return tensor
+            return with_telling_mantissas(tensor, place_seed, in_place=is_own)
 
         return InputSet(self.module, self.rules, seed, change=change)
+
+    @property
+    def _input_names(self) -> tuple[str, ...]:
+        return tuple(t.name for t in self.tensors if t.role is TensorRole.INPUT)
 
     @property
     def own_inputs(self) -> tuple[bool, ...]:
@@ -111,12 +118,17 @@ class PreparedWorkload:
         return self._repetition[2]
 
     @property
+    def known_inputs(self) -> tuple[bool, ...]:
+        """Which inputs a kernel may know by heart: no seed changes a bit, nor do mantissas."""
+        return self._repetition[3]
+
+    @property
     def is_repeatable(self) -> bool:
         """Whether a seed decides inputs and parameters, so that they need not be kept."""
         return self._repetition[0]
 
     @cached_property
-    def _repetition(self) -> tuple[bool, tuple[bool, ...], tuple[bool, ...]]:
+    def _repetition(self) -> tuple[bool, tuple[bool, ...], tuple[bool, ...], tuple[bool, ...]]:
         first, second = self.input_set(PREPARATION_SEED), self.input_set(PREPARATION_SEED)
         is_same = all(
             a.shape == b.shape and _same_bytes(a, b)
@@ -127,11 +139,16 @@ class PreparedWorkload:
         own = (places.count(place) == 1 for place in places[: len(first.inputs)])
         del second
         other = self.input_set(PREPARATION_SEED + 1)
-        fixed = (same_values(a, b) for a, b in zip(first.inputs, other.inputs, strict=True))
-        return is_same, tuple(own), tuple(fixed)
+        fixed = tuple(same_values(a, b) for a, b in zip(first.inputs, other.inputs, strict=True))
+        del other
+        known = tuple(
+            is_fixed and (self._has_exact_outputs or same_values(a, with_telling_mantissas(a, 0)))
+            for a, is_fixed in zip(first.inputs, fixed, strict=True)
+        )
+        return is_same, tuple(own), fixed, known
 
     def _require_constants(self) -> None:
-        names = [t.name for t in self.tensors if t.role is TensorRole.INPUT]
+        names = self._input_names
         for name in self.task.constants:
             if name not in names:
                 raise TaskInvalidError(

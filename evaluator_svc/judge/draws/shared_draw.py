@@ -125,11 +125,11 @@ class SharedDraw:
 
         A kernel that leaves them out cannot be told from one that reads them.
         """
-        fixed = zip(self.source_slots, self.prepared.fixed_inputs, strict=False)
+        known = zip(self.source_slots, self.prepared.known_inputs, strict=False)
         return tuple(
             slot.name
-            for slot, is_fixed in fixed
-            if is_fixed and not slot.is_redrawn and slot.name not in self.prepared.task.constants
+            for slot, is_known in known
+            if is_known and not slot.is_redrawn and slot.name not in self.prepared.task.constants
         )
 
     @property
