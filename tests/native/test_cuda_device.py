@@ -125,6 +125,47 @@ def test_samples_are_event_spans_with_the_hosts_clock_beside(
     assert np.median(found.samples_ns) <= np.median(found.host_ns)
 
 
+@pytest.mark.parametrize("steps", [1, 2], ids=["one launch", "a graph"])
+def test_what_prepares_is_timed_before_each_call_on_the_values_of_that_call(
+    case: CudaCase, options: Callable[..., MeasureOptions], steps: int
+) -> None:
+    places = [case.upload(numbers()), *(case.empty(4 * COUNT) for _ in range(3))]
+    weight, _, made, out = range(4)
+    preparation, sequence = case.sequence(), case.sequence()
+    if steps == 2:
+        case.launch_scale(preparation, weight, 1, 1.0, COUNT)
+    case.launch_scale(preparation, weight if steps == 1 else 1, made, 2.0, COUNT)
+    case.launch_scale(sequence, made, out, 3.0, COUNT)
+    for each in (preparation, sequence):
+        each.bind(0, places)
+    kept, sealed = case.empty(4 * COUNT), case.empty(4 * COUNT)
+    given = options(is_cold=True, warmup_calls=2, min_samples=20, max_samples=20)
+    found = sequence.measure(
+        given,
+        flush_bytes=1 << 20,
+        outputs=[(out, 4 * COUNT)],
+        keep_into=[[kept]],
+        redraw=(7, [("float32", 4 * COUNT, 0)], [[places[weight]]]),
+        preparation=preparation,
+        prepared=[(made, 4 * COUNT)],
+        sealed_into=[[sealed]],
+    )
+    assert len(found.prepare_ns) == len(found.samples_ns) == 20
+    assert min(found.prepare_ns) > 0
+    last = case.download(places[made], COUNT)
+    np.testing.assert_array_equal(case.download(sealed, COUNT), last)
+    np.testing.assert_array_equal(case.download(places[weight], COUNT), numbers())
+    ((call, _),) = found.kept
+    case.device.redraw(
+        places[weight], dtype="float32", size_bytes=4 * COUNT, key=7, number=0,
+        apply_index=found.warmup_count + call + 1,
+    )  # fmt: skip
+    case.device.synchronize()
+    of_call = case.download(places[weight], COUNT)
+    assert not np.array_equal(of_call, numbers())
+    np.testing.assert_array_equal(case.download(kept, COUNT), 3 * (2 * of_call))
+
+
 def test_a_slow_kernel_is_timed_as_long_as_it_lasts(
     case: CudaCase, options: Callable[..., MeasureOptions]
 ) -> None:
