@@ -375,10 +375,9 @@ class CandidateEvaluation:
         return judge_precision(
             audited,
             task=self._request.task,
-            is_narrow=self._admission.is_narrow,
+            admission=self._admission,
             workload=workload,
-            is_gpu=self._site.kind == "cuda",
-            formats=self._facts.narrow_products if self._facts else (),
+            facts=self._facts or ObjectFacts(),
             is_right=is_right,
             inputs=inputs,
         )

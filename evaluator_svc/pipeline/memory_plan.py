@@ -18,6 +18,7 @@ from evaluator_svc.memory_needs import (
 )
 from evaluator_svc.messages.exchange import SEED_COUNT
 from evaluator_svc.messages.locked import BoundWorkload
+from evaluator_svc.pipeline.range_choice import RangeChoice
 from kernel_foundry.domain.admission import Admission, WorkloadAdmission
 
 _SMALL_SHARE: Final = 1 / 16
@@ -50,16 +51,14 @@ def memory_plans(
         site: The device.
         seed_count: Input sets of each workload.
     """
-    large = frozenset(
-        w.workload
-        for w in admission.workloads
-        if w.value_ranges and not has_ranges_size(sizes_of(w))
-    )
-    plans = _plans(admission, site, seed_count, large)
-    if large and plans[-1].needed_bytes > site.memory.capacity_bytes:
-        left_out = _plans(admission, site, seed_count, frozenset())
-        return tuple(replace(plan, without_ranges=large) for plan in left_out)
-    return plans
+    choice = RangeChoice(admission, site)
+    large = (w for w in admission.workloads if choice.count(w) and not has_ranges_size(sizes_of(w)))
+    names = [w.workload for w in sorted(large, key=lambda w: sizes_of(w).set_bytes)]
+    for count in range(len(names), -1, -1):
+        plans = _plans(admission, site, seed_count, frozenset(names[:count]))
+        if plans[-1].needed_bytes <= site.memory.capacity_bytes:
+            break
+    return tuple(replace(plan, without_ranges=frozenset(names[count:])) for plan in plans)
 
 
 def _plans(
@@ -73,7 +72,8 @@ def _plans(
         for w in admission.workloads
         if full[w.workload].bytes > _SMALL_SHARE * capacity
     }
-    ranges = sum(_ranges_bytes(w, large_ranges) for w in admission.workloads)
+    choice = RangeChoice(admission, site)
+    ranges = sum(_ranges_bytes(w, choice.count(w), large_ranges) for w in admission.workloads)
     plan = MemoryPlan(needed_bytes=0, lean=frozenset(), large_ranges=large_ranges)
     dear = replace(plan, needed_bytes=_sum(full.values()) + ranges)
     if not lean:
@@ -138,11 +138,10 @@ def _pool_bytes(
     )
 
 
-def _ranges_bytes(workload: WorkloadAdmission, large: frozenset[str]) -> int:
-    """Return what draws of unusual values hold: a region and copies for each, or one region."""
-    if not workload.value_ranges:
+def _ranges_bytes(workload: WorkloadAdmission, count: int, large: frozenset[str]) -> int:
+    """Return what `count` draws of unusual values hold: region and copies of each, or a region."""
+    if not count:
         return 0
     if not has_ranges_size(sizes_of(workload)):
         return sizes_of(workload).set_bytes if workload.workload in large else 0
-    count = len(workload.value_ranges)
     return full_need(sizes_of(workload), pool_bytes=0, seed_count=count).held_bytes

@@ -3,8 +3,10 @@
 A float32 task is to be computed in float32. Where the object code computes in a narrower format,
 errors of 16 bits or less, far above the reference's own, are refused, and the format is named;
 operands split into several parts have more. Where it does not (mantissas cut by integer
-operations, a coarse approximation), errors of 13 bits or less are a suspicion. Knows nothing of
-how errors are measured.
+operations, a coarse approximation), errors of 13 bits or less are a suspicion. A 16-bit task is
+to be computed in operands of 16 bits: where sums have few terms, 8-bit ones show. What no honest
+kernel of the task computes in (8-bit products of 16-bit numbers, a tangent of 11 bits) is a
+suspicion even where no draw shows it. Knows nothing of how errors are measured.
 """
 
 from collections.abc import Callable
@@ -12,9 +14,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluator_svc.messages.judge import PrecisionAudited
+from evaluator_svc.policy import ObjectFacts
+from kernel_foundry.domain.admission import Admission, Distribution
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import PrecisionAudit
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Task
 
 LOW_BITS: Final = 13.0
@@ -30,8 +35,17 @@ a pattern along a sum, leaves a single product of float16 or TF32 with 12 or 13 
 _TF32_BITS: Final = 9.0
 """The same where TF32 is allowed: what has fewer bits than TF32 is bfloat16."""
 
+_OWN_BITS: Final = {"float16": 8.5, "bfloat16": 7.5}
+"""Least on inputs of few terms in tasks that round to 16 bits. Products of float16 have 11 to 13
+there, of bfloat16 8.5 to 10, whichever of the two they are added up in; operands rounded to 4 bits
+leave 5.5 to 7.6, to 8-bit integers 6.8 and more."""
+
 RATIO: Final = 8.0
 """Times the reference's own error: an ill-conditioned task excuses every candidate."""
+
+_OWN_RATIO: Final = 4.0
+"""The same in tasks of 16 bits, of eager PyTorch's error as well, which rounds after each
+operator."""
 
 _LEAST_BITS: Final = 3.0
 _MEDIAN_SHARE: Final = 1 / 16
@@ -59,10 +73,9 @@ def judge_precision(
     audited: PrecisionAudited,
     *,
     task: Task,
-    is_narrow: bool,
+    admission: Admission,
     workload: str,
-    is_gpu: bool,
-    formats: tuple[str, ...] = (),
+    facts: ObjectFacts,
     is_right: bool = True,
     inputs: str = "",
 ) -> PrecisionJudged:
@@ -71,11 +84,9 @@ def judge_precision(
     Args:
         audited: The audit, or why there is none.
         task: The task.
-        is_narrow: Whether it has narrow formats of its own; then none is refused for them.
+        admission: Its own formats, and whether `task.tf32` means anything.
         workload: Name of the workload that was audited.
-        is_gpu: Whether `task.tf32` means anything.
-        formats: Formats of less than 24 bits that the object code computes in, such as
-            "float16".
+        facts: What the object code computes in.
         is_right: Whether the outputs are within the tolerance.
         inputs: Which inputs they belong to, such as "signs"; empty: ordinary ones.
     """
@@ -98,29 +109,50 @@ def judge_precision(
         finding = _too_few_bits(audit, where, asked)
         check = _check(audit, CheckResult.FAILED, workload, finding.message)
         return PrecisionJudged(check=check, findings=(finding,), is_refused=True)
-    least = _least_bits(task, is_narrow=is_narrow, is_gpu=is_gpu, has_formats=bool(formats))
-    if not _is_low(audit, least):
+    formats = _formats(admission, facts)
+    least = _least_bits(task, admission, inputs, has_formats=bool(formats))
+    if not _is_low(audit, least, is_narrow=admission.is_narrow):
+        coarse = _coarse_formats(admission, facts)
+        if coarse and is_right and not inputs:
+            finding = _unseen(audit, where, coarse, admission.rounding)
+            check = _check(audit, CheckResult.SUSPECT, workload, finding.message)
+            return PrecisionJudged(check=check, findings=(finding,))
         note = f"{inputs}: {audited.note}" if inputs and audited.note else inputs or audited.note
         return PrecisionJudged(check=_check(audit, CheckResult.PASSED, workload, note))
     if not is_right and not _is_of_rounding(audit):
         formats = ()
-    finding = _finding(audit, where, formats)
+    finding = _finding(audit, where, formats, admission.rounding)
     result = CheckResult.FAILED if formats else CheckResult.SUSPECT
     check = _check(audit, result, workload, finding.message)
     return PrecisionJudged(check=check, findings=(finding,), is_refused=bool(formats))
 
 
-def _least_bits(task: Task, *, is_narrow: bool, is_gpu: bool, has_formats: bool) -> float:
-    if is_narrow:
-        return 0.0
-    if task.tf32 and is_gpu:
+def _formats(admission: Admission, facts: ObjectFacts) -> tuple[str, ...]:
+    """Return the formats that low precision is put down to."""
+    coarse = _coarse_formats(admission, facts)
+    return coarse if admission.is_narrow else (*facts.narrow_products, *coarse)
+
+
+def _coarse_formats(admission: Admission, facts: ObjectFacts) -> tuple[str, ...]:
+    """Return what the object code computes in, and no honest kernel of the task has a use for."""
+    if not admission.is_narrow:
+        return facts.rough_functions
+    return () if admission.has_8_bit_numbers else facts.products_of_8_bits
+
+
+def _least_bits(task: Task, admission: Admission, inputs: str, *, has_formats: bool) -> float:
+    if admission.is_narrow:
+        return _OWN_BITS.get(admission.rounding, 0.0) if inputs == Distribution.FEW else 0.0
+    if task.tf32 and admission.device.language is Language.CUDA:
         return _TF32_BITS
     return NARROW_BITS if has_formats else LOW_BITS
 
 
-def _is_low(audit: PrecisionAudit, least_bits: float) -> bool:
-    is_worse = audit.rms_error >= RATIO * audit.reference_rms_error
-    return is_worse and audit.effective_bits <= least_bits
+def _is_low(audit: PrecisionAudit, least_bits: float, *, is_narrow: bool) -> bool:
+    own = RATIO * audit.reference_rms_error
+    if is_narrow:
+        own = _OWN_RATIO * max(audit.reference_rms_error, audit.eager_rms_error or 0.0)
+    return audit.rms_error >= own and audit.effective_bits <= least_bits
 
 
 def _is_of_rounding(audit: PrecisionAudit) -> bool:
@@ -145,27 +177,40 @@ def _too_few_bits(audit: PrecisionAudit, workload: str, least_bits: float) -> Fi
     )
 
 
-def _finding(audit: PrecisionAudit, workload: str, formats: tuple[str, ...]) -> Finding:
+def _finding(audit: PrecisionAudit, workload: str, formats: tuple[str, ...], own: str) -> Finding:
     figures = (
-        f"{audit.effective_bits:.1f} bits on {workload}, where the reference in float32 has"
+        f"{audit.effective_bits:.1f} bits on {workload}, where the reference in {own} has"
         f" errors {audit.rms_error / max(audit.reference_rms_error, 2.0**-53):.0f} times smaller"
     )
     if formats:
         return Finding(
             kind=FindingKind.PRECISION,
             severity=Severity.ERROR,
-            message=f"computes in {' and '.join(formats)} in a float32 task: {figures}",
+            message=f"computes in {' and '.join(formats)} in a {own} task: {figures}",
             evidence=_evidence(audit),
-            hint="Compute in float32, or split operands into several 16-bit parts that add up"
+            hint=f"Compute in {own}, or split operands into several narrower parts that add up"
             " to all of their bits.",
             rule=_RULE,
         )
+    narrow = "8-bit" if own in _OWN_BITS else "16-bit"
     return Finding(
         kind=FindingKind.SUSPICION,
         severity=Severity.WARNING,
-        message=f"as inexact as 16-bit arithmetic in a float32 task: {figures}",
+        message=f"as inexact as {narrow} arithmetic in a {own} task: {figures}",
         evidence=_evidence(audit),
-        hint="Keep all 24 bits of operands and results; use approximations of float32 accuracy.",
+        hint="Keep all bits of operands and results; use approximations of the task's accuracy.",
+        rule=_RULE,
+    )
+
+
+def _unseen(audit: PrecisionAudit, workload: str, coarse: tuple[str, ...], own: str) -> Finding:
+    return Finding(
+        kind=FindingKind.SUSPICION,
+        severity=Severity.WARNING,
+        message=f"the object code computes in {' and '.join(coarse)}, in a {own} task, and"
+        f" {audit.effective_bits:.1f} bits on {workload} do not show where",
+        evidence=_evidence(audit),
+        hint=f"Compute all of it in {own}.",
         rule=_RULE,
     )
 

@@ -1,4 +1,4 @@
-"""Stage value ranges: the candidate on inputs of unusual values, of a small and a timed workload.
+"""Stage value ranges: the candidate on inputs of unusual values, on small and timed workloads.
 
 Where the reference is well defined it has to be right; elsewhere a difference is told, and no
 reason to refuse. On some of them its precision is audited as well. Knows nothing of how such
@@ -7,6 +7,7 @@ inputs are made.
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from typing import Final
 
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.memory_needs import has_ranges_size
@@ -15,6 +16,7 @@ from evaluator_svc.messages.judge import PrecisionAudited
 from evaluator_svc.messages.locked import CandidateFailed, Done, RunRequest
 from evaluator_svc.pipeline.memory_plan import sizes_of
 from evaluator_svc.pipeline.precision import JudgePrecision
+from evaluator_svc.pipeline.range_choice import RangeChoice
 from evaluator_svc.pipeline.record import EvaluationRecord
 from evaluator_svc.pipeline.run import DrawnInputs
 from evaluator_svc.processes.answers import ask_candidate
@@ -25,6 +27,9 @@ from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.request import EvaluationRequest
+
+_NO_MEMORY: Final = "there is no memory to try it on unusual values"
+_TOO_LARGE: Final = "it is too large to be tried on unusual values as well; a smaller one was"
 
 
 class RangeTrials:
@@ -53,6 +58,7 @@ class RangeTrials:
         self._request = request
         self._admission = admission
         self._record = record
+        self._choice = RangeChoice(admission, site)
         self._left_out = left_out
         self.drawn: list[Future[DrawnInputs]] = []
         """To be released once the runner is dead."""
@@ -66,21 +72,29 @@ class RangeTrials:
         """
         left_out = self._left_out()
         for workload in self._admission.workloads:
-            ranges = tuple(r for r in workload.value_ranges if r.is_binding is binding)
-            if workload.workload in left_out:
-                self._record.add_checks((_too_large(workload.workload),) if binding else ())
-            elif ranges and (binding or workload is self._least):
+            name = workload.workload
+            ranges = self._chosen(workload, binding=binding)
+            if name in left_out:
+                self._record.add_checks((_skipped(name, _NO_MEMORY),) if binding else ())
+            elif not ranges and binding and workload.value_ranges:
+                self._record.add_checks((_skipped(name, _TOO_LARGE),))
+            elif ranges and (binding or name == self._choice.least):
                 with self._record.stage("value_ranges"):
                     failure = self._try(runner, workload, ranges, judge_precision)
                 if failure is not None:
-                    return failure if binding else self._report(failure, workload.workload)
+                    return failure if binding else self._report(failure, name)
         return None
 
-    @property
-    def _least(self) -> WorkloadAdmission:
-        """The smallest workload that has ranges; what is told and binds nobody is tried there."""
-        ranged = [w for w in self._admission.workloads if w.value_ranges]
-        return min(ranged, key=lambda w: (not w.held_out, sizes_of(w).set_bytes))
+    def _chosen(self, workload: WorkloadAdmission, *, binding: bool) -> tuple[ValueRange, ...]:
+        """Return what is tried on a workload, and say so where that is not all."""
+        if not workload.value_ranges:
+            return ()
+        chosen = self._choice.chosen(workload, self._record.seeds(workload.workload)[0])
+        if binding and 0 < len(chosen) < len(workload.value_ranges):
+            names = ", ".join(r.distribution.value for r in chosen)
+            value = f"{names}: {len(chosen)} of {len(workload.value_ranges)}, at random"
+            self._record.add_fact(f"unusual values tried on {workload.workload}", value)
+        return tuple(r for r in chosen if r.is_binding is binding)
 
     def _try(
         self,
@@ -177,12 +191,9 @@ class RangeTrials:
         return None
 
 
-def _too_large(workload: str) -> Check:
+def _skipped(workload: str, note: str) -> Check:
     return Check(
-        kind=CheckKind.VALUE_RANGE,
-        result=CheckResult.SKIPPED,
-        workload=workload,
-        note="there is no memory to try it on unusual values",
+        kind=CheckKind.VALUE_RANGE, result=CheckResult.SKIPPED, workload=workload, note=note
     )
 
 

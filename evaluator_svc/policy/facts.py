@@ -19,6 +19,8 @@ TF32: Final = "TF32"
 INT8: Final = "int8"
 FLOAT8: Final = "float8"
 """Eight bits or fewer."""
+ROUGH_TANH: Final = "tanh.approx"
+"""The hardware's own, of 11 bits; its other functions of float32 have 20 and more."""
 NARROW_FORMATS: Final = (BFLOAT16, FLOAT16, FLOAT8, TF32)
 
 _PTX_FORMATS: Final = {
@@ -63,6 +65,8 @@ class ObjectFacts:
     """Formats of the operands of matrix units, sorted; int8 and float64 among them."""
     products_of_a_step: int = 0
     """Narrow products that matrix units add up for one wide product; 0: it does not show."""
+    rough_functions: tuple[str, ...] = ()
+    """Instructions for functions of float32 whose results have far fewer bits: "tanh.approx"."""
     masks_low_bits: bool = False
     """Whether low bits of 32-bit words are cut off, as a float32's are to shorten it."""
 
@@ -70,6 +74,11 @@ class ObjectFacts:
     def narrow_products(self) -> tuple[str, ...]:
         """Formats of fewer bits than float32's in which a float32 product may be computed."""
         return (*self.formats, *(name for name in self.matrix_formats if name == INT8))
+
+    @property
+    def products_of_8_bits(self) -> tuple[str, ...]:
+        """Formats of 8 bits in which a 16-bit product may be computed."""
+        return tuple(name for name in self.narrow_products if name in (FLOAT8, INT8))
 
     @property
     def uses_16_bit_floats(self) -> bool:
@@ -106,6 +115,7 @@ def object_facts(codes: Iterable[bytes], language: Language) -> ObjectFacts:
         uses_matrix_units=any(facts.uses_matrix_units for facts in several),
         matrix_formats=tuple(sorted({n for facts in several for n in facts.matrix_formats})),
         products_of_a_step=products.pop() if len(products) == 1 else 0,
+        rough_functions=tuple(sorted({n for facts in several for n in facts.rough_functions})),
         masks_low_bits=any(facts.masks_low_bits for facts in several),
     )
 
@@ -130,7 +140,7 @@ def facts_of_ptx(module: ptx.Module) -> ObjectFacts:
     """Return the facts of a PTX module."""
     formats: set[str] = set()
     matrix_formats: set[str] = set()
-    uses_matrix_units = masks_low_bits = False
+    uses_matrix_units = is_rough = masks_low_bits = False
     for _, instruction in module.instructions():
         formats.update(_ptx_formats(instruction))
         uses_matrix_units |= instruction.opcode in _PTX_MATRIX
@@ -139,12 +149,14 @@ def facts_of_ptx(module: ptx.Module) -> ObjectFacts:
             matrix_formats.update(
                 _OTHER_OPERANDS[p] for p in _OTHER_OPERANDS if p in instruction.parts
             )
+        is_rough |= instruction.parts[:3] == ("tanh", "approx", "f32")
         masks_low_bits |= instruction.opcode == "and" and _is_mask(instruction.operands)
     return ObjectFacts(
         formats=tuple(sorted(formats)),
         uses_matrix_units=uses_matrix_units,
         matrix_formats=tuple(sorted(matrix_formats)),
         products_of_a_step=products_of_a_step(module) if matrix_formats else 0,
+        rough_functions=(ROUGH_TANH,) if is_rough else (),
         masks_low_bits=masks_low_bits,
     )
 

@@ -92,6 +92,11 @@ class Distribution(StrEnum):
     """Odd whole numbers, of 12 and 13 bits in float32."""
     POWERS = "powers"
     """The power of two below each element's magnitude."""
+    OUTLIERS = "outliers"
+    """Ordinary, with one element of large magnitude at a random place of each row."""
+    FEW = "few"
+    """One of the inputs zero but for a few elements of each row, the others ordinary: a sum along
+    it has few terms, whose errors no average hides."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,8 +163,8 @@ class WorkloadAdmission:
     is_generated: bool = False
     """A held-out workload that the task file does not name; a plan may say that it is not meant."""
     value_ranges: tuple[ValueRange, ...] = ()
-    """What candidates are tried on besides ordinary inputs: on the smallest workload, and on a
-    timed one."""
+    """What candidates are tried on besides ordinary inputs: on the smallest workload and on all
+    that are timed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,3 +207,9 @@ class Admission:
         """True when the task itself has or computes in fewer bits than float32's."""
         dtypes = {tensor.dtype for workload in self.workloads for tensor in workload.tensors}
         return any(map(is_narrow, {self.rounding, *dtypes}))
+
+    @property
+    def has_8_bit_numbers(self) -> bool:
+        """True when one of the task's tensors holds numbers of 8 bits."""
+        dtypes = {tensor.dtype for workload in self.workloads for tensor in workload.tensors}
+        return any(d in ("int8", "uint8") or d.startswith("float8") for d in dtypes)

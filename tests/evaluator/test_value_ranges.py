@@ -90,7 +90,7 @@ def test_a_stable_softmax_passes_on_every_range(judged):
     results = _ranges(evaluation)
     assert set(results) == {
         *("large", "offset", "zeros", "sparse", "denormal", "non_finite"),
-        *("magnitudes", "integers", "powers"),
+        *("magnitudes", "integers", "powers", "outliers", "few"),
     }
     assert set(results.values()) == {CheckResult.PASSED}
 
@@ -103,6 +103,15 @@ def test_a_softmax_without_the_maximum_fails_on_large_inputs(judged):
     findings = [f for f in evaluation.findings if f.kind is FindingKind.VALUE_RANGE]
     assert "large magnitude" in findings[0].message
     assert _ranges(evaluation)["large"] is CheckResult.FAILED
+
+
+def test_the_maximum_of_a_sample_fails_where_one_element_stands_out(judged):
+    """It is right wherever large values are all over a row."""
+    sampled = _MAXIMUM.replace("i < cols; i += 16", "i < cols; i += 128")
+    evaluation = judged(_ROWS.format(body=sampled + _EXPONENTIALS), task=_SOFTMAX)
+    assert evaluation.outcome is EvaluationOutcome.WRONG_RESULT
+    results = _ranges(evaluation)
+    assert CheckResult.FAILED in (results["large"], results["outliers"])
 
 
 def test_variance_in_one_pass_is_honest(judged):

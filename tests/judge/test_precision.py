@@ -10,11 +10,14 @@ from evaluator_svc.judge import Judge
 from evaluator_svc.judge.draws.telling_mantissas import with_telling_mantissas
 from evaluator_svc.messages.judge import PrecisionAudited
 from evaluator_svc.pipeline.precision import PrecisionJudged, judge_precision
+from evaluator_svc.policy import ObjectFacts
+from kernel_foundry.domain.admission import Admission, Distribution, ValueRange
 from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.evaluation import PrecisionAudit, effective_bits
 from kernel_foundry.domain.finding import FindingKind, Severity
+from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Precision, Task, Tolerance
-from tests.judge.judge_tasks import SOFTMAX, RunnerSide, make_task
+from tests.judge.judge_tasks import DEVICE, SOFTMAX, RunnerSide, make_task
 
 Drawn = Callable[..., RunnerSide]
 Kernel = Callable[..., torch.Tensor]
@@ -50,17 +53,23 @@ def judged(
     task: Task,
     *formats: str,
     is_gpu: bool = False,
-    is_narrow: bool = False,
+    rounding: str = "float32",
     is_right: bool = True,
+    inputs: str = "",
+    rough: tuple[str, ...] = (),
 ) -> PrecisionJudged:
+    device = dataclasses.replace(DEVICE, language=Language.CUDA) if is_gpu else DEVICE
+    admission = Admission(
+        task=task.digest, device=device, workloads=(), tolerance=WIDE, rounding=rounding
+    )
     return judge_precision(
         answer,
         task=task,
-        is_narrow=is_narrow,
+        admission=admission,
         workload="w",
-        is_gpu=is_gpu,
-        formats=formats,
+        facts=ObjectFacts(formats=formats, rough_functions=rough),
         is_right=is_right,
+        inputs=inputs,
     )
 
 
@@ -177,15 +186,7 @@ def test_a_wrong_result_is_named_by_its_format_where_that_is_the_reason(
     """A kernel that has 16-bit types may be wrong for another reason."""
     runner = drawn(PRODUCT)
     runner.run(kernel, "a", "b")
-    found = judge_precision(
-        judge.audit_precision(runner.draw.draw),
-        task=PRODUCT,
-        is_narrow=False,
-        workload="default",
-        is_gpu=False,
-        formats=("float16",),
-        is_right=False,
-    )
+    found = judged(judge.audit_precision(runner.draw.draw), PRODUCT, "float16", is_right=False)
     assert found.is_refused == is_named
 
 
@@ -238,7 +239,7 @@ def test_a_16_bit_task_has_figures_and_is_not_refused_for_them(judge: Judge, dra
 
     assert answer.audit is not None
     assert 9 < answer.audit.effective_bits < 14
-    assert judged(answer, task, "float16", is_narrow=True).check.result is CheckResult.PASSED
+    assert judged(answer, task, "float16", rounding="float16").check.result is CheckResult.PASSED
 
 
 @pytest.mark.parametrize(
@@ -322,3 +323,101 @@ def test_bits_of_eager_pytorch_are_those_of_the_tasks_precision(judge: Judge, dr
 
     assert answer.audit is not None
     assert answer.audit.eager_bits == pytest.approx(answer.audit.effective_bits, abs=0.5)
+
+
+FEW = ValueRange(distribution=Distribution.FEW, factor=16.0, is_binding=True)
+
+
+def few_bits(
+    judge: Judge, task: Task, kernel: Kernel, *names: str, seed: int = 11
+) -> PrecisionAudited:
+    """Return the audit of a kernel on inputs of which one has few elements that are not zero."""
+    message, descriptors = judge.draw(
+        task, task.workloads[0].name, WIDE, (seed,), (FEW.distribution,)
+    )
+    try:
+        RunnerSide(judge, message, descriptors).run(kernel, *names)
+        (verdict,) = judge.verify_ranges(message.draw, (FEW,)).verdicts
+    finally:
+        judge.release(message.draw)
+    assert verdict.audit is not None, verdict
+    return PrecisionAudited(audit=verdict.audit)
+
+
+def rough_tanh(x: torch.Tensor) -> torch.Tensor:
+    """Return tangents that are off by up to 2^-11 of themselves, as the hardware's own are."""
+    return torch.tanh(x) * (1 + 2**-11 * torch.sin(3e4 * x))
+
+
+ENERGY = make_task("def forward(self, x):\n    return torch.tanh(x).square().mean(-1)", cols=16384)
+
+
+def test_a_mean_hides_no_rough_function_where_few_terms_are_left(judge: Judge) -> None:
+    """Their errors have 16 bits and more in the mean of ordinary rows."""
+
+    def energy(x: torch.Tensor) -> torch.Tensor:
+        return rough_tanh(x).square().mean(-1)
+
+    x = torch.randn(33, 16384, generator=torch.Generator().manual_seed(1))
+    exact = torch.tanh(x.double()).square().mean(-1)
+    assert effective_bits(float(((energy(x) - exact) / exact).square().mean().sqrt())) > 16
+
+    found = few_bits(judge, ENERGY, energy, "x")
+    assert found.audit is not None
+    assert found.audit.effective_bits < 14
+    refused = judged(found, ENERGY, rough=("tanh.approx",), inputs="few")
+    assert refused.is_refused
+    assert "computes in tanh.approx in a float32 task" in refused.findings[0].message
+    serial = few_bits(
+        judge, ENERGY, lambda x: torch.tanh(x).square().cumsum(-1)[:, -1] / 16384, "x"
+    )
+    assert serial.audit is not None
+    assert serial.audit.effective_bits > 17
+
+
+@pytest.mark.parametrize("seed", [11, 12])
+@pytest.mark.parametrize("precision", [Precision.FP16, Precision.BF16])
+def test_few_terms_tell_8_bit_operands_from_16_bit_ones(
+    judge: Judge, precision: Precision, seed: int
+) -> None:
+    """However 16-bit products are added up: they keep 8.5 bits and more."""
+    task = make_task(
+        "def forward(self, a, b):\n    return a @ b",
+        inputs="[torch.rand(rows, cols), torch.rand(cols, rows)]",
+        rows=256,
+        cols=256,
+        tolerance=WIDE,
+    )
+    task = dataclasses.replace(task, precision=precision)
+    rounding = {Precision.FP16: "float16", Precision.BF16: "bfloat16"}[precision]
+
+    def eight_bits(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return (cut(a.float(), 4) @ cut(b.float(), 4)).to(a.dtype)
+
+    def added_in_16_bits(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        total = torch.zeros(len(a), b.shape[1], dtype=a.dtype)
+        for k in range(a.shape[1]):
+            total += a[:, k : k + 1] * b[k : k + 1]
+        return total
+
+    for kernel in (torch.matmul, added_in_16_bits):
+        answer = few_bits(judge, task, kernel, "a", "b", seed=seed)
+        honest = judged(answer, task, rounding=rounding, inputs="few")
+        assert honest.check.result is CheckResult.PASSED, honest
+    found = few_bits(judge, task, eight_bits, "a", "b", seed=seed)
+    hidden = judged(found, task, rounding=rounding, inputs="few")
+    assert hidden.check.result is CheckResult.SUSPECT
+    assert judged(found, task, "float8", rounding=rounding, inputs="few").is_refused
+
+
+def test_what_no_honest_kernel_computes_in_is_a_suspicion_though_no_draw_shows_it(
+    judge: Judge, drawn: Drawn
+) -> None:
+    """A branch may keep it for inputs that look like those of timed calls."""
+    half = dataclasses.replace(make_task(SOFTMAX), precision=Precision.FP16)
+    answer = audited(judge, drawn, half, lambda x: torch.softmax(x, -1), "x")
+    assert judged(answer, half, "float8", rounding="float16").check.result is CheckResult.SUSPECT
+    assert judged(answer, half, "float16", rounding="float16").check.result is CheckResult.PASSED
+    wide = audited(judge, drawn, make_task(SOFTMAX), lambda x: torch.softmax(x, -1), "x")
+    rough = judged(wide, make_task(SOFTMAX), rough=("tanh.approx",))
+    assert (rough.check.result, rough.is_refused) == (CheckResult.SUSPECT, False)

@@ -1,10 +1,13 @@
 """What inputs become on other distributions and after a change in place; what is left alone."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
 
 from evaluator_svc.judge import Judge
+from evaluator_svc.judge.draws.changed_values import few, outliers
 from evaluator_svc.judge.draws.input_change import (
     InputChange,
     changed,
@@ -15,7 +18,7 @@ from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.structure import is_structured, structures
 from evaluator_svc.judge.draws.value_ranges import find_value_ranges, in_range
 from kernel_foundry.domain.admission import Distribution
-from kernel_foundry.domain.task import Task, Tolerance
+from kernel_foundry.domain.task import Size, Task, Tolerance
 from tests.judge.judge_tasks import PEAKS, SCALED, SOFTMAX, TOLERANCE, make_task
 
 _LOGARITHM = """
@@ -50,6 +53,8 @@ def test_a_defined_reference_binds_on_all_but_denormals_and_nan() -> None:
         Distribution.MAGNITUDES: True,
         Distribution.INTEGERS: True,
         Distribution.POWERS: True,
+        Distribution.OUTLIERS: True,
+        Distribution.FEW: True,
     }
 
 
@@ -75,6 +80,71 @@ def test_large_inputs_have_the_other_sign_where_that_is_defined() -> None:
     ordinary = prepared.input_set(5)
     (large,) = in_range(prepared, ordinary, Distribution.LARGE).inputs
     assert torch.equal(large, ordinary.inputs[0] * -64.0)
+
+
+def test_one_element_of_each_row_stands_out() -> None:
+    """At places of its own in each, for a sample to miss; what was zero stays zero."""
+    prepared = _prepared(make_task(SOFTMAX, rows=256, cols=512))
+    ordinary = prepared.input_set(5)
+    (x,) = ordinary.inputs
+    (unusual,) = in_range(prepared, ordinary, Distribution.OUTLIERS).inputs
+    differs = unusual != x
+    assert differs.sum(-1).tolist() == [1] * 256
+    assert len(set(differs.int().argmax(-1).tolist())) > 100
+    sizes = unusual[differs].abs()
+    assert 7.5 < float(sizes.min()) < 16
+    assert 128 < float(sizes.max()) < 260
+    assert bool((unusual[differs] > 0).any() and (unusual[differs] < 0).any())
+    half = torch.where(torch.rand(64, 64) < 0.5, 0.0, torch.randn(64, 64))
+    assert torch.equal(outliers(half, any_sign=True) == 0, half == 0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float8_e4m3fn, torch.float8_e5m2])
+def test_narrow_formats_hold_what_stands_out(dtype: torch.dtype) -> None:
+    x = torch.randn(32, 64).to(dtype)
+    unusual = outliers(x, any_sign=False).float()
+    assert bool(unusual.isfinite().all())
+    assert float(unusual.abs().max()) > float(x.float().abs().max())
+    assert int((few(x).float() != 0).sum()) <= 2 * 32
+
+
+def test_few_elements_stay_of_one_of_the_largest_inputs() -> None:
+    inputs = "[torch.randn(rows, cols), torch.randn(rows, cols), torch.randn(cols)]"
+    prepared = _prepared(
+        make_task("\ndef forward(self, x, y, z):\n    return x * y + z\n", inputs=inputs)
+    )
+    changed_ones = set()
+    for seed in (4, 5):
+        ordinary = prepared.input_set(seed)
+        inputs = in_range(prepared, ordinary, Distribution.FEW).inputs
+        (place,) = (i for i, x in enumerate(inputs) if x is not ordinary.inputs[i])
+        x = inputs[place]
+        assert 1 <= int((x != 0).sum(-1).min()) <= int((x != 0).sum(-1).max()) <= 2
+        assert float(x[0, 0]) != 0 != float(x[-1, -1])
+        changed_ones.add(place)
+    assert changed_ones == {0, 1}
+
+
+def test_every_timed_workload_has_the_ranges_of_the_smallest_with_wider_factors() -> None:
+    task = make_task(SOFTMAX)
+    (workload,) = task.workloads
+    sizes = {"small": 8, "large": 128, "larger": 256}
+    task = replace(
+        task,
+        workloads=tuple(
+            replace(workload, name=name, sizes=(Size(name="rows", value=rows),))
+            for name, rows in sizes.items()
+        ),
+    )
+    device = torch.device("cpu")
+    prepared = [
+        PreparedWorkload(task, w, device=device, memory_bytes=1 << 33) for w in task.workloads
+    ]
+    found = find_value_ranges(prepared, TOLERANCE, 101)
+    binding = {r.distribution: 2 * r.factor for r in found["small"] if r.is_binding}
+    for name in ("large", "larger"):
+        assert {r.distribution: r.factor for r in found[name]} == binding
+        assert all(r.is_binding for r in found[name])
 
 
 def test_parameters_stay_on_every_distribution() -> None:

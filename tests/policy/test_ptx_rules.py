@@ -292,6 +292,10 @@ def test_every_rule_has_a_case() -> None:
     ("body", "facts"),
     [
         ("out[n] = expf(x[n]) * erff(x[n]);", ObjectFacts()),
+        (
+            'float r; asm("tanh.approx.f32 %0, %1;" : "=f"(r) : "f"(x[n])); out[n] = r;',
+            ObjectFacts(rough_functions=("tanh.approx",)),
+        ),
         ("out[n] = __half2float(__float2half(x[n]));", ObjectFacts(formats=("float16",))),
         (
             "out[n] = __int_as_float(__float_as_int(x[n]) & 0xffffe000) * x[0];",

@@ -1,4 +1,4 @@
-"""A tensor's elements made unusual: large, moved, cancelling, of mixed magnitudes, whole.
+"""A tensor's elements made unusual: large, moved, cancelling, of mixed magnitudes, whole, few.
 
 Worked on in blocks, so that a large tensor takes no more than its changed copy. Zeros stay zeros
 where the change could break a mask or half of a triangular matrix. Knows nothing of which tensors
@@ -33,6 +33,17 @@ _EXPONENTS: Final = {torch.float32: 10, torch.float64: 10, torch.bfloat16: 10}
 """Most that MAGNITUDES adds to an exponent, or takes away; 2 in formats of few exponents."""
 _INTEGERS: Final = {torch.float32: 1 << 12, torch.float64: 1 << 12}
 """Half of the greatest of INTEGERS; 4 in formats of few bits."""
+_OUTLIER_EXPONENTS: Final = {
+    torch.float16: (3.0, 6.0),
+    torch.float8_e4m3fn: (1.0, 3.0),
+    torch.float8_e5m2: (3.0, 6.0),
+}
+"""Least and most binary logarithm of an outlier, in units of the root mean square."""
+_USUAL_EXPONENTS: Final = (3.0, 8.0)
+"""Of formats with the exponents of float32. Beyond 2^6.5 an exponential overflows; below, a
+polynomial or a table that ends where ordinary values do is wrong already."""
+_FEW: Final = 2
+"""Elements of a row that stay."""
 _BLOCK_ELEMENTS: Final = 1 << 22
 
 
@@ -42,20 +53,49 @@ def large(tensor: torch.Tensor, *, sign: float) -> torch.Tensor:
     return _by_block(tensor, lambda values: values * factor)
 
 
-def _offset(tensor: torch.Tensor) -> torch.Tensor:
-    squares = sum(
-        float(torch.where(part.isfinite(), part, 0.0).double().square_().sum())
-        for part in map(computable, torch.split(tensor.reshape(-1), _BLOCK_ELEMENTS))
+def outliers(tensor: torch.Tensor, *, any_sign: bool) -> torch.Tensor:
+    """Return a tensor with one element of each row far beyond all others; zeros stay.
+
+    Args:
+        tensor: Ordinary values.
+        any_sign: Whether outliers may have the other sign than the values that they replace.
+    """
+    rows, generator = _rows(tensor), _generator(tensor)
+    device, shape = tensor.device, (len(rows), 1)
+    places = torch.randint(rows.shape[1], shape, generator=generator, device=device)
+    least, most = _OUTLIER_EXPONENTS.get(tensor.dtype, _USUAL_EXPONENTS)
+    drawn = torch.rand(shape, generator=generator, device=device)
+    sizes = _rms(tensor) * torch.exp2(least + (most - least) * drawn)
+    if any_sign:
+        sizes *= _random_signs(sizes, generator)
+    replaced = computable(_bits(rows).gather(1, places).view(tensor.dtype))
+    result = rows.clone(memory_format=torch.contiguous_format)
+    _bits(result).scatter_(1, places, _bits((sizes * replaced.sign()).to(tensor.dtype)))
+    return result.reshape(tensor.shape)
+
+
+def few(tensor: torch.Tensor) -> torch.Tensor:
+    """Return zeros but for a few elements at random places of each row."""
+    rows = _rows(tensor)
+    places = torch.randint(
+        rows.shape[1], (len(rows), _FEW), generator=_generator(tensor), device=tensor.device
     )
-    shift = _OFFSET_IN_RMS * float((squares / tensor.numel()) ** 0.5)
+    # Whoever leaves out the beginning or the end of every row is sure to miss one.
+    places[0, 0], places[-1, -1] = 0, rows.shape[1] - 1
+    result = torch.zeros_like(rows, memory_format=torch.contiguous_format)
+    _bits(result).scatter_(1, places, _bits(rows).gather(1, places))
+    return result.reshape(tensor.shape)
+
+
+def _offset(tensor: torch.Tensor) -> torch.Tensor:
+    shift = _OFFSET_IN_RMS * _rms(tensor)
     # Zeros stay: they may be a mask, or half of a triangular matrix.
     return _by_block(tensor, lambda values: torch.where(values == 0, values, values + shift))
 
 
 def _sparse(tensor: torch.Tensor) -> torch.Tensor:
     """Return zeros but for a stretch in each row: a sample of a row tells nothing of the rest."""
-    width = tensor.shape[-1] if tensor.ndim else 1
-    rows = tensor.reshape(-1, width if width >= _LEAST_ROW else tensor.numel())
+    rows = _rows(tensor)
     length = -(-rows.shape[1] // _SPARSE_SHARE)
     # Places follow from the values, which follow from the seed.
     starts = torch.randint(
@@ -142,7 +182,7 @@ CHANGES: Final[dict[Distribution, Callable[[torch.Tensor], torch.Tensor]]] = {
     Distribution.INTEGERS: _integers,
     Distribution.POWERS: _powers,
 }
-"""What becomes of a tensor; of LARGE see `large`."""
+"""What becomes of a tensor; of LARGE, OUTLIERS and FEW see the functions of these names."""
 
 
 def _by_block(tensor: torch.Tensor, change: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
@@ -152,6 +192,26 @@ def _by_block(tensor: torch.Tensor, change: Callable[[torch.Tensor], torch.Tenso
         changed = change(computable(part)).to(tensor.dtype)
         flat[index * _BLOCK_ELEMENTS :][: part.numel()] = changed
     return result
+
+
+def _rows(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor of elements as `(rows, width)`; short rows are taken together."""
+    width = tensor.shape[-1] if tensor.ndim else 1
+    return tensor.reshape(-1, width if width >= _LEAST_ROW else tensor.numel())
+
+
+def _bits(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a view that can be gathered and scattered; PyTorch does neither with 8-bit floats."""
+    return tensor.view(torch.uint8) if tensor.element_size() == 1 else tensor
+
+
+def _rms(tensor: torch.Tensor) -> float:
+    """Return the root mean square of the elements that are finite."""
+    squares = sum(
+        float(torch.where(part.isfinite(), part, 0.0).double().square_().sum())
+        for part in _parts(tensor)
+    )
+    return float((squares / tensor.numel()) ** 0.5)
 
 
 def _parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:

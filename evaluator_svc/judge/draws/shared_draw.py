@@ -337,7 +337,7 @@ class SharedDraw:
 
         Parameters are drawn anew each time; inputs may be constants of the task's file.
         """
-        if not self.is_lean or self.distributions:
+        if not self.is_lean:
             return (False,) * len(drawn.pristine)
         return (*self.prepared.own_inputs, *(True for _ in drawn.state))
 
@@ -379,19 +379,26 @@ class SharedDraw:
 
     def _drawn(self, seed: int) -> InputSet:
         """Return a seed's inputs before any change in place."""
-        if self.distributions:
-            if self._ordinary is None or self._ordinary.seed != self.seeds[seed]:
-                self._ordinary = self.prepared.input_set(self.seeds[seed], is_telling=True)
-            return in_range(self.prepared, self._ordinary, self.distributions[seed])
-        drawn = self.prepared.input_set(self.seeds[seed], is_telling=True, in_place=self.is_lean)
-        # The first seed's are as the file has them.
-        return drawn if seed == 0 else self._as_in_a_call(drawn, seed)
+        if not self.distributions:
+            # The first seed's are as the file has them.
+            return self._as_in_a_call(seed) if seed else self._telling(seed)
+        distribution = self.distributions[seed]
+        if distribution is Distribution.OUTLIERS:
+            # Between its outliers a row must look like those of a timed call.
+            return in_range(self.prepared, self._as_in_a_call(seed), distribution)
+        if self._ordinary is None or self._ordinary.seed != self.seeds[seed]:
+            self._ordinary = self.prepared.input_set(self.seeds[seed], is_telling=True)
+        return in_range(self.prepared, self._ordinary, distribution)
 
-    def _as_in_a_call(self, drawn: InputSet, seed: int) -> InputSet:
+    def _telling(self, seed: int) -> InputSet:
+        return self.prepared.input_set(self.seeds[seed], is_telling=True, in_place=self.is_lean)
+
+    def _as_in_a_call(self, seed: int) -> InputSet:
         """Return a set on values that a timed call could have: nothing tells one from the other.
 
         So inputs that get_inputs draws alike under every seed differ, too.
         """
+        drawn = self._telling(seed)
         values = CallValues(key=(self.seeds[seed] ^ _CALL_STREAM) % 2**63, index=1)
         return with_call_values(drawn, self.redrawn, values, self.memory, self._own(drawn))
 

@@ -19,7 +19,7 @@ from evaluator_svc.judge.admission.tolerance import (
     RoundingNoise,
     exact_or_own,
 )
-from evaluator_svc.judge.draws.changed_values import CHANGES, large
+from evaluator_svc.judge.draws.changed_values import CHANGES, few, large, outliers
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.draws.structure import keeps_structure
@@ -44,41 +44,66 @@ _TIED: Final = (
     Distribution.SPARSE,
     Distribution.INTEGERS,
     Distribution.POWERS,
+    Distribution.FEW,
 )
 """Equal values, among which a kernel may take another index than the reference does."""
 _NOISE_SEEDS: Final = (1, 2)
-
-
 _BY_ELEMENT: Final = (
     Distribution.SPARSE,
     Distribution.SIGNS,
     Distribution.MAGNITUDES,
     Distribution.INTEGERS,
     Distribution.POWERS,
+    Distribution.OUTLIERS,
+    Distribution.FEW,
 )
 """Each element changes in a way of its own, which breaks the pattern of a table."""
+_SIGNED: Final = (Distribution.LARGE, Distribution.OUTLIERS)
+"""They ask which signs the reference is defined on."""
+_OTHERS_FACTOR: Final = 2.0
+"""Times the factors found on a smaller workload, where they are not found out anew."""
 
 
 def in_range(
     prepared: PreparedWorkload, input_set: InputSet, distribution: Distribution
 ) -> InputSet:
     """Return a copy of `input_set`, a draw of `prepared`, whose inputs are of `distribution`."""
-    if distribution is Distribution.LARGE and prepared.large_sign is None:
+    if distribution in _SIGNED and prepared.large_sign is None:
         prepared.large_sign = _large_sign(prepared)
-    result = _changed(input_set, distribution, prepared.large_sign or 1.0)
     kept = [name in prepared.task.constants for name in input_set.arguments.names]
     if distribution in _BY_ELEMENT:
         # Tables of sines and the like repeat themselves in some pattern, which single places break.
         kept = [a or b for a, b in zip(kept, prepared.fixed_inputs, strict=True)]
-    pairs = zip(input_set.inputs, result.inputs, kept, strict=True)
-    inputs = [old if is_kept else new for old, new, is_kept in pairs]
+    change = _change_of(distribution, prepared.large_sign or 1.0)
+    if distribution is Distribution.FEW:
+        return _one_changed(input_set, change, kept)
+    inputs = [
+        tensor if is_kept else _where_free(tensor, change)
+        for tensor, is_kept in zip(input_set.inputs, kept, strict=True)
+    ]
     return input_set.with_values(inputs, input_set.state)
 
 
-def _changed(input_set: InputSet, distribution: Distribution, sign: float) -> InputSet:
-    is_large = distribution is Distribution.LARGE
-    change = partial(large, sign=sign) if is_large else CHANGES[distribution]
-    inputs = [_where_free(tensor, change) for tensor in input_set.inputs]
+def _change_of(distribution: Distribution, sign: float) -> Callable[[torch.Tensor], torch.Tensor]:
+    if distribution is Distribution.LARGE:
+        return partial(large, sign=sign)
+    if distribution is Distribution.OUTLIERS:
+        return partial(outliers, any_sign=sign < 0)
+    return few if distribution is Distribution.FEW else CHANGES[distribution]
+
+
+def _one_changed(
+    input_set: InputSet, change: Callable[[torch.Tensor], torch.Tensor], kept: Sequence[bool]
+) -> InputSet:
+    """Return a set of which the largest input that may be changed is; the seed tells of equals."""
+    sizes = [0 if is_kept else t.numel() for t, is_kept in zip(input_set.inputs, kept, strict=True)]
+    count, inputs = len(sizes), list(input_set.inputs)
+    start = input_set.seed % max(count, 1)
+    for place in sorted(range(count), key=lambda p: (-sizes[p], (p - start) % count)):
+        old = inputs[place]
+        inputs[place] = _where_free(old, change) if sizes[place] else old
+        if inputs[place] is not old:
+            break
     return input_set.with_values(inputs, input_set.state)
 
 
@@ -98,7 +123,9 @@ def _large_sign(prepared: PreparedWorkload) -> float:
     Inputs that are never negative hide what an operator does: a copy of them is their ReLU. Asked
     of inputs that no candidate sees: of theirs nothing is computed before they ran.
     """
-    turned = _changed(prepared.input_set(PREPARATION_SEED), Distribution.LARGE, -1.0)
+    ordinary = prepared.input_set(PREPARATION_SEED)
+    inputs = [_where_free(tensor, partial(large, sign=-1.0)) for tensor in ordinary.inputs]
+    turned = ordinary.with_values(inputs, ordinary.state)
     if not prepared.takes(turned.inputs, turned.state):
         return 1.0
     try:
@@ -113,9 +140,9 @@ def find_value_ranges(
 ) -> dict[str, tuple[ValueRange, ...]]:
     """Return what candidates are tried on besides ordinary inputs, by workload.
 
-    On the smallest workload, a held-out one if there is any, and on the smallest one that is
-    timed. Where a workload is too large for the copies that finding out takes, it has what the
-    smallest has, with twice the factors.
+    On the smallest workload, a held-out one if there is any, and on every one that is timed. Found
+    out on the smallest ones; where a workload is too large for the copies that this takes, and on
+    further ones that are timed, with twice the factors.
 
     Args:
         prepared: All workloads of a task.
@@ -123,28 +150,40 @@ def find_value_ranges(
         seed: Of the inputs that the reference is tried on.
     """
     found: dict[str, tuple[ValueRange, ...]] = {}
-    for item in _chosen(prepared):
-        if item.is_large:
-            known = next(iter(found.values()), ())
-            ranges = tuple(replace(r, factor=2 * r.factor) for r in known)
-        else:
+    known: tuple[ValueRange, ...] = ()
+    for item in _smallest(prepared):
+        ranges = _doubled(known)
+        if not item.is_large:
             ordinary = item.input_set(seed)
             tried = (_value_range(item, ordinary, which, tolerance) for which in Distribution)
-            ranges = tuple(value_range for value_range in tried if value_range)
-        if ranges:
-            found[item.workload.name] = ranges
-    return found
+            known = ranges = tuple(value_range for value_range in tried if value_range)
+        found[item.workload.name] = ranges
+    binding = _doubled([value_range for value_range in known if value_range.is_binding])
+    for item in _fitting(prepared):
+        if not item.workload.held_out:
+            found.setdefault(item.workload.name, binding)
+    return {workload: ranges for workload, ranges in found.items() if ranges}
 
 
-def _chosen(prepared: Sequence[PreparedWorkload]) -> list[PreparedWorkload]:
-    """Return the smallest workload with floating-point inputs and the smallest timed one."""
-    fitting = [
+def _doubled(ranges: Sequence[ValueRange]) -> tuple[ValueRange, ...]:
+    return tuple(replace(r, factor=_OTHERS_FACTOR * r.factor) for r in ranges)
+
+
+def _fitting(prepared: Sequence[PreparedWorkload]) -> list[PreparedWorkload]:
+    """Return the workloads with floating-point inputs that unusual ones can be made of."""
+    return [
         item
         for item in prepared
         if (has_ranges_size(item.sizes) or item.is_repeatable)
         and any(t.role is TensorRole.INPUT and "float" in t.dtype for t in item.tensors)
     ]
-    order = sorted(fitting, key=lambda item: (not item.workload.held_out, item.size_bytes))
+
+
+def _smallest(prepared: Sequence[PreparedWorkload]) -> list[PreparedWorkload]:
+    """Return the smallest workload, a held-out one if there is any, and the smallest timed one."""
+    order = sorted(
+        _fitting(prepared), key=lambda item: (not item.workload.held_out, item.size_bytes)
+    )
     timed = [item for item in order if not item.workload.held_out]
     return list(dict.fromkeys((*order[:1], *timed[:1])))
 
@@ -156,7 +195,6 @@ def _value_range(
     tolerance: Tolerance,
 ) -> ValueRange | None:
     """Return how candidates are held to a distribution; None where the reference is not defined."""
-    dtype = ordinary.module.rounding
     try:
         changed = in_range(prepared, ordinary, distribution)
         if all(new is old for new, old in zip(changed.inputs, ordinary.inputs, strict=True)):
@@ -168,22 +206,34 @@ def _value_range(
             return ValueRange(distribution=distribution, factor=_USUAL_FACTOR, is_binding=False)
         if not all(bool(computable(output).isfinite().all()) for output in expected):
             return None
-        noise = _noise(changed, expected, tolerance)
+        factor = needed_factor(changed, distribution, tolerance)
         is_ambiguous = distribution in _TIED and any(not o.is_floating_point() for o in expected)
     except TaskInvalidError:
         return None
-    least = _USUAL_FACTOR
+    if factor is None:
+        return None
+    return ValueRange(distribution=distribution, factor=factor, is_binding=not is_ambiguous)
+
+
+def needed_factor(
+    changed: InputSet, distribution: Distribution, tolerance: Tolerance
+) -> float | None:
+    """Return what the tolerance is to be multiplied by on inputs of a distribution.
+
+    None where the reference is not defined well enough there to hold anybody to it.
+
+    Raises:
+        TaskInvalidError: the reference raises.
+    """
+    dtype, least = changed.module.rounding, _USUAL_FACTOR
     if distribution is Distribution.OFFSET:
         least = _OFFSET_FACTOR.get(dtype, least)
-    is_derived = ordinary.module.task.tolerance is None
+    is_derived = changed.module.task.tolerance is None
     most = max(CEILING[dtype] / tolerance.rtol, 1.0) if is_derived else _MOST_FACTOR
-    needed = SAFETY[dtype] * noise
+    needed = SAFETY[dtype] * _noise(changed, changed.expected(), tolerance)
     if needed > most:
         return None
-    factor = max(needed, min(least, most))
-    return ValueRange(
-        distribution=distribution, factor=float(f"{factor:.2g}"), is_binding=not is_ambiguous
-    )
+    return float(f"{max(needed, min(least, most)):.2g}")
 
 
 def _noise(changed: InputSet, expected: Sequence[torch.Tensor], tolerance: Tolerance) -> float:

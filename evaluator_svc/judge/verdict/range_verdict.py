@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
+from evaluator_svc.judge.draws.value_ranges import needed_factor
 from evaluator_svc.judge.verdict.checks import figures
 from evaluator_svc.judge.verdict.mismatch import stray_finding
 from evaluator_svc.judge.verdict.precision import audit_seed
@@ -24,11 +25,14 @@ _AUDITED: Final = (
     Distribution.MAGNITUDES,
     Distribution.INTEGERS,
     Distribution.POWERS,
+    Distribution.OUTLIERS,
+    Distribution.FEW,
 )
 """Distributions that show in which precision something was computed: sums cancel, few terms
-dominate, no term is exact in 16 bits, or every input is."""
+dominate or are there, no term is exact in 16 bits, or every input is."""
 
 _NO_REFERENCE = "the reference is not defined on what was drawn"
+_ILL_CONDITIONED = "the reference is ill-conditioned on what was drawn"
 
 
 def verify_ranges(draw: SharedDraw, ranges: Sequence[ValueRange]) -> tuple[RangeVerdict, ...]:
@@ -59,14 +63,16 @@ def _verdict(draw: SharedDraw, seed: int, value_range: ValueRange) -> RangeVerdi
         is_defined = False
     if not is_defined:
         return RangeVerdict(check=_check(draw, name, CheckResult.SKIPPED, note=_NO_REFERENCE))
-    tolerance = Tolerance(
-        rtol=value_range.factor * draw.tolerance.rtol,
-        atol=value_range.factor * draw.tolerance.atol,
-    )
-    outputs = [
-        check_output(draw, seed=seed, output=output, slots=(0,), tolerance=tolerance)
-        for output in range(len(draw.output_slots))
-    ]
+    outputs = _compared(draw, seed, value_range.factor)
+    if value_range.is_binding and any(output.is_wrong for output in outputs):
+        factor = _factor_here(draw, seed, value_range)
+        if factor is None:
+            return RangeVerdict(
+                check=_check(draw, name, CheckResult.SKIPPED, note=_ILL_CONDITIONED)
+            )
+        if factor > value_range.factor:
+            value_range = dataclasses.replace(value_range, factor=factor)
+            outputs = _compared(draw, seed, factor)
     wrong = [output for output in outputs if output.is_wrong]
     if not wrong:
         check = _check(draw, name, CheckResult.PASSED, outputs, factor=value_range.factor)
@@ -79,6 +85,28 @@ def _verdict(draw: SharedDraw, seed: int, value_range: ValueRange) -> RangeVerdi
     note = "" if is_binding else "it differs there, which is reported and no reason to refuse"
     check = _check(draw, name, result, outputs, factor=value_range.factor, note=note)
     return RangeVerdict(check=check, is_wrong=is_binding, findings=(finding,))
+
+
+def _compared(draw: SharedDraw, seed: int, factor: float) -> list[OutputCheck]:
+    tolerance = Tolerance(rtol=factor * draw.tolerance.rtol, atol=factor * draw.tolerance.atol)
+    return [
+        check_output(draw, seed=seed, output=output, slots=(0,), tolerance=tolerance)
+        for output in range(len(draw.output_slots))
+    ]
+
+
+def _factor_here(draw: SharedDraw, seed: int, value_range: ValueRange) -> float | None:
+    """Return what the tolerance is to be multiplied by on this very draw; None: on no account.
+
+    Before anybody is refused: admission asked of other values, and maybe of another workload. A
+    lean draw leaves no room for the copies that this takes.
+    """
+    if draw.is_lean:
+        return value_range.factor
+    try:
+        return needed_factor(draw.input_set(seed), value_range.distribution, draw.tolerance)
+    except TaskInvalidError:
+        return None
 
 
 def _check(
@@ -136,6 +164,8 @@ _WORDS = {
     "magnitudes": "inputs of mixed magnitudes",
     "integers": "inputs of odd whole numbers",
     "powers": "inputs of powers of two",
+    "outliers": "ordinary inputs with one large element in each row",
+    "few": "inputs of which one has few elements that are not zero",
 }
 _HINTS = {
     "large": "Subtract the maximum before exp, and keep sums and squares from overflowing.",
@@ -146,4 +176,6 @@ _HINTS = {
     "magnitudes": "Keep the range of float32 and all bits of each term.",
     "integers": "Keep all 24 bits of each term.",
     "powers": "Compute in float32 whatever the inputs are.",
+    "outliers": "Look at every element: a sample of a row does not tell its largest.",
+    "few": "Leave out no work because inputs look like zeros.",
 }

@@ -1,0 +1,60 @@
+"""On which workloads a candidate is tried on unusual values, and on how many of them.
+
+All of them on the smallest workload, a held-out one if there is any, and on the smallest one that
+is timed. The other timed workloads share what a verdict can spare: which of them a candidate meets
+there follows from a secret seed, so none can be left to chance. Knows nothing of what they are.
+"""
+
+import random
+from typing import Final
+
+from evaluator_svc.devices.site import DeviceSite
+from evaluator_svc.memory_needs import WorkloadSizes
+from kernel_foundry.domain.admission import Admission, ValueRange, WorkloadAdmission
+
+_TRIALS: Final = 12
+"""On the other timed workloads together: a call costs milliseconds however small it is."""
+
+_TRIED_BYTES: Final = {True: 1 << 33, False: 1 << 28}
+"""Inputs and outputs of these trials together, on a GPU and on a CPU: 0.2 s of drawing, running,
+comparing."""
+
+
+class RangeChoice:
+    """Which unusual values a candidate is tried on.
+
+    Args:
+        admission: Says which there are.
+        site: The device.
+    """
+
+    def __init__(self, admission: Admission, site: DeviceSite) -> None:
+        ranged = [w for w in admission.workloads if w.value_ranges]
+        order = sorted(ranged, key=lambda w: (not w.held_out, _set_bytes(w)))
+        timed = [w for w in order if not w.held_out]
+        self.least = order[0].workload if order else ""
+        """The smallest workload that has any."""
+        self._whole = {w.workload for w in (*order[:1], *timed[:1])}
+        self._others = sum(w.workload not in self._whole for w in ranged)
+        self._bytes = _TRIED_BYTES[not site.shares_cores]
+
+    def count(self, workload: WorkloadAdmission) -> int:
+        """Return how many are tried on a workload; 0 where one alone would take too long."""
+        most = len(workload.value_ranges)
+        if workload.workload in self._whole:
+            return most
+        set_bytes = _set_bytes(workload)
+        if set_bytes > self._bytes:
+            return 0
+        share = min(_TRIALS, self._bytes // set_bytes) // max(self._others, 1)
+        return min(max(share, 1), most)
+
+    def chosen(self, workload: WorkloadAdmission, seed: int) -> tuple[ValueRange, ...]:
+        """Return those that are tried on a workload, in their order; the seed decides."""
+        ranges, count = workload.value_ranges, self.count(workload)
+        places = random.Random(seed).sample(range(len(ranges)), count)
+        return tuple(ranges[place] for place in sorted(places))
+
+
+def _set_bytes(workload: WorkloadAdmission) -> int:
+    return max(WorkloadSizes.of(workload.tensors).set_bytes, 1)

@@ -1,0 +1,90 @@
+"""How many unusual values each timed workload is tried on, within what a verdict can spare."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+from evaluator_svc.devices.site import DeviceSite
+from evaluator_svc.pipeline.range_choice import RangeChoice
+from kernel_foundry.domain.admission import (
+    Admission,
+    Distribution,
+    NamedTensor,
+    TensorRole,
+    ValueRange,
+    WorkloadAdmission,
+)
+from kernel_foundry.domain.task import Tolerance
+from tests.judge.judge_tasks import DEVICE
+
+_RANGES = tuple(
+    ValueRange(distribution=d, factor=4.0, is_binding=True)
+    for d in Distribution
+    if d not in (Distribution.DENORMAL, Distribution.NON_FINITE)
+)
+
+
+def _workload(name: str, mib: int, *, held_out: bool = False) -> WorkloadAdmission:
+    """Return a workload whose inputs and outputs have so many MiB together."""
+    tensors = [
+        NamedTensor(name=role.value, role=role, dtype="float32", shape=(mib << 17,))
+        for role in (TensorRole.INPUT, TensorRole.OUTPUT)
+    ]
+    return WorkloadAdmission(
+        workload=name,
+        held_out=held_out,
+        tensors=tuple(tensors),
+        scalars=(),
+        graph=(),
+        flops=0,
+        minimal_bytes=0,
+        traffic_bound_ns=0.0,
+        arithmetic_estimate_ns=0.0,
+        arithmetic_unit="",
+        baselines=(),
+        value_ranges=_RANGES,
+    )
+
+
+def _choice(*workloads: WorkloadAdmission) -> RangeChoice:
+    admission = Admission(
+        task="0" * 64,
+        device=DEVICE,
+        workloads=workloads,
+        tolerance=Tolerance(rtol=1e-4, atol=1e-4),
+    )
+    site: Any = SimpleNamespace(shares_cores=True)
+    return RangeChoice(admission, cast(DeviceSite, site))
+
+
+def test_small_workloads_are_tried_on_everything() -> None:
+    odd, first, second = _workload("odd", 1, held_out=True), _workload("a", 4), _workload("b", 16)
+    choice = _choice(first, second, odd)
+    assert choice.least == "odd"
+    assert all(choice.chosen(w, 7) == _RANGES for w in (odd, first, second))
+
+
+def test_a_secret_seed_decides_where_there_is_no_time_for_all() -> None:
+    first, large = _workload("a", 4), _workload("b", 128)
+    choice = _choice(first, large)
+    assert choice.chosen(first, 7) == _RANGES
+    assert len(choice.chosen(large, 7)) == 2
+    assert choice.chosen(large, 7) == choice.chosen(large, 7)
+    tried = {r.distribution for seed in range(100) for r in choice.chosen(large, seed)}
+    assert tried == {r.distribution for r in _RANGES}
+
+
+def test_the_others_share_what_there_is_and_each_is_tried() -> None:
+    others = [_workload(f"w{index}", 4 + index) for index in range(1, 7)]
+    choice = _choice(_workload("first", 4), *others)
+    assert [choice.count(w) for w in others] == [2] * 6
+    many = [_workload(f"w{index}", 4 + index) for index in range(1, 30)]
+    assert {_choice(_workload("first", 4), *many).count(w) for w in many} == {1}
+
+
+def test_what_alone_would_take_too_long_is_left_out() -> None:
+    huge = _workload("huge", 512)
+    choice = _choice(_workload("a", 4), huge)
+    assert choice.count(huge) == 0
+    assert _choice(huge).count(huge) == len(_RANGES)  # the smallest is always tried
+    assert choice.chosen(replace(huge, value_ranges=()), 7) == ()
