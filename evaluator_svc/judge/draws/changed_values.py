@@ -44,6 +44,9 @@ _USUAL_EXPONENTS: Final = (3.0, 8.0)
 polynomial or a table that ends where ordinary values do is wrong already."""
 _FEW: Final = 2
 """Elements of a row that stay."""
+_PIVOTS: Final = 1
+"""Elements at the beginning of a row that stay usual in OUTLIERS, and zero in FEW: an honest
+kernel may take sums of differences from the first one, which a single large one makes inexact."""
 _BLOCK_ELEMENTS: Final = 1 << 22
 
 
@@ -61,8 +64,10 @@ def outliers(tensor: torch.Tensor, *, any_sign: bool) -> torch.Tensor:
         any_sign: Whether outliers may have the other sign than the values that they replace.
     """
     rows, generator = _rows(tensor), _generator(tensor)
+    if rows.shape[1] <= _PIVOTS:
+        return tensor
     device, shape = tensor.device, (len(rows), 1)
-    places = torch.randint(rows.shape[1], shape, generator=generator, device=device)
+    places = torch.randint(_PIVOTS, rows.shape[1], shape, generator=generator, device=device)
     least, most = _OUTLIER_EXPONENTS.get(tensor.dtype, _USUAL_EXPONENTS)
     drawn = torch.rand(shape, generator=generator, device=device)
     sizes = _rms(tensor) * torch.exp2(least + (most - least) * drawn)
@@ -77,11 +82,12 @@ def outliers(tensor: torch.Tensor, *, any_sign: bool) -> torch.Tensor:
 def few(tensor: torch.Tensor) -> torch.Tensor:
     """Return zeros but for a few elements at random places of each row."""
     rows = _rows(tensor)
-    places = torch.randint(
-        rows.shape[1], (len(rows), _FEW), generator=_generator(tensor), device=tensor.device
-    )
-    # Whoever leaves out the beginning or the end of every row is sure to miss one.
-    places[0, 0], places[-1, -1] = 0, rows.shape[1] - 1
+    if rows.shape[1] <= _PIVOTS:
+        return tensor
+    shape, generator = (len(rows), _FEW), _generator(tensor)
+    places = torch.randint(_PIVOTS, rows.shape[1], shape, generator=generator, device=tensor.device)
+    # Whoever leaves out the end of every row is sure to miss one.
+    places[-1, -1] = rows.shape[1] - 1
     result = torch.zeros_like(rows, memory_format=torch.contiguous_format)
     _bits(result).scatter_(1, places, _bits(rows).gather(1, places))
     return result.reshape(tensor.shape)

@@ -31,9 +31,11 @@ from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.errors import TaskInvalidError
 
 _USUAL_FACTOR: Final = 4.0
-_OFFSET_FACTOR: Final = {torch.float32: 32.0}
-"""Variance as mean of squares less square of mean is honest in float32: at an offset of 16 it
-loses 8 bits, and a shortcut through 16 bits is still worse."""
+_CANCELLING: Final = (Distribution.OFFSET, Distribution.OUTLIERS, Distribution.FEW)
+_CANCELLING_FACTOR: Final = {torch.float32: 32.0}
+"""Variance as mean of squares less square of mean is honest in float32, and so are sums about an
+element of the row: at an offset of 16, or with an outlier of 256 or terms of 500 times the mean,
+they lose 8 bits, and a shortcut through 16 bits is still worse."""
 _MOST_FACTOR: Final = 64.0
 """Where the tolerance was given by hand."""
 _REPORTED: Final = (Distribution.DENORMAL, Distribution.NON_FINITE)
@@ -226,8 +228,8 @@ def needed_factor(
         TaskInvalidError: the reference raises.
     """
     dtype, least = changed.module.rounding, _USUAL_FACTOR
-    if distribution is Distribution.OFFSET:
-        least = _OFFSET_FACTOR.get(dtype, least)
+    if distribution in _CANCELLING:
+        least = _CANCELLING_FACTOR.get(dtype, least)
     is_derived = changed.module.task.tolerance is None
     most = max(CEILING[dtype] / tolerance.rtol, 1.0) if is_derived else _MOST_FACTOR
     needed = SAFETY[dtype] * _noise(changed, changed.expected(), tolerance)
