@@ -11,6 +11,7 @@ from evaluator_svc.messages.locked import CandidateFailed
 from evaluator_svc.pipeline.elements import judge_elements
 from evaluator_svc.pipeline.precision import JudgePrecision
 from evaluator_svc.pipeline.record import EvaluationRecord
+from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 
 _TIMED_CALLS: Final = "timed calls"
@@ -22,17 +23,28 @@ def judge_timed_calls(
     judge_precision: JudgePrecision,
     record: EvaluationRecord,
 ) -> CandidateFailed | None:
-    """Record what audits of a workload's timed calls come to; return the first failure."""
-    for audited in audits:
-        check, failure = judge_elements(audited, workload, _TIMED_CALLS)
-        record.add_checks((check,))
+    """Record what audits of a workload's timed calls come to; return the first failure.
+
+    Of those that pass the least exact one is told.
+    """
+    for number, audited in enumerate(sorted(audits, key=_bits)):
+        elements, failure = judge_elements(audited, workload, _TIMED_CALLS)
+        judged = judge_precision(audited, workload, _TIMED_CALLS)
+        if failure is None and judged.is_refused:
+            failure = CandidateFailed(
+                outcome=EvaluationOutcome.WRONG_RESULT, findings=judged.findings
+            )
+        checks = (elements, judged.check)
+        record.add_checks(
+            checks if not number else tuple(c for c in checks if c.result is not CheckResult.PASSED)
+        )
         if failure is not None:
             return failure
-        judged = judge_precision(audited, workload, _TIMED_CALLS)
-        record.add_checks((judged.check,))
-        if judged.is_refused:
-            return CandidateFailed(outcome=EvaluationOutcome.WRONG_RESULT, findings=judged.findings)
         record.add_findings(judged.findings)
         if audited.audit is not None:
             record.keep_precision(workload, audited.audit)
     return None
+
+
+def _bits(audited: PrecisionAudited) -> float:
+    return audited.audit.effective_bits if audited.audit else audited.agreeing_bits

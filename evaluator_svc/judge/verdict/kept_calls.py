@@ -97,11 +97,8 @@ def audit_kept(draw: SharedDraw, calls: KeptCalls) -> PrecisionAudited:
         chosen.append(far[0])
     if not chosen:
         bits = effective_bits(worst[1].disagreement)
-        return PrecisionAudited(
-            note=f"{bits:.1f} bits agree with the reference in its own formats, as in runs that "
-            "were audited",
-            agreeing_bits=bits,
-        )
+        note = f"timed calls: {bits:.1f} bits agree with the reference in its own formats"
+        return PrecisionAudited(note=note, agreeing_bits=bits)
     audited = [audit_call(call, with_elements=True) for call in chosen]
     found = max((a.far for a in audited if a.far), key=lambda f: f.share, default=None)
     return replace(audited[0], far=found)
