@@ -55,6 +55,7 @@ class SequenceTrial final : public Trial {
   void add_outputs(std::size_t set, std::vector<ByteRange>& to) const;
   void add_spoilt(const std::vector<Region>& regions, std::size_t set, std::vector<ByteRange>& to);
   void prepare(std::size_t set);
+  void seal(std::size_t set);  // keep a copy of what was prepared
 
   LaunchSequence& sequence_;
   TrialPlan plan_;
