@@ -7,6 +7,7 @@ import pytest
 from evaluator_svc.messages.judge import FarElements, PrecisionAudited
 from evaluator_svc.pipeline.precision import PrecisionJudged, judge_precision
 from evaluator_svc.pipeline.timed_calls import judge_timed_calls
+from evaluator_svc.policy import ObjectFacts
 from kernel_foundry.domain.check import CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome, PrecisionAudit, effective_bits
 
@@ -31,10 +32,9 @@ def _judge(audited: PrecisionAudited, workload: str, inputs: str) -> PrecisionJu
     return judge_precision(
         audited,
         task=SimpleNamespace(least_bits=0.0, tf32=False),
-        is_narrow=False,
+        admission=SimpleNamespace(is_narrow=False, rounding="float32"),
         workload=workload,
-        is_gpu=True,
-        formats=("float16",),
+        facts=ObjectFacts(formats=("float16",)),
         inputs=inputs,
     )
 

@@ -12,11 +12,11 @@ from evaluator_svc.judge.verdict import precision
 from evaluator_svc.messages.exchange import KeptOutput
 from evaluator_svc.messages.judge import KeptClaim, KeptVerdict
 from evaluator_svc.pipeline.elements import judge_elements
-from evaluator_svc.pipeline.precision import judge_precision
 from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.task import Task, Tolerance
 from kernel_foundry_native import _core as native
 from tests.judge.judge_tasks import EACH_MEMORY, TOLERANCE, RunnerSide, make_task
+from tests.judge.test_precision import judged
 
 Kernel = Callable[..., torch.Tensor]
 
@@ -121,17 +121,9 @@ def test_fewer_bits_in_timed_calls_alone_are_refused(timed: Make) -> None:
 
     assert not found.verdict.is_wrong, "the tolerance is wide"
     assert found.audited is not None
-    judged = judge_precision(
-        found.audited,
-        task=PRODUCT,
-        is_narrow=False,
-        workload="w",
-        is_gpu=False,
-        formats=("float16",),
-        inputs="timed calls",
-    )
-    assert judged.is_refused
-    assert "w (timed calls)" in judged.findings[0].message
+    refused = judged(found.audited, PRODUCT, "float16", inputs="timed calls")
+    assert refused.is_refused
+    assert "w (timed calls)" in refused.findings[0].message
 
 
 def test_work_left_out_in_timed_calls_alone_is_refused(timed: Make) -> None:
@@ -171,11 +163,9 @@ def test_bits_that_the_task_asks_for_are_counted_in_timed_calls(timed: Make) -> 
     found = timed(strict, torch.matmul).time(in_two_parts)
 
     assert found.audited is not None
-    judged = judge_precision(
-        found.audited, task=strict, is_narrow=False, workload="w", is_gpu=False
-    )
-    assert judged.is_refused
-    assert "asks for 20" in judged.findings[0].message
+    refused = judged(found.audited, strict)
+    assert refused.is_refused
+    assert "asks for 20" in refused.findings[0].message
 
 
 def test_whole_numbers_and_wrong_calls_are_not_audited(timed: Make) -> None:
