@@ -10,6 +10,7 @@ Run on a GPU host: python -m benchmarks.memory [--device cuda:0] [--out FILE]
 import argparse
 import asyncio
 import ctypes
+import os
 import tempfile
 import threading
 import time
@@ -206,8 +207,11 @@ async def opened(device: str, limit_bytes: int) -> AsyncIterator[tuple[Bench, De
     kind, _, index = device.partition(":")
     read = device_memory(int(index)) if kind == "cuda" else host_memory
     with tempfile.TemporaryDirectory() as folder:
-        settings = EvaluatorSettings(
-            device_kinds=(kind,), cache_dir=Path(folder), device_memory_bytes=limit_bytes
+        settings = replace(
+            EvaluatorSettings.from_environment(os.environ),
+            device_kinds=(kind,),
+            cache_dir=Path(folder),
+            device_memory_bytes=limit_bytes,
         )
         evaluator = Evaluator(settings)
         try:

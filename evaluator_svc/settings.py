@@ -17,6 +17,8 @@ from kernel_foundry.paths import data_dir
 _PREFIX: Final = "KERNEL_FOUNDRY_"
 _GIB: Final = 1 << 30
 
+_BASELINES: Final = ("torch.compile", "cuda_graph")
+
 
 def usable_cores() -> int:
     """Return the number of cores that this process may use."""
@@ -62,12 +64,27 @@ class EvaluatorSettings:
     """Most memory of each device that is used, as if it had no more; 0: all of it."""
     warm_seconds: float = 0.1
     """Budget of the short measurement with warm caches."""
+    baselines: tuple[str, ...] = _BASELINES
+    """What is timed beside eager PyTorch, where the device has it. Comma-separated in the
+    environment; a task whose compilation takes minutes on a CPU may do without."""
     baseline_seconds: float = 1.0
     """Longest measurement of one baseline; an admission repeats it until two agree."""
     admission_seconds: float = 600.0
     """Deadline of admitting a task (torch.compile included)."""
     judge_seconds: float = 120.0
     """Deadline of any other answer of the judge."""
+
+    def __post_init__(self) -> None:
+        """Refuse what would silently be left out.
+
+        Raises:
+            InvalidArgumentError: a baseline of no known name.
+        """
+        if unknown := sorted({*self.baselines} - {*_BASELINES}):
+            raise InvalidArgumentError(
+                f"no baseline {unknown[0]!r}; beside eager there are {', '.join(_BASELINES)}",
+                field="baselines",
+            )
 
     @property
     def thread_count(self) -> int:

@@ -125,8 +125,11 @@ def cache_dir(shared_dir: Path) -> Iterator[Path]:
         patch.setenv("KERNEL_FOUNDRY_CACHE_DIR", str(folder))
         # Also for those with a cache of their own: a baseline's header takes the compiler seconds.
         patch.setenv("TORCHINDUCTOR_CACHE_DIR", str(folder / "inductor"))
+        patch.setenv("TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS", "0")  # as judges have it
         patch.setenv("KERNEL_FOUNDRY_DATA_DIR", str(shared_dir / "data"))
-        patch.setenv("KERNEL_FOUNDRY_BASELINE_SECONDS", "0.1")  # no test is about true times
+        # Few tests are about true times, and those have a judge or an evaluator of their own.
+        patch.setenv("KERNEL_FOUNDRY_BASELINES", "cuda_graph")
+        patch.setenv("KERNEL_FOUNDRY_BASELINE_SECONDS", "0.1")
         yield folder
 
 
@@ -143,6 +146,7 @@ def local_evaluator(cache_dir: Path) -> Iterator[Callable[[str], Evaluator]]:
             settings = EvaluatorSettings(
                 device_kinds=(kind,) if kind else (),
                 cache_dir=cache_dir,
+                baselines=("cuda_graph",),
                 baseline_seconds=0.1,
                 key_file=cache_dir.with_name("evaluator.key"),
                 unsafe_no_sandbox=kind == "null",  # what is tested there needs no cage

@@ -245,7 +245,12 @@ class DeviceSite:
 
     def _admission_key(self, task: Task) -> str:
         return content_digest(
-            "admission 17", task.digest, *self._identity(), _torch_version(), repr(self.spec.peaks)
+            "admission 18",
+            task.digest,
+            *self._identity(),
+            _torch_version(),
+            repr(self.spec.peaks),
+            *self.settings.baselines,
         )
 
     def _identity(self) -> tuple[str, ...]:
@@ -296,6 +301,7 @@ def start_judge(
         process,
         device=spec,
         threads=settings.thread_count,
+        baselines=settings.baselines,
         baseline_seconds=settings.baseline_seconds,
         answer_seconds=settings.judge_seconds,
         admission_seconds=settings.admission_seconds,

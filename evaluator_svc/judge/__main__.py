@@ -71,6 +71,7 @@ def serve(conversation: Conversation) -> None:
         configure.device,
         configure.threads,
         local_id=local_id,
+        baselines=configure.baselines,
         baseline_seconds=configure.baseline_seconds,
     )
     conversation.send(judge.facts())

@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 import torch
 
 from evaluator_svc.judge.admission.admit import admission_sets, admit_task
-from evaluator_svc.judge.baselines import BaselineFailedError, time_baseline
+from evaluator_svc.judge.baselines import COMPILE, GRAPH, BaselineFailedError, time_baseline
 from evaluator_svc.judge.draws.buffer_pool import BufferPool
 from evaluator_svc.judge.draws.call_inputs import redrawn_tensors
 from evaluator_svc.judge.draws.input_set import InputSet
@@ -73,6 +73,7 @@ class Judge:
         device: Where candidates run.
         threads: Of torch; as many as the CPU device has.
         local_id: The device's id in this process, which may see no other; "" is its own.
+        baselines: What an admission times beside eager, where the device has it.
         baseline_seconds: Longest measurement of one baseline.
     """
 
@@ -82,6 +83,7 @@ class Judge:
         threads: int,
         *,
         local_id: str = "",
+        baselines: tuple[str, ...] = (COMPILE, GRAPH),
         baseline_seconds: float = 1.0,
     ) -> None:
         torch.set_num_threads(threads)
@@ -89,6 +91,7 @@ class Judge:
         self._device = device
         self._local_id = local_id or device.id
         self._threads = threads
+        self._baselines = baselines
         self._baseline_seconds = baseline_seconds
         self._prepared: OrderedDict[tuple[str, str], PreparedWorkload] = OrderedDict()
         self._draws: dict[int, SharedDraw] = {}
@@ -157,6 +160,7 @@ class Judge:
                     peaks=peaks,
                     memory=self._memory,
                     memory_bytes=self._memory_bytes,
+                    baselines=self._baselines,
                     baseline_seconds=self._baseline_seconds,
                     is_alone=not 0 < memory_bytes < int(USABLE_SHARE * self._memory_bytes),
                     prepare=lambda workload: self._prepare(task, workload),

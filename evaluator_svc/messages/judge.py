@@ -19,6 +19,8 @@ class JudgeConfigure:
 
     device: DeviceSpec
     threads: int
+    baselines: tuple[str, ...]
+    """What is timed beside eager."""
     baseline_seconds: float
     """Longest measurement of one baseline."""
 

@@ -69,6 +69,7 @@ class JudgeClient:
         process: As started.
         device: The device it judges on.
         threads: Threads torch gets.
+        baselines: What an admission times beside eager.
         baseline_seconds: Longest measurement of one baseline.
         answer_seconds: Deadline of everything but admission.
         admission_seconds: Deadline of admission.
@@ -80,6 +81,7 @@ class JudgeClient:
         *,
         device: DeviceSpec,
         threads: int,
+        baselines: tuple[str, ...],
         baseline_seconds: float,
         answer_seconds: float,
         admission_seconds: float,
@@ -89,7 +91,10 @@ class JudgeClient:
         self._answer_seconds = answer_seconds
         self._admission_seconds = admission_seconds
         self._configure = JudgeConfigure(
-            device=device, threads=threads, baseline_seconds=baseline_seconds
+            device=device,
+            threads=threads,
+            baselines=baselines,
+            baseline_seconds=baseline_seconds,
         )
         self._facts: JudgeFacts | None = None
 

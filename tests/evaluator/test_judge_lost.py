@@ -34,7 +34,11 @@ def test_a_candidate_is_not_judged_by_the_draws_of_another_judge(
     monkeypatch: pytest.MonkeyPatch, cache_dir: Path
 ) -> None:
     settings = EvaluatorSettings(
-        device_kinds=("null",), cache_dir=cache_dir, spare_processes=0, baseline_seconds=0.1
+        device_kinds=("null",),
+        cache_dir=cache_dir,
+        spare_processes=0,
+        baselines=("cuda_graph",),
+        baseline_seconds=0.1,
     )
     evaluator = Evaluator(settings)
     asyncio.run(evaluator.admit(TASK))

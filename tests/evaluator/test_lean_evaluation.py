@@ -49,7 +49,11 @@ def launch(x, doubled, out):
 def lean(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
     folder: Path = tmp_path_factory.mktemp("lean")
     settings = EvaluatorSettings(
-        device_kinds=("sycl",), cache_dir=folder, baseline_seconds=0.1, device_memory_bytes=MEMORY
+        device_kinds=("sycl",),
+        cache_dir=folder,
+        baselines=("cuda_graph",),
+        baseline_seconds=0.1,
+        device_memory_bytes=MEMORY,
     )
     evaluator = Evaluator(settings)
     asyncio.run(evaluator.capabilities())

@@ -35,3 +35,9 @@ def test_a_wrong_value_names_its_variable(name, value):
     """The message says which variable to mend."""
     with pytest.raises(InvalidArgumentError, match=name):
         EvaluatorSettings.from_environment({name: value})
+
+
+def test_an_unknown_baseline_is_refused_with_those_there_are():
+    """Else it would silently be left out."""
+    with pytest.raises(InvalidArgumentError, match="beside eager there are"):
+        EvaluatorSettings(baselines=("compile",))

@@ -44,7 +44,11 @@ LIMITS = EvaluationLimits(timing_seconds=0.05)
 def evaluator(cache_dir: Path) -> Iterator[Evaluator]:
     """An evaluator with two null devices."""
     settings = EvaluatorSettings(
-        device_kinds=("null",), cache_dir=cache_dir, spare_processes=0, baseline_seconds=0.1
+        device_kinds=("null",),
+        cache_dir=cache_dir,
+        spare_processes=0,
+        baselines=("cuda_graph",),
+        baseline_seconds=0.1,
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KERNEL_FOUNDRY_NULL_DEVICES", "2")

@@ -33,6 +33,8 @@ def unwrapped(cache_dir, judged):
         EvaluatorSettings(
             device_kinds=("sycl",),
             cache_dir=cache_dir,
+            baselines=("cuda_graph",),
+            baseline_seconds=0.1,
             use_bubblewrap=False,
             builder_memory_bytes=_MEMORY_BYTES,
         )

@@ -53,6 +53,7 @@ def settings(cache_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Evalu
     return EvaluatorSettings(
         device_kinds=("null",),
         cache_dir=cache_dir,
+        baselines=("cuda_graph",),
         baseline_seconds=0.1,
         key_file=folder / "evaluator.key",
     )

@@ -167,7 +167,11 @@ def test_listener_that_goes_away_ends_the_sweep(sweep: Swept) -> None:
 async def test_closing_the_evaluator_ends_its_sweeps(tmp_path: Path) -> None:
     evaluator = Evaluator(
         EvaluatorSettings(
-            device_kinds=("null",), cache_dir=tmp_path, baseline_seconds=0.1, unsafe_no_sandbox=True
+            device_kinds=("null",),
+            cache_dir=tmp_path,
+            baselines=("cuda_graph",),
+            baseline_seconds=0.1,
+            unsafe_no_sandbox=True,
         )
     )
     numbers = list(range(1, 61))

@@ -68,6 +68,7 @@ def admit_task(
     peaks: Peaks,
     memory: JudgeMemory,
     memory_bytes: int,
+    baselines: tuple[str, ...],
     baseline_seconds: float,
     is_alone: bool,
     prepare: Callable[[Workload], PreparedWorkload],
@@ -81,6 +82,7 @@ def admit_task(
         peaks: Its measured limits.
         memory: Where the reference runs.
         memory_bytes: Memory that an evaluation can have.
+        baselines: What is timed beside eager, where the device has it.
         baseline_seconds: Longest measurement of one baseline.
         is_alone: Whether all of it is there now: a baseline that it is too little for is left out.
         prepare: Loads a workload, or returns it when it is loaded.
@@ -128,16 +130,24 @@ def admit_task(
             del program, programs
         timed = [] if found.refusals else [i for i in prepared if not i.workload.held_out]
         with stages.stage("compile"):
-            compiled = [item for item in timed if _compiles(item, found, note, is_alone=is_alone)]
+            compiled = []
+            if COMPILE in baselines:
+                compiled = [i for i in timed if _compiles(i, found, note, is_alone=is_alone)]
+            elif timed:
+                found.warnings.append(
+                    f"{COMPILE} is not timed, by the evaluator's setting `baselines`: speed-ups are"
+                    " over the others"
+                )
     with stages.stage("baselines"):
-        baselines = {
+        measured = {
             item.workload.name: _baselines(
                 item,
                 device,
                 memory,
                 found,
+                (COMPILE,) * (item in compiled)
+                + (GRAPH,) * (GRAPH in baselines and memory.has_graphs),
                 seconds=baseline_seconds,
-                with_compile=item in compiled,
                 is_alone=is_alone,
             )
             for item in timed
@@ -149,7 +159,7 @@ def admit_task(
         replace(
             workload,
             value_ranges=value_ranges.get(workload.workload, ()),
-            baselines=baselines.get(workload.workload, ()),
+            baselines=measured.get(workload.workload, ()),
         )
         for workload in workloads
     ]
@@ -366,16 +376,15 @@ def _baselines(
     device: DeviceSpec,
     memory: JudgeMemory,
     found: _Findings,
+    others: tuple[str, ...],
     *,
     seconds: float,
-    with_compile: bool,
     is_alone: bool,
 ) -> tuple[Baseline, ...]:
     plan = MeasurePlan(seconds=seconds, flush_bytes=_FLUSH_CACHES * device.cache_bytes)
     sets = admission_sets(item)
     redrawn = redrawn_tensors(item, memory)
     baselines = [settled_baseline(EAGER, sets, plan, memory, redrawn)]
-    others = (COMPILE,) * with_compile + (GRAPH,) * memory.has_graphs
     for name in others:
         try:
             baselines.append(settled_baseline(name, sets, plan, memory, redrawn))
