@@ -3,10 +3,13 @@
 Knows nothing of how objects are built.
 """
 
+import hashlib
+import importlib.util
 import json
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -46,8 +49,12 @@ class BuiltUnit:
 
 
 def object_key(unit: TranslationUnit, device: DeviceSpec, compiler_version: str) -> str:
-    """Return the digest of source (macros included), options, compiler and architecture."""
+    """Return the digest of source (macros included), options, compiler and architecture.
+
+    Of our own part in it, too: its headers and options are in the native module.
+    """
     return content_digest(
+        _native_digest(),
         unit.source,
         "\0".join(unit.options),
         "\0".join(unit.kernels),
@@ -57,6 +64,20 @@ def object_key(unit: TranslationUnit, device: DeviceSpec, compiler_version: str)
         "" if device.language is Language.CUDA else device.driver_version,
         compiler_version,
     )
+
+
+@cache
+def _native_digest() -> str:
+    """Return the digest of the native module; it is not loaded for that."""
+    package = importlib.util.find_spec("kernel_foundry_native")
+    assert package is not None
+    assert package.submodule_search_locations is not None
+    (module,) = (
+        path
+        for folder in package.submodule_search_locations
+        for path in Path(folder).glob("_core*.so")
+    )
+    return hashlib.sha256(module.read_bytes()).hexdigest()
 
 
 class ObjectCache:
