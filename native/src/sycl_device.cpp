@@ -8,7 +8,7 @@
 #include "host_device.hpp"
 #include "sycl_arguments.hpp"
 #include "sycl_find.hpp"
-#include "sycl_scrub.hpp"
+#include "thread_stacks.hpp"
 
 namespace kernel_foundry {
 namespace {
@@ -80,7 +80,6 @@ class SyclDevice final : public HostDevice {
   [[nodiscard]] std::shared_ptr<Program> load(const std::string& code,
                                               const std::vector<std::string>& kernels) override {
     try {
-      if (!scrub_ && SyclScrub::is_needed_by(code)) scrub_.emplace(queue());
       const auto* bytes = reinterpret_cast<const std::byte*>(code.data());
       auto object = syclexp::create_kernel_bundle_from_source(
           queue().get_context(), syclexp::source_language::spirv,
@@ -123,13 +122,11 @@ class SyclDevice final : public HostDevice {
   }
 
   void scrub() override {
-    if (!scrub_) return;
-    guarded([&] { scrub_->enqueue(queue()); });
-    wait();  // what is timed next begins with its own work
+    wait();
+    clear_dead_stacks();  // local memory of work-groups lies there, too
   }
 
   void release() noexcept override {
-    scrub_.reset();
     first_.reset();
     last_.reset();
     queue_.reset();
@@ -158,7 +155,6 @@ class SyclDevice final : public HostDevice {
 
   DeviceFacts facts_;
   std::unique_ptr<sycl::queue> queue_;  // a pointer: `release` must end it before the process does
-  std::optional<SyclScrub> scrub_;
   std::optional<sycl::event> first_, last_;
   bool is_new_span_ = true;
 };

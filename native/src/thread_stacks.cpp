@@ -1,0 +1,142 @@
+#include "thread_stacks.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "error.hpp"
+#include "held_thread.hpp"
+
+namespace kernel_foundry {
+namespace {
+
+// Below its stack pointer a function may keep this much (System V ABI, x86-64).
+constexpr std::uintptr_t red_zone_bytes = 128;
+// What this thread clears of its own by using it; below, it clears from outside.
+constexpr std::size_t near_bytes = std::size_t{64} << 10;
+
+bool is_mapped(std::uintptr_t page) noexcept {
+  unsigned char ignored = 0;
+  return mincore(reinterpret_cast<void*>(page), page_bytes, &ignored) == 0;
+}
+
+// Reads a file: not while a thread is held that may have a lock of the allocator's.
+StackBounds bounds_around(std::uintptr_t address) {
+  std::ifstream maps("/proc/self/maps");
+  std::uintptr_t end_before = 0;
+  std::string line, protection_before;
+  while (std::getline(maps, line)) {
+    std::istringstream fields(line);
+    std::uintptr_t begin = 0, end = 0;
+    char dash = 0;
+    std::string protection;
+    fields >> std::hex >> begin >> dash >> end >> protection;
+    if (begin <= address && address < end) {
+      const bool grows = line.ends_with("[stack]");
+      // Threads' stacks begin at a closed page; without one this may be more than a stack.
+      if (!grows && (end_before != begin || !protection_before.starts_with("---"))) break;
+      return {begin, end, grows};
+    }
+    end_before = end;
+    protection_before = protection;
+  }
+  throw DriverError("cannot tell where a thread's stack begins: no closed page lies before it");
+}
+
+// Zeros from the beginning of a stack to `top`. Pages that were never used stay so.
+void clear_below(std::uintptr_t top, StackBounds& stack) {
+  while (stack.grows && is_mapped(stack.begin - page_bytes)) stack.begin -= page_bytes;
+  std::array<unsigned char, 512> is_used;
+  for (std::uintptr_t part = stack.begin; part < top;) {
+    const std::uintptr_t end = std::min(part + is_used.size() * page_bytes, stack.end);
+    if (mincore(reinterpret_cast<void*>(part), end - part, is_used.data()) != 0) {
+      throw DriverError("mincore fails on a thread's stack");
+    }
+    for (std::size_t page = 0; part < std::min(top, end); ++page, part += page_bytes) {
+      if ((is_used[page] & 1) == 0) continue;
+      std::memset(reinterpret_cast<void*>(part), 0, std::min(top - part, page_bytes));
+    }
+  }
+}
+
+std::vector<HeldThread*> other_threads() {
+  std::vector<HeldThread*> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+    const auto id = static_cast<pid_t>(std::strtol(entry.path().filename().c_str(), nullptr, 10));
+    if (id != gettid()) found.push_back(&known_thread(id));
+  }
+  return found;
+}
+
+// Holds threads while it lives.
+class Hold {
+ public:
+  explicit Hold(const std::vector<HeldThread*>& threads) : threads_(threads) {
+    for (HeldThread* thread : threads_) thread->ask();  // all at once: each takes a while
+  }
+  ~Hold() {
+    for (HeldThread* thread : threads_) thread->release();
+  }
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+  Hold(Hold&&) = delete;
+  Hold& operator=(Hold&&) = delete;
+
+ private:
+  const std::vector<HeldThread*>& threads_;
+};
+
+// Clears the stacks of threads whose bounds are known; returns the others.
+std::vector<HeldThread*> clear_known(const std::vector<HeldThread*>& threads) {
+  std::vector<HeldThread*> unknown;
+  unknown.reserve(threads.size());  // nothing is allocated while threads are held
+  const Hold hold(threads);
+  for (HeldThread* thread : threads) {
+    if (!thread->wait_until_held()) continue;
+    const std::uintptr_t top = thread->stack_pointer() - red_zone_bytes;
+    if (thread->stack.holds(top)) {
+      clear_below(top, thread->stack);
+    } else {
+      unknown.push_back(thread);
+    }
+  }
+  return unknown;
+}
+
+[[gnu::noinline]] void clear_far() {
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
+  thread_local StackBounds own;
+  const auto top = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) - near_bytes / 2;
+  if (!own.holds(top)) own = bounds_around(top);
+  clear_below(top, own);
+  std::vector<HeldThread*> threads = clear_known(other_threads());
+  for (HeldThread* thread : threads) thread->stack = bounds_around(thread->stack_pointer());
+  if (!clear_known(threads).empty()) throw DriverError("a thread's stack is not where it was");
+}
+
+[[gnu::noinline]] void clear_near() {
+  std::array<unsigned char, near_bytes> below;
+  std::memset(below.data(), 0, below.size());
+  asm volatile("" : : "r"(below.data()) : "memory");  // it is not for nothing
+}
+
+}  // namespace
+
+void clear_dead_stacks() {
+  clear_far();
+  clear_near();
+}
+
+}  // namespace kernel_foundry

@@ -1,0 +1,125 @@
+"""What kernels leave on the stacks of a CPU's threads, local memory too, is gone after a scrub."""
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import kernel_foundry_native as native
+
+pytestmark = pytest.mark.sycl
+
+MARK = 0xC0FFEE
+WORDS = 4096
+GROUPS = 8
+BLOCK = 64
+BELOW_THE_FRAME = 50_000
+"""Words: as far down as the marks begin."""
+ROUNDS = 20
+
+SOURCE = """
+extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
+void count(sycl::local_accessor<unsigned, 1> tile, int n, int back, int leaves, unsigned mark,
+           unsigned* found) {
+  const auto item = syclext::this_work_item::get_nd_item<1>();
+  volatile unsigned here[4] = {0, 0, 0, 0};
+  volatile unsigned* below = here - back;
+  for (int i = 0; i < 100000; ++i) here[i % 4] = here[(i + 1) % 4] + i;  // all threads take part
+  unsigned in_tile = 0, in_stack = 0;
+  for (int i = item.get_local_id(0); i < n; i += 64) {
+    in_tile += tile[i] == mark;
+    if (leaves) tile[i] = mark;
+  }
+  for (int i = 0; i < 1024 && item.get_local_id(0) == 0; i += 16) {
+    in_stack += below[i] == mark;
+    if (leaves) below[i] = mark;
+  }
+  found[2 * item.get_global_id(0)] = in_tile;
+  found[2 * item.get_global_id(0) + 1] = in_stack;
+}
+"""
+
+
+class Marks:
+    """A device with the kernel, which counts marks and may leave some."""
+
+    def __init__(self) -> None:
+        """Build and load it."""
+        self.module = native.device_kind("sycl")
+        self.device: Any = self.module.open_device()
+        compiler = self.module.open_compiler()
+        source = native.prelude("sycl") + SOURCE
+        built = compiler.compile(source=source, options=[], kernels=("count",))
+        self.program = self.device.load(code=built.code, kernels=("count",))
+        self.found = self.device.allocate(8 * GROUPS * BLOCK)
+
+    def launch(self, *, leaves: bool) -> tuple[bool, bool]:
+        """Return whether there were marks in local memory, and below the frame."""
+        scalar = self.module.scalar_argument
+        sequence = self.module.LaunchSequence(self.device)
+        sequence.launch(
+            program=self.program, kernel="count", grid=(GROUPS, 1, 1), block=(BLOCK, 1, 1),
+            dimensions=1,
+            arguments=[
+                self.module.local_argument(4, WORDS), scalar("int32", WORDS),
+                scalar("int32", BELOW_THE_FRAME), scalar("int32", int(leaves)),
+                scalar("uint32", MARK), self.module.buffer_argument(0),
+            ],
+        )  # fmt: skip
+        sequence.bind(0, [self.found.address])
+        sequence.run(0)
+        counts = np.zeros((GROUPS * BLOCK, 2), np.uint32)
+        self.device.copy(counts.ctypes.data, self.found.address, counts.nbytes)
+        in_tile, in_stack = counts.any(axis=0)
+        return bool(in_tile), bool(in_stack)
+
+
+@pytest.fixture(scope="module")
+def marks() -> Marks:
+    """Return an open device."""
+    return Marks()
+
+
+def test_without_a_scrub_both_are_there(marks: Marks) -> None:
+    marks.launch(leaves=True)
+    found = [marks.launch(leaves=True) for _ in range(ROUNDS)]
+    assert any(in_tile for in_tile, _ in found)
+    assert any(in_stack for _, in_stack in found)
+
+
+def test_after_a_scrub_nothing_is(marks: Marks) -> None:
+    for _ in range(ROUNDS):
+        marks.launch(leaves=True)
+        marks.device.scrub()
+        assert marks.launch(leaves=False) == (False, False)
+
+
+def test_threads_that_come_wait_and_go_are_left_whole(marks: Marks) -> None:
+    """Each holds a frame of its own while it is stopped, in a system call or in the middle."""
+    ended = threading.Event()
+    results: list[int] = []
+
+    def wait() -> None:
+        ended.wait()
+        results.append(1)
+
+    def count() -> None:
+        total = 0
+        while not ended.is_set():
+            total += 1
+        results.append(total)
+
+    threads = [threading.Thread(target=work) for work in (wait, count, wait)]
+    for thread in threads:
+        thread.start()
+    for _ in range(ROUNDS):
+        short = threading.Thread(target=list)
+        short.start()
+        marks.device.scrub()
+        short.join()
+    ended.set()
+    for thread in threads:
+        thread.join()
+    assert len(results) == len(threads)
+    assert min(results) > 0
