@@ -81,11 +81,11 @@ def time_baseline(
     sets: Sequence[InputSet],
     plan: MeasurePlan,
     memory: JudgeMemory,
-    redrawn: Sequence[bool] = (),
+    redrawn: Sequence[str] = (),
 ) -> Baseline:
     """Return the time of one call, over the input sets in random order, measured once.
 
-    `redrawn`: which of each set's tensors have other values in each call, as candidates' have.
+    `redrawn`: as what each of a set's tensors changes before each call, as candidates' do.
 
     Raises:
         BaselineFailedError: torch.compile or capture does not work for this reference.
@@ -100,7 +100,7 @@ def settled_baseline(
     sets: Sequence[InputSet],
     plan: MeasurePlan,
     memory: JudgeMemory,
-    redrawn: Sequence[bool] = (),
+    redrawn: Sequence[str] = (),
 ) -> Baseline:
     """Return the time of one call, measured again until two measurements agree.
 
@@ -135,7 +135,7 @@ def _timings(
     sets: Sequence[InputSet],
     plan: MeasurePlan,
     memory: JudgeMemory,
-    redrawn: Sequence[bool],
+    redrawn: Sequence[str],
     *,
     rounds: int,
 ) -> Iterator[Timing]:

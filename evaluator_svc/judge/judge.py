@@ -415,7 +415,7 @@ class Judge:
         sets: Sequence[InputSet],
         plan: MeasurePlan,
         names: tuple[str, ...],
-        redrawn: tuple[bool, ...],
+        redrawn: tuple[str, ...],
         *,
         is_lean: bool = False,
     ) -> tuple[Baseline, ...]:

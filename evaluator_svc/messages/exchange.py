@@ -27,7 +27,7 @@ SEED_COUNT = 3
 
 
 RedrawRows = tuple[int, list[tuple[str, int, int]], list[list[int]]]
-"""What the measuring loop gives new values before each call: the key, (dtype, bytes, number) of
+"""What the measuring loop changes before each call: the key, (type as which, bytes, number) of
 each tensor, and for each set the tensors' addresses."""
 
 
@@ -44,8 +44,9 @@ class TensorSlot:
     size_bytes: int
     offsets: tuple[int, ...]
     """Byte offsets; one for an input, parameter or buffer, one for each copy of an output."""
-    is_redrawn: bool = False
-    """Whether its values change from one timed call to the next."""
+    redrawn_as: str = ""
+    """The type as which it changes from one timed call to the next: of floats values do, of others
+    the places of elements. Empty: it stays."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,12 +85,12 @@ def take_times(
 
 def redraw_rows(pool: TimedSets, key: int) -> RedrawRows | None:
     """Return what the native loop is to redraw; None where nothing is."""
-    chosen = [(n, slot) for n, slot in enumerate(pool.shared.inputs) if slot.is_redrawn]
+    chosen = [(n, slot) for n, slot in enumerate(pool.shared.inputs) if slot.redrawn_as]
     if not key or not chosen:
         return None
     return (
         key,
-        [(slot.dtype, slot.size_bytes, number) for number, slot in chosen],
+        [(slot.redrawn_as, slot.size_bytes, number) for number, slot in chosen],
         [
             [pool.addresses(index)[slot.name] for _, slot in chosen]
             for index in range(pool.set_count)

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "cuda_redraw_ptx.inc"
+#include "redraw_tensor.hpp"
 
 namespace kernel_foundry {
 namespace {
@@ -28,9 +29,16 @@ CudaRedraw::CudaRedraw(const cuda::SharedContext& context) {
 
 void CudaRedraw::enqueue(std::uintptr_t address, const RedrawPass& pass, cuda::Stream stream) {
   if (pass.undo_index == pass.apply_index || pass.size_bytes == 0) return;
+  if (pass.mantissa_bits != 0) {
+    launch(address, pass, stream);
+    return;
+  }
+  for (const RedrawPass& one : order_passes(pass)) launch(address, one, stream);
+}
+
+void CudaRedraw::launch(std::uintptr_t address, RedrawPass pass, cuda::Stream stream) {
   cuda::Address data = address;
-  RedrawPass copy = pass;
-  std::array<void*, 2> arguments = {&data, &copy};
+  std::array<void*, 2> arguments = {&data, &pass};
   const std::uint64_t groups = pass.size_bytes / redraw::block_bytes / block + 1;
   check(driver().launch_kernel(kernel_,
                                static_cast<unsigned>(std::min<std::uint64_t>(groups, most_groups_)),

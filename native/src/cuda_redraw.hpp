@@ -16,6 +16,8 @@ class CudaRedraw {
   void enqueue(std::uintptr_t address, const RedrawPass& pass, cuda::Stream stream);
 
  private:
+  void launch(std::uintptr_t address, RedrawPass pass, cuda::Stream stream);
+
   cuda::UniqueModule module_;
   cuda::Function kernel_ = nullptr;
   unsigned most_groups_ = 0;

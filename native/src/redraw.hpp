@@ -1,5 +1,6 @@
 // How inputs change from call to call: each element by random bits that its place, the number of
-// the call and a key decide, and back again by the same bits.
+// the call and a key decide, and back again by the same bits. Floats get other values; of integers,
+// labels and masks pairs change places, so that they stay what they are an index or a choice of.
 //
 // For the host's compiler and, as text, for the device's: it includes nothing.
 #pragma once
@@ -19,11 +20,13 @@ struct RedrawPass {
   unsigned long long size_bytes;
   unsigned int tensor;         // tells the tensors of a set apart
   unsigned int element_bytes;  // 1, 2, 4 or 8
-  unsigned int mantissa_bits;
+  unsigned int mantissa_bits;  // 0: elements change places
   unsigned int undo_index;
   unsigned int apply_index;
   unsigned int undo_share;  // `redraw_share` of either
   unsigned int apply_share;
+  unsigned long long undo_turn;  // `redraw_turn` of either
+  unsigned long long apply_turn;
 };
 
 namespace redraw {
@@ -33,7 +36,12 @@ using U16 = unsigned short;
 using U32 = unsigned int;
 using U64 = unsigned long long;
 
-enum : U32 { block_bytes = 16 };  // what one counter gives bits for
+enum : U32 {
+  block_bytes = 16,   // what one counter gives bits for
+  block_pairs = 128,  // the same, of a bit each
+  order_tensor =
+      ~U32{0},  // tensors of one length change places alike: elements may belong together
+};
 
 KERNEL_FOUNDRY_BOTH U32 high_half(U32 a, U32 b) {
 #ifdef __CUDACC_RTC__
@@ -112,6 +120,24 @@ KERNEL_FOUNDRY_BOTH Bits changed(Bits element, Bits random, U32 mantissa_bits, U
   return static_cast<Bits>(stays ? bits : result);
 }
 
+// The elements of a pair lie on a circle of all, as far before `turn` as behind it. Each is in one
+// pair; of an odd number one is in none.
+KERNEL_FOUNDRY_BOTH U64 behind(U64 turn, U64 pair, U64 count) {
+  const U64 place = turn + pair;
+  return place >= count ? place - count : place;
+}
+KERNEL_FOUNDRY_BOTH U64 before(U64 turn, U64 pair, U64 count) {
+  return turn > pair ? turn - 1 - pair : turn + count - 1 - pair;
+}
+
+// Two elements change places, or not. Twice is not at all.
+template <typename Bits>
+KERNEL_FOUNDRY_BOTH void exchange(Bits& a, Bits& b, U32 chance) {
+  const Bits difference = static_cast<Bits>((a ^ b) & (Bits{0} - static_cast<Bits>(chance & 1)));
+  a = static_cast<Bits>(a ^ difference);
+  b = static_cast<Bits>(b ^ difference);
+}
+
 }  // namespace redraw
 
 // Which share of a tensor's exponents move in a call, in units of 2^-32: 0.1 to 0.9 of them, so
@@ -121,6 +147,14 @@ KERNEL_FOUNDRY_BOTH unsigned int redraw_share(unsigned long long key, unsigned i
   unsigned int word[4];
   redraw::random_block(word, ~0ull, index, tensor, key);
   return 429496730u + static_cast<unsigned int>((word[0] * 3435973836ull) >> 32);
+}
+
+// Where the circle of a tensor's elements is turned in a call.
+KERNEL_FOUNDRY_BOTH unsigned long long redraw_turn(unsigned long long key, unsigned int index,
+                                                   unsigned long long count) {
+  unsigned int word[4];
+  redraw::random_block(word, ~0ull, index, redraw::order_tensor, key);
+  return count == 0 ? 0 : (word[1] * (1ull << 32) | word[0]) % count;
 }
 
 #ifdef __CUDACC_RTC__
@@ -197,10 +231,37 @@ __device__ void redraw_all(U8* data, const RedrawPass& pass) {
   }
 }
 
+// One call's change of places, which takes itself back.
+__device__ void reorder(U8* data, const RedrawPass& pass) {
+  const U64 count = pass.size_bytes / pass.element_bytes, turn = pass.apply_turn;
+  const U64 threads = static_cast<U64>(gridDim.x) * blockDim.x;
+  const U64 thread = static_cast<U64>(blockIdx.x) * blockDim.x + threadIdx.x;
+#pragma unroll 1
+  for (U64 pair = thread; pair < count / 2; pair += threads) {
+    U32 word[4];
+    random_block(word, pair / block_pairs, pass.apply_index, order_tensor, pass.key);
+    const U32 at = pair / 32 % 4;
+    const U32 chance =
+        (at < 2 ? (at == 0 ? word[0] : word[1]) : (at == 2 ? word[2] : word[3])) >> (pair % 32);
+    U8* a = data + pass.element_bytes * behind(turn, pair, count);
+    U8* b = data + pass.element_bytes * before(turn, pair, count);
+    switch (pass.element_bytes) {
+    case 1: exchange(*a, *b, chance); break;
+    case 2: exchange(*reinterpret_cast<U16*>(a), *reinterpret_cast<U16*>(b), chance); break;
+    case 4: exchange(*reinterpret_cast<U32*>(a), *reinterpret_cast<U32*>(b), chance); break;
+    default: exchange(*reinterpret_cast<U64*>(a), *reinterpret_cast<U64*>(b), chance);
+    }
+  }
+}
+
 }  // namespace redraw
 
 extern "C" __global__ void __launch_bounds__(256)
     redraw_tensor(unsigned char* data, RedrawPass pass) {
+  if (pass.mantissa_bits == 0) {
+    redraw::reorder(data, pass);
+    return;
+  }
   switch (pass.element_bytes) {
   case 1: redraw::redraw_all<redraw::U8>(data, pass); break;
   case 2: redraw::redraw_all<redraw::U16>(data, pass); break;

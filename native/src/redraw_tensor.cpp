@@ -20,8 +20,10 @@ struct Format {
 };
 
 constexpr Format formats[] = {
-    {"float64", 8, 52}, {"float32", 4, 23},      {"float16", 2, 10},
-    {"bfloat16", 2, 7}, {"float8_e4m3fn", 1, 3}, {"float8_e5m2", 1, 2},
+    {"float64", 8, 52},      {"float32", 4, 23},    {"float16", 2, 10}, {"bfloat16", 2, 7},
+    {"float8_e4m3fn", 1, 3}, {"float8_e5m2", 1, 2}, {"bool", 1, 0},     {"int8", 1, 0},
+    {"uint8", 1, 0},         {"int16", 2, 0},       {"uint16", 2, 0},   {"int32", 4, 0},
+    {"uint32", 4, 0},        {"int64", 8, 0},       {"uint64", 8, 0},
 };
 
 constexpr std::size_t grain_blocks = std::size_t{1} << 14;
@@ -75,6 +77,34 @@ template <typename Bits, U32 mantissa_bits>
   }
 }
 
+template <typename Bits>
+void reorder(Bits* at, std::size_t begin, std::size_t end, const RedrawPass& pass) {
+  const U64 count = pass.size_bytes / sizeof(Bits), turn = pass.apply_turn;
+  for (std::size_t block = begin; block < end; ++block) {
+    U32 word[4];
+    random_block(word, block, pass.apply_index, order_tensor, pass.key);
+    const U64 first = U64{block} * block_pairs;
+    const U64 pairs = std::min<U64>(block_pairs, count / 2 - first);
+    for (U64 i = 0; i < pairs; ++i) {
+      exchange(at[behind(turn, first + i, count)], at[before(turn, first + i, count)],
+               word[i / 32] >> (i % 32));
+    }
+  }
+}
+
+void reorder_on_host(std::uintptr_t address, const RedrawPass& pass) {
+  const std::size_t pairs = pass.size_bytes / pass.element_bytes / 2;
+  const std::size_t blocks = (pairs + block_pairs - 1) / block_pairs;
+  parallel_for(blocks, grain_blocks / 64, [&](std::size_t, std::size_t begin, std::size_t end) {
+    switch (pass.element_bytes) {
+    case 1: reorder(reinterpret_cast<U8*>(address), begin, end, pass); break;
+    case 2: reorder(reinterpret_cast<U16*>(address), begin, end, pass); break;
+    case 4: reorder(reinterpret_cast<U32*>(address), begin, end, pass); break;
+    default: reorder(reinterpret_cast<U64*>(address), begin, end, pass); break;
+    }
+  });
+}
+
 }  // namespace
 
 // Several versions of it, of which the loader takes the one for the processor.
@@ -94,8 +124,9 @@ RedrawPass redraw_pass(const RedrawnTensor& tensor, std::uint64_t key, std::uint
                        std::uint32_t apply_index) {
   const auto* format = std::ranges::find(formats, tensor.dtype, &Format::dtype);
   if (format == std::end(formats)) {
-    throw std::invalid_argument("no floating-point type called " + tensor.dtype);
+    throw std::invalid_argument("no type called " + tensor.dtype + " is redrawn");
   }
+  const std::size_t count = tensor.size_bytes / format->element_bytes;
   return {key,
           tensor.size_bytes,
           tensor.number,
@@ -104,11 +135,30 @@ RedrawPass redraw_pass(const RedrawnTensor& tensor, std::uint64_t key, std::uint
           undo_index,
           apply_index,
           redraw_share(key, undo_index, tensor.number),
-          redraw_share(key, apply_index, tensor.number)};
+          redraw_share(key, apply_index, tensor.number),
+          redraw_turn(key, undo_index, count),
+          redraw_turn(key, apply_index, count)};
+}
+
+std::vector<RedrawPass> order_passes(const RedrawPass& pass) {
+  std::vector<RedrawPass> passes;
+  RedrawPass one = pass;
+  one.undo_index = 0;
+  one.apply_index = pass.undo_index;
+  one.apply_turn = pass.undo_turn;
+  if (pass.undo_index != 0) passes.push_back(one);
+  one.apply_index = pass.apply_index;
+  one.apply_turn = pass.apply_turn;
+  if (pass.apply_index != 0) passes.push_back(one);
+  return passes;
 }
 
 void redraw_on_host(std::uintptr_t address, const RedrawPass& pass) {
   if (pass.undo_index == pass.apply_index) return;
+  if (pass.mantissa_bits == 0) {
+    for (const RedrawPass& one : order_passes(pass)) reorder_on_host(address, one);
+    return;
+  }
   const std::size_t blocks = (pass.size_bytes + block_bytes - 1) / block_bytes;
   parallel_for(blocks, grain_blocks, [&](std::size_t, std::size_t begin, std::size_t end) {
     redraw_range(reinterpret_cast<unsigned char*>(address), begin, end, pass);

@@ -87,6 +87,8 @@ void SequenceTrial::poison(std::size_t set) {
   }
   add_spoilt(plan_.scratch, set, ranges);
   sequence_.device().fill_all(ranges);
+  // The stacks of a CPU's threads hold answers through warm calls, too.
+  if (sequence_.device().is_host_memory()) sequence_.device().scrub();
 }
 
 void SequenceTrial::add_outputs(std::size_t set, std::vector<ByteRange>& to) const {
@@ -107,7 +109,7 @@ void SequenceTrial::add_spoilt(const std::vector<Region>& regions, std::size_t s
 void SequenceTrial::flush() {
   if (plan_.flush_bytes == 0) return;
   // First: it takes the multiprocessors' memory for itself, and reading gives it back.
-  sequence_.device().scrub();
+  if (!sequence_.device().is_host_memory()) sequence_.device().scrub();
   sequence_.device().flush(plan_.flush_bytes);
   sequence_.device().reset_persisting_cache();
 }

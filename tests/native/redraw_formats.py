@@ -1,4 +1,4 @@
-"""The formats that are redrawn, and the change as numpy makes it: an account of its own."""
+"""The formats that are redrawn, and the changes as numpy makes them: an account of its own."""
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,11 @@ FORMATS = {
     "float8_e5m2": (np.uint8, 2),
 }
 """By torch's name: integers of an element's size, and bits of the mantissa."""
+
+ORDERED = {
+    "bool": np.uint8, "int8": np.uint8, "int16": np.uint16, "int32": np.uint32, "int64": np.uint64,
+}  # fmt: skip
+"""By torch's name: integers of an element's size, of which pairs change places."""
 
 Bits = npt.NDArray[np.unsignedinteger]
 
@@ -82,3 +87,19 @@ def redrawn(bits: Bits, dtype: str, *, key: int, number: int, index: int) -> Bit
         sign = element >> (8 * size - 1) << (8 * size - 1)
         result.append(sign | exponent << mantissa_bits | moved)
     return np.array(result, dtype=kind)
+
+
+def reordered(elements: Bits, *, key: int, index: int) -> Bits:
+    """Return integers in the places that they have in call `index`."""
+    count = len(elements)
+    words = philox(np.array([[0xFFFFFFFF, 0xFFFFFFFF, index, 0xFFFFFFFF]], dtype=np.uint32), key)[0]
+    turn = (int(words[1]) << 32 | int(words[0])) % count
+    pairs = np.arange(count // 2)
+    counter = np.zeros((-(-len(pairs) // 128), 4), dtype=np.uint32)
+    counter[:, 0], counter[:, 2], counter[:, 3] = np.arange(len(counter)), index, 0xFFFFFFFF
+    bits = np.unpackbits(philox(counter, key).view(np.uint8).reshape(-1), bitorder="little")
+    chosen = pairs[bits[: len(pairs)] == 1]
+    one, other = (turn + chosen) % count, (turn - 1 - chosen) % count
+    result = elements.copy()
+    result[one], result[other] = elements[other], elements[one]
+    return result

@@ -7,7 +7,7 @@ import pytest
 
 from kernel_foundry_native import _core
 from tests.native.cuda_case import CudaCase
-from tests.native.redraw_formats import FORMATS, any_bits
+from tests.native.redraw_formats import FORMATS, ORDERED, any_bits
 
 pytestmark = pytest.mark.gpu
 
@@ -22,12 +22,15 @@ def case() -> Iterator[CudaCase]:
     opened.close()
 
 
-@pytest.mark.parametrize("dtype", FORMATS)
+@pytest.mark.parametrize("dtype", [*FORMATS, *ORDERED])
 @pytest.mark.parametrize(("count", "start"), [(1, 0), (1001, 0), (50_000, 0), (777, 1)])
 def test_host_and_device_give_the_same_bits(
     case: CudaCase, dtype: str, count: int, start: int
 ) -> None:
-    before = any_bits(dtype, count + start)
+    if dtype in FORMATS:
+        before = any_bits(dtype, count + start)
+    else:
+        before = np.arange(count + start).astype(ORDERED[dtype])
     place = case.upload(before) + start * before.itemsize  # off a block's border, too
     host = before[start:].copy()
     for undo, apply in ((0, 4), (4, 2**31 + 5), (2**31 + 5, 0)):

@@ -11,8 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernel_foundry_native import _core as native
+<<<<<<< HEAD
 from kernel_foundry_native import device_kind
 from tests.native.redraw_formats import FORMATS, Bits, any_bits, greatest_exponent, philox, redrawn
+=======
+from tests.native.redraw_formats import (
+    FORMATS,
+    ORDERED,
+    Bits,
+    any_bits,
+    greatest_exponent,
+    philox,
+    redrawn,
+    reordered,
+)
+>>>>>>> bc1da55 (Integers, labels and masks change places before each timed call)
 
 SOURCE = Path(__file__).parents[2] / "native/src"
 KEY = 0x0123_4567_89AB_CDEF
@@ -104,9 +117,37 @@ def test_another_key_call_or_tensor_gives_other_values() -> None:
     assert len({values(*each) for each in given_}) == len(given_)
 
 
-def test_integers_are_refused() -> None:
-    with pytest.raises(ValueError, match="no floating-point type called int32"):
-        bring(np.zeros(4, dtype=np.uint32), "int32", apply=1)
+@pytest.mark.parametrize("dtype", ORDERED)
+@pytest.mark.parametrize("count", [1, 2, 3, 255, 256, 1001, 70_000])
+def test_places_are_what_another_implementation_says(dtype: str, count: int) -> None:
+    before = np.arange(count).astype(ORDERED[dtype])
+    after = before.copy()
+    bring(after, dtype, apply=9)
+    np.testing.assert_array_equal(after, reordered(before, key=KEY, index=9))
+    bring(after, dtype, undo=9, apply=4)
+    np.testing.assert_array_equal(after, reordered(before, key=KEY, index=4))
+    bring(after, dtype, undo=4)
+    np.testing.assert_array_equal(after, before)
+
+
+def test_about_half_of_the_elements_change_places_each_with_one_other() -> None:
+    for index in range(1, 20):
+        places = np.arange(10_000, dtype=np.uint32)
+        bring(places, "int32", apply=index)
+        np.testing.assert_array_equal(places[places], np.arange(10_000))
+        assert 0.45 < np.mean(places != np.arange(10_000)) < 0.55
+
+
+def test_tensors_of_one_length_change_places_alike() -> None:
+    first, second = np.arange(1000, dtype=np.uint32), np.arange(1000, dtype=np.uint64)
+    bring(first, "int32", apply=3, number=0)
+    bring(second, "int64", apply=3, number=1)
+    np.testing.assert_array_equal(first, second)
+
+
+def test_other_types_are_refused() -> None:
+    with pytest.raises(ValueError, match="no type called complex64 is redrawn"):
+        bring(np.zeros(4, dtype=np.uint32), "complex64", apply=1)
 
 
 def test_every_call_of_a_measurement_has_values_of_its_own(options: Options) -> None:

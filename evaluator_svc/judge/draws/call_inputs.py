@@ -2,8 +2,9 @@
 
 Before every call they are changed in place, by bits that a key and the number of the call decide,
 and after the last one they are what was drawn: `redraw.hpp` says how. Runners and baselines do so
-in the measuring loop; here it is done again for calls that are verified. What a kernel may rely on
-stays: structure, constants of the task. Knows nothing of outputs.
+in the measuring loop; here it is done again for calls that are verified. Floats get other values;
+of integers, labels and masks whose order is an accident, elements change places. What a kernel may
+rely on stays: structure, range, constants of the task. Knows nothing of outputs.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,6 +13,7 @@ from typing import Final
 
 import torch
 
+from evaluator_svc.judge.draws.exchangeable import is_exchangeable
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.draws.structure import structures
@@ -29,6 +31,8 @@ _TRIAL_INDEX: Final = 1
 _SAMPLE_ELEMENTS: Final = 1 << 16
 _HALF: Final = 0.5
 """What frexp gives of every power of two."""
+_WHOLE_NUMBERS: Final = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
+"""By bytes of an element: as what it changes its place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +44,13 @@ class CallValues:
     """Number of the call, from 1; 0: as drawn."""
 
 
-def redrawn_tensors(prepared: PreparedWorkload, memory: JudgeMemory) -> tuple[bool, ...]:
-    """Return which of `InputSet.pristine` change from call to call.
+def redrawn_tensors(prepared: PreparedWorkload, memory: JudgeMemory) -> tuple[str, ...]:
+    """Return as which type each of `InputSet.pristine` changes from call to call; "": it stays.
 
-    Those of floating point that nothing binds, and on whose new values the reference gives
-    numbers where it did before: asked of all at once, of one after the other where it does not.
+    Those of floating point that nothing binds get other values. Elements of other inputs change
+    places where nothing binds any of these: they may belong together. On what comes of it the
+    reference gives numbers where it did before: asked of all at once, of one after the other where
+    it does not.
     """
     if prepared.redrawn is None:
         prepared.redrawn = _redrawn_tensors(prepared, memory)
@@ -62,7 +68,7 @@ def in_a_call(prepared: PreparedWorkload, seed: int, memory: JudgeMemory) -> Inp
 
 def with_call_values(
     input_set: InputSet,
-    which: Sequence[bool],
+    which: Sequence[str],
     values: CallValues,
     memory: JudgeMemory,
     own: Sequence[bool] = (),
@@ -71,29 +77,38 @@ def with_call_values(
 
     Args:
         input_set: As drawn.
-        which: Tensors of `pristine` that change.
+        which: Of `redrawn_tensors`.
         values: Of which call.
         memory: Where they lie.
         own: Tensors that may be changed where they lie; others are copied. Empty: none may.
     """
     tensors = list(input_set.pristine)
-    for number, is_redrawn in enumerate(which):
-        if is_redrawn:
+    for number, dtype in enumerate(which):
+        if dtype:
             is_own = bool(own) and own[number] and tensors[number].is_contiguous()
             tensors[number] = tensors[number] if is_own else _copy(tensors[number])
-            change(tensors[number], number, values, memory)
+            change(tensors[number], number, dtype, values, memory)
     count = len(input_set.inputs)
     state = dict(zip(input_set.state, tensors[count:], strict=True))
     return input_set.with_values(tensors[:count], state)
 
 
 def change(
-    tensor: torch.Tensor, number: int, values: CallValues, memory: JudgeMemory, *, before: int = 0
+    tensor: torch.Tensor,
+    number: int,
+    dtype: str,
+    values: CallValues,
+    memory: JudgeMemory,
+    *,
+    before: int = 0,
 ) -> None:
-    """Give a contiguous tensor the values of a call, in place; `before` is the index it has."""
+    """Give a contiguous tensor the values of a call, in place.
+
+    `dtype` is what `redrawn_tensors` says of it, `before` the index that it has.
+    """
     memory.redraw(
         tensor.data_ptr(),
-        dtype=dtype_name(tensor.dtype),
+        dtype=dtype,
         size_bytes=tensor.numel() * tensor.element_size(),
         key=values.key,
         number=number,
@@ -102,13 +117,13 @@ def change(
     )
 
 
-def redraw_rows(sets: Sequence[InputSet], which: Sequence[bool], key: int) -> RedrawRows | None:
+def redraw_rows(sets: Sequence[InputSet], which: Sequence[str], key: int) -> RedrawRows | None:
     """Return what the measuring loop is to redraw of `sets`; None where nothing is."""
     places = [_places(input_set) for input_set in sets]
     chosen = [
         number
-        for number, is_redrawn in enumerate(which)
-        if is_redrawn and all(_is_alone(number, of_set) for of_set in places)
+        for number, dtype in enumerate(which)
+        if dtype and all(_is_alone(number, of_set) for of_set in places)
     ]
     if not chosen or not key:
         return None
@@ -116,7 +131,7 @@ def redraw_rows(sets: Sequence[InputSet], which: Sequence[bool], key: int) -> Re
     return (
         key,
         [
-            (dtype_name(tensor.dtype), tensor.numel() * tensor.element_size(), number)
+            (which[number], tensor.numel() * tensor.element_size(), number)
             for number, tensor in zip(chosen, tensors, strict=True)
         ],
         [[of_set[number][0] for number in chosen] for of_set in places],
@@ -140,21 +155,39 @@ def _is_alone(number: int, places: Sequence[tuple[int, int]]) -> bool:
     )
 
 
-def _redrawn_tensors(prepared: PreparedWorkload, memory: JudgeMemory) -> tuple[bool, ...]:
-    own_inputs = prepared.own_inputs  # before: it draws sets of its own
-    drawn = prepared.input_set(PREPARATION_SEED)
+def _wanted(prepared: PreparedWorkload, drawn: InputSet) -> tuple[str, ...]:
+    """Return as `redrawn_tensors`, whatever the reference makes of it."""
     constants = prepared.task.constants
     fixed = (*(False for _ in drawn.inputs), *(rule.is_fixed for rule in prepared.rules))
     names = [t.name for t in prepared.tensors if t.role is not TensorRole.OUTPUT]
-    wanted = tuple(
-        tensor.is_floating_point()
-        and tensor.numel() > 0
-        and not is_fixed
-        and name not in constants
-        and not structures(tensor)
-        and bool(_mantissas(tensor).any())
+    free = [
+        tensor.numel() > 0 and not is_fixed and name not in constants
         for tensor, is_fixed, name in zip(drawn.pristine, fixed, names, strict=True)
-    )
+    ]
+    has_values = [
+        is_free and tensor.is_floating_point() and not structures(tensor) and _has_mantissas(tensor)
+        for tensor, is_free in zip(drawn.pristine, free, strict=True)
+    ]
+    whole = [
+        number
+        for number, tensor in enumerate(drawn.inputs)
+        if free[number]
+        and not has_values[number]
+        and (not tensor.is_floating_point() or structures(tensor) <= {"labels"})
+    ]
+    has_order = not all(is_exchangeable(drawn.inputs[number]) for number in whole)
+    return tuple(
+        dtype_name(tensor.dtype) if has_values[number]
+        else _WHOLE_NUMBERS[tensor.element_size()] if number in whole and not has_order
+        else ""
+        for number, tensor in enumerate(drawn.pristine)
+    )  # fmt: skip
+
+
+def _redrawn_tensors(prepared: PreparedWorkload, memory: JudgeMemory) -> tuple[str, ...]:
+    own_inputs = prepared.own_inputs  # before: it draws sets of its own
+    drawn = prepared.input_set(PREPARATION_SEED)
+    wanted = _wanted(prepared, drawn)
     if not any(wanted):
         return wanted
     own = (*own_inputs, *(True for _ in drawn.state))
@@ -172,11 +205,11 @@ def _redrawn_tensors(prepared: PreparedWorkload, memory: JudgeMemory) -> tuple[b
     values = CallValues(key=_TRIAL_KEY, index=_TRIAL_INDEX)
     as_drawn = CallValues(key=_TRIAL_KEY, index=0)
 
-    def is_defined(which: Sequence[bool]) -> bool:
+    def is_defined(which: Sequence[str]) -> bool:
         # In place, and back: a large workload leaves no room for copies.
-        chosen = [number for number, is_redrawn in enumerate(which) if is_redrawn]
-        for number in chosen:
-            change(copied[number], number, values, memory)
+        chosen = [(number, dtype) for number, dtype in enumerate(which) if dtype]
+        for number, dtype in chosen:
+            change(copied[number], number, dtype, values, memory)
         try:
             now = finite()
             return len(now) == len(before) and all(
@@ -185,24 +218,25 @@ def _redrawn_tensors(prepared: PreparedWorkload, memory: JudgeMemory) -> tuple[b
         except TaskInvalidError:
             return False
         finally:
-            for number in chosen:
-                change(copied[number], number, as_drawn, memory, before=values.index)
+            for number, dtype in chosen:
+                change(copied[number], number, dtype, as_drawn, memory, before=values.index)
 
     before = finite()
     return _largest(wanted, is_defined)
 
 
 def _largest(
-    wanted: tuple[bool, ...], is_defined: Callable[[Sequence[bool]], bool]
-) -> tuple[bool, ...]:
+    wanted: tuple[str, ...], is_defined: Callable[[Sequence[str]], bool]
+) -> tuple[str, ...]:
     """Return `wanted` without what the reference is not defined on."""
     if is_defined(wanted):
         return wanted
+    nothing = ("",) * len(wanted)
     alone = tuple(
-        is_one and is_defined([place == number for place in range(len(wanted))])
-        for number, is_one in enumerate(wanted)
+        dtype if dtype and is_defined((*nothing[:number], dtype, *nothing[number + 1 :])) else ""
+        for number, dtype in enumerate(wanted)
     )
-    return alone if is_defined(alone) else (False,) * len(wanted)
+    return alone if is_defined(alone) else nothing
 
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:
@@ -215,12 +249,12 @@ def _is_finite(tensor: torch.Tensor) -> bool:
     return all(bool(computable(part).isfinite().all()) for part in parts)
 
 
-def _mantissas(tensor: torch.Tensor) -> torch.Tensor:
-    """Return where a tensor, or a sample of it, holds more than zeros and powers of two.
+def _has_mantissas(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor, or a sample of it, holds more than zeros and powers of two.
 
-    These never change.
+    The values of these never change.
     """
     flat = tensor.reshape(-1)
     sample = flat[:: max(flat.numel() // _SAMPLE_ELEMENTS, 1)]
     mantissa, _ = torch.frexp(computable(sample).float().abs())
-    return (mantissa != 0) & (mantissa != _HALF)
+    return bool(((mantissa != 0) & (mantissa != _HALF)).any())

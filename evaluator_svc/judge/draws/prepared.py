@@ -76,8 +76,8 @@ class PreparedWorkload:
         """Whether admission does without copies."""
         self.large_sign: float | None = None
         """Which sign large inputs get; None until `value_ranges` has found out."""
-        self.redrawn: tuple[bool, ...] | None = None
-        """Which inputs and parameters have other values in each timed call; None until
+        self.redrawn: tuple[str, ...] | None = None
+        """As which type each input and parameter is redrawn before a timed call; None until
         `call_inputs` has found out."""
         self._exact_seconds: list[float] = []
 

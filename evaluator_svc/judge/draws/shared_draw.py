@@ -80,7 +80,7 @@ class SharedDraw:
         self.seeds = tuple(seeds)
         self.memory = memory
         self.redrawn = redrawn_tensors(prepared, memory)
-        """Which of the source slots have other values in each timed call."""
+        """As which type each of the source slots is redrawn before a timed call."""
         self.slots = _told(prepared.lean_slots if is_lean else prepared.slots, self.redrawn)
         self.regions = tuple(regions)
         self.tolerance = tolerance
@@ -129,7 +129,7 @@ class SharedDraw:
         return tuple(
             slot.name
             for slot, is_known in known
-            if is_known and not slot.is_redrawn and slot.name not in self.prepared.task.constants
+            if is_known and not slot.redrawn_as and slot.name not in self.prepared.task.constants
         )
 
     @property
@@ -309,16 +309,16 @@ class SharedDraw:
                 self.drop_copies()  # they are changed where they lie, and no longer as drawn
             yield with_call_values(reference, self.redrawn, values, self.memory, own)
             return
-        numbers = [number for number, is_redrawn in enumerate(self.redrawn) if is_redrawn]
-        for number in numbers:
-            change(reference.pristine[number], number, values, self.memory)
+        chosen = [(number, dtype) for number, dtype in enumerate(self.redrawn) if dtype]
+        for number, dtype in chosen:
+            change(reference.pristine[number], number, dtype, values, self.memory)
         try:
             yield reference
         finally:
             as_drawn = CallValues(key=values.key, index=0)
-            for number in numbers:
+            for number, dtype in chosen:
                 tensor = reference.pristine[number]
-                change(tensor, number, as_drawn, self.memory, before=values.index)
+                change(tensor, number, dtype, as_drawn, self.memory, before=values.index)
 
     def output_tensor(self, seed: int, output: int, slot: int) -> torch.Tensor:
         """Return a view of what a runner wrote; a copy where the candidate must not interfere."""
@@ -411,10 +411,10 @@ class SharedDraw:
         return tuple(expect(o, is_scaled=is_scaled, memory=self.memory) for o in outputs)
 
 
-def _told(slots: tuple[TensorSlot, ...], redrawn: tuple[bool, ...]) -> tuple[TensorSlot, ...]:
-    """Return slots that say which of them are redrawn; outputs come last, and never are."""
+def _told(slots: tuple[TensorSlot, ...], redrawn: tuple[str, ...]) -> tuple[TensorSlot, ...]:
+    """Return slots that say as what they are redrawn; outputs come last, and never are."""
     told = [
-        dataclasses.replace(slot, is_redrawn=is_redrawn)
-        for slot, is_redrawn in zip(slots, redrawn, strict=False)
+        dataclasses.replace(slot, redrawn_as=dtype)
+        for slot, dtype in zip(slots, redrawn, strict=False)
     ]
     return (*told, *slots[len(told) :])

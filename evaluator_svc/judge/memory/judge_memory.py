@@ -103,7 +103,7 @@ class JudgeMemory(Protocol):
 
         Args:
             address: Of the tensor.
-            dtype: Its type, of floating point.
+            dtype: Of floating point, or else elements change places.
             size_bytes: Its size.
             key: Decides the values with the number of the call.
             number: Of the tensor in its set.
