@@ -11,10 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernel_foundry_native import _core as native
-<<<<<<< HEAD
 from kernel_foundry_native import device_kind
-from tests.native.redraw_formats import FORMATS, Bits, any_bits, greatest_exponent, philox, redrawn
-=======
 from tests.native.redraw_formats import (
     FORMATS,
     ORDERED,
@@ -25,7 +22,6 @@ from tests.native.redraw_formats import (
     redrawn,
     reordered,
 )
->>>>>>> bc1da55 (Integers, labels and masks change places before each timed call)
 
 SOURCE = Path(__file__).parents[2] / "native/src"
 KEY = 0x0123_4567_89AB_CDEF

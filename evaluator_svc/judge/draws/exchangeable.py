@@ -6,6 +6,7 @@ things. A statistic of neighbours, rows and columns is held against the same ele
 order; what could be either is taken for ordered. Knows nothing of how elements change places.
 """
 
+import math
 from collections.abc import Iterator
 from typing import Final
 
@@ -59,7 +60,7 @@ def _has_order(values: torch.Tensor) -> bool:
     orders = [torch.randperm(len(flat), generator=generator) for _ in range(_SHUFFLES)]
     shuffled = [flat[order].view_as(rows) for order in orders]
     return any(
-        abs(found - sum(chance) / _SHUFFLES) > _DEVIATIONS * (max(chance) + 1.0) ** 0.5
+        abs(found - sum(chance) / _SHUFFLES) > _DEVIATIONS * math.sqrt(max(chance) + 1)
         for found, *chance in zip(*map(_counts, (rows, *shuffled)), strict=True)
     ) or any(
         found > max(_DEVIATIONS * deviation, _MARGIN * max(chance)) or found < _SAME < min(chance)
@@ -91,7 +92,7 @@ def _distances(rows: torch.Tensor) -> Iterator[float]:
     """
     centred = rows - rows.mean()
     for dim in (0, 1):
-        yield float(centred.mean(dim).abs().max()) * rows.shape[dim] ** 0.5
+        yield float(centred.mean(dim).abs().max()) * math.sqrt(rows.shape[dim])
 
 
 def _diagonal(values: torch.Tensor, rows: torch.Tensor) -> float:
@@ -99,4 +100,5 @@ def _diagonal(values: torch.Tensor, rows: torch.Tensor) -> float:
     if values.ndim < 2 or values.shape[-1] != values.shape[-2]:
         return 0.0
     diagonal = values.diagonal(dim1=-2, dim2=-1).to("cpu", torch.float64)
-    return abs(float(diagonal.mean() - rows.mean())) * diagonal.numel() ** 0.5
+    distance = abs(float(diagonal.mean() - rows.mean()))
+    return distance * math.sqrt(diagonal.numel())
