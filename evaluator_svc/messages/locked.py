@@ -327,7 +327,7 @@ class TimeRequest:
     plan: MeasurePlan
     """How it is taken."""
     poison: bool
-    """Whether outputs are poisoned before each call."""
+    """Whether outputs, scratch and guards are overwritten before each call; for kept calls."""
     keep_count: int
     """Timed calls, chosen at random, whose outputs go back into the shared buffers."""
 

@@ -234,7 +234,7 @@ class WorkloadTimer:
                 redraw_key=secrets.randbits(63),
             )
             self._judge.poison(self._draw.draw)
-            block = self._measure(plan, poison=True, keep_count=self._keep_count)
+            block = self._measure(plan, keep_count=self._keep_count)
             if isinstance(block, CandidateFailed):
                 return block
             measured.append(block)
@@ -266,9 +266,9 @@ class WorkloadTimer:
     ) -> tuple[Timed, Claim, KeptVerdict] | CandidateFailed:
         """Measure with warm caches; again where it does not fit the clock or the cold median.
 
-        Each call has to write its outputs anew, as cold ones have. By events on other inputs than
-        the call before; where the host's clock counts, and little may come between the calls whose
-        sum is held against it, on inputs as drawn and outputs that are overwritten.
+        Each call has to write its outputs anew, as cold ones have. Where events count it has other
+        inputs than the call before; where the host's clock counts, little may come between the
+        calls whose sum is held against it, and inputs stay as drawn.
         """
         is_redrawn = self._settings.device.language is Language.CUDA
         self._judge.poison(self._draw.draw)
@@ -281,7 +281,7 @@ class WorkloadTimer:
                 order_seed=secrets.randbits(63),
                 redraw_key=secrets.randbits(63) if is_redrawn else 0,
             )
-            block = self._measure(plan, poison=not is_redrawn, keep_count=_KEPT_WARM_CALLS)
+            block = self._measure(plan, keep_count=_KEPT_WARM_CALLS)
             if isinstance(block, CandidateFailed):
                 return block
             timed, claim = block
@@ -307,10 +307,10 @@ class WorkloadTimer:
         return share
 
     def _measure(
-        self, plan: MeasurePlan, *, poison: bool, keep_count: int
+        self, plan: MeasurePlan, *, keep_count: int
     ) -> tuple[Timed, Claim] | CandidateFailed:
         request = TimeRequest(
-            workload=self._draw.workload, plan=plan, poison=poison, keep_count=keep_count
+            workload=self._draw.workload, plan=plan, poison=True, keep_count=keep_count
         )
         started = time.perf_counter_ns()
         answer = ask_candidate(
@@ -335,7 +335,7 @@ class WorkloadTimer:
             host_ns=timed.host_ns if self._settings.device.language is Language.CUDA else (),
             warmup_count=timed.warmup_count,
             wall_ns=wall_ns,
-            spoiling_ns=self._spoiling_ns() if poison else 0.0,
+            spoiling_ns=self._spoiling_ns(),
         )
         return timed, claim
 
