@@ -78,7 +78,9 @@ def test_constants_of_the_task_never_change(drawn: Draw, judge: Judge) -> None:
     draw = judge._draws[runner.draw.draw]
     assert (bool(draw.redrawn[0]), bool(draw.redrawn[1])) == (True, False)
     for seed in range(3):
-        assert torch.equal(runner.tensor("mix", seed=seed).cpu(), _as_in_the_file(WAVES))
+        # A GPU's sine differs from the host's in last places.
+        torch.testing.assert_close(runner.tensor("mix", seed=seed).cpu(), _as_in_the_file(WAVES))
+        assert torch.equal(runner.tensor("mix", seed=seed), runner.tensor("mix", seed=0))
     runner.run(_known_by_heart(WAVES), "x")
     verdict = judge.verify(runner.draw.draw)
     assert not verdict.is_wrong

@@ -395,7 +395,7 @@ def test_few_terms_tell_8_bit_operands_from_16_bit_ones(
         return (cut(a.float(), 4) @ cut(b.float(), 4)).to(a.dtype)
 
     def added_in_16_bits(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        total = torch.zeros(len(a), b.shape[1], dtype=a.dtype)
+        total = torch.zeros(len(a), b.shape[1], dtype=a.dtype, device=a.device)
         for k in range(a.shape[1]):
             total += a[:, k : k + 1] * b[k : k + 1]
         return total
