@@ -8,7 +8,7 @@ import pytest
 from benchmarks.fault_drill import IN_FLIGHT, drill
 from kernel_foundry.budget import Budget, StopCause
 
-PATIENT_SECONDS = 10.0
+PATIENT_SECONDS = 6.0
 """A good answer comes in that time on a busy machine too; the few that hang cost it."""
 
 

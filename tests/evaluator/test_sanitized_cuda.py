@@ -93,21 +93,22 @@ def test_an_honest_candidate_is_clean(judged: Callable[[str, bool], Evaluation])
 
 
 @pytest.mark.parametrize(
-    ("text", "outcome", "passed"),
+    ("text", "outcomes"),
     [
-        (_BEYOND, EvaluationOutcome.CRASHED, 0),
-        (_RACY, EvaluationOutcome.NONDETERMINISTIC, 1),
-        (_UNWRITTEN, EvaluationOutcome.WRONG_RESULT, 2),
+        # Allocations are rounded up: what lies behind the input was allocated, or only unwritten.
+        (_BEYOND, {EvaluationOutcome.CRASHED: 0, EvaluationOutcome.WRONG_RESULT: 2}),
+        (_RACY, {EvaluationOutcome.NONDETERMINISTIC: 1}),
+        (_UNWRITTEN, {EvaluationOutcome.WRONG_RESULT: 2}),
     ],
     ids=["beyond the input", "racy", "scratch that nobody wrote"],
 )
 def test_what_only_a_sanitizer_sees_is_refused(
-    judged: Callable[[str, bool], Evaluation], text: str, outcome: EvaluationOutcome, passed: int
+    judged: Callable[[str, bool], Evaluation], text: str, outcomes: dict[EvaluationOutcome, int]
 ) -> None:
-    """By memcheck, racecheck or initcheck, of which the earlier ones find nothing."""
+    """By memcheck, racecheck or initcheck: for an outcome so many of them find nothing before."""
     unseen = judged(text, False)
     assert unseen.passed, unseen.findings
     refused = judged(text, True)
-    assert refused.outcome is outcome, refused.findings
+    assert refused.outcome in outcomes, refused.findings
     looked = [check.result for check in refused.checks if check.kind is CheckKind.SANITIZER]
-    assert looked == [CheckResult.PASSED] * passed + [CheckResult.FAILED]
+    assert looked == [CheckResult.PASSED] * outcomes[refused.outcome] + [CheckResult.FAILED]

@@ -38,7 +38,7 @@ def get_init_inputs():
     return []
 """
 
-KILLS = 10
+KILLS = 6
 
 _TOLD = re.compile(r"^\[\d+\] \w+ (?P<digest>[0-9a-f]{8}) ")
 
