@@ -1,51 +1,28 @@
 """The client of docs/grpc.md against a real server, with stubs made from the protos alone."""
 
-import asyncio
 import os
 import site
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from kernel_foundry.rpc.readiness import wait_until_serving
-from tests.cli.conftest import CANDIDATE, TASK, environment_of
+from tests.cli.conftest import CANDIDATE, TASK
 
 CLIENTS = Path("examples/grpc")
 
 
 @pytest.fixture
-def folder() -> Iterator[Path]:
-    """A short path, for a socket."""
-    with tempfile.TemporaryDirectory(prefix="kf-") as name:
-        folder = Path(name)
-        (folder / "relu.py").write_text(TASK)
-        (folder / "relu.md").write_text(CANDIDATE)
-        yield folder
-
-
-@pytest.fixture
-def address(folder: Path) -> Iterator[str]:
-    """An evaluator on the null device."""
-    target = f"unix:{folder}/s"
-    with subprocess.Popen(
-        [sys.executable, "-m", "evaluator_svc", "--listen", target, "--end-with-input"],
-        stdin=subprocess.PIPE,
-        env=environment_of(folder),
-        stderr=subprocess.DEVNULL,
-    ) as process:
-        try:
-            asyncio.run(wait_until_serving(target, timeout_s=60))
-            yield target
-        finally:
-            process.terminate()
+def folder(tmp_path: Path) -> Path:
+    """A task and a candidate."""
+    (tmp_path / "relu.py").write_text(TASK)
+    (tmp_path / "relu.md").write_text(CANDIDATE)
+    return tmp_path
 
 
 @pytest.mark.slow
-def test_python_client_needs_the_protos_alone(folder: Path, address: str) -> None:
+def test_python_client_needs_the_protos_alone(folder: Path, served: str) -> None:
     stubs = folder / "stubs"
     stubs.mkdir()
     protos = [str(path) for path in Path("protos").rglob("*.proto")]
@@ -54,7 +31,7 @@ def test_python_client_needs_the_protos_alone(folder: Path, address: str) -> Non
     # Without `site` no editable install is seen: what is found of ours are the stubs.
     paths = (str(stubs), *site.getsitepackages())
     done = subprocess.run(
-        [sys.executable, "-S", (CLIENTS / "client.py").absolute(), address, "relu.py", "relu.md"],
+        [sys.executable, "-S", (CLIENTS / "client.py").absolute(), served, "relu.py", "relu.md"],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
         capture_output=True,
