@@ -25,23 +25,15 @@ from generator_svc.experience_service import experience_service
 from generator_svc.llm.litellm_models import LiteLlmModels
 from generator_svc.service import generator_service
 from kernel_foundry.archive.v1 import archive_service_pb2, run_pb2
-from kernel_foundry.domain.admission import (
-    Admission,
-    GraphNode,
-    NamedTensor,
-    TensorRole,
-    WorkloadAdmission,
-)
 from kernel_foundry.domain.archive import LeaseHolder, RunBudget, RunSpec, RunState, Selection
 from kernel_foundry.domain.candidate import Operator
-from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.lesson import Lesson, LessonOrigin, LessonQuery
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.request import EvaluationRequest, ProposalOutcome, ProposalRequest
 from kernel_foundry.domain.sweep import SweepRequest
-from kernel_foundry.domain.task import Task, Tolerance, Workload
+from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.evaluator.v1 import evaluator_service_pb2
 from kernel_foundry.generator.v1 import experience_service_pb2, generator_service_pb2
 from kernel_foundry.ports import Evaluator
@@ -51,6 +43,7 @@ from kernel_foundry.rpc.status import DETAILS_KEY
 from kernel_foundry.wire.message import build
 from tests.archive.conftest import make_candidate, make_evaluation
 from tests.generators import assembled_in
+from tests.pointwise import pointwise_admission
 
 PER_METHOD = 60
 """Mutations tried of each method, drawn by its name; there are thousands in all."""
@@ -233,49 +226,7 @@ def _check_details(error: grpc.aio.AioRpcError) -> None:
 
 def _base(method: Any) -> Message:
     """Return a request that is answered OK, else one with every field set."""
-    device = DeviceSpec(
-        id="sycl:0",
-        language=Language.SYCL,
-        name="a CPU",
-        vendor="a vendor",
-        architecture="x86_64",
-        driver_version="1",
-        compute_units=2,
-        sub_group_size=16,
-        max_block=8192,
-        shared_bytes=1 << 18,
-        memory_bytes=1 << 33,
-        cache_bytes=1 << 25,
-    )
-    x = NamedTensor(name="x", role=TensorRole.INPUT, dtype="float32", shape=(4, 64))
-    out = NamedTensor(name="out", role=TensorRole.OUTPUT, dtype="float32", shape=(4, 64))
-    nodes = (
-        GraphNode(name=name, op=op, arguments=given, keywords=(), dtype="float32", shape=(4, 64))
-        for name, op, given in (
-            ("x", "placeholder", ()),
-            ("mul", "aten.mul.Tensor", ("%x", "2.0")),
-            ("output", "output", ("%mul",)),
-        )
-    )
-    workload = WorkloadAdmission(
-        workload="default",
-        held_out=False,
-        tensors=(x, out),
-        scalars=(),
-        graph=tuple(nodes),
-        flops=512,
-        minimal_bytes=2048,
-        traffic_bound_ns=100.0,
-        arithmetic_estimate_ns=100.0,
-        arithmetic_unit="FMA",
-        baselines=(),
-    )
-    admission = Admission(
-        task=SPEC.task.digest,
-        device=device,
-        workloads=(workload,),
-        tolerance=Tolerance(rtol=1e-4, atol=1e-5),
-    )
+    admission = pointwise_admission(SPEC.task)
     candidate = make_candidate("a")
     evaluation = make_evaluation(candidate, median_ns=100.0)
     lesson = Lesson(
