@@ -5,6 +5,7 @@ Knows nothing of devices beyond their facts, and nothing of processes.
 
 import ast
 import math
+from collections.abc import Sequence
 
 from evaluator_svc.messages.locked import BoundWorkload, CandidateSource, WorkloadNames
 from evaluator_svc.plan_inputs import device_limits, name_table
@@ -13,11 +14,11 @@ from kernel_foundry.plan.bind import bind
 from kernel_foundry.plan.configuration import constants, parse_overrides
 from kernel_foundry.plan.sequence import (
     BufferArgument,
-    BufferSpec,
     Launch,
     LaunchSequence,
     LibraryCall,
     Operand,
+    Step,
     TensorOperand,
 )
 from kernel_foundry.plan.signature import kernels
@@ -56,7 +57,7 @@ def bind_workload(
 def describe(workload: str, sequence: LaunchSequence) -> BoundWorkload:
     """Return what the supervisor is told of a bound plan."""
     launches = [step for step in sequence.steps if isinstance(step, Launch)]
-    moved = _moved_by_prepare(sequence)
+    moved_bytes, moved_count = _moved_by_prepare(sequence)
     main = max(launches, key=lambda launch: math.prod((*launch.grid, *launch.block)), default=None)
     return BoundWorkload(
         workload=workload,
@@ -68,25 +69,40 @@ def describe(workload: str, sequence: LaunchSequence) -> BoundWorkload:
         kernels=sequence.kernels,
         library_call_count=sum(isinstance(step, LibraryCall) for step in sequence.steps),
         prepared_bytes=sequence.prepared_bytes,
-        prepare_traffic_bytes=sum(buffer.size_bytes for buffer in moved),
-        prepare_weight_count=sum(buffer.kind == "tensor" for buffer in moved),
+        prepare_traffic_bytes=moved_bytes,
+        prepared_count=moved_count,
         result_bytes=sum(b.size_bytes for b in sequence.buffers if b.kind == "result"),
         main_kernel="" if main is None else main.kernel,
         main_shared_bytes=0 if main is None else main.shared_bytes,
     )
 
 
-def _moved_by_prepare(sequence: LaunchSequence) -> list[BufferSpec]:
-    """Return the tensors that `prepare` reads or fills, without its scratch."""
+def _moved_by_prepare(sequence: LaunchSequence) -> tuple[int, int]:
+    """Return the bytes that a change of layout moves, and how many tensors it makes.
+
+    Of what `prepare` names no more counts than what it makes for `launch`, and the other way round:
+    a tensor that is named and never read would else pay for work on another.
+    """
+    named = _named(sequence, sequence.prepare, "tensor")
+    made = _named(sequence, sequence.prepare, "prepared") & _named(
+        sequence, sequence.steps, "prepared"
+    )
+    read_bytes, made_bytes = (
+        sum(sequence.buffers[index].size_bytes for index in indices) for indices in (named, made)
+    )
+    return 2 * min(read_bytes, made_bytes), len(made)
+
+
+def _named(sequence: LaunchSequence, steps: Sequence[Step], kind: str) -> set[int]:
+    """Return the positions of buffers of a kind that steps name as operands."""
     touched: set[int] = set()
-    for step in sequence.prepare:
+    for step in steps:
         if isinstance(step, Launch):
             touched |= {a.index for a in step.arguments if isinstance(a, BufferArgument)}
         elif isinstance(step, LibraryCall):
             operands = (*step.arguments, *(operand for _, operand in step.keywords))
             touched |= {step.output, *_tensors_among(operands)}
-    buffers = (sequence.buffers[index] for index in sorted(touched))
-    return [buffer for buffer in buffers if buffer.kind in ("tensor", "prepared")]
+    return {index for index in touched if sequence.buffers[index].kind == kind}
 
 
 def _tensors_among(operands: tuple[Operand, ...]) -> set[int]:

@@ -251,9 +251,10 @@ class BoundWorkload:
     prepared_bytes: int = 0
     """Memory that `prepare` fills."""
     prepare_traffic_bytes: int = 0
-    """Tensors that `prepare` reads or fills, each counted once."""
-    prepare_weight_count: int = 0
-    """Tensors of the task among them."""
+    """What a change of layout reads and writes: twice the smaller of the weights that `prepare`
+    names and of what it makes for `launch`."""
+    prepared_count: int = 0
+    """Tensors that it makes for `launch`."""
     result_bytes: int = 0
     """Memory of library calls' results."""
     main_kernel: str = ""

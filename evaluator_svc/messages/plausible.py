@@ -208,7 +208,7 @@ def _bound_workload(workload: BoundWorkload) -> None:
         workload.launch_count, workload.scratch_count, workload.scratch_bytes,
         workload.group_count, workload.group_size, workload.library_call_count,
         workload.prepared_bytes, workload.result_bytes, workload.main_shared_bytes,
-        workload.prepare_traffic_bytes, workload.prepare_weight_count,
+        workload.prepare_traffic_bytes, workload.prepared_count,
     )  # fmt: skip
 
 

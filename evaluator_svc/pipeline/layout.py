@@ -17,15 +17,14 @@ _TRAFFIC_MULTIPLE: Final = {Language.CUDA: 8.0, Language.SYCL: 16.0}
 """Of moving the bytes at the device's bandwidth. A plain transposition on a GPU writes a sector of
 32 bytes for each float; on a CPU one with indices by division took 20 times as long for 256 KiB,
 one by tiles 3."""
-_LAUNCHES_OF_A_WEIGHT: Final = {Language.CUDA: 4.0, Language.SYCL: 32.0}
-"""Launches' worth of time for each tensor of the task that is read: a first launch with cold caches
-took 50 us on a CPU, where a warm one takes 3. Not of launches, nor of tensors that are filled: a
-plan may have thousands."""
+_LAUNCHES_OF_A_TENSOR: Final = {Language.CUDA: 4.0, Language.SYCL: 32.0}
+"""Launches' worth of time for each tensor that is made: a first launch with cold caches
+took 50 us on a CPU, where a warm one takes 3. Not of launches: a plan may have thousands."""
 
 
 def layout_limit_ns(bound: BoundWorkload, language: Language, peaks: Peaks) -> float:
     """Return what `prepare` takes at most where it is layout."""
-    launches = _LAUNCHES_OF_A_WEIGHT[language] * bound.prepare_weight_count
+    launches = _LAUNCHES_OF_A_TENSOR[language] * bound.prepared_count
     return _TRAFFIC_MULTIPLE[language] * _moving_ns(bound, peaks) + launches * peaks.launch_ns
 
 

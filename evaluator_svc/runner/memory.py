@@ -13,7 +13,7 @@ from evaluator_svc.runner.faults import fault, memory_faults
 from evaluator_svc.runner.surroundings import Place, Range, Surroundings, check_trespass
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
-from kernel_foundry.plan.sequence import Clear, LaunchSequence
+from kernel_foundry.plan.sequence import LaunchSequence
 
 _NAN_BYTE: Final = 0xFF
 """NaN as float, -1 as integer."""
@@ -47,13 +47,13 @@ class PlanMemory:
         self._scratch = self._allocate("scratch", byte)
         self._prepared = [self._allocate("prepared", byte) for _ in range(seed_count)]
         self._pristine: list[Buffers] = []
-        cleared = {step.buffer for step in sequence.steps if isinstance(step, Clear)}
         self.spoilt = tuple(
             (position, self.buffers[position].size_bytes)
             for position in self._scratch.addresses
-            if position not in cleared and self.buffers[position].size_bytes
+            if self.buffers[position].size_bytes
         )
-        """(position, size) of scratch whose content is unspecified when a call begins."""
+        """(position, size) of scratch: its content is unspecified when a call begins, also of what
+        a step of the call clears later."""
         self._next_byte = _NAN_BYTE
 
     def addresses(self, tensors: Mapping[str, int], seed: int) -> list[int]:

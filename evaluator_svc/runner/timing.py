@@ -12,6 +12,7 @@ from evaluator_svc.runner.faults import memory_faults
 from evaluator_svc.runner.input_pool import TimedSets
 from evaluator_svc.runner.replay import Replay
 from evaluator_svc.runner.surroundings import Range
+from kernel_foundry.domain.admission import TensorRole
 from kernel_foundry.domain.evaluation import ClockBlock, StopReason
 
 
@@ -59,6 +60,11 @@ def take_times(
         redraw=redraw_rows(pool, request.plan.redraw_key),
         preparation=None if preparation is None else preparation.native,
         prepared=replay.prepared if preparation is not None else (),
+        weights=[
+            number
+            for number, slot in enumerate(pool.shared.inputs)
+            if slot.role != TensorRole.INPUT.value
+        ],
         sealed_into=[replay.sealed_into(pool.seed_of(i)) for i in range(pool.set_count)],
         guards=(*replay.guards, *pool.guards(), *idle) if request.poison else (),
     )

@@ -64,7 +64,8 @@ Measurement measure_sequence(LaunchSequence& sequence, const MeasureOptions& opt
                              std::size_t flush_bytes, const RegionRows& outputs,
                              Addresses keep_into, const RegionRows& scratch,
                              const RedrawRows& redraw, LaunchSequence* preparation,
-                             const RegionRows& prepared, Addresses sealed_into,
+                             const RegionRows& prepared, std::vector<std::uint32_t> weights,
+                             Addresses sealed_into,
                              const RangeRows& guards) {
   MeasureOptions checked = options;
   checked.keep_count = keep_into.size();
@@ -74,7 +75,7 @@ Measurement measure_sequence(LaunchSequence& sequence, const MeasureOptions& opt
                  flush_bytes,
                  options.order_seed,
                  plan_of(redraw),
-                 {preparation, regions_of(prepared), std::move(sealed_into)},
+                 {preparation, regions_of(prepared), std::move(weights), std::move(sealed_into)},
                  ranges_of(guards)};
   SequenceTrial trial(sequence, std::move(plan));
   return measure(trial, checked, MedianCriterion(options.stopping));
@@ -129,7 +130,8 @@ void bind_sequence(py::module_& m) {
           "measure", &measure_sequence, py::arg("options"), py::kw_only(), py::arg("flush_bytes"),
           py::arg("outputs"), py::arg("keep_into"), py::arg("scratch") = RegionRows(),
           py::arg("redraw") = py::none(), py::arg("preparation") = py::none(),
-          py::arg("prepared") = RegionRows(), py::arg("sealed_into") = Addresses(),
+          py::arg("prepared") = RegionRows(), py::arg("weights") = std::vector<std::uint32_t>(),
+          py::arg("sealed_into") = Addresses(),
           py::arg("guards") = RangeRows(), Unlocked(),
           "Measure; `outputs` are (buffer, size_bytes), `keep_into[slot]` their addresses, `guards`"
           " (address, size_bytes, byte) that are written again before each call.");

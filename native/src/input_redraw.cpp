@@ -1,5 +1,6 @@
 #include "input_redraw.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -21,10 +22,14 @@ void InputRedraw::bring(std::uintptr_t address, const RedrawnTensor& tensor, std
   present = index;
 }
 
-void InputRedraw::apply(std::size_t set, std::uint32_t index) {
+void InputRedraw::apply(std::size_t set, std::uint32_t index,
+                        const std::vector<std::uint32_t>& numbers, bool among) {
   if (is_empty()) return;
   const auto& addresses = plan_.addresses.at(set);
-  for (std::size_t i = 0; i < addresses.size(); ++i) bring(addresses[i], plan_.tensors[i], index);
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    const bool is_among = std::ranges::find(numbers, plan_.tensors[i].number) != numbers.end();
+    if (is_among == among) bring(addresses[i], plan_.tensors[i], index);
+  }
 }
 
 void InputRedraw::restore() {

@@ -26,8 +26,10 @@ class InputRedraw {
   InputRedraw(Device& device, RedrawPlan plan);
 
   [[nodiscard]] bool is_empty() const noexcept { return plan_.tensors.empty(); }
-  // Gives the tensors of a set the values of call `index`, 1 or more; to be waited for.
-  void apply(std::size_t set, std::uint32_t index);
+  // Gives the tensors of a set whose numbers are among `numbers` (if `among`, else those that are
+  // not) the values of call `index`, 1 or more; to be waited for.
+  void apply(std::size_t set, std::uint32_t index, const std::vector<std::uint32_t>& numbers = {},
+             bool among = false);
   // Gives all tensors the values that they had at first; to be waited for.
   void restore();
 

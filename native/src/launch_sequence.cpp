@@ -57,6 +57,8 @@ void LaunchSequence::enqueue_step(const Step& step, std::size_t set) {
     device_->clear(last_.at(region->buffer), region->size_bytes);
   } else {
     const auto& call = std::get<HostCall>(step);
+    // A library on the host knows nothing of the device's queue; one on a GPU uses the same stream.
+    if (device_->is_host_memory()) device_->wait();
     const std::uintptr_t result = call.function(set);
     if (call.result) last_.at(*call.result) = result;
   }

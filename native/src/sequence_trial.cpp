@@ -36,9 +36,12 @@ SequenceTrial::SequenceTrial(LaunchSequence& sequence, TrialPlan plan)
 }
 
 void SequenceTrial::redraw(std::size_t set, std::uint32_t index) {
-  inputs_.apply(set, index);
   const bool is_prepared = plan_.preparation.sequence != nullptr;
+  const auto& weights = plan_.preparation.weights;
+  inputs_.apply(set, index, weights, true);
+  // Whatever addresses `prepare` finds, the inputs of this call are not there yet.
   if (is_prepared) prepare(set);
+  inputs_.apply(set, index, weights, false);
   if (inputs_.is_empty() && !is_prepared) return;
   sequence_.device().wait();  // else the host's span of a call would begin with this
 }

@@ -28,7 +28,7 @@ _BOUND = BoundWorkload(
     kernels=("k",),
     prepared_bytes=10**6,
     prepare_traffic_bytes=2 * 10**6,
-    prepare_weight_count=1,
+    prepared_count=1,
 )
 
 

@@ -148,6 +148,7 @@ def test_what_prepares_is_timed_before_each_call_on_the_values_of_that_call(
         redraw=(7, [("float32", 4 * COUNT, 0)], [[places[weight]]]),
         preparation=preparation,
         prepared=[(made, 4 * COUNT)],
+        weights=[0],
         sealed_into=[[sealed]],
     )
     assert len(found.prepare_ns) == len(found.samples_ns) == 20

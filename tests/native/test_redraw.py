@@ -183,11 +183,43 @@ def test_what_is_prepared_is_made_of_each_calls_own_values_and_timed(options: Op
         keep_into=[],
         redraw=(KEY, [("float32", 2000, 0)], [[values.ctypes.data] for values in sets]),
         preparation=sequences["prepare"],
+        weights=[0],
         sealed_into=[[], []],
     )
     assert seen["prepare"] == seen["launch"]
     assert len({values for _, values in seen["launch"]}) == 7
     assert len(found.prepare_ns) == len(found.samples_ns) == 5
+
+
+def test_prepare_finds_no_input_of_its_call(options: Options) -> None:
+    """Whatever addresses it makes up: they are redrawn after it, weights before."""
+    null = device_kind("null")
+    device = null.open_device()
+    weight, x = (np.random.default_rng(i).random(500).astype(np.float32) for i in range(2))
+    seen: dict[str, list[tuple[bytes, bytes]]] = {"prepare": [], "launch": []}
+    sequences = {name: null.LaunchSequence(device) for name in seen}
+    for name, sequence in sequences.items():
+        sequence.bind(0, [x.ctypes.data, weight.ctypes.data])
+        sequence.call(
+            lambda _set, name=name: seen[name].append((weight.tobytes(), x.tobytes())) or 0
+        )
+    sequences["launch"].measure(
+        options(warmup_calls=2, set_count=1, min_samples=5, max_samples=5),
+        flush_bytes=0,
+        outputs=[],
+        keep_into=[],
+        redraw=(
+            KEY,
+            [("float32", 2000, 0), ("float32", 2000, 1)],
+            [[x.ctypes.data, weight.ctypes.data]],
+        ),
+        preparation=sequences["prepare"],
+        weights=[1],
+        sealed_into=[[]],
+    )
+    for prepared, launched in zip(seen["prepare"], seen["launch"], strict=True):
+        assert prepared[0] == launched[0]
+        assert prepared[1] != launched[1]
 
 
 def test_values_come_back_after_a_call_that_fails(options: Options) -> None:

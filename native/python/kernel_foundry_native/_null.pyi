@@ -380,6 +380,7 @@ class LaunchSequence:
         redraw: tuple[int, list[tuple[str, int, int]], list[list[int]]] | None = None,
         preparation: LaunchSequence | None = None,
         prepared: Sequence[tuple[int, int]] = ...,
+        weights: Sequence[int] = ...,
         sealed_into: Sequence[Sequence[int]] = ...,
         guards: Sequence[tuple[int, int, int]] = ...,
     ) -> Measurement:
@@ -394,6 +395,7 @@ class LaunchSequence:
             redraw: As `_core.measure_callable`.
             preparation: Run on the same sets before each call; its time is taken for itself.
             prepared: (buffer, size_bytes) of what it makes.
+            weights: Numbers of the redrawn tensors that it may read; the others come after it.
             sealed_into: For each set, addresses of a copy of that.
             guards: (address, size_bytes, byte) of what gets its own byte again before each call.
 
