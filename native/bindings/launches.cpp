@@ -65,8 +65,7 @@ Measurement measure_sequence(LaunchSequence& sequence, const MeasureOptions& opt
                              Addresses keep_into, const RegionRows& scratch,
                              const RedrawRows& redraw, LaunchSequence* preparation,
                              const RegionRows& prepared, std::vector<std::uint32_t> weights,
-                             Addresses sealed_into,
-                             const RangeRows& guards) {
+                             Addresses sealed_into, const RangeRows& guards) {
   MeasureOptions checked = options;
   checked.keep_count = keep_into.size();
   TrialPlan plan{regions_of(outputs),
@@ -131,8 +130,7 @@ void bind_sequence(py::module_& m) {
           py::arg("outputs"), py::arg("keep_into"), py::arg("scratch") = RegionRows(),
           py::arg("redraw") = py::none(), py::arg("preparation") = py::none(),
           py::arg("prepared") = RegionRows(), py::arg("weights") = std::vector<std::uint32_t>(),
-          py::arg("sealed_into") = Addresses(),
-          py::arg("guards") = RangeRows(), Unlocked(),
+          py::arg("sealed_into") = Addresses(), py::arg("guards") = RangeRows(), Unlocked(),
           "Measure; `outputs` are (buffer, size_bytes), `keep_into[slot]` their addresses, `guards`"
           " (address, size_bytes, byte) that are written again before each call.");
 }

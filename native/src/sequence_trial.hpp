@@ -18,7 +18,7 @@ namespace kernel_foundry {
 struct Preparation {
   LaunchSequence* sequence = nullptr;  // null: nothing is
   std::vector<Region> made;
-  std::vector<std::uint32_t> weights;  // numbers of the tensors that it may read
+  std::vector<std::uint32_t> weights;                    // numbers of the tensors that it may read
   std::vector<std::vector<std::uintptr_t>> sealed_into;  // where a copy of it goes, by set
 };
 

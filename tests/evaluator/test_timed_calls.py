@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from evaluator_svc.messages.judge import FarElements, PrecisionAudited
+from evaluator_svc.pipeline.elements import judge_elements
 from evaluator_svc.pipeline.precision import PrecisionJudged, judge_precision
 from evaluator_svc.pipeline.timed_calls import judge_timed_calls
 from evaluator_svc.policy import ObjectFacts
@@ -79,3 +80,9 @@ def test_one_call_that_is_not_computed_as_the_others_is_refused(wrong, kind, wor
     assert words in failure.findings[0].message
     assert "w (timed calls)" in failure.findings[0].message
     assert [c.kind for c in record.checks if c.result is CheckResult.FAILED] == [kind]
+
+
+def test_elements_that_nobody_could_look_at_have_not_passed():
+    note = "no float64 result: the reference wants float32"
+    check, failure = judge_elements(PrecisionAudited(note=note), "w")
+    assert (check.result, check.note, failure) == (CheckResult.SKIPPED, note, None)
