@@ -1,4 +1,4 @@
-"""Row sums of the positive part of the lower triangle of a product of two symmetric matrices."""
+"""Row sums of the positive lower triangle of a product of two symmetric matrices."""
 
 import torch
 from torch import nn
@@ -7,7 +7,7 @@ n = 2048
 
 
 class Model(nn.Module):
-    """Row sums of the positive part of the lower triangle of a product of two symmetric matrices."""
+    """Row sums of the positive lower triangle of a product of two symmetric matrices."""
 
     def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         return torch.relu(torch.tril(a @ b)).sum(-1)

@@ -16,7 +16,11 @@ class Model(nn.Module):
 
 
 def get_inputs():
-    return [torch.randn(heads, length, width), torch.randn(heads, length, width), torch.randn(heads, length, width)]
+    return [
+        torch.randn(heads, length, width),
+        torch.randn(heads, length, width),
+        torch.randn(heads, length, width),
+    ]
 
 
 def get_init_inputs():
