@@ -154,6 +154,12 @@ class ProcessLostError(KernelFoundryError):
     reason = "PROCESS_LOST"
 
 
+class VerdictMismatchError(KernelFoundryError):
+    """An evaluator answered with a verdict on another candidate or task than it was asked about."""
+
+    reason = "VERDICT_MISMATCH"
+
+
 class LlmQuotaError(KernelFoundryError):
     """A provider's quota, or the run's own budget, is used up."""
 

@@ -5,14 +5,19 @@ held against each other's intervals where the device is the same. Knows nothing 
 """
 
 import math
-from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from kernel_foundry.domain.check import Check, CheckKind, CheckResult
+from kernel_foundry.domain.check import Trust
 from kernel_foundry.domain.evaluation import Correctness, Evaluation, Timing, WorkloadResult
 from kernel_foundry.domain.finding import headline
+from kernel_foundry.domain.fitness import distrusted_fitness, fitness_bounds
 from kernel_foundry.domain.language import Language
+from kernel_foundry.evidence.compare_checks import (
+    TRUST_IN_TIMES,
+    compare_checks,
+    compare_trust,
+)
 from kernel_foundry.evidence.record import EvidenceRecord
 from kernel_foundry.evidence.statement import Agreement, Statement
 from kernel_foundry.view import duration, speedup_text
@@ -27,26 +32,15 @@ _SAME_TIME: Final = {Language.SYCL: 1.5, Language.CUDA: 1.15}
 """Ratio within which times of one device agree although their intervals are apart: an interval
 covers the noise of its own minute, and a host's other work differs between two of them."""
 
-_OF_THE_MOMENT: Final = (
-    CheckKind.CLOCK,
-    CheckKind.PHYSICAL_FLOOR,
-    CheckKind.SECOND_MEASUREMENT,
-)
-"""Checks of times: what made one suspicious may not come again."""
-
-_WORST: Final = tuple(CheckResult[n] for n in ("SKIPPED", "PASSED", "SUSPECT", "FAILED"))
-
-_OF_THE_SEEDS: Final = (CheckKind.COMPARISON, CheckKind.PRECISION)
-"""Checks whose figures the seeds decide, where a kernel gives the same result in every run."""
-
 _SUM_DIGITS: Final = 1e-9
 """Relative; sums of many errors are added up in no fixed order."""
 
 _TIME_OF: Final = "time of "
 _SPEEDUP: Final = "speed-up"
+_SPEEDUP_EAGER: Final = "speed-up over eager"
 _NOT_CONFIRMED: Final = "not confirmed: another device, driver or number of threads than here"
-
-CheckName = tuple[CheckKind, str, str, int]
+_Speedup = tuple[float | None, tuple[float, float] | None]
+"""Median and 95 % interval."""
 
 
 def compare(record: EvidenceRecord, again: Evaluation) -> tuple[Statement, ...]:
@@ -54,18 +48,23 @@ def compare(record: EvidenceRecord, again: Evaluation) -> tuple[Statement, ...]:
     recorded = record.evaluation
     same_device = _differing(_DEVICE, recorded, again) == []
     same_software = _differing(_SOFTWARE, recorded, again) == []
+    same = same_device and same_software
     return (
         _outcome(recorded, again),
         _environment(recorded, again),
-        *_checks(recorded, again, to_the_bit=same_device and same_software),
-        *_results(record, again, to_the_bit=same_device and same_software),
+        *compare_trust(recorded, again, same_device=same_device),
+        *compare_checks(recorded, again, to_the_bit=same),
+        *_results(record, again, to_the_bit=same),
+        *_arithmetic(recorded, again, to_the_bit=same),
+        *_fitness(recorded, again, same_software=same_software),
         *_times(record, again, same_device=same_device),
     )
 
 
 def is_about_times(statement: Statement) -> bool:
     """Return whether a statement of `compare` is about times alone."""
-    return statement.subject == _SPEEDUP or statement.subject.startswith(_TIME_OF)
+    subjects = (_SPEEDUP, _SPEEDUP_EAGER, TRUST_IN_TIMES)
+    return statement.subject in subjects or statement.subject.startswith(_TIME_OF)
 
 
 def _outcome(recorded: Evaluation, again: Evaluation) -> Statement:
@@ -104,106 +103,6 @@ def _environment(recorded: Evaluation, again: Evaluation) -> Statement:
     )
 
 
-def _checks(recorded: Evaluation, again: Evaluation, *, to_the_bit: bool) -> Iterator[Statement]:
-    found = _named(again.checks)
-    exact = _exact_workloads(recorded) & _exact_workloads(again) if to_the_bit else set()
-    for name, check in _named(recorded.checks).items():
-        by_seeds = check.kind in _OF_THE_SEEDS and check.workload in exact
-        yield _check(check, _counterpart(name, found), compares_figures=by_seeds)
-    told = {check.kind for check in recorded.checks}
-    for check in again.checks:
-        is_worse = check.result in (CheckResult.SUSPECT, CheckResult.FAILED)
-        if is_worse and check.kind not in told:
-            yield _left_out(check)
-
-
-def _exact_workloads(evaluation: Evaluation) -> set[str]:
-    """Return the workloads whose results are the same in every run."""
-    return {
-        w.workload
-        for w in evaluation.workloads
-        if w.correctness is not None and w.correctness.bitwise_reproducible
-    }
-
-
-def _named(checks: tuple[Check, ...]) -> dict[CheckName, Check]:
-    """Return checks by kind, workload, distribution and which one of its sort it is."""
-    seen: Counter[tuple[CheckKind, str, str]] = Counter()
-    named = {}
-    for check in checks:
-        key = (check.kind, check.workload, _distribution(check))
-        named[*key, seen[key]] = check
-        seen[key] += 1
-    return named
-
-
-def _counterpart(name: CheckName, found: dict[CheckName, Check]) -> Check | None:
-    """Return the same check of now; how often some are made depends on how long things took."""
-    if name in found:
-        return found[name]
-    others = [check for other, check in found.items() if other[:-1] == name[:-1]]
-    return max(others, key=lambda check: _WORST.index(check.result), default=None)
-
-
-def _distribution(check: Check) -> str:
-    """Return the distribution that a check of value ranges is about; "" for other checks."""
-    return check.note.partition(":")[0] if check.kind is CheckKind.VALUE_RANGE else ""
-
-
-def _check(recorded: Check, found: Check | None, *, compares_figures: bool) -> Statement:
-    agrees = found is not None and found.result is recorded.result
-    agreement = Agreement.AGREES if agrees else Agreement.DIFFERS
-    is_failed = found is not None and found.result is CheckResult.FAILED
-    if not agrees and not is_failed and recorded.kind in _OF_THE_MOMENT:
-        agreement = Agreement.NOT_COMPARABLE
-    note = "" if found is None or agrees else found.note
-    if agrees and compares_figures and (differing := _differing_figures(recorded, found)):
-        agreement, note = Agreement.DIFFERS, f"the same seeds give other figures: {differing}"
-    return Statement(
-        subject=_check_subject(recorded),
-        agreement=agreement,
-        recorded=_check_text(recorded),
-        found="not made" if found is None else _check_text(found),
-        note=note,
-    )
-
-
-def _left_out(found: Check) -> Statement:
-    """Say that a record is silent of a check that casts doubt on its candidate."""
-    of_the_moment = found.kind in _OF_THE_MOMENT
-    return Statement(
-        subject=_check_subject(found),
-        agreement=Agreement.NOT_COMPARABLE if of_the_moment else Agreement.DIFFERS,
-        recorded="none",
-        found=_check_text(found),
-        note=found.note,
-    )
-
-
-def _check_subject(check: Check) -> str:
-    place = f" on {check.workload}" if check.workload else ""
-    which = f" ({name})" if (name := _distribution(check)) else ""
-    return f"check {check.kind.value.replace('_', ' ')}{which}{place}"
-
-
-def _check_text(check: Check) -> str:
-    figures = ", ".join(f"{figure.name} {figure.value:.6g}" for figure in check.figures)
-    return f"{check.result.value} ({figures})" if figures else check.result.value
-
-
-def _differing_figures(recorded: Check, found: Check | None) -> str:
-    first = {figure.name: figure.value for figure in recorded.figures}
-    second = {figure.name: figure.value for figure in found.figures} if found else {}
-    differing = [
-        name
-        for name in first.keys() | second.keys()
-        if name not in first
-        or name not in second
-        or not math.isclose(first[name], second[name], rel_tol=_SUM_DIGITS)
-    ]
-    return ", ".join(sorted(differing))
-
-
 def _results(record: EvidenceRecord, again: Evaluation, *, to_the_bit: bool) -> Iterator[Statement]:
     found = {result.workload: result for result in again.workloads}
     for result in record.evaluation.workloads:
@@ -217,6 +116,20 @@ def _results(record: EvidenceRecord, again: Evaluation, *, to_the_bit: bool) -> 
             )
             continue
         yield _errors(subject, result.correctness, other.correctness, to_the_bit=to_the_bit)
+    told = {result.workload for result in record.evaluation.workloads if result.correctness}
+    asked = {workload.name for workload in record.task.workloads}
+    for result in again.workloads:
+        if result.correctness is None or result.workload in told:
+            continue
+        # Workloads that nobody named are generated, by other versions perhaps in other sizes.
+        is_due = to_the_bit or result.workload in asked
+        yield Statement(
+            subject=f"errors on {result.workload}",
+            agreement=Agreement.DIFFERS if is_due else Agreement.NOT_COMPARABLE,
+            recorded="none",
+            found=_error_text(result.correctness),
+            note="the record leaves this workload out",
+        )
 
 
 def _errors(
@@ -259,6 +172,50 @@ def _error_text(correctness: Correctness) -> str:
     )
 
 
+def _arithmetic(
+    recorded: Evaluation, again: Evaluation, *, to_the_bit: bool
+) -> Iterator[Statement]:
+    """Hold what object code and the bits of the same seeds show against the record."""
+    is_exact = all(w.correctness.bitwise_reproducible for w in again.workloads if w.correctness)
+    if not (to_the_bit and again.passed and is_exact) or recorded.arithmetic == again.arithmetic:
+        return
+    yield Statement(
+        subject="arithmetic",
+        agreement=Agreement.DIFFERS,
+        recorded=recorded.arithmetic or "none",
+        found=again.arithmetic or "none",
+    )
+
+
+def _fitness(
+    recorded: Evaluation, again: Evaluation, *, same_software: bool
+) -> Iterator[Statement]:
+    """Say where a record's fitness does not follow from its own times by the formula of now."""
+    timed = [w for w in recorded.workloads if not w.held_out and w.timing is not None]
+    yardsticks = {w.workload: w.yardstick_ns for w in timed if w.yardstick_ns is not None}
+    if not (same_software and recorded.passed and again.passed):
+        return
+    if len(yardsticks) < len(timed):
+        found, agrees = "no yardstick", not any(w.yardstick_ns for w in again.workloads)
+    else:
+        certain, best = fitness_bounds(recorded, yardsticks)
+        doubted = distrusted_fitness(certain)
+        due = {Trust.FULL: (certain,), Trust.SUSPECT: (doubted,)}
+        found = f"{certain:.6g}"
+        agrees = recorded.optimistic_fitness <= best * (1.0 + _SUM_DIGITS) and any(
+            math.isclose(recorded.fitness, worth, rel_tol=_SUM_DIGITS)
+            for worth in due.get(recorded.trust, (certain, doubted))
+        )
+    if not agrees:
+        yield Statement(
+            subject="fitness",
+            agreement=Agreement.DIFFERS,
+            recorded=f"{recorded.fitness:.6g}, at best {recorded.optimistic_fitness:.6g}",
+            found=found,
+            note="it does not follow from the record's own times",
+        )
+
+
 def _times(record: EvidenceRecord, again: Evaluation, *, same_device: bool) -> Iterator[Statement]:
     if not again.passed:
         return
@@ -272,7 +229,22 @@ def _times(record: EvidenceRecord, again: Evaluation, *, same_device: bool) -> I
             yield _untimed(result.workload, result.timing)
             continue
         yield _time(result, other.timing, most, same_device=same_device)
-    yield _speedup(record.evaluation, again, most, same_device=same_device)
+    first, second = record.evaluation, again
+    yield _speedup(
+        _SPEEDUP,
+        (first.speedup, first.speedup_interval),
+        (second.speedup, second.speedup_interval),
+        most,
+        same_device=same_device,
+    )
+    if (first.speedup_eager, second.speedup_eager) != (first.speedup, second.speedup):
+        yield _speedup(
+            _SPEEDUP_EAGER,
+            (first.speedup_eager, first.speedup_eager_interval),
+            (second.speedup_eager, second.speedup_eager_interval),
+            most,
+            same_device=same_device,
+        )
 
 
 def _untimed(workload: str, recorded: Timing) -> Statement:
@@ -305,17 +277,16 @@ def _time(result: WorkloadResult, found: Timing, most: float, *, same_device: bo
 
 
 def _speedup(
-    recorded: Evaluation, again: Evaluation, most: float, *, same_device: bool
+    subject: str, recorded: _Speedup, found: _Speedup, most: float, *, same_device: bool
 ) -> Statement:
-    first, second = recorded.speedup, again.speedup
-    interval, interval_again = recorded.speedup_interval, again.speedup_interval
+    (first, interval), (second, interval_again) = recorded, found
     agrees = first is None and second is None
     if first and second and interval and interval_again:
         overlap = interval[0] <= interval_again[1] and interval_again[0] <= interval[1]
         is_borne_out = first <= most * interval_again[1] if first > second else overlap
         agrees = is_borne_out or 1 / most <= second / first <= most
     return Statement(
-        subject=_SPEEDUP,
+        subject=subject,
         agreement=_measured(agrees=agrees, same_device=same_device),
         recorded=speedup_text(first, interval),
         found=speedup_text(second, interval_again),

@@ -5,6 +5,7 @@ Every way in which it is not has a sentence of its own. Knows no private key.
 
 import math
 from collections.abc import Iterator
+from typing import Final
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -15,6 +16,8 @@ from kernel_foundry.domain.median import median_interval
 from kernel_foundry.evidence.fingerprint import fingerprint
 from kernel_foundry.evidence.record import EvidenceRecord
 from kernel_foundry.evidence.statement import Agreement, Statement
+
+_NAME_IS_FREE: Final = "its digest does not cover its name, which whoever made the record chose"
 
 
 def is_signed(attestation: Attestation) -> bool:
@@ -32,7 +35,7 @@ def check_integrity(record: EvidenceRecord) -> tuple[Statement, ...]:
     digest, attestation = record.digest(), record.attestation
     fits, signed = digest == attestation.digest, is_signed(attestation)
     return (
-        _identity("task", record.task.digest, record.evaluation.task),
+        _identity("task", record.task.digest, record.evaluation.task, _NAME_IS_FREE),
         _identity("candidate", record.source.digest, record.evaluation.candidate),
         *_samples(record),
         _digest(digest, attestation, signed=signed),
@@ -76,9 +79,10 @@ def _key(agreement: Agreement, name: str, note: str) -> Statement:
     return Statement(subject="key", agreement=agreement, recorded=name or "none", note=note)
 
 
-def _identity(subject: str, found: str, judged: str) -> Statement:
+def _identity(subject: str, found: str, judged: str, note: str = "") -> Statement:
     if found == judged:
-        return Statement(subject=subject, agreement=Agreement.AGREES, recorded=judged[:16])
+        agrees = Agreement.AGREES
+        return Statement(subject=subject, agreement=agrees, recorded=judged[:16], note=note)
     return Statement(
         subject=subject,
         agreement=Agreement.DIFFERS,

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from kernel_foundry.domain.attestation import Attestation
+from kernel_foundry.domain.check import CheckKind
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.evidence.compare import compare, is_about_times
 from kernel_foundry.evidence.record import EvidenceRecord
+from kernel_foundry.evidence.second_verdict import check_second_verdict, verified_key
 from kernel_foundry.evidence.signature import check_integrity, check_key
 from kernel_foundry.evidence.statement import Agreement, Statement, holds
+from kernel_foundry.evidence.task_settings import unusual_settings
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.ports import Evaluator
 
@@ -81,6 +84,7 @@ def request_again(record: EvidenceRecord, device: str = "") -> EvaluationRequest
         # A speed-up is held against one whose baselines saw the same minute.
         fresh_baselines=True,
         seeds=record.attestation.seeds,
+        sanitize=any(c.kind is CheckKind.SANITIZER for c in record.evaluation.checks),
     )
 
 
@@ -127,12 +131,17 @@ def verification(
     key = check_key(
         record.attestation.public_key,
         own=own_key,
-        judge=again.attestation.public_key if again and again.attestation else "",
+        judge=verified_key(record, again) if again else "",
         trusted=trusted,
         ran=again is not None,
     )
-    rest = (_not_run(is_intact=holds(whole)),) if again is None else compare(record, again)
-    statements = (*whole, key, *_seeds(record.attestation), *rest)
+    rest = (
+        (_not_run(is_intact=holds(whole)),)
+        if again is None
+        else (*check_second_verdict(record, again), *compare(record, again))
+    )
+    task = unusual_settings(record.task)
+    statements = (*whole, key, *task, *_seeds(record.attestation), *rest)
     return Verification(statements=statements, again=again)
 
 

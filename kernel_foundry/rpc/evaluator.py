@@ -13,6 +13,7 @@ from kernel_foundry.domain.task import Task
 from kernel_foundry.evaluator.v1 import evaluator_service_pb2 as pb2
 from kernel_foundry.evaluator.v1.evaluator_service_pb2_grpc import EvaluatorServiceStub
 from kernel_foundry.rpc.connection import DEFAULT_OPTIONS, CallOptions, Connection
+from kernel_foundry.rpc.verdict_identity import require_asked
 from kernel_foundry.wire.message import build, read_field
 
 SWEEP_SLACK_S = 900.0
@@ -51,13 +52,18 @@ class RemoteEvaluator:
         """Judge one candidate. Never raises for a bad candidate.
 
         Tried again only when the request has a `request_id`.
+
+        Raises:
+            VerdictMismatchError: the answer is on another candidate or task.
         """
         response = await self._connection.work(
             self._stub.EvaluateKernel,
             build(pb2.EvaluateKernelRequest, request=request),
             repeatable=bool(request.request_id),
         )
-        return read_field(Evaluation, response, "evaluation")
+        evaluation = read_field(Evaluation, response, "evaluation")
+        require_asked(request, evaluation)
+        return evaluation
 
     async def sweep(self, request: SweepRequest) -> AsyncGenerator[ConfigurationResult, None]:
         """Try every configuration of one candidate; yield each result once it is final."""

@@ -5,14 +5,15 @@ import dataclasses
 
 import pytest
 
-from kernel_foundry.domain.check import Check, CheckKind, CheckResult
+from kernel_foundry.domain.check import Check, CheckKind, CheckResult, Trust
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome, Fact, WorkloadResult
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.fitness import distrusted_fitness
 from kernel_foundry.domain.median import median_interval
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.evidence.compare import compare
 from kernel_foundry.evidence.record import EvidenceRecord
-from kernel_foundry.evidence.statement import Agreement, Statement
+from kernel_foundry.evidence.statement import Agreement, Statement, holds
 from kernel_foundry.evidence.verification import (
     MOST_EVALUATIONS,
     Verification,
@@ -62,7 +63,7 @@ def test_the_same_again_agrees_in_every_line(record: EvidenceRecord) -> None:
     lines = _lines(record, evaluate())
     assert {s.agreement for s in lines.values()} == {AGREES}
     assert set(lines) == {
-        "outcome", "environment", "check comparison on n=8", "check determinism on n=8",
+        "outcome", "environment", "trust", "check comparison on n=8", "check determinism on n=8",
         "check clock", "errors on n=8", "errors on n=9", "time of n=8", "speed-up",
     }  # fmt: skip
     assert lines["errors on n=8"].note == "to the bit"
@@ -349,5 +350,149 @@ def test_a_suspicion_that_the_record_leaves_out_differs(record: EvidenceRecord) 
     lines = _lines(silent, evaluate(checks=(*CHECKS, suspicious)))
     assert lines["check precision"].agreement is DIFFERS
     assert (lines["check precision"].recorded, lines["check precision"].note) == ("none", "13 bits")
+    assert lines["check clock"].agreement is DIFFERS
+    assert lines["check determinism on n=8"].agreement is DIFFERS
+    assert lines["check determinism on n=8"].note == "the record leaves this check out"
+    # An older version makes fewer of them; what casts doubt now is held against it all the same.
+    older = evaluate(checks=(*CHECKS, suspicious), evidence=_with_facts(**{"Kernel Foundry": "2"}))
+    lines = _lines(silent, older)
+    assert lines["check precision"].agreement is DIFFERS
     assert lines["check clock"].agreement is OTHER
-    assert "check determinism on n=8" not in lines
+    assert lines["check determinism on n=8"].agreement is OTHER
+
+
+def test_a_suspicion_on_another_workload_than_those_told_differs(record: EvidenceRecord) -> None:
+    passed = Check(kind=CheckKind.PRECISION, result=CheckResult.PASSED, workload="n=8")
+    suspect = dataclasses.replace(passed, result=CheckResult.SUSPECT, workload="n=9")
+    told = _changed(record, checks=(*CHECKS, passed))
+    lines = _lines(told, evaluate(checks=(*CHECKS, passed, suspect)))
+    assert lines["check precision on n=8"].agreement is AGREES
+    assert lines["check precision on n=9"].agreement is DIFFERS
+    # And where it is one more of a sort that is told.
+    twice = dataclasses.replace(suspect, workload="n=8")
+    differing = [
+        (s.subject, s.found)
+        for s in compare(told, evaluate(checks=(*CHECKS, passed, twice)))
+        if s.agreement is DIFFERS
+    ]
+    assert differing == [("check precision on n=8", "suspect")]
+
+
+def test_checks_that_depend_on_time_may_be_left_out(record: EvidenceRecord) -> None:
+    """By either side: a second measurement is for suspects, ranges are for as long as allowed."""
+    second = Check(kind=CheckKind.SECOND_MEASUREMENT, result=CheckResult.PASSED)
+    ranges = Check(
+        kind=CheckKind.VALUE_RANGE, result=CheckResult.PASSED, workload="n=8", note="large: fits"
+    )
+    more = (*CHECKS, second, ranges)
+    assert holds(compare(record, evaluate(checks=more)))
+    assert holds(compare(_changed(record, checks=more), evaluate()))
+    wrong = dataclasses.replace(ranges, result=CheckResult.FAILED)
+    assert not holds(compare(record, evaluate(checks=(*CHECKS, wrong))))
+
+
+def _changed(record: EvidenceRecord, **changes: object) -> EvidenceRecord:
+    return dataclasses.replace(record, evaluation=dataclasses.replace(record.evaluation, **changes))
+
+
+@pytest.mark.parametrize(
+    ("recorded", "found", "agreement"),
+    [
+        (Trust.FULL, Trust.FULL, AGREES),
+        (Trust.SUSPECT, Trust.FULL, AGREES),
+        (Trust.DEGENERATE, Trust.DEGENERATE, AGREES),
+        (Trust.FULL, Trust.SUSPECT, DIFFERS),
+        (Trust.FULL, Trust.DEGENERATE, DIFFERS),
+        (Trust.SUSPECT, Trust.DEGENERATE, DIFFERS),
+    ],
+)
+def test_a_record_claims_no_more_trust_than_the_candidate_gets(
+    record: EvidenceRecord, recorded: Trust, found: Trust, agreement: Agreement
+) -> None:
+    odd = Check(kind=CheckKind.OBJECT_POLICY, result=CheckResult.SUSPECT)
+    line = _lines(_changed(record, trust=recorded), evaluate(trust=found, checks=(*CHECKS, odd)))[
+        "trust"
+    ]
+    assert (line.agreement, line.recorded, line.found) == (agreement, recorded.value, found.value)
+
+
+def test_a_doubt_by_times_alone_is_looked_at_again(record: EvidenceRecord) -> None:
+    """A pause of the host is in one minute; a forged trust is never borne out."""
+    doubt = evaluate(trust=Trust.SUSPECT)  # by its clock
+    assert _lines(record, doubt)["trust in the times"].agreement is DIFFERS
+    assert asyncio.run(judged_again(record, _Evaluators(doubt, evaluate()))).agrees
+    never = _Evaluators(*[doubt] * MOST_EVALUATIONS)
+    assert not asyncio.run(judged_again(record, never)).agrees
+    elsewhere = evaluate(trust=Trust.SUSPECT, evidence=_with_facts(device="another"))
+    assert verification(record, elsewhere).is_partial
+
+
+def test_a_workload_that_the_record_leaves_out_differs(record: EvidenceRecord) -> None:
+    lines = _lines(_changed(record, workloads=record.evaluation.workloads[:1]), evaluate())
+    assert lines["errors on n=9"].agreement is DIFFERS
+    assert lines["errors on n=9"].note == "the record leaves this workload out"
+
+
+def _with_yardstick(evaluation: Evaluation) -> Evaluation:
+    changes = {"yardstick_ns": 1e6}
+    first, *rest = evaluation.workloads
+    workloads = (dataclasses.replace(first, **changes), *rest)
+    return dataclasses.replace(evaluation, workloads=workloads)
+
+
+def test_a_fitness_that_does_not_follow_from_the_times_differs(record: EvidenceRecord) -> None:
+    again = _with_yardstick(evaluate())
+    told = dataclasses.replace(record, evaluation=_with_yardstick(record.evaluation))
+    assert "fitness" not in _lines(told, again)
+    for changes in ({"fitness": 99.0}, {"optimistic_fitness": 99.0}, {"trust": Trust.SUSPECT}):
+        assert _lines(_changed(told, **changes), again)["fitness"].agreement is DIFFERS
+    doubted = distrusted_fitness(again.fitness)
+    suspect = _changed(told, trust=Trust.SUSPECT, fitness=doubted, optimistic_fitness=doubted)
+    assert "fitness" not in _lines(suspect, again)
+    assert _lines(record, again)["fitness"].found == "no yardstick"
+
+
+def test_an_arithmetic_that_the_bits_do_not_show_differs(record: EvidenceRecord) -> None:
+    told = _changed(record, arithmetic="float32")
+    narrow = evaluate(arithmetic="float16")
+    assert _lines(told, narrow)["arithmetic"].agreement is DIFFERS
+    assert "arithmetic" not in _lines(told, evaluate(arithmetic="float32"))
+    elsewhere = evaluate(arithmetic="float16", evidence=_with_facts(compiler="another"))
+    assert "arithmetic" not in _lines(told, elsewhere)
+
+
+def test_a_slowed_eager_baseline_differs(record: EvidenceRecord) -> None:
+    def with_eager(factor: float):
+        def change(result: WorkloadResult) -> WorkloadResult:
+            fast = result.baselines[0]
+            eager = dataclasses.replace(
+                fast,
+                name="eager",
+                timing=dataclasses.replace(
+                    fast.timing,
+                    median_ns=factor * fast.timing.median_ns,
+                    ci95_ns=tuple(factor * bound for bound in fast.timing.ci95_ns),
+                ),
+            )
+            other = dataclasses.replace(fast, name="torch.compile")
+            return dataclasses.replace(result, baselines=(other, eager))
+
+        return change
+
+    again = _with_first(evaluate(), with_eager(2.0))
+    for factor, agreement in ((2.0, AGREES), (1000.0, DIFFERS)):
+        changed = _with_first(record.evaluation, with_eager(factor))
+        lines = _lines(dataclasses.replace(record, evaluation=changed), again)
+        assert lines["speed-up"].agreement is AGREES
+        assert lines["speed-up over eager"].agreement is agreement
+
+
+def test_sanitizers_are_asked_for_where_the_record_has_them(record: EvidenceRecord) -> None:
+    """Records of promotions have; a host without sanitizers says nothing against one."""
+    assert not request_again(record).sanitize
+    clean = Check(kind=CheckKind.SANITIZER, result=CheckResult.PASSED, workload="n=8")
+    told = _changed(record, checks=(*CHECKS, clean))
+    assert request_again(told).sanitize
+    skipped = dataclasses.replace(clean, result=CheckResult.SKIPPED)
+    line = _lines(told, evaluate(checks=(*CHECKS, skipped)))["check sanitizer on n=8"]
+    assert line.agreement is OTHER

@@ -1,6 +1,7 @@
 """A server's life, seen by clients: readiness, reflection, errors, cancellation, the end."""
 
 import asyncio
+import dataclasses
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -23,6 +24,7 @@ from kernel_foundry.errors import (
     ProcessLostError,
     ServiceUnavailableError,
     TaskInvalidError,
+    VerdictMismatchError,
 )
 from kernel_foundry.rpc.connection import CallOptions, RetryPolicy
 from kernel_foundry.rpc.evaluator import RemoteEvaluator
@@ -340,3 +342,26 @@ async def test_unreachable_service_is_named(target: str) -> None:
         await evaluator.capabilities()
     assert caught.value.metadata == {"target": target}
     await evaluator.close()
+
+
+class _Elsewhere(FakeEvaluator):
+    """Answers with a verdict on something else than it was asked about."""
+
+    def __init__(self, **changes: str) -> None:
+        super().__init__()
+        self._changes = changes
+
+    async def evaluate(self, request: EvaluationRequest) -> Evaluation:
+        return dataclasses.replace(await super().evaluate(request), **self._changes)
+
+
+@pytest.mark.parametrize("text", ["nothing", "```sycl\n// x\n```\n\n```python\npass\n```\n"])
+@pytest.mark.parametrize("what", ["candidate", "task"])
+async def test_a_verdict_on_something_else_is_refused(listen: str, what: str, text: str) -> None:
+    """An evaluator may be somebody else's."""
+    async with serving(FakeEvaluator(), listen) as evaluator:
+        assert (await evaluator.evaluate(_request(text))).task == TASK.digest
+    async with serving(_Elsewhere(**{what: "0" * 64}), listen) as evaluator:
+        with pytest.raises(VerdictMismatchError) as caught:
+            await evaluator.evaluate(_request(text))
+    assert (caught.value.metadata["what"], caught.value.metadata["found"]) == (what, "0" * 64)
