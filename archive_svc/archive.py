@@ -8,7 +8,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Final, TypeVar
 
 from archive_svc.events import PAGE, Bell, Page, follow
@@ -18,7 +18,7 @@ from archive_svc.store.leases import Lease
 from archive_svc.store.rows import RunRow
 from archive_svc.store.store import Store
 from archive_svc.texts import Texts
-from archive_svc.validity import check_spec, check_verdict, is_run_name
+from archive_svc.validity import check_spec, check_verdict
 from kernel_foundry.domain.archive import (
     LEASE_SECONDS,
     AddResult,
@@ -36,6 +36,8 @@ from kernel_foundry.domain.archive import (
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.gradient import GradientCell, Transition
+from kernel_foundry.domain.plain import PlainError
+from kernel_foundry.domain.run_name import is_run_name
 from kernel_foundry.errors import (
     AlreadyExistsError,
     InvalidArgumentError,
@@ -267,7 +269,11 @@ class Archive:
     def _describe(self, row: RunRow) -> Run:
         """Return the run in a row, with the interval of its best verdict, which stands there."""
         best = row.best_sequence
-        told = {} if best is None else self._store.told_at(row.id, [best])
+        told: dict[int, ToldEvaluation] = {}
+        if best is not None:
+            # A verdict that cannot be read hides neither its run nor the others.
+            with suppress(PlainError):
+                told = self._store.told_at(row.id, [best])
         return Run(
             spec=row.spec,
             state=row.state,

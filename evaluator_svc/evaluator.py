@@ -67,7 +67,7 @@ _OWN_FAILURES: Final = (
 driver that refuses our calls."""
 _ADMISSION_SHARE: Final = 0.25
 """Of a device's memory, with which an admission begins while others hold the rest."""
-_FENCE: Final = re.compile(r"^\s*```+\s*(cuda|sycl)\b", re.MULTILINE)
+_FENCE: Final = re.compile(r"^[ \t]*```+[ \t]*(cuda|sycl)\b", re.MULTILINE)
 
 
 class Evaluator:

@@ -17,6 +17,12 @@ _LONGEST_NAME: Final = 200
 _LARGEST_NUMBER: Final = 2**31 - 1
 """That every database's integer columns hold."""
 
+_MOST_NODES: Final = 20_000
+"""Of a graph; the largest models of today have some thousands."""
+
+_LONGEST_ARGUMENT: Final = 65_536
+"""Characters of one argument of a node, among them a list of names or sizes."""
+
 
 def check_request(request: ProposalRequest) -> None:
     """Refuse a request that no prompt can be made of, or whose proposal could not be recorded.
@@ -54,8 +60,13 @@ def _fault(workload: WorkloadAdmission) -> str:
         name_table(workload)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
         return f"names that no plan can use: {error}"
+    if len(workload.graph) > _MOST_NODES:
+        return f"a graph of {len(workload.graph)} nodes, expected at most {_MOST_NODES}"
     known: set[str] = set()
     for node in workload.graph:
+        longest = max(map(len, (node.name, node.op, *node.arguments)))
+        if longest > _LONGEST_ARGUMENT:
+            return f"a node with a text of {longest} characters, expected {_LONGEST_ARGUMENT}"
         lost = [a for a in node.arguments if a.startswith("%") and a[1:] not in known]
         if lost:
             return f"node {node.name} of the graph takes {lost[0]}, which no node before it is"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from kernel_foundry.errors import StoreUnavailableError
-from kernel_foundry.paths import cache_dir, data_dir, reports_dir, sweeps_dir
+from kernel_foundry.paths import cache_dir, data_dir, report_path, sweeps_dir
 from kernel_foundry.scratch import folder_bytes, leftovers, remove_leftovers
 
 _CACHES: Final = {
@@ -83,7 +83,7 @@ def remove_kept(run: str) -> None:
     """Remove the landscapes, the report and the record of a run from this machine."""
     shutil.rmtree(sweeps_dir(run), ignore_errors=True)
     for suffix in (".html", ".record.json"):
-        (reports_dir() / f"{run}{suffix}").unlink(missing_ok=True)
+        report_path(run, suffix).unlink(missing_ok=True)
 
 
 _WHAT: Final = {

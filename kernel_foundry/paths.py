@@ -5,9 +5,10 @@ Knows nothing of what is stored there.
 
 import os
 from pathlib import Path
-from urllib.parse import quote
 
 import platformdirs
+
+from kernel_foundry.domain.run_name import check_run_name
 
 _APP = "kernel-foundry"
 
@@ -41,15 +42,21 @@ def prompts_dir() -> Path | None:
 
 
 def sweeps_dir(run: str) -> Path:
-    """Return the folder of the landscapes of a run's sweeps, whatever the run's name."""
-    name = quote(run, safe="")
+    """Return the folder of the landscapes of a run's sweeps; raises as `check_run_name`."""
+    check_run_name(run)
     # ".." is a name of a run, and no folder of its own.
-    return data_dir() / "sweeps" / (f"%2E{name[1:]}" if name.startswith(".") else name)
+    return data_dir() / "sweeps" / (f"%2E{run[1:]}" if run.startswith(".") else run)
 
 
 def reports_dir() -> Path:
     """Return the folder of HTML reports."""
     return data_dir() / "reports"
+
+
+def report_path(run: str, suffix: str = ".html") -> Path:
+    """Return the file of a run's report; raises as `check_run_name`."""
+    check_run_name(run)
+    return reports_dir() / f"{run}{suffix}"
 
 
 def generator_store_url() -> str:

@@ -29,6 +29,10 @@ def parse_reference(text: str, *, file_name: str) -> ast.Module:
             file=file_name,
             line=str(error.lineno),
         ) from error
+    except (RecursionError, MemoryError) as error:
+        raise TaskInvalidError(
+            f"{file_name}: expressions are nested too deeply to be read", file=file_name
+        ) from error
     except ValueError as error:  # source code with null bytes, on older 3.11
         raise TaskInvalidError(f"{file_name}: {error}", file=file_name) from error
 
@@ -101,17 +105,27 @@ def _assignments(statement: ast.stmt) -> list[tuple[str, ast.expr]]:
     return []
 
 
-def _integer(node: ast.expr) -> int | None:
+_DEEPEST: Final = 100
+_LARGEST_BITS: Final = 128
+"""More than any size has; products of products would grow without end."""
+
+
+def _integer(node: ast.expr, depth: int = 0) -> int | None:
     """Return the value of an integer literal or of arithmetic of such, else None."""
     if isinstance(node, ast.Constant):
-        return node.value if type(node.value) is int else None
-    if not isinstance(node, ast.BinOp):
+        return _bounded(node.value) if type(node.value) is int else None
+    if not isinstance(node, ast.BinOp) or depth == _DEEPEST:
         return None
-    left, right = _integer(node.left), _integer(node.right)
+    left, right = _integer(node.left, depth + 1), _integer(node.right, depth + 1)
     if left is None or right is None:
         return None
     operation = _INTEGER_OPERATIONS.get(type(node.op))
-    return operation(left, right) if operation else None
+    found = operation(left, right) if operation else None
+    return None if found is None else _bounded(found)
+
+
+def _bounded(value: int) -> int | None:
+    return value if value.bit_length() <= _LARGEST_BITS else None
 
 
 def _floor_divide(left: int, right: int) -> int | None:

@@ -6,6 +6,7 @@ threads and processes may use one database at once. Knows nothing of grids and s
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -27,7 +28,9 @@ from archive_svc.store.telling import LOCK_RUN, Teller
 from archive_svc.told import ToldNumbers
 from kernel_foundry.domain.archive import LeaseHolder, RunBudget, RunSpec, RunState, ToldEvaluation
 from kernel_foundry.domain.gradient import Transition
-from kernel_foundry.domain.plain import from_json, to_json
+from kernel_foundry.domain.plain import PlainError, from_json, to_json
+from kernel_foundry.domain.run_name import is_run_name
+from kernel_foundry.errors import CorruptArchiveError
 from kernel_foundry.sql.engine import open_engine
 from kernel_foundry.sql.failures import store_errors
 
@@ -101,10 +104,13 @@ class Store:
             return self._run_row(connection, row) if row is not None else None
 
     def list_runs(self) -> list[RunRow]:
-        """Return all runs, newest first."""
+        """Return all runs that can be read, newest first: one that cannot hides no other."""
+        found = []
         with store_errors(self._shown_url), self._reader() as connection:
-            rows = connection.execute(_RUNS).all()
-            return [self._run_row(connection, row) for row in rows]
+            for row in connection.execute(_RUNS).all():
+                with suppress(CorruptArchiveError, PlainError):
+                    found.append(self._run_row(connection, row))
+        return found
 
     def set_state(self, run_id: int, state: RunState, holder: LeaseHolder | None = None) -> None:
         """Record where a run stands and free it, unless it is another holder's."""
@@ -198,7 +204,13 @@ class Store:
         spec = self._specs.get(row.id)
         if spec is None:
             text = connection.execute(_SPEC, {"run": row.id}).scalar_one()
-            spec = self._specs[row.id] = from_json(RunSpec, text)
+            spec = from_json(RunSpec, text)
+            if not is_run_name(spec.name):
+                raise CorruptArchiveError(
+                    f"the store {self._shown_url} has a run with a name that no run may have",
+                    url=self._shown_url,
+                )
+            self._specs[row.id] = spec
         return RunRow(
             id=row.id,
             spec=spec,

@@ -44,7 +44,7 @@ _STATEMENT: Final = re.compile(
     | (?P<function>(?:\.\w+\s+)*\.(?:entry|func)\b[^;{]*)(?P<end>[;{])
     | (?P<directive>\.\w[^;]*);
     | (?P<label>[A-Za-z_$%][\w$]*)\s*:(?!:)
-    | (?:@\s*(?P<predicate>!?\s*[\w$%]+)\s+)?(?P<opcode>[a-z][\w.:]*)(?P<operands>[^;]*);
+    | (?:@\s*(?P<predicate>!?\s*[\w$%]+)\s+)?(?P<opcode>[a-z][\w.:]*+)(?P<operands>[^;]*+);
     )""",
     re.VERBOSE,
 )
@@ -55,17 +55,17 @@ _LOC: Final = re.compile(
 _FILE: Final = re.compile(r'\.file\s+(\d{1,9})\s+"([^"\n]*)"')
 _HEADER: Final = re.compile(
     r"(?P<linkage>(?:\.\w+\s+)*)\.(?P<kind>entry|func)(?:\s*\.attribute\s*\([^()]*\))?"
-    r"\s*(?:\((?P<returned>[^()]*)\))?\s*(?P<name>[A-Za-z_$%][\w$]*)\s*"
+    r"\s*+(?:\((?P<returned>[^()]*+)\))?\s*+(?P<name>[A-Za-z_$%][\w$]*)\s*"
     r"(?:\((?P<parameters>[^()]*)\))?"
 )
-_PARAMETER: Final = re.compile(r"([A-Za-z_$%][\w$]*)\s*(?:\[\d*\])?\s*$")
+_PARAMETER: Final = re.compile(r"(?<![\w$])([A-Za-z_$%][\w$]*+)\s*+(?:\[\d*+\])?\s*+$")
 _VARIABLE: Final = re.compile(
     r"(?P<linkage>(?:\.(?:visible|extern|weak|common)\s+)*)\.(?P<space>global|shared|const|local|param)"
     r"(?P<attributes>(?:\s*\.(?:align\s+\d+|attribute\s*\([^()]*\)|v[248]|ptr|shared::\w+))*)"
     r"\s*\.(?P<type>[a-z]\w*)\s+(?P<rest>.+)",
     re.DOTALL,
 )
-_DECLARATOR: Final = re.compile(r"\s*([A-Za-z_$%][\w$]*)\s*((?:\[\s*\w*\s*\]\s*)*)(<\d{1,9}>)?")
+_DECLARATOR: Final = re.compile(r"\s*([A-Za-z_$%][\w$]*)\s*((?:\[\s*+\w*+\s*+\]\s*+)*)(<\d{1,9}>)?")
 _REGISTER: Final = re.compile(r"\.reg\s+(?:\.v[24]\s+)?\.\w+\s+(.+)", re.DOTALL)
 _STRING: Final = re.compile(r'"[^"]*"')
 _WORD: Final = re.compile(r"(?<![\w$%.])[A-Za-z_$%][\w$%]*")

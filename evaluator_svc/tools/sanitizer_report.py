@@ -135,7 +135,7 @@ def _add(report: Report, line: str) -> None:
 
 
 def _place(text: str) -> Place | None:
-    match = _PLACE.search(text.strip())
+    match = _PLACE.match(text.strip())
     if match is None:
         return None
     is_own = (match["file"] or "").rpartition("/")[2] == OWN_FILE

@@ -22,7 +22,7 @@ MAX_DIAGNOSIS_CHARS: Final = 1_000
 _FENCE: Final = re.compile(r"```|~~~")
 _NUMBER: Final = re.compile(r"\d+")
 _HEADING: Final = re.compile(
-    r"^\s{0,3}(?:#{1,6}\s|=+\s*$|-{2,}\s*$|<h[1-6]\b)", re.MULTILINE | re.IGNORECASE
+    r"^\s{0,3}(?:#{1,6}\s|=++[ \t]*+$|-{2,}+[ \t]*+$|<h[1-6]\b)", re.MULTILINE | re.IGNORECASE
 )
 
 

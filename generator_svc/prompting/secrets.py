@@ -17,7 +17,7 @@ from kernel_foundry.domain.task import Task
 
 HIDDEN_NAME: Final = "(a workload that is not shown)"
 _HIDDEN_NUMBER: Final = "…"
-_NUMBER: Final = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+_NUMBER: Final = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?", re.ASCII)
 """A number that is no part of a name such as `out0` or `float32`."""
 _LEAST_SECRET_SIZE: Final = 10
 """Smaller numbers stand in every text for something else."""
@@ -41,10 +41,12 @@ class Secrets:
 
     def without_sizes(self, text: str) -> str:
         """Return `text` without names, and without numbers that only hidden workloads have."""
+        # As text: numbers of thousands of digits, in a log for instance, are none of Python's.
+        hidden_sizes = {str(size) for size in self.sizes}
 
         def shown(found: re.Match[str]) -> str:
             number = found.group()
-            hidden = number.isdecimal() and int(number) in self.sizes
+            hidden = number.isdecimal() and number.lstrip("0") in hidden_sizes
             return _HIDDEN_NUMBER if hidden else number
 
         return _NUMBER.sub(shown, self.without_names(text))

@@ -18,10 +18,13 @@ TimePair = tuple[TimeBounds, TimeBounds]
 _LEAST_NS: Final = 1e-9
 """A clock may say 0, which has no logarithm."""
 
+_MOST_NS: Final = 1e18
+"""Thirty years. With both ends no ratio of times overflows, whatever a stored verdict says."""
+
 
 def mean_speedup(pairs: Sequence[TimePair]) -> float:
     """Return the geometric mean over `pairs`, at least one, of slow over fast, medians."""
-    product = math.prod(slow[1] / max(fast[1], _LEAST_NS) for slow, fast in pairs)
+    product = math.prod(min(slow[1], _MOST_NS) / max(fast[1], _LEAST_NS) for slow, fast in pairs)
     return product ** (1.0 / len(pairs))
 
 
@@ -53,5 +56,5 @@ def fastest(times: Sequence[TimeBounds]) -> TimeBounds:
 
 
 def _logarithms(bounds: TimeBounds) -> tuple[float, float, float]:
-    lower, median, upper = (math.log(max(bound, _LEAST_NS)) for bound in bounds)
+    lower, median, upper = (math.log(min(max(bound, _LEAST_NS), _MOST_NS)) for bound in bounds)
     return lower, median, upper

@@ -265,7 +265,7 @@ def _parameter(text: str, aliases: Mapping[str, str]) -> Parameter:
             name=accessor[3], ctype=ctype, lanes=lanes, is_pointer=False, is_const=False,
             is_local=True, declaration=declaration,
         )  # fmt: skip
-    bare, arrays = re.subn(r"\[[^\]]*\]", "", bare)
+    bare, arrays = re.subn(r"\[[^\[\]]*\]", "", bare)
     element, _, behind = bare.rpartition("*")
     pointer_count = bare.count("*") + arrays
     words = behind.replace("const", " ").split() if "*" in bare else bare.split()

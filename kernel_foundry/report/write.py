@@ -7,7 +7,7 @@ from kernel_foundry.client import Foundry
 from kernel_foundry.domain.archive import ToldEvaluation
 from kernel_foundry.domain.measures import LEVELS
 from kernel_foundry.errors import InvalidArgumentError
-from kernel_foundry.paths import reports_dir
+from kernel_foundry.paths import report_path
 from kernel_foundry.report.chart import speedup_chart
 from kernel_foundry.report.environment import report_environment
 from kernel_foundry.run_account import ask_account
@@ -23,7 +23,7 @@ def write_report(foundry: Foundry, run: str, path: Path | None = None) -> Path:
     stats = foundry.ask_archive(lambda a: a.stats(run))
     elites = foundry.ask_archive(lambda a: a.elites(run))
     told = _all_told(foundry, run)
-    target = path or reports_dir() / f"{run}.html"
+    target = path or report_path(run)
     html = (
         report_environment()
         .get_template("report.html.j2")

@@ -22,6 +22,7 @@ from kernel_foundry.domain.archive import (
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.gradient import GradientCell, Transition
+from kernel_foundry.domain.run_name import check_run_name
 from kernel_foundry.rpc.connection import DEFAULT_OPTIONS, CallOptions, Connection
 from kernel_foundry.wire.elites import EliteMessages
 from kernel_foundry.wire.message import build, read_field
@@ -49,13 +50,13 @@ class RemoteArchive:
         """Create a run, or return it when it exists with an equal spec."""
         request = build(pb2.CreateRunRequest, spec=spec)
         response = await self._connection.quick(self._stub.CreateRun, request)
-        return read_field(Run, response, "run")
+        return _checked(read_field(Run, response, "run"), "run")
 
     async def get_run(self, name: str) -> Run:
         """Return a run; "" names the newest."""
         request = build(pb2.GetRunRequest, name=name)
         response = await self._connection.quick(self._stub.GetRun, request)
-        return read_field(Run, response, "run")
+        return _checked(read_field(Run, response, "run"), "run")
 
     async def list_runs(self) -> tuple[Run, ...]:
         """Return all runs, newest first."""
@@ -64,7 +65,8 @@ class RemoteArchive:
         while True:
             request = pb2.ListRunsRequest(page_token=page_token)
             response = await self._connection.quick(self._stub.ListRuns, request)
-            runs += read_field(tuple[Run, ...], response, "runs")
+            page = read_field(tuple[Run, ...], response, "runs")
+            runs += (_checked(run, f"runs[{index}]") for index, run in enumerate(page))
             page_token = response.next_page_token
             if not page_token:
                 return tuple(runs)
@@ -73,7 +75,7 @@ class RemoteArchive:
         """Make the run one loop's own for a while, from now on: it is running then."""
         request = build(pb2.HoldRunRequest, name=name, holder=holder, budget=budget)
         response = await self._connection.quick(self._stub.HoldRun, request)
-        return read_field(Run, response, "run")
+        return _checked(read_field(Run, response, "run"), "run")
 
     async def finish_run(
         self, name: str, state: RunState, *, holder: LeaseHolder | None = None
@@ -81,7 +83,7 @@ class RemoteArchive:
         """Record where the run stands, and free it."""
         request = build(pb2.FinishRunRequest, name=name, state=state, holder=holder)
         response = await self._connection.quick(self._stub.FinishRun, request)
-        return read_field(Run, response, "run")
+        return _checked(read_field(Run, response, "run"), "run")
 
     async def delete_run(self, name: str) -> None:
         """Remove a run with everything told to it, for good."""
@@ -192,6 +194,12 @@ class RemoteArchive:
     async def close(self) -> None:
         """Close the connection; the service goes on."""
         await self._connection.close()
+
+
+def _checked(run: Run, field: str) -> Run:
+    """Return `run`; refuse a name that no run may have: paths on this machine are made of it."""
+    check_run_name(run.spec.name, f"{field}.spec.name")
+    return run
 
 
 async def _read_on(

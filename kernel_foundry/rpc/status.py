@@ -66,7 +66,9 @@ def from_status(status: Status) -> KernelFoundryError:
         info = details_pb2.ErrorInfo()
         if packed.Unpack(info) and info.domain.endswith(f".{_DOMAIN}"):
             kind = _CLASS_BY_REASON.get(info.reason) or _class_by_code(status.code)
-            return kind(status.message, **info.metadata)
+            error = kind(status.message)
+            error.metadata = dict(info.metadata)  # its keys are the service's: no arguments
+            return error
     return _class_by_code(status.code)(status.message)
 
 

@@ -26,7 +26,7 @@ _EXPECTED: Final = "expected.json"
 _TASKS: Final = "tasks"
 _NOT_CANDIDATES: Final = ("README",)
 _KEYS: Final = ("outcomes", "task", "finding", "rule", "row", "gain_denied", "twin")
-_FENCE: Final = re.compile(r"^\s*```+\s*(cuda|sycl)\b", re.MULTILINE)
+_FENCE: Final = re.compile(r"^[ \t]*```+[ \t]*(cuda|sycl)\b", re.MULTILINE)
 
 
 def read_cases(root: Path) -> tuple[Case, ...]:

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import AsyncIterator, Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,10 +14,16 @@ from archive_svc.archive import Archive
 from archive_svc.service import archive_service
 from kernel_foundry.archive.v1 import archive_service_pb2 as pb2
 from kernel_foundry.archive.v1.archive_service_pb2_grpc import ArchiveServiceStub
-from kernel_foundry.domain.archive import RunSpec
+from kernel_foundry.domain.archive import Run, RunSpec
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
-from kernel_foundry.errors import KernelFoundryError, StoreUnavailableError
+from kernel_foundry.errors import (
+    CorruptArchiveError,
+    InvalidArgumentError,
+    KernelFoundryError,
+    StoreUnavailableError,
+)
+from kernel_foundry.paths import report_path, sweeps_dir
 from kernel_foundry.rpc.archive import RemoteArchive
 from kernel_foundry.rpc.connection import CallOptions, RetryPolicy
 from kernel_foundry.rpc.server import running
@@ -104,6 +111,118 @@ async def test_median_that_is_none(stub: ArchiveServiceStub, make: Make, median_
     code, error = await _refusal(stub, request)
     assert code is grpc.StatusCode.INVALID_ARGUMENT
     assert error.metadata["field"] == "evaluation.workloads"
+
+
+@pytest.mark.parametrize(
+    ("lower", "median", "upper"),
+    [
+        (1e-300, 1e-300, 1e308),
+        (1e3, 1e3, 1e308),
+        (2.0, 1.0, 3.0),
+        (1.0, 3.0, 2.0),
+        (-1.0, 1.0, 2.0),
+        (1.0, 1e16, 1e16),
+        (float("nan"), 1.0, 2.0),
+    ],
+)
+@pytest.mark.parametrize("of", ["timing", "baseline"])
+async def test_times_that_nobody_measured(
+    stub: ArchiveServiceStub, make: Make, of: str, lower: float, median: float, upper: float
+) -> None:
+    request = _request(make)
+    workload = request.evaluation.workloads[0]
+    timing = workload.timing if of == "timing" else workload.baselines[0].timing
+    timing.median_ns = median
+    timing.ci95_ns[:] = [lower, upper]
+    code, error = await _refusal(stub, request)
+    assert code is grpc.StatusCode.INVALID_ARGUMENT
+    assert error.metadata["field"] == "evaluation.workloads"
+    assert len((await stub.ListRuns(pb2.ListRunsRequest())).runs) == 2
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0, 1e300])
+@pytest.mark.parametrize("name", ["prepare_ns", "prepare_limit_ns", "traffic_bound_ns"])
+async def test_figures_that_nobody_measured(
+    stub: ArchiveServiceStub, make: Make, name: str, value: float
+) -> None:
+    request = _request(make)
+    setattr(request.evaluation.workloads[0], name, value)
+    code, error = await _refusal(stub, request)
+    assert code is grpc.StatusCode.INVALID_ARGUMENT
+    assert error.metadata["field"] == "evaluation.workloads"
+
+
+@pytest.mark.parametrize("value", [float("nan"), -1.0, 1e300])
+async def test_dates_of_no_calendar(stub: ArchiveServiceStub, make: Make, value: float) -> None:
+    request = _request(make)
+    request.evaluation.attestation.signed_unix_s = value
+    code, error = await _refusal(stub, request)
+    assert code is grpc.StatusCode.INVALID_ARGUMENT
+    assert error.metadata["field"] == "evaluation.attestation.signed_unix_s"
+
+
+async def test_one_bad_row_hides_no_other_run(tmp_path: Path, spec: RunSpec, make: Make) -> None:
+    """What an earlier version let in, or somebody else wrote into the store."""
+    path = tmp_path / "runs.db"
+    archive = Archive(f"sqlite:///{path}")
+    for name in ("absurd", "unread", "renamed", "good"):
+        await archive.create_run(replace(spec, name=name))
+        await archive.tell(name, *make("a", median_ns=500.0), request_id="1")
+    await archive.close()
+    with closing(sqlite3.connect(path)) as store, store:
+        runs = dict(store.execute("select name, id from runs"))
+        (text,) = store.execute("select evaluation from told_texts limit 1").fetchone()
+        for name, new in (
+            ("absurd", text.replace("1000.0", "1e-300").replace("1001.0", "1e308")),
+            ("unread", "{"),
+        ):
+            assert new != text
+            store.execute(
+                "update told_texts set evaluation = ? where run_id = ?", (new, runs[name])
+            )
+        (text,) = store.execute("select spec from runs where name = 'renamed'").fetchone()
+        new = text.replace('"renamed"', '"../../index"')
+        store.execute("update runs set spec = ? where name = 'renamed'", (new,))
+
+    archive = Archive(f"sqlite:///{path}")
+    listed = {run.spec.name: run for run in await archive.list_runs()}
+    assert list(listed) == ["good", "unread", "absurd"]
+    assert listed["good"].best_speedup_interval is not None
+    assert listed["unread"].best_speedup_interval is None
+    with pytest.raises(CorruptArchiveError):
+        await archive.get_run("renamed")
+    await archive.delete_run("absurd")
+    await archive.close()
+
+
+@pytest.mark.parametrize("name", ["", "../../site/index", "a/b", "a" * 201])
+async def test_a_service_names_no_run_so(
+    tmp_path: Path, spec: RunSpec, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A client makes paths of names."""
+    archive = Archive(f"sqlite:///{tmp_path / 'runs.db'}")
+    run = await archive.create_run(spec)
+    renamed = replace(run, spec=replace(spec, name=name))
+
+    async def get_run(_: str) -> Run:
+        return renamed
+
+    async def list_runs() -> tuple[Run, ...]:
+        return (renamed,)
+
+    monkeypatch.setattr(archive, "get_run", get_run)
+    monkeypatch.setattr(archive, "list_runs", list_runs)
+    async with running([archive_service(archive)], f"unix:{tmp_path / 's'}") as target:
+        client = RemoteArchive(target)
+        with pytest.raises(InvalidArgumentError) as caught:
+            await client.get_run("first")
+        assert caught.value.metadata == {"field": "run.spec.name"}
+        with pytest.raises(InvalidArgumentError):
+            await client.list_runs()
+        await client.close()
+    for path in (sweeps_dir, report_path):
+        with pytest.raises(InvalidArgumentError):
+            path(name)
 
 
 async def test_parent_of_another_run(stub: ArchiveServiceStub, make: Make) -> None:

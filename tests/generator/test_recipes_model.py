@@ -8,12 +8,14 @@ import pytest
 
 from generator_svc.generator import Generator
 from generator_svc.llm.litellm_models import LiteLlmModels
+from generator_svc.recipes import missing_recipe
+from generator_svc.validity import check_admission
 from kernel_foundry.domain.admission import GraphNode
 from kernel_foundry.domain.archive import Selection
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import BudgetCaps, ProposalRequest
-from kernel_foundry.errors import KernelFoundryError, StatusCode
+from kernel_foundry.errors import InvalidArgumentError, KernelFoundryError, StatusCode
 from tests.generators import generator_in
 
 _PROVIDER_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "DEEPSEEK_API_KEY")
@@ -60,6 +62,42 @@ async def test_recipes_answer_by_default_and_for_nothing(
     (usage,) = proposal.usage
     assert (usage.cost_usd, usage.input_tokens, usage.output_tokens) == (0.0, 0, 0)
     await generator.close()
+
+
+@pytest.mark.parametrize(
+    ("op", "argument"),
+    [
+        ("aten.chunk.default", "1000000000"),
+        ("aten.split.Tensor", "1"),
+        ("aten.split.Tensor", "0"),
+        ("aten.chunk.default", "0"),
+        ("aten.unbind.int", "0"),
+    ],
+)
+def test_a_graph_of_countless_pieces_is_beyond_recipes(
+    softmax: ProposalRequest, op: str, argument: str
+) -> None:
+    shape = (10**9, 4)
+    x = replace(_node("x", "placeholder"), shape=shape)
+    split = replace(_node("a", op, "%x", argument), dtype="", shape=())
+    graph = (x, split, _node("output", "output", "%a"))
+    (first, *_) = softmax.admission.workloads
+    tensors = tuple(replace(t, shape=shape) for t in first.tensors)
+    workload = replace(first, graph=graph, tensors=tensors)
+    admission = replace(softmax.admission, workloads=(workload,))
+    assert missing_recipe(admission)
+
+
+def test_a_graph_beyond_any_model_is_refused(softmax: ProposalRequest) -> None:
+    (first, *_) = softmax.admission.workloads
+    x, *_, end = _SOFTMAX
+    chain = tuple(_node(f"a{i}", "aten.relu.default", "%x") for i in range(20_000))
+    for middle in (chain, (_node("softmax", "aten.softmax.int", "%x", "1" * 70_000),)):
+        graph = (x, *middle, replace(end, arguments=("%x",)))
+        workload = replace(first, graph=graph)
+        with pytest.raises(InvalidArgumentError) as caught:
+            check_admission(replace(softmax.admission, workloads=(workload,)))
+        assert caught.value.metadata["field"] == "admission.workloads[0]"
 
 
 async def test_recipes_follow_the_seed(generator: Generator, softmax: ProposalRequest) -> None:

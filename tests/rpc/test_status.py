@@ -68,6 +68,17 @@ def test_newer_reason_falls_back_to_the_code() -> None:
     assert type(from_status(Status(code=12, message="no such method"))) is KernelFoundryError
 
 
+@pytest.mark.parametrize("name", ["message", "self", "no identifier"])
+def test_metadata_are_no_arguments(name: str) -> None:
+    """Their names are the service's."""
+    status = to_status(errors.DeviceBusyError("busy"), "evaluator")
+    info = _info(status)
+    info.metadata[name] = "x"
+    status.details[0].Pack(info)
+    rebuilt = from_status(status)
+    assert (rebuilt.message, rebuilt.metadata) == ("busy", {name: "x"})
+
+
 def test_invalid_argument_says_the_field_the_standard_way() -> None:
     """Clients that know only google.rpc find the field in BadRequest."""
     status = to_status(errors.InvalidArgumentError("bad", field="task.name"), "evaluator")

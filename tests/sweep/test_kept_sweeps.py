@@ -131,7 +131,7 @@ def test_the_sdk_hears_of_a_folder_that_cannot_be_made(data: Path) -> None:
     assert missed == [e.candidate for e in events if isinstance(e, Swept)] != []
 
 
-@pytest.mark.parametrize("run", ["..", ".", "a/b", "softmax-20260101-120000"])
+@pytest.mark.parametrize("run", ["..", ".", "softmax-20260101-120000"])
 def test_every_run_has_a_folder_of_its_own(data: Path, run: str) -> None:
     assert sweeps_dir(run).resolve().parent == data / "sweeps"
     assert sweeps_dir("softmax-1").name == "softmax-1"

@@ -17,6 +17,8 @@ from generator_svc.recipes.plain.tensors import (
 )
 from generator_svc.recipes.unsupported import RecipeUnsupported
 
+_MOST_PIECES: Final = 1024
+
 _END: Final = 1 << 62
 """What PyTorch writes for the end of an open slice is above."""
 
@@ -115,12 +117,19 @@ def _select(p: Program, x: Tensor, dim: int, index: Any) -> Tensor:
 
 
 def _pieces(p: Program, x: Tensor, axis: int, sizes: Sequence[Any]) -> tuple[Tensor, ...]:
+    _check_count(len(sizes))
     start, found = p.size(0), []
     for size in sizes:
         count = p.size(size)
         found.append(p.cut(x, axis, start, count))
         start = start + count
     return tuple(found)
+
+
+def _check_count(count: int) -> None:
+    """Refuse more pieces than any kernel is written for: their offsets' texts add up."""
+    if count > _MOST_PIECES:
+        raise RecipeUnsupported(f"more than {_MOST_PIECES} pieces of a tensor")
 
 
 def _split(p: Program, x: Tensor, size: Any, dim: int = 0) -> tuple[Tensor, ...]:
@@ -132,6 +141,7 @@ def _split(p: Program, x: Tensor, size: Any, dim: int = 0) -> tuple[Tensor, ...]
     if len(counts) > 1:
         raise RecipeUnsupported("a split whose count depends on the sizes")
     count = counts.pop()
+    _check_count(count)
     return _pieces(p, x, axis, [*[each] * (count - 1), whole - each * (count - 1)])
 
 
@@ -141,6 +151,7 @@ def _chunk(p: Program, x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ..
 
 def _unbind(p: Program, x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     x = p.at_hand(x)
+    _check_count(x.shape[dim].values[0])
     return tuple(_select(p, x, dim, place) for place in range(x.shape[dim].values[0]))
 
 

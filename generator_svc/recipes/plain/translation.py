@@ -143,7 +143,7 @@ class Translation:
             found = self._computed(place, node, name.removesuffix("_") if is_in_place else name)
         except RecipeUnsupported as unsupported:
             found = _Missing(str(unsupported))
-        except (TypeError, ValueError, KeyError, IndexError, AttributeError):
+        except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError):
             # Arguments of a form that the operator's kernel was not written for.
             found = _Missing(f"{operator_name(node)} with these arguments")
         if is_in_place and first:
