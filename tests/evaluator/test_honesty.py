@@ -92,10 +92,10 @@ def test_only_a_device_timed_by_events_has_a_host_clock_of_its_own(language, is_
     timer = WorkloadTimer(
         process,
         judge=None,
-        draw=SimpleNamespace(workload="default", slot_count=4),
+        draw=SimpleNamespace(workload="default", slot_count=4, slots=()),
         admission=None,
         settings=SimpleNamespace(
-            device=SimpleNamespace(language=language, cache_bytes=0), run_seconds=1.0
+            device=SimpleNamespace(language=language, cache_bytes=0), run_seconds=1.0, peaks=_PEAKS
         ),
     )
     _, claim = timer._measure(MeasurePlan(seconds=0.1), keep_count=0)
