@@ -18,8 +18,8 @@ _TRAFFIC_MULTIPLE: Final = {Language.CUDA: 8.0, Language.SYCL: 16.0}
 32 bytes for each float; on a CPU one with indices by division took 20 times as long for 256 KiB,
 one by tiles 3."""
 _LAUNCHES_OF_A_TENSOR: Final = {Language.CUDA: 4.0, Language.SYCL: 32.0}
-"""Launches' worth of time for each tensor that is made: a first launch with cold caches
-took 50 us on a CPU, where a warm one takes 3. Not of launches: a plan may have thousands."""
+"""Launches' worth of time for each tensor that is made: a first launch with cold caches took 50 us
+on a CPU, where a warm one takes 3. Not of launches: a plan may have thousands."""
 
 
 def layout_limit_ns(bound: BoundWorkload, language: Language, peaks: Peaks) -> float:

@@ -55,7 +55,7 @@ def _result(prepare_ns: float | None, limit_ns: float | None) -> WorkloadResult:
     )
 
 
-def test_the_limit_is_traffic_and_a_few_launches_of_each_weight() -> None:
+def test_the_limit_is_traffic_and_a_few_launches_of_each_tensor() -> None:
     assert layout_limit_ns(_BOUND, Language.CUDA, _PEAKS) == 8.0 * 2e6 + 4.0 * 1e3
     assert layout_limit_ns(_BOUND, Language.SYCL, _PEAKS) == 16.0 * 2e6 + 32.0 * 1e3
 
