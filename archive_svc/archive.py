@@ -18,7 +18,7 @@ from archive_svc.store.leases import Lease
 from archive_svc.store.rows import RunRow
 from archive_svc.store.store import Store
 from archive_svc.texts import Texts
-from archive_svc.validity import check_spec, check_verdict
+from archive_svc.validity import check_cost, check_spec
 from kernel_foundry.domain.archive import (
     LEASE_SECONDS,
     AddResult,
@@ -38,6 +38,7 @@ from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.gradient import GradientCell, Transition
 from kernel_foundry.domain.plain import PlainError
 from kernel_foundry.domain.run_name import is_run_name
+from kernel_foundry.domain.verdict_limits import check_verdict
 from kernel_foundry.errors import (
     AlreadyExistsError,
     InvalidArgumentError,
@@ -127,10 +128,11 @@ class Archive:
         """Record a verdict durably, then answer. The same request_id tells once."""
         if not request_id:
             raise InvalidArgumentError("tell needs a request_id", field="request_id")
-        check_verdict(candidate, evaluation, cost_usd)
+        check_cost(cost_usd)
 
         def work() -> AddResult:
             opened = self._opened_for_tell(run, candidate, selection)
+            check_verdict(candidate, evaluation, opened.task)
             return opened.tell(
                 candidate,
                 evaluation,

@@ -40,6 +40,7 @@ class OpenRun:
         self._texts = texts
         self._id = row.id
         self._language: Language = row.spec.language
+        self.task: Final = row.spec.task
         self._numbers: Iterator[int] = iter(())
         self.archive = RunArchive(strategy=row.spec.strategy, seed=row.spec.seed)
         if row.told_count:

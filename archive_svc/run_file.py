@@ -19,9 +19,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Final
 
+from archive_svc.expansion import Expanded
 from archive_svc.journal import is_journal
 from archive_svc.store.rows import Telling, number_values
-from archive_svc.store.telling import check_request_id
+from archive_svc.store.telling import LARGEST_TELLING, check_request_id
 from archive_svc.store.upgraded_verdict import VerdictUpgrade
 from archive_svc.store.whole_run import (
     LARGEST_INTEGER,
@@ -30,11 +31,14 @@ from archive_svc.store.whole_run import (
     WholeRuns,
     check_columns,
 )
-from archive_svc.validity import check_spec, check_verdict
+from archive_svc.validity import check_cost, check_spec
+from kernel_foundry.bounded_json import parse_json
 from kernel_foundry.domain.archive import RunSpec, RunState
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.plain import from_plain, to_plain
+from kernel_foundry.domain.task import Task
+from kernel_foundry.domain.verdict_limits import check_verdict
 from kernel_foundry.errors import (
     AlreadyExistsError,
     CorruptArchiveError,
@@ -53,7 +57,7 @@ _VERSION_FIELD: Final = "kernel_foundry_run"
 _OWN: Final = ("request_id", "told_unix_s", "cost_usd", "island", "selection", "journal")
 """What a line has beside candidate and evaluation."""
 
-_LINE_BYTES: Final = 64 * 2**20
+_LINE_BYTES: Final = LARGEST_TELLING + 2**16
 """Longest line that is read; an evaluation has some ten kilobytes."""
 _YEAR_10000_UNIX_S: Final = 253_402_300_800
 """No calendar goes on: later times could be stored, but not shown."""
@@ -159,7 +163,7 @@ def _check_file(path: Path, name: str, checked: IO[bytes]) -> RunHead:
     """Check every line; append what the store needs of each to `checked`."""
     try:
         with gzip.open(path) as file:
-            lines = _Lines(file)
+            lines = _Lines(Expanded(file, path.stat().st_size))
             try:
                 return _check_lines(lines, name, checked)
             # Among others: NaN, half a character, an integer of more digits than a float has.
@@ -184,7 +188,7 @@ def _check_lines(lines: "_Lines", name: str, checked: IO[bytes]) -> RunHead:
         line = lines.take()
         if verdicts is not None:
             line = _upgraded(line, verdicts)
-        row = _telling(line)
+        row = _telling(line, head.spec.task)
         request_id = row.numbers["request_id"]
         if request_id in requests:
             raise _DamagedError(f"request {request_id} comes twice")
@@ -197,7 +201,7 @@ def _check_lines(lines: "_Lines", name: str, checked: IO[bytes]) -> RunHead:
 class _Lines:
     """The lines of a file as objects."""
 
-    def __init__(self, file: gzip.GzipFile) -> None:
+    def __init__(self, file: Expanded) -> None:
         self.count = 0
         """Lines taken."""
         self._file = file
@@ -209,8 +213,8 @@ class _Lines:
         if not line.endswith(b"\n"):
             raise _DamagedError("cut off, or longer than any line may be")
         try:
-            data = json.loads(line)
-        except (ValueError, RecursionError) as error:
+            data = parse_json(line)
+        except ValueError as error:
             raise _DamagedError(f"not JSON: {error}") from error
         if not isinstance(data, dict):
             raise _DamagedError("not an object")
@@ -260,7 +264,7 @@ def _upgraded(line: dict[str, Any], verdicts: VerdictUpgrade) -> dict[str, Any]:
         raise _DamagedError(f"its evaluation is none: {error!r}") from error
 
 
-def _telling(line: dict[str, Any]) -> TellingRow:
+def _telling(line: dict[str, Any], task: Task) -> TellingRow:
     selection = line.get("selection")
     telling = Telling(
         request_id=from_plain(str, line.get("request_id")),
@@ -275,7 +279,8 @@ def _telling(line: dict[str, Any]) -> TellingRow:
         raise _DamagedError("its journal is none")
     try:
         check_request_id(telling.request_id)
-        check_verdict(telling.candidate, telling.evaluation, telling.cost_usd)
+        check_cost(telling.cost_usd)
+        check_verdict(telling.candidate, telling.evaluation, task)
         numbers = number_values(telling, _time(line.get("told_unix_s")))
         check_columns(numbers)
     except InvalidArgumentError as error:

@@ -3,7 +3,7 @@
 # ruff: noqa: D102, N802 - the proto names and documents the methods
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -15,7 +15,7 @@ from kernel_foundry.archive.v1 import archive_service_pb2_grpc as pb2_grpc
 from kernel_foundry.domain.archive import Elite, LeaseHolder, Run, RunBudget, RunSpec, RunState
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
-from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.errors import InvalidArgumentError, TooManyWatchersError
 from kernel_foundry.ports import Archive
 from kernel_foundry.rpc.draining import until_set
 from kernel_foundry.rpc.server import Service
@@ -30,6 +30,10 @@ _PAGE_SIZE = 100
 _PAGE_BYTES = 32 * 1024 * 1024
 """Where a page of candidates ends, however few they are: texts may be large."""
 
+_MOST_WATCHERS = 500
+"""Event streams open at a time: each looks for other processes' tells twice a second, in the
+threads that all reads share."""
+
 _TRANSITIONS_PAGE_SIZE = 1000
 """The most transitions of one answer; each is a few hundred bytes."""
 
@@ -41,6 +45,7 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
         self._archive = archive
         self._elites = EliteMessages()
         self._draining = asyncio.Event()
+        self._watcher_count = 0
 
     def drain(self) -> None:
         """End all streams: those who watch would stay as long as their runs go on."""
@@ -154,6 +159,22 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
     async def WatchRun(
         self, request: pb2.WatchRunRequest, context: _Context
     ) -> AsyncIterator[pb2.WatchRunResponse]:
+        if self._watcher_count >= _MOST_WATCHERS:
+            raise TooManyWatchersError(
+                f"{self._watcher_count} event streams are open, as many as this archive serves: "
+                "close some, or ask for the evaluations told so far"
+            )
+        self._watcher_count += 1
+        try:
+            async with aclosing(self._watched(request)) as responses:
+                async for response in responses:
+                    yield response
+        finally:
+            self._watcher_count -= 1
+
+    async def _watched(
+        self, request: pb2.WatchRunRequest
+    ) -> AsyncGenerator[pb2.WatchRunResponse, None]:
         # gRPC takes the next event only when the reader has room for it, and closes the events
         # when the reader goes away: one that is slow costs no memory.
         async with aclosing(self._archive.watch(request.run, after=request.after)) as events:

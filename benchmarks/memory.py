@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -40,6 +40,8 @@ SMALL: Final = {
 }
 """Sizes on a CPU."""
 LIMITS: Final = EvaluationLimits(run_seconds=20.0, timing_seconds=1.0)
+SMALL_LIMITS: Final = replace(LIMITS, timing_seconds=0.05)
+"""On a CPU, whose times are not what this is about."""
 _PAUSE_S: Final = 0.005
 _SETTLED_S: Final = 1.0
 """Until processes that ended have given their memory back."""
@@ -175,7 +177,8 @@ class Bench:
 
     async def _judged(self, task: Task, name: str) -> Evaluation:
         text = (CASES / f"{name}.{self._language}.md").read_text(encoding="utf-8")
-        request = EvaluationRequest(task=task, device=self._device, text=text, limits=LIMITS)
+        limits = SMALL_LIMITS if self._is_small else LIMITS
+        request = EvaluationRequest(task=task, device=self._device, text=text, limits=limits)
         return await self._evaluator.evaluate(request)
 
     async def _measured(self, what: str, work: Awaitable[T]) -> tuple[T, dict[str, float]]:
@@ -201,6 +204,10 @@ def _told(evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
+OpenBench = Callable[[str, int], AbstractAsyncContextManager[tuple[Bench, DeviceSpec]]]
+"""See `opened`."""
+
+
 @asynccontextmanager
 async def opened(device: str, limit_bytes: int) -> AsyncIterator[tuple[Bench, DeviceSpec]]:
     """Yield a bench on a device of which no more than `limit_bytes` are used (0: all there is)."""
@@ -223,14 +230,14 @@ async def opened(device: str, limit_bytes: int) -> AsyncIterator[tuple[Bench, De
             await evaluator.close()
 
 
-async def run(device: str, out: Path) -> dict[str, Any]:
+async def run(device: str, out: Path, open_bench: OpenBench = opened) -> dict[str, Any]:
     """Measure and write; return the figures. On a GPU each bar limits the evaluator of its case."""
     alone = {}
     limits = BARS_GB if device.startswith("cuda") else {}
     for name, limit_gb in limits.items():
-        async with opened(device, int(1e9 * limit_gb)) as (bench, _spec):
+        async with open_bench(device, int(1e9 * limit_gb)) as (bench, _spec):
             alone[name] = await bench.alone(name)
-    async with opened(device, 0) as (bench, spec):
+    async with open_bench(device, 0) as (bench, spec):
         for name in sorted(SMALL.keys() - limits.keys()):
             alone[name] = await bench.alone(name)
         own_s = max(item["seconds"] for item in alone["attention"]["evaluations"])

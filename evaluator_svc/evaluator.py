@@ -18,7 +18,6 @@ from evaluator_svc.devices.build_site import BuildSites
 from evaluator_svc.devices.peaks import measure_peaks
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.devices.sites import DeviceSites
-from evaluator_svc.given_seeds import check_seeds
 from evaluator_svc.pipeline.admission import checked_admission
 from evaluator_svc.pipeline.build_only import CandidateBuild
 from evaluator_svc.pipeline.evaluate import CandidateEvaluation
@@ -32,11 +31,14 @@ from evaluator_svc.processes.process import ProcessLauncher
 from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.signing import Signer
 from evaluator_svc.sweeps import Emit, Sweeps
+from evaluator_svc.validity import check_evaluation, check_sweep, check_task
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.check import Trust
 from kernel_foundry.domain.device import Capabilities, IsolationReport, Peaks
+from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.plain import to_json
 from kernel_foundry.domain.probe import Probe
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.sweep import ConfigurationResult, SweepRequest
@@ -83,9 +85,9 @@ class Evaluator:
     def __init__(self, settings: EvaluatorSettings) -> None:
         self._launcher = ProcessLauncher()
         starter = LockedStarter(settings, self._launcher)
-        self._sites = DeviceSites(settings, starter, self._launcher)
-        self._build_sites = BuildSites(settings, self._launcher, self._sites.builders)
         self._signer = Signer(settings.signing_key)
+        self._sites = DeviceSites(settings, starter, self._launcher, self._signer)
+        self._build_sites = BuildSites(settings, self._launcher, self._sites.builders, self._signer)
         self._face = ThreadPoolExecutor(thread_name_prefix="evaluator")
         self._admission_lock = threading.Lock()
         self._closing = False
@@ -98,22 +100,27 @@ class Evaluator:
 
     async def admit(self, task: Task, device: str = "") -> Admission:
         """Return what the device's judge found out about `task`; remembered on disk."""
+        check_task(task)
         return await self._on_site(device, None, lambda site: self._admit(task, site))
 
     async def evaluate(self, request: EvaluationRequest) -> Evaluation:
         """Judge one candidate; the same request id is judged once."""
+        check_evaluation(request)
         if not request.request_id:
             return await self._judged(request)
-        answer = self._answers.get(request.request_id)
+        # Two clients may choose the same id: the other's request is another one.
+        key = content_digest(to_json(request))
+        answer = self._answers.get(key)
         if answer is None or (answer.done() and not _succeeded(answer)):
             answer = asyncio.ensure_future(self._judged(request))
-            self._answers[request.request_id] = answer
+            self._answers[key] = answer
             while len(self._answers) > _REMEMBERED_REQUESTS:
                 self._answers.popitem(last=False)
         return await asyncio.shield(answer)
 
     def sweep(self, request: SweepRequest) -> AsyncGenerator[ConfigurationResult, None]:
         """Try every configuration of one candidate; yield each result once it is final."""
+        check_sweep(request)
         return self._sweeps.results(
             request,
             lambda emit, stopped: self._on_site(
@@ -194,7 +201,6 @@ class Evaluator:
     def _evaluate(self, request: EvaluationRequest, site: DeviceSite) -> Evaluation:
         if request.build_only:
             return CandidateBuild(site, request).evaluate()
-        check_seeds(request)
         admission = self._admitted(request.task, site)
         peaks = self._peaks(site)
         self._signer.prepare()

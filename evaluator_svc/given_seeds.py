@@ -3,7 +3,7 @@
 from evaluator_svc.messages.exchange import SEED_COUNT
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.errors import InvalidArgumentError
-from kernel_foundry.generated_workloads import generated_workloads
+from kernel_foundry.generated_workloads import generated_workload
 
 _END = 2**63
 """Of what a generator of random numbers takes."""
@@ -19,9 +19,9 @@ def check_seeds(request: EvaluationRequest) -> None:
     names = [given.workload for given in request.seeds]
     task = request.task
     known = {workload.name for workload in task.workloads}
-    known |= {workload.name for ways in generated_workloads(task) for workload in ways}
     for name in names:
-        if name not in known or names.count(name) > 1:
+        is_known = name in known or generated_workload(task, name) is not None
+        if not is_known or names.count(name) > 1:
             raise InvalidArgumentError(
                 f"seeds of {name}: it is no workload of the task, or comes twice", field="seeds"
             )

@@ -8,6 +8,7 @@ import importlib.util
 import json
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -85,11 +86,14 @@ class ObjectCache:
 
     Args:
         folder: Where they lie.
+        secret: Returns the key that they are authenticated by.
         memory_bytes: Most that the units in memory may take.
     """
 
-    def __init__(self, folder: Path, memory_bytes: int = _MEMORY_BYTES) -> None:
-        self._entries = DiskCache(folder)
+    def __init__(
+        self, folder: Path, secret: Callable[[], bytes], memory_bytes: int = _MEMORY_BYTES
+    ) -> None:
+        self._entries = DiskCache(folder, secret)
         self._recent = _RecentUnits(memory_bytes)
 
     def get(self, key: str) -> BuiltUnit | None:

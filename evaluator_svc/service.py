@@ -4,14 +4,13 @@
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import Any, Final
+from typing import Any
 
 from grpc.aio import ServicerContext
 
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.sweep import SweepRequest
 from kernel_foundry.domain.task import Task
-from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evaluator.v1 import evaluator_service_pb2 as pb2
 from kernel_foundry.evaluator.v1 import evaluator_service_pb2_grpc as pb2_grpc
 from kernel_foundry.ports import Evaluator
@@ -19,10 +18,6 @@ from kernel_foundry.rpc.server import Service
 from kernel_foundry.wire.message import build, read_field
 
 _Context = ServicerContext[Any, Any]
-
-_LONGEST_CANDIDATE: Final = 1 << 20
-_LONGEST_REFERENCE: Final = 1 << 18
-"""Characters. Both are read in the supervisor, at a cost of some hundred bytes for each."""
 
 
 class EvaluatorServicer(pb2_grpc.EvaluatorServiceServicer):
@@ -41,7 +36,6 @@ class EvaluatorServicer(pb2_grpc.EvaluatorServiceServicer):
         self, request: pb2.AdmitTaskRequest, context: _Context
     ) -> pb2.AdmitTaskResponse:
         task = read_field(Task, request, "task")
-        _check_reference(task, "task")
         admission = await self._evaluator.admit(task, request.device)
         return build(pb2.AdmitTaskResponse, admission=admission)
 
@@ -49,8 +43,6 @@ class EvaluatorServicer(pb2_grpc.EvaluatorServiceServicer):
         self, request: pb2.EvaluateKernelRequest, context: _Context
     ) -> pb2.EvaluateKernelResponse:
         asked = read_field(EvaluationRequest, request, "request")
-        _check_reference(asked.task, "request.task")
-        _check_length(asked.text, _LONGEST_CANDIDATE, "request.text")
         evaluation = await self._evaluator.evaluate(asked)
         return build(
             pb2.EvaluateKernelResponse,
@@ -65,8 +57,6 @@ class EvaluatorServicer(pb2_grpc.EvaluatorServiceServicer):
         self, request: pb2.SweepKernelRequest, context: _Context
     ) -> AsyncIterator[pb2.SweepKernelResponse]:
         asked = read_field(SweepRequest, request, "request")
-        _check_reference(asked.task, "request.task")
-        _check_length(asked.text, _LONGEST_CANDIDATE, "request.text")
         # Closed when the caller goes away, so that the sweep ends too.
         async with aclosing(self._evaluator.sweep(asked)) as results:
             async for result in results:
@@ -89,14 +79,3 @@ def evaluator_service(evaluator: Evaluator) -> Service:
         prepare=evaluator.capabilities,  # the device probe
         close=evaluator.close,
     )
-
-
-def _check_reference(task: Task, field: str) -> None:
-    _check_length(task.reference, _LONGEST_REFERENCE, f"{field}.reference")
-
-
-def _check_length(text: str, limit: int, field: str) -> None:
-    if len(text) > limit:
-        raise InvalidArgumentError(
-            f"{field}: {len(text)} characters, expected at most {limit}", field=field
-        )

@@ -14,8 +14,9 @@ import time
 from pathlib import Path
 from typing import Final
 
-from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from evaluator_svc.sandbox.host_paths import readable_paths
 from kernel_foundry.domain.candidate import KernelSource
@@ -26,6 +27,8 @@ from kernel_foundry.evidence.record import record_of, source_of
 
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _SETTING: Final = "KERNEL_FOUNDRY_KEY_FILE"
+_CACHE_KEY_BYTES: Final = 32
+_CACHE_KEY_USE: Final = b"kernel-foundry cache 1"
 
 
 class Signer:
@@ -38,6 +41,7 @@ class Signer:
     def __init__(self, key_file: Path) -> None:
         self._key_file = key_file
         self._key: Ed25519PrivateKey | None = None
+        self._cache_key = b""
         self._lock = threading.Lock()
 
     def prepare(self) -> None:
@@ -49,6 +53,15 @@ class Signer:
         with self._lock:
             if self._key is None:
                 self._key = _kept_key(self._key_file)
+
+    def cache_key(self) -> bytes:
+        """Return the key of this evaluator's caches, derived from its own; raises as `prepare`."""
+        if not self._cache_key:
+            self.prepare()
+            assert self._key is not None
+            derivation = HKDF(hashes.SHA256(), _CACHE_KEY_BYTES, salt=None, info=_CACHE_KEY_USE)
+            self._cache_key = derivation.derive(self._key.private_bytes_raw())
+        return self._cache_key
 
     def attested(self, task: Task, text: str, evaluation: Evaluation) -> Evaluation:
         """Return the evaluation of a candidate's `text`, signed for when it passed."""

@@ -37,7 +37,7 @@ from generator_svc.recipes import missing_recipe
 from generator_svc.replies.reading import proposal_of, source_of
 from generator_svc.store import proposals
 from generator_svc.store.store import GeneratorStore
-from generator_svc.validity import check_admission, check_request, check_run
+from generator_svc.validity import check_admission, check_outcome, check_request, check_run
 from kernel_foundry.domain.account import RunAccount
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.exchange import ChatMessage, Exchange, ExchangePurpose, FinishReason
@@ -122,7 +122,7 @@ class Generator:
 
     async def report(self, outcome: ProposalOutcome) -> None:
         """See `Generator.report`."""
-        check_run(outcome.run)
+        check_outcome(outcome)
         learnt = await self._learning.learn(outcome)
         if learnt is not None:
             await self._credit(learnt.run, learnt.model, gain=learnt.gain, usd=learnt.usd)

@@ -8,6 +8,7 @@ one. Knows nothing of what a gain is made of.
 Source: Agrawal and Goyal 2012 (Thompson sampling); Raj and Kalyani 2017 (discounted)
 """
 
+import math
 import random
 from collections import deque
 from collections.abc import Iterable
@@ -16,6 +17,7 @@ from typing import Final, Protocol
 
 from kernel_foundry.domain.learning import MODEL_WEIGHTS
 from kernel_foundry.domain.request import ProposalRequest
+from kernel_foundry.domain.verdict_limits import MOST_FITNESS
 
 EVALUATION_USD: Final = 0.001
 """What judging a proposal costs anyhow: a second of a rented GPU. Keeps free models finite."""
@@ -109,7 +111,7 @@ class BanditChooser:
     """
 
     def __init__(self, history: Iterable[ModelOutcome] = ()) -> None:
-        self._outcomes: deque[ModelOutcome] = deque(history, maxlen=_KEPT)
+        self._outcomes: deque[ModelOutcome] = deque(filter(_is_sound, history), maxlen=_KEPT)
 
     def choose(self, request: ProposalRequest, models: tuple[str, ...]) -> str:
         """See `ModelChooser.choose`."""
@@ -174,6 +176,11 @@ class _Record:
             wins=self.wins + other.wins,
             usd=self.usd + other.usd,
         )
+
+
+def _is_sound(outcome: ModelOutcome) -> bool:
+    """Return whether a store's row can be reckoned with: a draw of what is no number never ends."""
+    return 0.0 <= outcome.gain <= MOST_FITNESS and 0.0 <= outcome.usd < math.inf
 
 
 def _draw(record: _Record, average: _Record, rng: random.Random) -> float:

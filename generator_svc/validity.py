@@ -8,7 +8,9 @@ from typing import Final
 
 from generator_svc.prompting.views import name_table
 from kernel_foundry.domain.admission import Admission, WorkloadAdmission
-from kernel_foundry.domain.request import ProposalRequest
+from kernel_foundry.domain.name import check_name
+from kernel_foundry.domain.request import ProposalOutcome, ProposalRequest
+from kernel_foundry.domain.verdict_limits import check_elite, check_verdict
 from kernel_foundry.errors import InvalidArgumentError
 
 _LONGEST_NAME: Final = 200
@@ -31,9 +33,15 @@ def check_request(request: ProposalRequest) -> None:
         InvalidArgumentError: it says which field and what is allowed.
     """
     check_run(request.run)
+    check_name(request.task.name, "task.name")
     check_admission(request.admission)
     for model in request.models:
         _check_name(model, "models")
+    parent = request.selection.parent
+    if parent is not None:
+        check_elite(parent, "selection.parent")
+    for inspiration in request.selection.inspirations:
+        check_elite(inspiration, "selection.inspirations")
     selection = request.selection.sequence
     if not 0 <= selection <= _LARGEST_NUMBER:
         raise InvalidArgumentError(
@@ -73,6 +81,12 @@ def _fault(workload: WorkloadAdmission) -> str:
         known.add(node.name)
     ends = sum(node.op == "output" for node in workload.graph)
     return f"a graph with {ends} output nodes, expected one" if workload.graph and ends != 1 else ""
+
+
+def check_outcome(outcome: ProposalOutcome) -> None:
+    """Refuse a verdict that is none before anything is learnt; raises as `check_request`."""
+    check_run(outcome.run)
+    check_verdict(outcome.candidate, outcome.evaluation)
 
 
 def check_run(run: str) -> None:

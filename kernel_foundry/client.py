@@ -38,6 +38,7 @@ from kernel_foundry.local import Directory, Services, Targets, own_public_key
 from kernel_foundry.ports import Archive, Evaluator, Experience, Generator
 from kernel_foundry.process_identity import new_holder
 from kernel_foundry.progress import Ended, Event, Listener, nothing_passed
+from kernel_foundry.promotion import winner
 from kernel_foundry.selftest.case import Case, CaseResult
 from kernel_foundry.selftest.run import SelfTest, selftest
 from kernel_foundry.task_file import read_task
@@ -377,10 +378,10 @@ class Foundry:
             EliteNotFoundError: nothing passed; the message counts how candidates ended.
         """
         name = self.ask_archive(lambda a: a.get_run(run)).spec.name
-        elites = self.ask_archive(lambda a: a.elites(name, limit=1))
-        if not elites:
+        best = self.ask_archive(lambda a: winner(a, name))
+        if best is None:
             raise nothing_passed(name, self.ask_archive(lambda a: a.stats(name)).outcomes)
-        return elites[0]
+        return best
 
     def delete(self, run: str) -> None:
         """Remove a run: what was told, its exchanges, its landscapes, report and record, for good.

@@ -147,6 +147,12 @@ class ServiceUnavailableError(KernelFoundryError):
     reason = "SERVICE_UNAVAILABLE"
 
 
+class MalformedAnswerError(KernelFoundryError):
+    """A service answered with bytes that are no message of the contract, or too large a one."""
+
+    reason = "MALFORMED_ANSWER"
+
+
 class ProcessLostError(KernelFoundryError):
     """A builder or judge died, or a runner before the candidate ran."""
 
@@ -158,6 +164,13 @@ class VerdictMismatchError(KernelFoundryError):
     """An evaluator answered with a verdict on another candidate or task than it was asked about."""
 
     reason = "VERDICT_MISMATCH"
+
+
+class TooManyWatchersError(KernelFoundryError):
+    """As many event streams are open as an archive serves."""
+
+    code = StatusCode.RESOURCE_EXHAUSTED
+    reason = "TOO_MANY_WATCHERS"
 
 
 class LlmQuotaError(KernelFoundryError):

@@ -16,7 +16,8 @@ from kernel_foundry.budget import Budget, Spent, StopCause, exceeded
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import AddStatus, Elite, Run, RunState, Selection
 from kernel_foundry.domain.candidate import Candidate, KernelSource
-from kernel_foundry.domain.evaluation import Evaluation, Setting
+from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome, Setting
+from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import (
     BudgetCaps,
@@ -27,8 +28,10 @@ from kernel_foundry.domain.request import (
     ProposalRequest,
     Yardstick,
 )
+from kernel_foundry.domain.verdict_limits import check_verdict
 from kernel_foundry.errors import (
     DeviceMemoryError,
+    InvalidArgumentError,
     KernelFoundryError,
     LlmQuotaError,
     LlmUnavailableError,
@@ -40,6 +43,7 @@ from kernel_foundry.lease import Finish
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.ports import Archive, Evaluator, Generator
 from kernel_foundry.progress import Admitted, Ended, Judged, Listener, Swept, Unjudged
+from kernel_foundry.promotion import Promotion, winner
 from kernel_foundry.sweeping import Sweeper, cost_of
 
 REPEATS_BEFORE_EXHAUSTED = 40
@@ -53,9 +57,6 @@ UNJUDGED_BEFORE_GIVING_UP = 8
 
 _LONGEST_PAUSE_S = 30.0
 """Between calls that no model answers; the first pause is a sixteenth of it."""
-
-PROMOTIONS = 4
-"""Most elites measured again at the end; against the winner's curse two or three suffice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +169,7 @@ class Evolution:
         began_with: tuple[Yardstick, ...] = ()
         while told := await self._archive.evaluations(name, after=after, limit=20):
             for entry in told:
+                check_verdict(entry.candidate, entry.evaluation, self._run.spec.task)
                 is_new = entry.candidate.digest not in self._seen
                 # What was measured once more at the end of the run is no part of its budget.
                 if is_new or entry.evaluation.swept_count:
@@ -344,16 +346,32 @@ class Evolution:
         most = self._budget.evaluations
         return most is not None and self._spent.evaluations + self._in_judgement >= most
 
-    async def _judge(
+    async def _judge(self, candidate: Candidate, text: str, *, selection: int) -> Judged:
+        """Evaluate and tell one candidate.
+
+        A text that the evaluator takes for no request, or for another candidate, is a failure of
+        that candidate; the run goes on.
+        """
+        try:
+            evaluation = await self._evaluate(text)
+        except InvalidArgumentError as error:
+            if error.metadata.get("field") != "text":
+                raise
+            evaluation = self._unreadable(candidate, error.message)
+        if evaluation.passed and evaluation.candidate != candidate.digest:
+            evaluation = self._unreadable(
+                candidate, "read from its text it is another candidate: write plain line ends"
+            )
+        request_id = uuid.uuid4().hex
+        return await self._tell(candidate, evaluation, request_id=request_id, selection=selection)
+
+    async def _evaluate(
         self,
-        candidate: Candidate,
         text: str,
         *,
-        selection: int | None = None,
         configuration: tuple[Setting, ...] = (),
         is_promotion: bool = False,
-    ) -> Judged:
-        """Evaluate and tell one candidate."""
+    ) -> Evaluation:
         spec = self._run.spec
         started_s = time.monotonic()
         evaluation = await self._evaluator.evaluate(
@@ -372,12 +390,16 @@ class Evolution:
             )
         )
         self._slowest_evaluation_s = max(self._slowest_evaluation_s, time.monotonic() - started_s)
-        return await self._tell(
-            candidate,
-            evaluation,
-            request_id=uuid.uuid4().hex,
-            selection=selection,
-            is_promotion=is_promotion,
+        return evaluation
+
+    def _unreadable(self, candidate: Candidate, why: str) -> Evaluation:
+        finding = Finding(kind=FindingKind.EXTRACTION, severity=Severity.ERROR, message=why)
+        return Evaluation(
+            candidate=candidate.digest,
+            task=self._run.spec.task.digest,
+            device=self._run.spec.device,
+            outcome=EvaluationOutcome.EXTRACTION_FAILED,
+            findings=(finding,),
         )
 
     async def _tell(
@@ -432,7 +454,8 @@ class Evolution:
         self._in_judgement += reserved
         try:
             swept = await self._sweeper.sweep(candidate, text, evaluation, allowance)
-        except DeviceMemoryError as error:
+        except (DeviceMemoryError, InvalidArgumentError) as error:
+            # Of its parameters some may be such as no request has.
             self._listener(Unjudged(candidate=candidate, reason=error.message))
             return
         finally:
@@ -451,28 +474,30 @@ class Evolution:
         self._spent.sweep_evaluations += cost
 
     async def _promote(self) -> None:
-        """Measure the best elite again until the best one is one that was.
+        """Measure what leads again, until the run has a winner that was."""
 
-        Its baselines are timed in alternation with it, so that the speed-up that is reported
-        does not come from a lucky sample or a quieter minute.
-        """
-        promoted: set[str] = set()
-        for _ in range(PROMOTIONS):
-            best = self._best
-            if best is None or best.candidate.digest in promoted:
-                return
-            promoted.add(best.candidate.digest)
-            text = _markdown(best.candidate.source)
-            try:
-                await self._judge(
-                    best.candidate,
-                    text,
-                    configuration=best.evaluation.configuration,
-                    is_promotion=True,
-                )
-            except DeviceMemoryError as error:  # what was measured before stands
-                self._listener(Unjudged(candidate=best.candidate, reason=error.message))
-                return
+        async def elites(limit: int) -> tuple[Elite, ...]:
+            return await self._archive.elites(self._run.spec.name, limit=limit)
+
+        async def measure(elite: Elite) -> Evaluation:
+            text = _markdown(elite.candidate.source)
+            configuration = elite.evaluation.configuration
+            return await self._evaluate(text, configuration=configuration, is_promotion=True)
+
+        async def tell(candidate: Candidate, evaluation: Evaluation) -> None:
+            request_id = uuid.uuid4().hex
+            await self._tell(candidate, evaluation, request_id=request_id, is_promotion=True)
+
+        def is_late() -> bool:
+            most = self._budget.minutes
+            return most is not None and self._elapsed_s() > 60 * most
+
+        def unjudged(candidate: Candidate, reason: str) -> None:
+            self._listener(Unjudged(candidate=candidate, reason=reason))
+
+        await Promotion(
+            elites=elites, measure=measure, tell=tell, is_late=is_late, unjudged=unjudged
+        ).run()
 
     async def _end(self) -> Ended:
         run = await self._finish(RunState.FINISHED)
@@ -480,7 +505,7 @@ class Evolution:
         ended = Ended(
             run=run,
             cause=self._stop_cause() or StopCause.EXHAUSTED,
-            winner=self._best,
+            winner=await winner(self._archive, run.spec.name),
             spent=self._spent,
             outcomes=(await self._archive.stats(run.spec.name)).outcomes,
         )
@@ -519,7 +544,7 @@ class Evolution:
         return max(0.0, self._budget.minutes * 60 - self._promotion_s() - self._elapsed_s())
 
     def _promotion_s(self) -> float:
-        """Return what the end takes: two promotions of about twice an evaluation each."""
+        """Return what the end takes: two measurements of about twice an evaluation each."""
         return 4 * self._slowest_evaluation_s
 
     def _elapsed_s(self) -> float:

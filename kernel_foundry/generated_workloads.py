@@ -2,13 +2,15 @@
 
 Sizes of a task file are given other values. One workload breaks every divisibility that the timed
 sizes have, by primes next to powers of two; one keeps the divisibilities and is smaller. Both are
-small, so that judging on them costs little. Sizes below 16 stay: they are strides and widths of
-kernels more often than extents. Whether a module runs with them is for admission to find out, so
-there are several ways to each. The same task has the same workloads. Knows nothing of torch and of
-devices.
+small, so that judging on them costs little. A third one lies beside the largest timed one, with odd
+sizes a little below its own: what a kernel does for large sizes alone shows there. Sizes below 16
+stay: they are strides and widths of kernels more often than extents. Whether a module runs with
+them is for admission to find out, so there are several ways to each. The same task has the same
+workloads. Knows nothing of torch and of devices.
 """
 
 import math
+import random
 from collections.abc import Mapping
 from typing import Final
 
@@ -23,6 +25,11 @@ _ODD: Final = (257, 127, 31, 61, 17, 37, 97, 67)
 """For the others: primes next to powers of two, then other ones."""
 _BLOCK: Final = 64
 """Most of a divisibility that is kept."""
+_NEAR_SHARE: Final = 32
+_NEAR: Final = 32
+"""Odd sizes in question beside a larger one: one for each 32 of it, so many at most."""
+_MUCH_LARGER: Final = 3
+"""Times the product of the small generated sizes, from which on a timed one has one beside it."""
 
 
 def generated_workloads(task: Task) -> tuple[tuple[Workload, ...], ...]:
@@ -53,6 +60,39 @@ def generated_workloads(task: Task) -> tuple[tuple[Workload, ...], ...]:
     return tuple(tuple(dict.fromkeys(several)) for several in named if several)
 
 
+def beside_largest(task: Task) -> tuple[Workload, ...]:
+    """Return the ways to have a held-out workload beside the largest timed one, the best first.
+
+    None where `generated_workloads` has none, or where they are about as large themselves.
+
+    Raises:
+        TaskInvalidError: the reference is no Python.
+    """
+    small = generated_workloads(task)
+    if not small:
+        return ()
+    own = size_constants(parse_reference(task.reference, file_name=task.name))
+    timed = [own | {s.name: s.value for s in workload.sizes} for workload in task.workloads]
+    largest = max(timed, key=lambda sizes: math.prod(sizes.values()))
+    most = max(
+        math.prod((own | {s.name: s.value for s in workload.sizes}).values())
+        for ways in small
+        for workload in ways
+    )
+    if math.prod(largest.values()) <= _MUCH_LARGER * most:
+        return ()
+    chance = random.Random(task.digest)
+    large = {name: value for name, value in largest.items() if value >= _LEAST}
+    odd = {name: _odd_below(value, chance) for name, value in large.items()}
+    first = {value: name for name, value in reversed(list(large.items()))}
+    ways = (
+        large | odd,
+        {name: odd[first[value]] for name, value in large.items()},
+        *(large | {name: odd[name]} for name in large),
+    )
+    return tuple(dict.fromkeys(_workload(sizes) for sizes in ways))
+
+
 def generated_workload(task: Task, name: str) -> Workload | None:
     """Return the one that is called `name`, in whichever way.
 
@@ -60,7 +100,14 @@ def generated_workload(task: Task, name: str) -> Workload | None:
         TaskInvalidError: the reference is no Python.
     """
     several = (workload for ways in generated_workloads(task) for workload in ways)
-    return next((workload for workload in several if workload.name == name), None)
+    found = (w for w in (*several, *beside_largest(task)) if w.name == name)
+    return next(found, None)
+
+
+def _odd_below(value: int, chance: random.Random) -> int:
+    """Return an odd size a little below another."""
+    step = chance.randrange(min(max(value // _NEAR_SHARE, 1), _NEAR))
+    return value - 1 - value % 2 - 2 * step
 
 
 def _odd(sizes: Mapping[str, int]) -> dict[str, int]:

@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
 from kernel_foundry.domain.lesson import Lesson, LessonOrigin, lesson_fault
 from kernel_foundry.domain.measures import DIMENSIONS
 from kernel_foundry.domain.plain import PlainError, from_json, from_plain, to_json
 from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.plain_yaml import PlainYamlError
+from kernel_foundry.plain_yaml import read_yaml as read_plain_yaml
+from kernel_foundry.shown_value import shown
 
 _CELLS: Final = ("before", "after")
 _NOT_BY_HAND: Final = ("origin", "id", "effect", "use_count", "failure_count")
@@ -49,8 +50,8 @@ def read_yaml(path: Path) -> tuple[Lesson, ...]:
         InvalidArgumentError: as `lesson_from_fields`, or it cannot be read.
     """
     try:
-        content = yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+        content = read_plain_yaml(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, PlainYamlError) as error:
         raise _invalid(str(path), f"no YAML: {error}") from error
     entries = content if isinstance(content, list) else [content]
     lessons = []
@@ -115,7 +116,9 @@ def _cell(levels: Any, where: str) -> Any:
     if levels is None:
         return None
     if not isinstance(levels, list) or len(levels) != len(DIMENSIONS):
-        raise _invalid(where, f"expected three levels [{', '.join(DIMENSIONS)}], got {levels!r}")
+        raise _invalid(
+            where, f"expected three levels [{', '.join(DIMENSIONS)}], got {shown(levels)}"
+        )
     return dict(zip(DIMENSIONS, levels, strict=True))
 
 

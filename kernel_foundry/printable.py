@@ -21,6 +21,9 @@ _UNSHOWABLE: Final = re.compile(
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 
+_BLANKS: Final = re.compile("[\\s\u2800]{3,}")
+"""More of them than any line of ours has; the pattern of no dots shows as one."""
+
 
 def printable(text: str) -> str:
     r"""Return `text` with newlines and tabs as they are and what cannot be shown as \x1b."""
@@ -28,8 +31,11 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""Return `text` printable and on one line, newlines as \n: it cannot pass for two lines."""
-    return printable(text).replace("\n", "\\n")
+    r"""Return `text` printable and on one line, newlines as \n: it cannot pass for two lines.
+
+    Nor by blanks: a terminal breaks a line at its end, and many blanks reach it.
+    """
+    return _BLANKS.sub("  ", printable(text).replace("\n", "\\n"))
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -10,11 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-import yaml
-
+from kernel_foundry.domain.name import check_name
 from kernel_foundry.domain.task import Precision, Size, Task, Tolerance, Workload
-from kernel_foundry.errors import TaskInvalidError
+from kernel_foundry.errors import InvalidArgumentError, TaskInvalidError
+from kernel_foundry.plain_yaml import PlainYamlError, read_yaml
 from kernel_foundry.plan.library import LIBRARY_OPS
+from kernel_foundry.shown_value import shown
 from kernel_foundry.task_source import (
     missing_names,
     parse_reference,
@@ -24,6 +25,7 @@ from kernel_foundry.task_source import (
 
 _MAX_FILE_BYTES: Final = 1 << 20
 _MAX_SIZE: Final = 1 << 40
+_MOST_WORKLOADS: Final = 256
 _MOST_BITS: Final = 24
 """Float32's mantissa: no output in float32 has more."""
 SIDECAR_KEYS: Final = (
@@ -64,6 +66,10 @@ def read_task(path: Path, *, admit_degenerate: bool = False) -> Task:
             `Model` or `get_inputs`, or the sidecar has an unknown key or a value that does
             not fit. The message names file, key and what is expected.
     """
+    try:
+        check_name(path.stem, "task name")
+    except InvalidArgumentError as error:
+        raise TaskInvalidError(f"{error.message}; rename the file", file=str(path)) from error
     reference = _read_text(path)
     tree = parse_reference(reference, file_name=path.name)
     if missing := missing_names(tree):
@@ -94,8 +100,8 @@ def _read_text(path: Path) -> str:
 
 def _read_sidecar(path: Path) -> Mapping[str, Any]:
     try:
-        content = yaml.safe_load(_read_text(path))
-    except yaml.YAMLError as error:
+        content = read_yaml(_read_text(path))
+    except PlainYamlError as error:
         raise TaskInvalidError(f"{path.name}: no YAML: {error}", file=str(path)) from error
     if content is None:
         return {}
@@ -104,9 +110,9 @@ def _read_sidecar(path: Path) -> Mapping[str, Any]:
     for key in content:
         if key not in SIDECAR_KEYS:
             raise TaskInvalidError(
-                f"{path.name}: unknown key {key!r}; known are {', '.join(SIDECAR_KEYS)}",
+                f"{path.name}: unknown key {shown(key)}; known are {', '.join(SIDECAR_KEYS)}",
                 file=str(path),
-                key=str(key),
+                key=shown(key),
             )
     return content
 
@@ -138,13 +144,17 @@ def _task(name: str, reference: str, tree: ast.Module, settings: Mapping[str, An
 
 
 def _workloads(value: Any, known: Mapping[str, int]) -> tuple[Workload, ...]:
-    if not isinstance(value, list) or not value:
-        raise _FieldError("workloads: expected a list such as [{batch: 16, dim: 1024}]")
+    if not isinstance(value, list) or not 0 < len(value) <= _MOST_WORKLOADS:
+        raise _FieldError(
+            "workloads: expected a list such as [{batch: 16, dim: 1024}], of at most"
+            f" {_MOST_WORKLOADS}"
+        )
     workloads = tuple(_workload(i, item, known) for i, item in enumerate(value))
-    names = [workload.name for workload in workloads]
-    for name in names:
-        if names.count(name) > 1:
-            raise _FieldError(f"workloads: {name!r} stands there twice")
+    known_names: set[str] = set()
+    for workload in workloads:
+        if workload.name in known_names:
+            raise _FieldError(f"workloads: {shown(workload.name)} stands there twice")
+        known_names.add(workload.name)
     if all(workload.held_out for workload in workloads):
         raise _FieldError(
             "workloads: all are held out; add one that is timed ({} is the file as it stands)"
@@ -155,15 +165,15 @@ def _workloads(value: Any, known: Mapping[str, int]) -> tuple[Workload, ...]:
 def _workload(index: int, item: Any, known: Mapping[str, int]) -> Workload:
     where = f"workloads[{index}]"
     if not isinstance(item, dict):
-        raise _FieldError(f"{where}: expected sizes such as {{batch: 16}}, got {item!r}")
+        raise _FieldError(f"{where}: expected sizes such as {{batch: 16}}, got {shown(item)}")
     sizes = []
     for name, value in item.items():
         if name == "held_out":
             continue
         if name not in known:
-            raise _FieldError(f"{where}: {unknown_size(str(name), known)}")
+            raise _FieldError(f"{where}: {unknown_size(name, known)}")
         if type(value) is not int or not 0 < value <= _MAX_SIZE:
-            raise _FieldError(f"{where}.{name}: expected a positive integer, got {value!r}")
+            raise _FieldError(f"{where}.{name}: expected a positive integer, got {shown(value)}")
         sizes.append(Size(name=name, value=value))
     return Workload(
         name=",".join(f"{size.name}={size.value}" for size in sizes) or "default",
@@ -176,7 +186,7 @@ def _tolerance(value: Any) -> Tolerance | None:
     if value == "auto":
         return None
     if not isinstance(value, dict) or set(value) != {"rtol", "atol"}:
-        raise _FieldError(f"tolerance: expected auto or {{rtol: …, atol: …}}, got {value!r}")
+        raise _FieldError(f"tolerance: expected auto or {{rtol: …, atol: …}}, got {shown(value)}")
     return Tolerance(
         rtol=_bound("tolerance.rtol", value["rtol"]),
         atol=_bound("tolerance.atol", value["atol"]),
@@ -187,10 +197,10 @@ def _bound(where: str, value: Any) -> float:
     # YAML 1.1 reads 1e-4, which has no point, as a string.
     try:
         number = float("nan") if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = float("nan")
     if not 0.0 <= number < 1e30:
-        raise _FieldError(f"{where}: expected a number that is not negative, got {value!r}")
+        raise _FieldError(f"{where}: expected a number that is not negative, got {shown(value)}")
     return number
 
 
@@ -200,7 +210,7 @@ def _least_bits(value: Any) -> float:
         or not isinstance(value, int | float)
         or not 1 <= value <= _MOST_BITS
     ):
-        raise _FieldError(f"least_bits: expected bits from 1 to {_MOST_BITS}, got {value!r}")
+        raise _FieldError(f"least_bits: expected bits from 1 to {_MOST_BITS}, got {shown(value)}")
     return float(value)
 
 
@@ -209,33 +219,36 @@ def _precision(value: Any) -> Precision:
         return Precision(value)
     except ValueError:
         choices = ", ".join(precision.value for precision in Precision)
-        raise _FieldError(f"precision: expected one of {choices}, got {value!r}") from None
+        raise _FieldError(f"precision: expected one of {choices}, got {shown(value)}") from None
 
 
 def _boolean(where: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise _FieldError(f"{where}: expected true or false, got {value!r}")
+        raise _FieldError(f"{where}: expected true or false, got {shown(value)}")
     return value
 
 
 def _library_ops(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list):
-        raise _FieldError(f"library_ops: expected a list such as [linear], got {value!r}")
+        raise _FieldError(f"library_ops: expected a list such as [linear], got {shown(value)}")
     for name in value:
-        if name not in LIBRARY_OPS:
-            raise _FieldError(f"library_ops: unknown {name!r}; known are {', '.join(LIBRARY_OPS)}")
+        if not isinstance(name, str) or name not in LIBRARY_OPS:
+            raise _FieldError(
+                f"library_ops: unknown {shown(name)}; known are {', '.join(LIBRARY_OPS)}"
+            )
     return tuple(value)
 
 
 def _constants(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         raise _FieldError(
-            f"constants: expected a list of forward's arguments such as [mix], got {value!r}"
+            "constants: expected a list of inputs, parameters or buffers such as [mix], got"
+            f" {shown(value)}"
         )
     return tuple(dict.fromkeys(value))
 
 
 def _instructions(value: Any) -> str:
     if not isinstance(value, str):
-        raise _FieldError(f"instructions: expected text, got {value!r}")
+        raise _FieldError(f"instructions: expected text, got {shown(value)}")
     return value

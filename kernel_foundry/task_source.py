@@ -10,9 +10,14 @@ from typing import Final
 
 from kernel_foundry.domain.task import Size
 from kernel_foundry.errors import TaskInvalidError
+from kernel_foundry.shown_value import shown
 
 REQUIRED_NAMES: Final = ("Model", "get_inputs")
 """Names that every reference binds; `get_init_inputs` may be missing (no arguments)."""
+
+_SHOWN: Final = 500
+"""Characters of a line, or of names, in the text of an error."""
+_MOST_NAMES: Final = 50
 
 
 def parse_reference(text: str, *, file_name: str) -> ast.Module:
@@ -25,7 +30,7 @@ def parse_reference(text: str, *, file_name: str) -> ast.Module:
         return ast.parse(text, filename=file_name)
     except SyntaxError as error:
         raise TaskInvalidError(
-            f"{file_name}, line {error.lineno}: {error.msg}: {(error.text or '').strip()}",
+            f"{file_name}, line {error.lineno}: {error.msg}: {(error.text or '').strip()[:_SHOWN]}",
             file=file_name,
             line=str(error.lineno),
         ) from error
@@ -86,12 +91,12 @@ def override_sizes(tree: ast.Module, sizes: Iterable[Size]) -> ast.Module:
     return ast.fix_missing_locations(tree)
 
 
-def unknown_size(name: str, known: Iterable[str]) -> str:
+def unknown_size(name: object, known: Iterable[str]) -> str:
     """Return the message for a size that the file does not have."""
-    names = ", ".join(sorted(known)) or "none"
+    names = ", ".join(sorted(known)[:_MOST_NAMES])[:_SHOWN] or "none"
     return (
-        f"{name!r} is no size of the task file: a workload overrides module-level names that are"
-        f" assigned once, to an integer (the file has: {names})"
+        f"{shown(name)} is no size of the task file: a workload overrides module-level names that"
+        f" are assigned once, to an integer (the file has: {names})"
     )
 
 

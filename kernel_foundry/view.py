@@ -113,6 +113,7 @@ def _workload_object(result: WorkloadResult) -> dict[str, Any]:
         "call_ns": to_plain(result.call_bounds_ns),
         "kernel_times": to_plain(result.kernel_times),
         "yardstick_ns": result.yardstick_ns,
+        "yardstick_given": result.yardstick_given,
         "speedup_prepared_once": result.speedup_prepared_once,
         "discarded_samples": timing.discarded_count if timing else 0,
         "clocks": to_plain(timing.clocks) if timing else [],

@@ -27,7 +27,7 @@ def generated() -> str:
     """Return the text of the generated file."""
     compiler = device_kind("cuda").open_compiler(architecture=_ARCHITECTURE)
     built = compiler.compile(
-        source=HEADER.read_text(), options=["-std=c++17"], kernels=["redraw_tensor"]
+        source=HEADER.read_text(), options=["-std=c++17"], kernels=["redraw_tensor", "mask_ranges"]
     )
     ptx = re.sub(r"^\.version .*$", _VERSION, built.assembly.decode(), flags=re.MULTILINE)
     ptx = re.sub(r"//.*$|^\s*\.(loc|file)\b.*$", "", ptx, flags=re.MULTILINE)

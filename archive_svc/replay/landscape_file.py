@@ -27,9 +27,15 @@ from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.measures import DIMENSIONS, LEVELS, Measures
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.shown_value import shown
 
 VERSION: Final = 1
 """Of the format: the header's value of "landscape"."""
+
+_MOST_BYTES: Final = 128 << 20
+"""Of the text of a file, also once it is expanded: thirty times the largest known one."""
+_MOST_VALUES: Final = 1 << 23
+"""Ten times those of the largest known one."""
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 
@@ -135,9 +141,7 @@ def _lines(path: Path) -> Iterator[_Line]:
 
 def _content(path: Path) -> bytes:
     try:
-        data = path.read_bytes()
-        # By content and not by name: downloads lose their endings.
-        return gzip.decompress(data) if data.startswith(_GZIP_MAGIC) else data
+        data = _expanded(path)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InvalidArgumentError(
             f"{path}: damaged gzip data ({error}); fetch or write the file again", field=str(path)
@@ -148,6 +152,24 @@ def _content(path: Path) -> bytes:
             "docs/landscapes.md",
             field=str(path),
         ) from error
+    values = sum(data.count(mark) for mark in (b",", b"[", b"{"))
+    if len(data) > _MOST_BYTES or values > _MOST_VALUES:
+        raise InvalidArgumentError(
+            f"{path}: larger than a landscape is; expected at most {_MOST_BYTES} bytes and"
+            f" {_MOST_VALUES} values",
+            field=str(path),
+        )
+    return data
+
+
+def _expanded(path: Path) -> bytes:
+    """Return the text of a file, or its beginning where it is longer than any may be."""
+    with path.open("rb") as file:
+        data = file.read(_MOST_BYTES + 1)
+    # By content and not by name: downloads lose their endings.
+    if not data.startswith(_GZIP_MAGIC) or len(data) > _MOST_BYTES:
+        return data
+    return gzip.GzipFile(fileobj=io.BytesIO(data)).read(_MOST_BYTES + 1)
 
 
 def _object(path: Path, number: int, text: str) -> Mapping[str, Any]:
@@ -171,7 +193,7 @@ def _check_version(header: _Line) -> None:
             "docs/landscapes.md"
         )
     if not isinstance(version, int) or isinstance(version, bool) or version < VERSION:
-        header.refuse(f'"landscape" is {version!r}, expected {VERSION}')
+        header.refuse(f'"landscape" is {shown(version)}, expected {VERSION}')
     if version > VERSION:
         header.refuse(
             f"format {version} is newer than {VERSION}, which this version reads; update Kernel "
@@ -188,20 +210,20 @@ def _parameters(header: _Line) -> tuple[Parameter, ...]:
     parameters = tuple(_parameter(header, entry) for entry in listed)
     names = [p.name for p in parameters]
     if len(set(names)) < len(names):
-        header.refuse(f"two parameters have the same name: {', '.join(names)}")
+        header.refuse(f"two parameters have the same name: {shown(names)}")
     return parameters
 
 
 def _parameter(header: _Line, entry: Any) -> Parameter:
     name = entry.get("name") if isinstance(entry, dict) else None
     if not isinstance(name, str) or not name:
-        header.refuse(f'a parameter is {entry!r}, expected an object with "name" and "values"')
+        header.refuse(f'a parameter is {shown(entry)}, expected an object with "name" and "values"')
     values = entry.get("values")
     if not isinstance(values, list) or not values:
         header.refuse(f'"values" of {name} must be a list of at least one value')
     for value in values:
         if not _is_value(value):
-            header.refuse(f"{name} lists {value!r}; expected a number, a boolean or a string")
+            header.refuse(f"{name} lists {shown(value)}; expected a number, a boolean or a string")
     if len({value_key(v) for v in values}) < len(values):
         header.refuse(f"{name} lists a value twice; list each value once")
     return Parameter(name=name, values=tuple(values))
@@ -235,8 +257,8 @@ def _values(line: _Line, parameters: Sequence[Parameter]) -> tuple[ParameterValu
         ]
         if not known:
             line.refuse(
-                f"{parameter.name} is {value!r}, which the header does not list; add it to the "
-                'parameter\'s "values"'
+                f"{parameter.name} is {shown(value)}, which the header does not list; add it to"
+                ' the parameter\'s "values"'
             )
         values.append(known[0])
     return tuple(values)
@@ -246,7 +268,7 @@ def _outcome(line: _Line) -> EvaluationOutcome:
     name = line.data.get("outcome")
     if not isinstance(name, str) or name not in EvaluationOutcome.__members__:
         expected = ", ".join(EvaluationOutcome.__members__)
-        line.refuse(f'"outcome" is {name!r}, expected one of {expected}')
+        line.refuse(f'"outcome" is {shown(name)}, expected one of {expected}')
     return EvaluationOutcome[name]
 
 
@@ -258,7 +280,7 @@ def _measures(line: _Line) -> Measures | None:
         line.refuse(f'"measures" must be null or give {", ".join(DIMENSIONS)}')
     for name, level in given.items():
         if not isinstance(level, int) or isinstance(level, bool) or not 0 <= level < LEVELS:
-            line.refuse(f"measure {name} is {level!r}, expected 0 to {LEVELS - 1}")
+            line.refuse(f"measure {name} is {shown(level)}, expected 0 to {LEVELS - 1}")
     return Measures(**given)
 
 
@@ -274,7 +296,7 @@ def _time(header: _Line, key: str) -> float | None:
     if given is None:
         return None
     if not _is_time(given):
-        header.refuse(f'"{key}" is {given!r}, expected nanoseconds above 0, or null')
+        header.refuse(f'"{key}" is {shown(given)}, expected nanoseconds above 0, or null')
     return float(given)
 
 
@@ -287,7 +309,7 @@ def _name(header: _Line) -> str:
 def _text(header: _Line, key: str) -> str:
     given = header.data.get(key)
     if given is not None and not isinstance(given, str):
-        header.refuse(f'"{key}" is {given!r}, expected a text')
+        header.refuse(f'"{key}" is {shown(given)}, expected a text')
     return given or ""
 
 

@@ -5,6 +5,7 @@ run's row. So sequences have no gaps and no two writers wait for each other.
 """
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -79,6 +80,10 @@ UPDATE_RUN: Final = (
     )
 )
 
+LARGEST_TELLING: Final = 16 * 2**20
+"""Characters of a candidate and its verdict as JSON, which is longer than their messages. A parent
+and its inspirations are one answer, and a quarter of what any answer may have is left."""
+
 INSERT_TOLD: Final = TOLD.insert()
 INSERT_TEXTS: Final = TEXTS.insert()
 
@@ -91,13 +96,23 @@ class _Newest:
     fitness: float
 
 
+def _check_size(texts: Mapping[str, str]) -> None:
+    size = sum(map(len, texts.values()))
+    if size > LARGEST_TELLING:
+        raise InvalidArgumentError(
+            f"a candidate and its verdict of {size} characters of JSON, expected at most "
+            f"{LARGEST_TELLING}",
+            field="evaluation",
+        )
+
+
 class Teller:
     """A telling, ready to be written.
 
     Everything slow that needs no lock is done when it is made.
 
     Raises:
-        InvalidArgumentError: the request_id cannot be stored.
+        InvalidArgumentError: the request_id cannot be stored, or the texts are too long.
     """
 
     def __init__(self, run_id: int, telling: Telling) -> None:
@@ -108,6 +123,7 @@ class Teller:
             telling, time.time() if telling.told_unix_s is None else telling.told_unix_s
         )
         self._texts = text_values(telling)
+        _check_size(self._texts)
 
     def write(self, connection: sa.Connection) -> ToldOutcome:
         """Write it within the transaction of `connection`, unless it was told before.

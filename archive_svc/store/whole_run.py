@@ -3,6 +3,7 @@
 Knows nothing of those files.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -71,6 +72,8 @@ def check_columns(numbers: Mapping[str, Any]) -> None:
         if isinstance(value, str):
             assert isinstance(kind, sa.String)  # the columns of texts
             is_held = len(value) <= (kind.length or 0) and "\0" not in value and _is_utf8(value)
+        elif isinstance(value, float):
+            is_held = math.isfinite(value)
         else:
             is_held = not isinstance(value, int) or abs(value) <= LARGEST_INTEGER
         if not is_held:

@@ -8,11 +8,13 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
 from evaluator_svc.devices.site import start_judge
+from evaluator_svc.disk_cache import make_private
 from evaluator_svc.object_cache import ObjectCache
 from evaluator_svc.processes.builder_pools import BuilderPools
 from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.process import ProcessLauncher
 from evaluator_svc.settings import EvaluatorSettings
+from evaluator_svc.signing import Signer
 from kernel_foundry.domain.device import DeviceSpec, IsolationReport, UnitLimits
 from kernel_foundry.domain.language import Language
 from kernel_foundry.errors import BackendUnavailableError, InvalidArgumentError
@@ -67,6 +69,7 @@ class BuildSite:
         settings: The evaluator's settings.
         builders: Ready builders of all targets.
         judge: Describes tasks.
+        signer: Holds the key of the caches.
     """
 
     def __init__(
@@ -78,6 +81,7 @@ class BuildSite:
         settings: EvaluatorSettings,
         builders: BuilderPools,
         judge: JudgeClient,
+        signer: Signer,
     ) -> None:
         self.spec = spec
         self.kind = spec.language.value
@@ -86,7 +90,7 @@ class BuildSite:
         self.settings = settings
         self.builders = builders.of_architecture(self.kind, spec.architecture)
         self.judge = judge
-        self.objects = ObjectCache(settings.cache_dir / "objects")
+        self.objects = ObjectCache(settings.cache_dir / "objects", signer.cache_key)
 
     def building(self) -> AbstractContextManager[None]:
         """Return what a build holds: nothing, since no device is timed."""
@@ -100,14 +104,20 @@ class BuildSites:
         settings: The evaluator's settings.
         launcher: Starts the judge.
         builders: Ready builders of all targets.
+        signer: Holds the key of the caches.
     """
 
     def __init__(
-        self, settings: EvaluatorSettings, launcher: ProcessLauncher, builders: BuilderPools
+        self,
+        settings: EvaluatorSettings,
+        launcher: ProcessLauncher,
+        builders: BuilderPools,
+        signer: Signer,
     ) -> None:
         self._settings = settings
         self._launcher = launcher
         self._builders = builders
+        self._signer = signer
         self._lock = threading.Lock()
         self._sites: dict[str, BuildSite] = {}
         self._judge: JudgeClient | None = None
@@ -140,6 +150,7 @@ class BuildSites:
 
     def _open(self, architecture: str) -> BuildSite:
         spec = _spec(architecture)
+        make_private(self._settings.cache_dir)
         ready = self._builders.describe(Language.CUDA.value, 0, architecture)
         if ready.unavailable:
             raise BackendUnavailableError(ready.unavailable, device=spec.id)
@@ -150,6 +161,7 @@ class BuildSites:
             settings=self._settings,
             builders=self._builders,
             judge=self._running_judge(),
+            signer=self._signer,
         )
 
     def _running_judge(self) -> JudgeClient:

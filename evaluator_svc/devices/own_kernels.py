@@ -6,12 +6,14 @@ object code, is not asked: these may look at a clock. Knows nothing of what is m
 
 import fcntl
 import os
+import secrets
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
+from evaluator_svc.call_draws import draws_file
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.messages.exchange import ALIGNMENT_BYTES, Draw, MeasurePlan, TensorSlot
 from evaluator_svc.messages.locked import (
@@ -104,17 +106,24 @@ class OwnKernels:
     def times(self, workload: OwnWorkload, plan: MeasurePlan) -> OwnTimes:
         """Take one measurement of an opened workload."""
         request = TimeRequest(workload=workload.name, plan=plan, poison=False, keep_count=0)
-        started_ns = time.perf_counter_ns()
-        timed = self._ask(request, Timed)
+        with draws_file(secrets.randbits(63)) as draws:
+            started_ns = time.perf_counter_ns()
+            timed = self._ask(request, Timed, descriptors=(draws,))
+            wall_ns = float(time.perf_counter_ns() - started_ns)
         return OwnTimes(
             samples_ns=timed.samples_ns,
             call_count=len(timed.samples_ns) + timed.warmup_count,
-            wall_ns=float(time.perf_counter_ns() - started_ns),
+            wall_ns=wall_ns,
         )
 
-    def _ask(self, message: object, expected: type[T]) -> T:
+    def _ask(self, message: object, expected: type[T], *, descriptors: tuple[int, ...] = ()) -> T:
         answer = ask_candidate(
-            self._runner, message, expected, seconds=_SECONDS, doing="running our own kernels"
+            self._runner,
+            message,
+            expected,
+            seconds=_SECONDS,
+            doing="running our own kernels",
+            descriptors=descriptors,
         )
         if isinstance(answer, CandidateFailed):
             raise _lost(answer)

@@ -10,6 +10,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Final
 
 from evaluator_svc.devices.baseline_watch import BaselineWatch
@@ -17,7 +18,7 @@ from evaluator_svc.devices.gate import DeviceGate
 from evaluator_svc.devices.host_gate import HostGate
 from evaluator_svc.devices.host_load import HostLoad, LoadMeter
 from evaluator_svc.devices.memory_account import MemoryAccount
-from evaluator_svc.disk_cache import DiskCache
+from evaluator_svc.disk_cache import DiskCache, make_private
 from evaluator_svc.memory_needs import USABLE_SHARE
 from evaluator_svc.messages.locked import Ready
 from evaluator_svc.object_cache import ObjectCache
@@ -28,6 +29,7 @@ from evaluator_svc.processes.process import ChildProcess, ProcessCommand, Proces
 from evaluator_svc.processes.spare_pool import SparePool
 from evaluator_svc.sandbox.host_paths import package_root
 from evaluator_svc.settings import EvaluatorSettings
+from evaluator_svc.signing import Signer
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.device import DeviceSpec, IsolationReport, Peaks
 from kernel_foundry.domain.digest import content_digest
@@ -37,9 +39,12 @@ from kernel_foundry.errors import BackendUnavailableError
 from kernel_foundry.scratch import scratch_folder
 
 _JUDGE: Final = "evaluator_svc.judge"
+_COMPILED: Final = "TORCHINDUCTOR_CACHE_DIR"
+_TRITON: Final = "TRITON_CACHE_DIR"
+"""Where torch.compile keeps what it built, and runs it from."""
 _JUDGE_VARIABLES: Final = (
     "PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "CC", "CXX", "XDG_CACHE_HOME",
-    "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TRITON_PTXAS_PATH", "CUDA_HOME",
+    _COMPILED, _TRITON, "TRITON_PTXAS_PATH", "CUDA_HOME",
     "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
     "KERNEL_FOUNDRY_CUDA_DRIVER", "KERNEL_FOUNDRY_NVRTC",
 )  # fmt: skip
@@ -59,6 +64,7 @@ class DeviceSite:
         settings: The evaluator's settings.
         starter: Starts runners.
         launcher: Starts the judge.
+        signer: Holds the key of the caches.
         builders: Ready builders of all devices.
     """
 
@@ -70,6 +76,7 @@ class DeviceSite:
         settings: EvaluatorSettings,
         starter: LockedStarter,
         launcher: ProcessLauncher,
+        signer: Signer,
         builders: BuilderPools,
     ) -> None:
         if ready.device is None:
@@ -91,8 +98,8 @@ class DeviceSite:
             max_workers=settings.parallel_evaluations,
             thread_name_prefix=f"evaluation-{self.spec.id}",
         )
-        self.objects = ObjectCache(settings.cache_dir / "objects")
-        self._facts = DiskCache(settings.cache_dir / "facts")
+        self.objects = ObjectCache(settings.cache_dir / "objects", signer.cache_key)
+        self._facts = DiskCache(settings.cache_dir / "facts", signer.cache_key)
         self._starter = starter
         self._launcher = launcher
         self._judge: JudgeClient | None = None
@@ -245,7 +252,7 @@ class DeviceSite:
 
     def _admission_key(self, task: Task) -> str:
         return content_digest(
-            "admission 18",
+            "admission 19",
             task.digest,
             *self._identity(),
             _torch_version(),
@@ -277,7 +284,7 @@ def start_judge(
     # Compilers under torch.compile leave their files when they are ended.
     scratch = scratch_folder("judge")
     variables = {
-        "TORCHINDUCTOR_CACHE_DIR": str(settings.cache_dir.absolute() / "inductor"),
+        _COMPILED: str(settings.cache_dir.absolute() / "inductor"),
         **kept,
         "TMPDIR": scratch.name,
         "PYTHONPATH": package_root(),
@@ -289,6 +296,9 @@ def start_judge(
         "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
         "DPCPP_CPU_NUM_CUS": threads,
     }
+    for name in (_COMPILED, _TRITON):
+        if name in variables:
+            make_private(Path(variables[name]), name)
     command = ProcessCommand(
         module=_JUDGE,
         environment=tuple(variables.items()),

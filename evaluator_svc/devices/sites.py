@@ -10,11 +10,13 @@ from contextlib import contextmanager
 from typing import Final
 
 from evaluator_svc.devices.site import DeviceSite
+from evaluator_svc.disk_cache import make_private
 from evaluator_svc.messages.locked import Ready
 from evaluator_svc.processes.builder_pools import BuilderPools
 from evaluator_svc.processes.locked_starter import RUNNER, LockedStarter
 from evaluator_svc.processes.process import ProcessLauncher
 from evaluator_svc.settings import EvaluatorSettings
+from evaluator_svc.signing import Signer
 from kernel_foundry.domain.device import Availability, IsolationReport
 from kernel_foundry.domain.language import Language
 from kernel_foundry.errors import BackendUnavailableError, DeviceBusyError
@@ -30,14 +32,20 @@ class DeviceSites:
         settings: The evaluator's settings.
         starter: Starts builders and runners.
         launcher: Starts judges.
+        signer: Holds the key of the caches.
     """
 
     def __init__(
-        self, settings: EvaluatorSettings, starter: LockedStarter, launcher: ProcessLauncher
+        self,
+        settings: EvaluatorSettings,
+        starter: LockedStarter,
+        launcher: ProcessLauncher,
+        signer: Signer,
     ) -> None:
         self._settings = settings
         self._starter = starter
         self._launcher = launcher
+        self._signer = signer
         self._probing = threading.Lock()
         self._choosing = threading.Lock()
         self._sites: dict[str, DeviceSite] | None = None
@@ -149,6 +157,7 @@ class DeviceSites:
     def _opened(self) -> dict[str, DeviceSite]:
         with self._probing:
             if self._sites is None:
+                make_private(self._settings.cache_dir)
                 self._availability = []
                 found = [site for kind in self._settings.device_kinds for site in self._probe(kind)]
                 self._sites = {site.spec.id: site for site in found}
@@ -194,6 +203,7 @@ class DeviceSites:
             settings=self._settings,
             starter=self._starter,
             launcher=self._launcher,
+            signer=self._signer,
             builders=self.builders,
         )
 

@@ -3,6 +3,7 @@
 It never runs a candidate's code, so no candidate can end it. Knows nothing of runners.
 """
 
+import dataclasses
 import os
 import socket
 import sys
@@ -13,6 +14,8 @@ from typing import Any
 
 from evaluator_svc.devices.visible_device import see_only
 from evaluator_svc.judge.judge import Judge
+from evaluator_svc.judge.process_state import ProcessState, TaskStates, state_warning
+from evaluator_svc.messages.exchange import Verdict
 from evaluator_svc.messages.judge import (
     AdmitRequest,
     BaselinesRequest,
@@ -39,6 +42,8 @@ from evaluator_svc.messages.locked import Done, Failed
 from evaluator_svc.processes.channel import Channel, ChannelClosedError
 from evaluator_svc.processes.conversation import Conversation
 from evaluator_svc.sandbox.limits import end_with_parent
+from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import DeviceDriverError, KernelFoundryError
 from kernel_foundry_native import NativeError
 
@@ -75,9 +80,11 @@ def serve(conversation: Conversation) -> None:
         baseline_seconds=configure.baseline_seconds,
     )
     conversation.send(judge.facts())
+    states = TaskStates(ProcessState())
     while True:
         request = conversation.receive(*_REQUESTS).message
-        if not _answer(conversation, partial(_handle, judge, request)) and not judge.is_sound():
+        is_done = _answer(conversation, partial(_handle_in_state, judge, states, request))
+        if not is_done and not (judge.is_sound() and states.is_sound()):
             return  # The next question starts another one.
 
 
@@ -94,6 +101,25 @@ def _answer(conversation: Conversation, step: Callable[[], tuple[Any, tuple[int,
         message, descriptors = Failed(reason="", message=f"{type(error).__name__}: {error}"), ()
     conversation.send(message, descriptors=descriptors)
     return not isinstance(message, Failed)
+
+
+def _handle_in_state(judge: Judge, states: TaskStates, request: Any) -> tuple[Any, tuple[int, ...]]:
+    """Handle `request` with what its task's file sets in this process, and no other's."""
+    task: Task | None = getattr(request, "task", None) or judge.task_of(getattr(request, "draw", 0))
+    states.enter("" if task is None else task.digest)
+    try:
+        message, descriptors = _handle(judge, request)
+    finally:
+        if task is not None:
+            states.check(task.name)
+    match message:
+        case Admission() if changed := states.changed():
+            warnings = (*message.warnings, state_warning(changed))
+            return dataclasses.replace(message, warnings=warnings), descriptors
+        case Verdict() if changed := states.changed():
+            return dataclasses.replace(message, changed_state=changed), descriptors
+        case _:
+            return message, descriptors
 
 
 def _handle(judge: Judge, request: Any) -> tuple[Any, tuple[int, ...]]:
@@ -114,7 +140,7 @@ def _handle(judge: Judge, request: Any) -> tuple[Any, tuple[int, ...]]:
         case DescribeRequest():
             return judge.describe(request.task), ()
         case VerifyDecoyRequest():
-            return DecoyVerdict(is_right=judge.verify_decoy(request.draw)), ()
+            return DecoyVerdict(right=judge.verify_decoy(request.draw)), ()
         case VerifyRequest():
             return judge.verify(request.draw), ()
         case PrecisionRequest():
@@ -131,7 +157,7 @@ def _handle(judge: Judge, request: Any) -> tuple[Any, tuple[int, ...]]:
         case VerifyChangedRequest():
             return judge.verify_changed(request.draw, request.seeds), ()
         case VerifyRangesRequest():
-            return judge.verify_ranges(request.draw, request.ranges), ()
+            return judge.verify_ranges(request.draw, request.ranges, request.guests), ()
         case MemoryRequest():
             return judge.memory_held(request.draw), ()
         case LoadSeedRequest():

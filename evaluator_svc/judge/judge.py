@@ -30,7 +30,7 @@ from evaluator_svc.judge.verdict.comparison_probe import probe_comparison
 from evaluator_svc.judge.verdict.kept_calls import audit_kept, compare_kept
 from evaluator_svc.judge.verdict.lean_runs import LeanRuns
 from evaluator_svc.judge.verdict.precision import audit_precision
-from evaluator_svc.judge.verdict.range_verdict import verify_ranges
+from evaluator_svc.judge.verdict.range_verdict import verify_guests, verify_ranges
 from evaluator_svc.memory_needs import USABLE_SHARE
 from evaluator_svc.messages.exchange import Draw, JudgeFacts, KeptOutput, MeasurePlan, Verdict
 from evaluator_svc.messages.judge import (
@@ -127,6 +127,11 @@ class Judge:
         except BackendUnavailableError as error:
             facts.append(Fact(name="device of the judge", value=error.message))
         return JudgeFacts(process_id=os.getpid(), facts=(*facts, *self._noted))
+
+    def task_of(self, draw: int) -> Task | None:
+        """Return whose inputs a draw holds; None: there is no such draw."""
+        known = self._draws.get(draw)
+        return None if known is None else known.prepared.module.task
 
     def describe(self, task: Task) -> Described:
         """Return what plans may name in `task`, from shapes alone; needs no device.
@@ -259,13 +264,13 @@ class Judge:
             draw, "comparing", verification.verify if runs is None else lambda _: runs.verify()
         )
 
-    def verify_decoy(self, draw: int) -> bool:
-        """Return whether the first slot of every seed is right though no kernel was launched.
+    def verify_decoy(self, draw: int) -> tuple[str, ...]:
+        """Return the outputs whose first slots are right though no kernel was launched.
 
         Raises:
             InvalidArgumentError, TaskInvalidError, DeviceMemoryError: as `verify`.
         """
-        return self._work_on(draw, "comparing", verification.is_right_already)
+        return self._work_on(draw, "comparing", verification.right_already)
 
     def audit_precision(self, draw: int) -> PrecisionAudited:
         """Hold the outputs of the first seed against the reference in float64.
@@ -317,9 +322,20 @@ class Judge:
             draw, "comparing", lambda shared: data_flow.verify_changed(shared, seeds)
         )
 
-    def verify_ranges(self, draw: int, ranges: tuple[ValueRange, ...]) -> RangesVerified:
-        """Compare the first slots of a draw of unusual values, one of `ranges` for each seed."""
-        verdicts = self._work_on(draw, "comparing", lambda shared: verify_ranges(shared, ranges))
+    def verify_ranges(
+        self, draw: int, ranges: tuple[ValueRange, ...], guests: tuple[int, ...] = ()
+    ) -> RangesVerified:
+        """Compare the first slots of a draw of unusual values, one of `ranges` for each seed.
+
+        `guests`: compare what calls among the timed ones wrote on inputs of these seeds.
+        """
+        verdicts = self._work_on(
+            draw,
+            "comparing",
+            lambda shared: (
+                verify_guests(shared, ranges, guests) if guests else verify_ranges(shared, ranges)
+            ),
+        )
         return RangesVerified(verdicts=verdicts)
 
     def time_baselines(

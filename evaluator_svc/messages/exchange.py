@@ -30,6 +30,12 @@ RedrawRows = tuple[int, list[tuple[str, int, int]], list[list[int]]]
 """What the measuring loop changes before each call: the key, (type as which, bytes, number) of
 each tensor, and for each set the tensors' addresses."""
 
+GuestRows = tuple[
+    list[tuple[int, int]], list[list[int]], list[list[int]], list[int], list[list[int]]
+]
+"""Inputs of calls among the timed ones: (number, bytes) of each tensor, its addresses by set and by
+guest, where a set's own are meanwhile, and by guest where outputs go."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorSlot:
@@ -101,6 +107,8 @@ class Verdict:
     """Outputs are what other inputs gave before."""
     findings: tuple[Finding, ...] = ()
     checks: tuple[Check, ...] = ()
+    changed_state: tuple[str, ...] = ()
+    """What the task's file has changed in the judge's process, for people."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +120,9 @@ class RangeVerdict:
     """A reason to refuse the candidate."""
     findings: tuple[Finding, ...] = ()
     audit: PrecisionAudit | None = None
-    """Errors against float64, on the distributions that are there to show them."""
+    """Errors against float64, on the distributions that are there to show them…"""
+    wide: PrecisionAudit | None = None
+    """…and those of outputs in float32 of a task that rounds others to fewer bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +139,6 @@ class MeasurePlan:
     """0: warm."""
     stop_above_ns: float = 0.0
     """0: never stop early."""
-    order_seed: int = 0
     redraw_key: int = 0
     """Decides with a call's number which values its inputs have; 0: those that were drawn."""
     min_seconds: float = 0.0

@@ -99,6 +99,11 @@ class PrecisionAudited:
     """Answer to `PrecisionRequest`."""
 
     audit: PrecisionAudit | None = None
+    """Of the least exact output that rounds to the task's narrowest format."""
+    wide: PrecisionAudit | None = None
+    """Of the least exact one that keeps float32's bits, in a task that rounds others to fewer."""
+    columns: PrecisionAudit | None = None
+    """Of columns that are small beside the others of their output; None: there are none."""
     far: FarElements | None = None
     """Of the output with most of them; None: there are next to none, conditioned or not, or it
     could not be found out."""
@@ -106,6 +111,11 @@ class PrecisionAudited:
     """Why there is no audit, or what part of the outputs it is of."""
     agreeing_bits: float = 0.0
     """Bits that agree with the float32 reference, where they say enough; 0: they do not."""
+
+    @property
+    def least_exact(self) -> PrecisionAudit | None:
+        """The audit of the output that is nearest to falling short; None: there is no audit."""
+        return self.audit or self.wide
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +129,8 @@ class PoisonRequest:
 class KeptClaim:
     """What decides which calls of a measurement are kept."""
 
-    order_seed: int
+    draws_seed: int
+    """Of the random numbers that decide about calls (`evaluator_svc.call_draws`)."""
     redraw_key: int
     """0: inputs were as drawn."""
     set_count: int
@@ -127,6 +138,8 @@ class KeptClaim:
     warmup_count: int
     call_count: int
     """Timed calls, those whose samples were discarded as well."""
+    has_guests: bool
+    """Whether some calls between them had inputs of unusual values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +194,8 @@ class VerifyRangesRequest:
     draw: int
     ranges: tuple[ValueRange, ...]
     """One for each seed of the draw."""
+    guests: tuple[int, ...] = ()
+    """Not that, but what calls among the timed ones wrote on inputs of these seeds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,7 +249,7 @@ class Described:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyDecoyRequest:
-    """Tell whether the first slots are right after a run without the candidate's kernels."""
+    """Tell which outputs are right after a run without the candidate's kernels."""
 
     draw: int
 
@@ -243,8 +258,8 @@ class VerifyDecoyRequest:
 class DecoyVerdict:
     """Answer to `VerifyDecoyRequest`."""
 
-    is_right: bool
-    """The first slot of every output and seed equals the reference within the tolerance."""
+    right: tuple[str, ...]
+    """Outputs whose first slots equal the reference within the tolerance, for every seed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

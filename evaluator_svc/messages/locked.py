@@ -110,6 +110,14 @@ class Reordered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WithoutKernels:
+    """Answer to a `RunRequest` without kernels."""
+
+    choice_count: int
+    """How many choices of copies there are, at least 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
     """It is done; there is nothing to tell."""
 
@@ -282,8 +290,10 @@ class RunRequest:
 
     draw: Draw
     without_kernels: bool = False
-    """Leave out every launch and run once into the first slots, to find decoys; such a run comes
+    """Run once into the first slots with copies in place of kernels, to find decoys; such runs come
     before the real one."""
+    choice: int = 0
+    """Which copies, where there is a choice."""
     once: bool = False
     """Run once into the first slots, and keep nothing of the draw."""
     refilled: bool = False
@@ -322,7 +332,11 @@ class PoolReady:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeRequest:
-    """Take one measurement on the pool."""
+    """Take one measurement on the pool.
+
+    The first descriptor beside it is that of the random numbers that decide about calls
+    (`evaluator_svc.call_draws`): kernels on the CPU can read what this message says.
+    """
 
     workload: str
     plan: MeasurePlan
@@ -331,6 +345,11 @@ class TimeRequest:
     """Whether outputs, scratch and guards are overwritten before each call; for kept calls."""
     keep_count: int
     """Timed calls, chosen at random, whose outputs go back into the shared buffers."""
+    guests: Draw | None = None
+    """Inputs of calls among the timed ones, whose outputs go into its last slots; its buffers'
+    descriptors follow the first."""
+    guest_seeds: tuple[int, ...] = ()
+    """Which of its seeds, in which order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,6 +365,8 @@ class Timed:
     host_ns: tuple[float, ...] = ()
     prepare_ns: tuple[float, ...] = ()
     """What `prepare` took before each call, on the weights of that call; empty: it was not run."""
+    guest_calls: int = 0
+    """Calls on inputs of guests, in turn."""
     clocks: tuple[ClockBlock, ...] = ()
 
 

@@ -22,6 +22,7 @@ from evaluator_svc.messages.locked import (
     Prepared,
     Share,
     Timed,
+    WithoutKernels,
 )
 from evaluator_svc.messages.sweep import ConfigurationFailed, Enumerated, TimedAgain, Tried
 from kernel_foundry.domain.evaluation import EvaluationOutcome
@@ -30,6 +31,8 @@ from kernel_foundry.domain.finding import Finding
 _NO_FAILURE: Final = (EvaluationOutcome.PASSED, EvaluationOutcome.BUILT)
 _MOST: Final = 1 << 53
 """Of any count: beyond it a number is not exact everywhere."""
+_MOST_CALLS: Final = 1 << 24
+"""Of a measurement: more than the shortest kernel makes in its seconds."""
 _MOST_FINDINGS: Final = 64
 _MESSAGE_CHARACTERS: Final = 4000
 _NAME_CHARACTERS: Final = 200
@@ -135,6 +138,11 @@ def _loaded(answer: Loaded, request: Any) -> None:
 
 
 @_check.register
+def _without_kernels(answer: WithoutKernels, _request: Any) -> None:
+    _counts(answer.choice_count - 1)
+
+
+@_check.register
 def _pool_ready(answer: PoolReady, _request: Any) -> None:
     _counts(answer.set_count - 1, answer.pool_bytes)
 
@@ -147,7 +155,9 @@ def _timed(answer: Timed, request: Any) -> None:
     for others in (answer.device_ns, answer.host_ns, answer.prepare_ns):
         _require(len(others) <= count, f"{len(others)} times beside {count} samples")
         _durations(*others)
-    _counts(answer.warmup_count, answer.discarded_count)
+    _counts(answer.warmup_count, answer.discarded_count, answer.guest_calls)
+    # The judge counts them again, one by one.
+    _require(max(answer.warmup_count, answer.discarded_count) <= _MOST_CALLS, "too many calls")
     _require(len(answer.kept) <= OUTPUT_SLOTS, "too many outputs kept")
     slots = [kept.slot for kept in answer.kept]
     _require(slots == list(range(len(slots))), "outputs kept in other slots")

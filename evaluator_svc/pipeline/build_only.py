@@ -45,7 +45,7 @@ class CandidateBuild:
     def __init__(self, site: DescribedPlace, request: EvaluationRequest) -> None:
         self._site = site
         self._request = request
-        self._record = EvaluationRecord(request, site.spec.id, yardsticks_ns={})
+        self._record = EvaluationRecord(request, site.spec.id, baselines_ns={})
 
     def evaluate(self) -> Evaluation:
         """Return the verdict BUILT, or how it failed.

@@ -1,37 +1,50 @@
 """Whether a plan's kernels do anything: with library calls, results may be right without them.
 
-Knows nothing of what the kernels are.
+Copies take their place: kernels that copy, or change what makes no difference, do nothing. Knows
+nothing of what the kernels are.
 """
 
-from evaluator_svc.messages.locked import CandidateFailed, Done, RunRequest
+from typing import Final
+
+from evaluator_svc.messages.locked import CandidateFailed, RunRequest, WithoutKernels
 from evaluator_svc.pipeline.run import DrawnInputs
 from evaluator_svc.processes.answers import ask_candidate
 from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.process import ChildProcess
+from kernel_foundry.domain.admission import TensorRole
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+
+_MOST_CHOICES: Final = 64
+"""Beyond it a kernel takes more tensors that are alike than any honest one."""
 
 
 def run_without_kernels(
     process: ChildProcess, judge: JudgeClient, drawn: DrawnInputs, *, seconds: float
 ) -> CandidateFailed | None:
-    """Run the plan with its launches left out; refuse it when the outputs are right all the same.
+    """Run the plan with copies for its launches; refuse it when the outputs are right all the same.
 
-    The outputs are poisoned again afterwards.
+    They are poisoned again afterwards.
     """
-    answer = ask_candidate(
-        process,
-        RunRequest(draw=drawn.draw, without_kernels=True),
-        Done,
-        seconds=seconds,
-        doing=f"running the library calls on workload {drawn.draw.workload}",
-        descriptors=drawn.descriptors,
-    )
-    if isinstance(answer, CandidateFailed):
-        return answer
-    if judge.verify_decoy(drawn.draw.draw):
-        return CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=(_finding(drawn),))
+    outputs = {slot.name for slot in drawn.draw.slots if slot.role == TensorRole.OUTPUT.value}
+    right: set[str] = set()
+    choice, choice_count = 0, 1
+    while choice < min(choice_count, _MOST_CHOICES):
+        answer = ask_candidate(
+            process,
+            RunRequest(draw=drawn.draw, without_kernels=True, choice=choice),
+            WithoutKernels,
+            seconds=seconds,
+            doing=f"running the library calls on workload {drawn.draw.workload}",
+            descriptors=drawn.descriptors,
+        )
+        if isinstance(answer, CandidateFailed):
+            return answer
+        right.update(judge.verify_decoy(drawn.draw.draw))
+        if right >= outputs:
+            return CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=(_finding(drawn),))
+        choice, choice_count = choice + 1, answer.message.choice_count
     judge.poison(drawn.draw.draw)
     return None
 
@@ -42,7 +55,7 @@ def own_kernels_check(workload: str, failure: CandidateFailed | None) -> Check:
         kind=CheckKind.OWN_KERNELS,
         result=CheckResult.PASSED if failure is None else CheckResult.FAILED,
         workload=workload,
-        note="the library calls alone leave the outputs wrong" if failure is None else "",
+        note="with copies in place of the kernels the outputs are wrong" if failure is None else "",
     )
 
 
@@ -51,8 +64,8 @@ def _finding(drawn: DrawnInputs) -> Finding:
         kind=FindingKind.DECOY,
         severity=Severity.ERROR,
         message=(
-            f"the outputs of workload {drawn.draw.workload} are right without the candidate's "
-            "kernels: the library calls do all of the work"
+            f"the outputs of workload {drawn.draw.workload} are right with copies in place of the "
+            "candidate's kernels: the library calls do all of the work"
         ),
         hint="let kernels of your own compute a part that the outputs depend on",
     )

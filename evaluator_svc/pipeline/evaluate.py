@@ -1,8 +1,4 @@
-"""The order of the stages: one candidate from text to verdict.
-
-Each step returns what it found or what became of the candidate; the first failure ends it.
-Knows nothing of how processes are started and of gRPC.
-"""
+"""The order of the stages: one candidate from text to verdict; the first failure ends it."""
 
 import dataclasses
 import secrets
@@ -36,11 +32,11 @@ from evaluator_svc.pipeline.decoy import own_kernels_check, run_without_kernels
 from evaluator_svc.pipeline.elements import judge_elements
 from evaluator_svc.pipeline.evaluation_memory import EvaluationMemory, MemoryWish
 from evaluator_svc.pipeline.facts import verdict_facts
-from evaluator_svc.pipeline.generated_sizes import GeneratedTrials
+from evaluator_svc.pipeline.generated_sizes import GeneratedTrials, has_one_seed
 from evaluator_svc.pipeline.layout import layout_limit_ns, prepare_findings
 from evaluator_svc.pipeline.memory_plan import pool_limit
 from evaluator_svc.pipeline.precision import PrecisionJudged, judge_precision
-from evaluator_svc.pipeline.record import EvaluationRecord, yardsticks_ns
+from evaluator_svc.pipeline.record import EvaluationRecord, fastest_baselines_ns
 from evaluator_svc.pipeline.run import (
     DrawnInputs,
     damage_checks,
@@ -89,7 +85,7 @@ class CandidateEvaluation:
         self._admission = admission.without_generated
         self._generated = tuple(w for w in admission.workloads if w.is_generated)
         self._peaks = peaks
-        self._record = EvaluationRecord(request, site.spec.id, yardsticks_ns(request, admission))
+        self._record = EvaluationRecord(request, site.spec.id, fastest_baselines_ns(admission))
         self._names = tuple(
             WorkloadNames(
                 workload=w.workload,
@@ -194,7 +190,8 @@ class CandidateEvaluation:
     ) -> CandidateFailed | None:
         with self._record.stage("correctness"):
             failure = self._verify(runner, workload)
-        return failure or self._audit_precision((workload,))
+        is_alone = has_one_seed(workload)
+        return failure or (None if is_alone else self._audit_precision((workload,)))
 
     def _bind(self, runner: ChildProcess, candidate: BuiltCandidate) -> CandidateFailed | None:
         prepared = candidate.prepared
@@ -244,12 +241,13 @@ class CandidateEvaluation:
         # Else secret and fresh for every evaluation: nothing can be prepared for them.
         seeds = given.get(workload) or tuple(secrets.randbits(31) for _ in range(SEED_COUNT))
         self._record.set_seeds(workload, seeds)
+        is_alone = any(w.workload == workload and has_one_seed(w) for w in self._generated)
         draw, descriptors = self._judge.draw(
             self._request.task,
             workload,
             self._admission.tolerance,
-            seeds,
-            is_lean=workload in self._memory.plan.lean,
+            seeds[:1] if is_alone else seeds,
+            is_lean=is_alone or workload in self._memory.plan.lean,
         )
         return DrawnInputs(draw=draw, descriptors=descriptors)
 
@@ -268,7 +266,7 @@ class CandidateEvaluation:
         if self._bound[workload.workload].library_call_count:
             failure = run_without_kernels(runner, self._judge, drawn, seconds=seconds)
             self._record.add_checks((own_kernels_check(workload.workload, failure),))
-        count = len(self._record.seeds(workload.workload))
+        count = 1 if has_one_seed(workload) else len(self._record.seeds(workload.workload))
         verdict = failure or run_and_judge(
             runner, self._judge, drawn, seed_count=count, seconds=seconds
         )
@@ -285,6 +283,9 @@ class CandidateEvaluation:
             )
         )
         self._record.add_checks(verdict.checks)
+        if verdict.changed_state:
+            changed = ", ".join(verdict.changed_state)
+            self._record.set_fact("changed by the reference", changed)
         failure = failure_of(verdict, workload.workload)
         if failure is None:
             self._record.add_findings(verdict.findings)
@@ -363,7 +364,7 @@ class CandidateEvaluation:
             return judged  # wrong for another reason, of which the figures tell nothing
         result = self._record.workload(workload.workload)
         if result.correctness is not None:
-            correctness = dataclasses.replace(result.correctness, precision=audited.audit)
+            correctness = dataclasses.replace(result.correctness, precision=audited.least_exact)
             result = dataclasses.replace(result, correctness=correctness)
             self._record.set_workload(result)
         self._record.add_checks((judged.check,))
@@ -409,9 +410,9 @@ class CandidateEvaluation:
             if isinstance(result, CandidateFailed):
                 return result
             if result.failure is None:
-                failure = judge_timed_calls(
-                    result.audits, workload.workload, self._judge_precision, self._record
-                )
+                name, judged = workload.workload, self._judge_precision
+                failure = judge_timed_calls(result.audits, name, judged, self._record)
+                failure = failure or self._ranges.judge_guests(name, result.guests, judged)
                 result = dataclasses.replace(result, failure=failure)
             if result.failure is None:
                 with self._record.stage("data_flow"):
@@ -490,6 +491,7 @@ class CandidateEvaluation:
             self._judge,
             draw=self._drawn[workload.workload].result().draw,
             admission=workload,
+            guests=self._ranges.guests.get(workload.workload),
             settings=TimingSettings(
                 device=self._site.spec,
                 peaks=self._peaks,

@@ -6,12 +6,22 @@ does not say where it is right. Knows nothing of how it is run.
 """
 
 from collections.abc import Callable, Container, Sequence
+from typing import Final
 
+from evaluator_svc.memory_needs import WorkloadSizes
 from evaluator_svc.messages.locked import CandidateFailed
 from evaluator_svc.pipeline.record import EvaluationRecord
 from kernel_foundry.domain.admission import WorkloadAdmission
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome
+
+_SMALL_BYTES: Final = 1 << 24
+
+
+def has_one_seed(workload: WorkloadAdmission) -> bool:
+    """Return whether a generated workload is so large that one seed has to do."""
+    set_bytes = WorkloadSizes.of(workload.tensors).set_bytes
+    return workload.is_generated and set_bytes > _SMALL_BYTES
 
 
 class GeneratedTrials:

@@ -18,6 +18,7 @@ from evaluator_svc.memory_needs import (
 )
 from evaluator_svc.messages.exchange import SEED_COUNT
 from evaluator_svc.messages.locked import BoundWorkload
+from evaluator_svc.pipeline.generated_sizes import has_one_seed
 from evaluator_svc.pipeline.range_choice import RangeChoice
 from kernel_foundry.domain.admission import Admission, WorkloadAdmission
 
@@ -66,7 +67,10 @@ def _plans(
 ) -> tuple[MemoryPlan, ...]:
     """Return the ways to judge a task, with unusual values on `large_ranges` and small ones."""
     capacity = site.memory.capacity_bytes
-    full = {w.workload: _full(w, site, seed_count) for w in admission.workloads}
+    full = {
+        w.workload: _lean(w, site) if has_one_seed(w) else _full(w, site, seed_count)
+        for w in admission.workloads
+    }
     lean = {
         w.workload: _lean(w, site)
         for w in admission.workloads
@@ -139,9 +143,14 @@ def _pool_bytes(
 
 
 def _ranges_bytes(workload: WorkloadAdmission, count: int, large: frozenset[str]) -> int:
-    """Return what `count` draws of unusual values hold: region and copies of each, or a region."""
-    if not count:
+    """Return what `count` draws of unusual values hold: region and copies of each, or a region.
+
+    While a set that is timed has such inputs, its own are beside it.
+    """
+    sizes = sizes_of(workload)
+    if not count or not (has_ranges_size(sizes) or workload.workload in large):
         return 0
-    if not has_ranges_size(sizes_of(workload)):
-        return sizes_of(workload).set_bytes if workload.workload in large else 0
-    return full_need(sizes_of(workload), pool_bytes=0, seed_count=count).held_bytes
+    aside_bytes = 0 if workload.held_out else sizes.source_bytes
+    if not has_ranges_size(sizes):
+        return sizes.set_bytes + aside_bytes
+    return full_need(sizes, pool_bytes=0, seed_count=count).held_bytes + aside_bytes

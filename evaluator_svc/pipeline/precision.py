@@ -6,7 +6,9 @@ operands split into several parts have more. Where it does not (mantissas cut by
 operations, a coarse approximation), errors of 13 bits or less are a suspicion. A 16-bit task is
 to be computed in operands of 16 bits: where sums have few terms, 8-bit ones show. What no honest
 kernel of the task computes in (8-bit products of 16-bit numbers, a tangent of 11 bits) is a
-suspicion even where no draw shows it. Knows nothing of how errors are measured.
+suspicion even where no draw shows it, and so is what has narrow products where errors cannot show:
+in whole numbers, in means over many products. Each output is held to the format that it rounds to.
+Knows nothing of how errors are measured.
 """
 
 from collections.abc import Callable
@@ -14,6 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluator_svc.messages.judge import PrecisionAudited
+from evaluator_svc.pipeline.unseen_terms import hidden_because, unsplit_products
 from evaluator_svc.policy import ObjectFacts
 from kernel_foundry.domain.admission import Admission, Distribution
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
@@ -53,6 +56,9 @@ _MEDIAN_SHARE: Final = 1 / 16
 about as wrong as others: mistakes in indices leave nothing right, or most elements exact."""
 
 _RULE: Final = "numbers.precision"
+_FLOAT32: Final = "float32"
+_TF32: Final = "TF32"
+_SEVERITY: Final = (CheckResult.PASSED, CheckResult.SUSPECT, CheckResult.FAILED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,60 +96,129 @@ def judge_precision(
         is_right: Whether the outputs are within the tolerance.
         inputs: Which inputs they belong to, such as "signs"; empty: ordinary ones.
     """
-    where = f"{workload} ({inputs})" if inputs else workload
-    audit = audited.audit
-    if audit is None:
-        note = audited.note
-        if task.least_bits:
-            note += f"; the {task.least_bits:g} bits that the task asks for are not checked here"
-        check = Check(
-            kind=CheckKind.PRECISION,
-            result=CheckResult.PASSED if audited.agreeing_bits else CheckResult.SKIPPED,
-            workload=workload,
-            note=note,
+    asked = _Question(
+        task=task,
+        admission=admission,
+        workload=workload,
+        facts=facts,
+        is_right=is_right,
+        inputs=inputs,
+    )
+    if audited.least_exact is None:
+        return _without_audit(audited, asked)
+    audits = ((audited.audit, admission.rounding), (audited.wide, _FLOAT32))
+    found = [_judged(a, own, audited.note, asked) for a, own in audits if a is not None]
+    if audited.columns is not None and is_right:
+        found.append(_of_columns(audited.columns, asked))
+    # The worst of them: a task's outputs are right when each of them is.
+    return max(found, key=lambda judged: _SEVERITY.index(judged.check.result))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Question:
+    """What an audit is of, beside its figures."""
+
+    task: Task
+    admission: Admission
+    workload: str
+    facts: ObjectFacts
+    is_right: bool
+    inputs: str
+
+    @property
+    def where(self) -> str:
+        """Workload and inputs, for messages."""
+        return f"{self.workload} ({self.inputs})" if self.inputs else self.workload
+
+
+def _without_audit(audited: PrecisionAudited, asked: _Question) -> PrecisionJudged:
+    """Return what is known where no errors are: what the object code computes in."""
+    task, note = asked.task, audited.note
+    if task.least_bits:
+        note += f"; the {task.least_bits:g} bits that the task asks for are not checked here"
+    formats = () if audited.agreeing_bits else _unaudited_formats(asked)
+    result = CheckResult.PASSED if audited.agreeing_bits else CheckResult.SKIPPED
+    findings: tuple[Finding, ...] = ()
+    if formats and asked.is_right:
+        result = CheckResult.SUSPECT
+        findings = (
+            _suspicion(
+                f"the object code computes in {' and '.join(formats)}, in a"
+                f" {asked.admission.rounding} task, and no errors on {asked.where} tell how"
+                f" exactly: {audited.note}",
+                "Compute in the task's own format, or in split products whose parts a step adds"
+                " up.",
+            ),
         )
-        return PrecisionJudged(check=check)
+        note = findings[0].message
+    check = Check(kind=CheckKind.PRECISION, result=result, workload=asked.workload, note=note)
+    return PrecisionJudged(check=check, findings=findings)
+
+
+def _unaudited_formats(asked: _Question) -> tuple[str, ...]:
+    facts, admission = asked.facts, asked.admission
+    if admission.is_narrow:
+        return _coarse_formats(admission, facts, is_narrow=True)
+    allows_tf32 = asked.task.tf32 and admission.device.language is Language.CUDA
+    # What matrix units multiply, and is seen to be split, is as exact as float32.
+    split = facts.matrix_formats if facts.products_of_a_step else ()
+    known = (*split, *((_TF32,) if allows_tf32 else ()))
+    formats = (*facts.narrow_products, *facts.rough_functions)
+    return tuple(name for name in formats if name not in known)
+
+
+def _judged(audit: PrecisionAudit, own: str, told: str, asked: _Question) -> PrecisionJudged:
+    """Return what the errors of the outputs in one format mean."""
+    task, admission, facts = asked.task, asked.admission, asked.facts
+    workload, inputs, where = asked.workload, asked.inputs, asked.where
+    is_narrow = admission.is_narrow and own != _FLOAT32
     # Of unusual inputs eager PyTorch may have fewer itself.
-    asked = min(task.least_bits, audit.eager_bits or 0.0) if inputs else task.least_bits
-    if is_right and audit.effective_bits < asked:
-        finding = _too_few_bits(audit, where, asked)
+    least = min(task.least_bits, audit.eager_bits or 0.0) if inputs else task.least_bits
+    if asked.is_right and audit.effective_bits < least:
+        finding = _too_few_bits(audit, where, least)
         check = _check(audit, CheckResult.FAILED, workload, finding.message)
         return PrecisionJudged(check=check, findings=(finding,), is_refused=True)
-    formats = _formats(admission, facts)
-    least = _least_bits(task, admission, inputs, has_formats=bool(formats))
-    if not _is_low(audit, least, is_narrow=admission.is_narrow):
-        coarse = _coarse_formats(admission, facts)
-        if coarse and is_right and not inputs:
-            finding = _unseen(audit, where, coarse, admission.rounding)
-            check = _check(audit, CheckResult.SUSPECT, workload, finding.message)
-            return PrecisionJudged(check=check, findings=(finding,))
-        note = f"{inputs}: {audited.note}" if inputs and audited.note else inputs or audited.note
+    coarse = _coarse_formats(admission, facts, is_narrow=is_narrow)
+    formats = coarse if is_narrow else (*facts.narrow_products, *coarse)
+    least = _least_bits(asked, own, is_narrow=is_narrow, has_formats=bool(formats))
+    if not _is_low(audit, least, is_narrow=is_narrow):
+        unseen = _unseen(audit, own, coarse, asked) if asked.is_right and not inputs else None
+        if unseen is not None:
+            check = _check(audit, CheckResult.SUSPECT, workload, unseen.message)
+            return PrecisionJudged(check=check, findings=(unseen,))
+        note = f"{inputs}: {told}" if inputs and told else inputs or told
         return PrecisionJudged(check=_check(audit, CheckResult.PASSED, workload, note))
-    if not is_right and not _is_of_rounding(audit):
+    if not asked.is_right and not _is_of_rounding(audit):
         formats = ()
-    finding = _finding(audit, where, formats, admission.rounding)
+    finding = _finding(audit, where, formats, own)
     result = CheckResult.FAILED if formats else CheckResult.SUSPECT
     check = _check(audit, result, workload, finding.message)
     return PrecisionJudged(check=check, findings=(finding,), is_refused=bool(formats))
 
 
-def _formats(admission: Admission, facts: ObjectFacts) -> tuple[str, ...]:
-    """Return the formats that low precision is put down to."""
-    coarse = _coarse_formats(admission, facts)
-    return coarse if admission.is_narrow else (*facts.narrow_products, *coarse)
+def _of_columns(audit: PrecisionAudit, asked: _Question) -> PrecisionJudged:
+    """Return what the errors of columns mean that are small beside others: a suspicion at most."""
+    if asked.admission.is_narrow or not _is_low(audit, LOW_BITS, is_narrow=False):
+        return PrecisionJudged(check=_check(audit, CheckResult.PASSED, asked.workload))
+    where = f"{asked.where}, in columns that are small beside the others"
+    finding = _finding(audit, where, (), asked.admission.rounding)
+    check = _check(audit, CheckResult.SUSPECT, asked.workload, finding.message)
+    return PrecisionJudged(check=check, findings=(finding,))
 
 
-def _coarse_formats(admission: Admission, facts: ObjectFacts) -> tuple[str, ...]:
+def _coarse_formats(
+    admission: Admission, facts: ObjectFacts, *, is_narrow: bool
+) -> tuple[str, ...]:
     """Return what the object code computes in, and no honest kernel of the task has a use for."""
-    if not admission.is_narrow:
+    if not is_narrow:
         return facts.rough_functions
     return () if admission.has_8_bit_numbers else facts.products_of_8_bits
 
 
-def _least_bits(task: Task, admission: Admission, inputs: str, *, has_formats: bool) -> float:
-    if admission.is_narrow:
-        return _OWN_BITS.get(admission.rounding, 0.0) if inputs == Distribution.FEW else 0.0
-    if task.tf32 and admission.device.language is Language.CUDA:
+def _least_bits(asked: _Question, own: str, *, is_narrow: bool, has_formats: bool) -> float:
+    if is_narrow:
+        return _OWN_BITS.get(own, 0.0) if asked.inputs == Distribution.FEW else 0.0
+    if asked.task.tf32 and asked.admission.device.language is Language.CUDA:
         return _TF32_BITS
     return NARROW_BITS if has_formats else LOW_BITS
 
@@ -193,24 +268,44 @@ def _finding(audit: PrecisionAudit, workload: str, formats: tuple[str, ...], own
             rule=_RULE,
         )
     narrow = "8-bit" if own in _OWN_BITS else "16-bit"
-    return Finding(
-        kind=FindingKind.SUSPICION,
-        severity=Severity.WARNING,
-        message=f"as inexact as {narrow} arithmetic in a {own} task: {figures}",
-        evidence=_evidence(audit),
-        hint="Keep all bits of operands and results; use approximations of the task's accuracy.",
-        rule=_RULE,
+    return _suspicion(
+        f"as inexact as {narrow} arithmetic in a {own} task: {figures}",
+        "Keep all bits of operands and results; use approximations of the task's accuracy.",
+        audit,
     )
 
 
-def _unseen(audit: PrecisionAudit, workload: str, coarse: tuple[str, ...], own: str) -> Finding:
+def _unseen(
+    audit: PrecisionAudit, own: str, coarse: tuple[str, ...], asked: _Question
+) -> Finding | None:
+    """Return a suspicion of what no errors show, and the object code does."""
+    if coarse:
+        return _suspicion(
+            f"the object code computes in {' and '.join(coarse)}, in a {own} task, and"
+            f" {audit.effective_bits:.1f} bits on {asked.where} do not show where",
+            f"Compute all of it in {own}.",
+            audit,
+        )
+    products = unsplit_products(asked.task, asked.admission, asked.facts)
+    reason = hidden_because(asked.admission, asked.workload) if products else ""
+    if not reason:
+        return None
+    return _suspicion(
+        f"products in {' and '.join(products)}, in a {own} task, and nothing shows that they are"
+        f" split: {reason} on {asked.where}",
+        "Split operands into parts, and multiply the parts of one step with each other in one"
+        " unrolled block; or multiply in float32.",
+        audit,
+    )
+
+
+def _suspicion(message: str, hint: str, audit: PrecisionAudit | None = None) -> Finding:
     return Finding(
         kind=FindingKind.SUSPICION,
         severity=Severity.WARNING,
-        message=f"the object code computes in {' and '.join(coarse)}, in a {own} task, and"
-        f" {audit.effective_bits:.1f} bits on {workload} do not show where",
-        evidence=_evidence(audit),
-        hint=f"Compute all of it in {own}.",
+        message=message,
+        evidence=_evidence(audit) if audit is not None else (),
+        hint=hint,
         rule=_RULE,
     )
 

@@ -1,8 +1,9 @@
 """On which workloads a candidate is tried on unusual values, and on how many of them.
 
 All of them on the smallest workload, a held-out one if there is any, and on the smallest one that
-is timed. The other timed workloads share what a verdict can spare: which of them a candidate meets
-there follows from a secret seed, so none can be left to chance. Knows nothing of what they are.
+is timed where a verdict can spare that. The other timed workloads share what it can spare: which of
+them a candidate meets there follows from a secret seed, so none can be left to chance. Knows
+nothing of what they are.
 """
 
 import random
@@ -12,7 +13,7 @@ from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.memory_needs import WorkloadSizes
 from kernel_foundry.domain.admission import Admission, ValueRange, WorkloadAdmission
 
-_TRIALS: Final = 12
+_TRIALS: Final = 16
 """On the other timed workloads together: a call costs milliseconds however small it is."""
 
 _TRIED_BYTES: Final = {True: 1 << 33, False: 1 << 28}
@@ -34,9 +35,10 @@ class RangeChoice:
         timed = [w for w in order if not w.held_out]
         self.least = order[0].workload if order else ""
         """The smallest workload that has any."""
-        self._whole = {w.workload for w in (*order[:1], *timed[:1])}
-        self._others = sum(w.workload not in self._whole for w in ranged)
         self._bytes = _TRIED_BYTES[not site.shares_cores]
+        spared = [w for w in timed[:1] if len(w.value_ranges) * _set_bytes(w) <= self._bytes]
+        self._whole = {w.workload for w in (*order[:1], *spared)}
+        self._others = sum(w.workload not in self._whole for w in ranged)
 
     def count(self, workload: WorkloadAdmission) -> int:
         """Return how many are tried on a workload; 0 where one alone would take too long."""

@@ -42,17 +42,19 @@ class EvaluationRecord:
     Args:
         request: What is asked.
         device: Id of the device it runs on.
-        yardsticks_ns: The yardstick of fitness on each timed workload.
+        baselines_ns: The fastest baseline of each timed workload that this evaluator measured.
     """
 
     def __init__(
-        self, request: EvaluationRequest, device: str, yardsticks_ns: Mapping[str, float]
+        self, request: EvaluationRequest, device: str, baselines_ns: Mapping[str, float]
     ) -> None:
         self._task = request.task.digest
         self._seeds: dict[str, tuple[int, ...]] = {}
         self._seeds_given = bool(request.seeds)
         self._device = device
-        self._yardsticks_ns = yardsticks_ns
+        given = {y.workload: y.time_ns for y in request.yardsticks if y.workload in baselines_ns}
+        self._yardsticks_ns = {**baselines_ns, **given}
+        self._given = {name for name, time_ns in given.items() if time_ns != baselines_ns[name]}
         self._candidate = content_digest(request.text)
         self._configuration: tuple[Setting, ...] = request.configuration
         self._stages: dict[str, float] = {}
@@ -111,6 +113,11 @@ class EvaluationRecord:
         """Add a line of evidence."""
         self._facts.append(Fact(name=name, value=value))
 
+    def set_fact(self, name: str, value: str) -> None:
+        """Add a line of evidence in place of an earlier one of its name."""
+        self._facts = [fact for fact in self._facts if fact.name != name]
+        self.add_fact(name, value)
+
     def add_facts(self, facts: tuple[Fact, ...]) -> None:
         """Add lines of evidence."""
         self._facts += facts
@@ -142,7 +149,11 @@ class EvaluationRecord:
 
     def _evaluation(self, outcome: EvaluationOutcome) -> Evaluation:
         results = tuple(
-            dataclasses.replace(r, yardstick_ns=self._yardsticks_ns.get(r.workload))
+            dataclasses.replace(
+                r,
+                yardstick_ns=self._yardsticks_ns.get(r.workload),
+                yardstick_given=r.workload in self._given,
+            )
             for r in self._workloads.values()
         )
         if outcome not in _MAY_HAVE_TIMING:
@@ -183,11 +194,10 @@ class EvaluationRecord:
         )
 
 
-def yardsticks_ns(request: EvaluationRequest, admission: Admission) -> dict[str, float]:
-    """Return what fitness holds each timed workload against: the run's, else those of now."""
-    now = {
+def fastest_baselines_ns(admission: Admission) -> dict[str, float]:
+    """Return the median of the fastest baseline of each timed workload."""
+    return {
         w.workload: min(b.timing.median_ns for b in w.baselines)
         for w in admission.workloads
         if w.baselines
     }
-    return now | {y.workload: y.time_ns for y in request.yardsticks if y.workload in now}

@@ -14,6 +14,7 @@ from evaluator_svc.messages.exchange import Draw, Verdict
 from evaluator_svc.messages.locked import (
     CandidateFailed,
     Done,
+    Failed,
     Loaded,
     LoadRequest,
     RunRequest,
@@ -80,17 +81,25 @@ def release(judge: JudgeClient, future: "Future[DrawnInputs]", runner: ChildProc
 def load(
     process: ChildProcess, request: LoadRequest, codes: tuple[bytes, ...]
 ) -> Loaded | CandidateFailed:
-    """Load the object code and bind the plan."""
+    """Load the object code and bind the plan.
+
+    Raises:
+        BackendUnavailableError: the runner cannot make the plan's library calls as it must.
+    """
     answer = ask_candidate(
         process,
         request,
         Loaded,
+        Failed,
         seconds=_LOAD_SECONDS,
         doing="loading the kernels",
         blobs=codes,
     )
     if isinstance(answer, CandidateFailed):
         return answer
+    if isinstance(answer.message, Failed):
+        process.kill()
+        raise answer.message.error()
     loaded: Loaded = answer.message
     return loaded
 

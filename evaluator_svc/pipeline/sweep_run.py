@@ -304,7 +304,6 @@ class SweepRunner:
             max_samples=most,
             warmup_calls=warmup_calls,
             flush_bytes=2 * self._site.spec.cache_bytes,
-            order_seed=secrets.randbits(63),
         )
 
     def _timing_deadline_s(self) -> float:

@@ -41,10 +41,11 @@ def judge_timed_calls(
         if failure is not None:
             return failure
         record.add_findings(judged.findings)
-        if audited.audit is not None:
-            record.keep_precision(workload, audited.audit)
+        if audited.least_exact is not None:
+            record.keep_precision(workload, audited.least_exact)
     return None
 
 
 def _bits(audited: PrecisionAudited) -> float:
-    return audited.audit.effective_bits if audited.audit else audited.agreeing_bits
+    audit = audited.least_exact
+    return audit.effective_bits if audit else audited.agreeing_bits

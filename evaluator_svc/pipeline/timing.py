@@ -11,7 +11,8 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.messages.exchange import Draw, MeasurePlan
+from evaluator_svc.call_draws import draws_file
+from evaluator_svc.messages.exchange import Draw, MeasurePlan, RangeVerdict
 from evaluator_svc.messages.judge import KeptClaim, KeptVerdict, PrecisionAudited
 from evaluator_svc.messages.locked import (
     CandidateFailed,
@@ -23,6 +24,7 @@ from evaluator_svc.messages.locked import (
     TimeRequest,
 )
 from evaluator_svc.pipeline.data_flow import probe_data_flow
+from evaluator_svc.pipeline.guest_calls import Guests
 from evaluator_svc.pipeline.honesty import (
     Claim,
     Clocked,
@@ -110,6 +112,8 @@ class WorkloadTimed:
     """Suspicions."""
     audits: tuple[PrecisionAudited, ...] = ()
     """How exact calls were that were timed: the worst one of each measurement."""
+    guests: tuple[RangeVerdict, ...] = ()
+    """On calls in between, which had inputs of unusual values."""
 
 
 def least_seconds(device: DeviceSpec) -> float:
@@ -130,6 +134,7 @@ class WorkloadTimer:
         draw: The workload's inputs.
         admission: What is known of the workload.
         settings: How to time.
+        guests: Inputs of unusual values for calls among the timed ones; None: there are none.
     """
 
     def __init__(
@@ -140,12 +145,15 @@ class WorkloadTimer:
         draw: Draw,
         admission: WorkloadAdmission,
         settings: TimingSettings,
+        guests: Guests | None = None,
     ) -> None:
         self._process = process
         self._judge = judge
         self._draw = draw
         self._admission = admission
         self._settings = settings
+        self._guests = guests
+        self._guest_verdicts: list[RangeVerdict] = []
         self._flush_bytes = 2 * settings.device.cache_bytes
         self._keep_count = min(KEPT_CALLS, max(draw.slot_count - 1, 1))
 
@@ -182,6 +190,7 @@ class WorkloadTimer:
             checks=(*(c for kept in verdicts for c in kept.verdict.checks), *clocked.checks),
             findings=clocked.suspicions,
             audits=tuple(kept.audited for kept in verdicts if kept.audited is not None),
+            guests=tuple(self._guest_verdicts),
         )
 
     def probed(self, timed: WorkloadTimed) -> WorkloadTimed:
@@ -230,36 +239,29 @@ class WorkloadTimer:
                 flush_bytes=self._flush_bytes,
                 stop_above_ns=settings.stop_above_ns,
                 min_seconds=least_seconds(settings.device),
-                order_seed=secrets.randbits(63),
                 redraw_key=secrets.randbits(63),
             )
             self._judge.poison(self._draw.draw)
-            block = self._measure(plan, keep_count=self._keep_count)
-            if isinstance(block, CandidateFailed):
-                return block
+            order = () if self._guests is None else self._guests.order()
+            taken = self._measure(plan, pool, keep_count=self._keep_count, guests=order)
+            if isinstance(taken, CandidateFailed):
+                return taken
+            block, kept = taken
             measured.append(block)
-            verdicts.append(self._judged(block[0], plan, pool, keep_count=self._keep_count))
+            verdicts.append(self._judge.verify_kept(self._draw.draw, block[0].kept, kept))
+            if self._guests is not None:
+                made = block[0].guest_calls
+                self._guest_verdicts += self._guests.verdicts(self._judge, order, made)
             if settings.fresh_baselines:
                 baselines.append(self._judge.time_baselines(self._draw.draw, plan, names))
             is_slow = block[0].stop_reason is StopReason.SLOWER_THAN_INCUMBENT
-            if verdicts[-1].verdict.is_wrong or is_slow:
+            is_wrong = verdicts[-1].verdict.is_wrong or any(
+                verdict.is_wrong for verdict in self._guest_verdicts
+            )
+            if is_wrong or is_slow:
                 break
         merged = _merged_baselines(baselines) if baselines else self._admission.baselines
         return (*_merged(measured), merged, verdicts)
-
-    def _judged(
-        self, timed: Timed, plan: MeasurePlan, pool: PoolReady, *, keep_count: int
-    ) -> KeptVerdict:
-        """Return the verdict on the kept outputs, and on whether they are of the calls drawn."""
-        claimed = KeptClaim(
-            order_seed=plan.order_seed,
-            redraw_key=plan.redraw_key,
-            set_count=pool.set_count,
-            keep_count=keep_count,
-            warmup_count=timed.warmup_count,
-            call_count=len(timed.samples_ns) + timed.discarded_count,
-        )
-        return self._judge.verify_kept(self._draw.draw, timed.kept, claimed)
 
     def _warm(
         self, cold_median_ns: float, pool: PoolReady
@@ -278,16 +280,15 @@ class WorkloadTimer:
                 seconds=self._settings.warm_seconds,
                 min_samples=5,
                 max_samples=_WARM_SAMPLES,
-                order_seed=secrets.randbits(63),
                 redraw_key=secrets.randbits(63) if is_redrawn else 0,
             )
-            block = self._measure(plan, keep_count=_KEPT_WARM_CALLS)
-            if isinstance(block, CandidateFailed):
-                return block
-            timed, claim = block
+            taken = self._measure(plan, pool, keep_count=_KEPT_WARM_CALLS)
+            if isinstance(taken, CandidateFailed):
+                return taken
+            (timed, claim), kept = taken
             if adds_up(claim) and not is_far_below(cold_median_ns, claim):
                 break
-        return timed, claim, self._judged(timed, plan, pool, keep_count=_KEPT_WARM_CALLS)
+        return timed, claim, self._judge.verify_kept(self._draw.draw, timed.kept, kept)
 
     def _share(self) -> Share | CandidateFailed:
         answer = ask_candidate(
@@ -307,27 +308,41 @@ class WorkloadTimer:
         return share
 
     def _measure(
-        self, plan: MeasurePlan, *, keep_count: int
-    ) -> tuple[Timed, Claim] | CandidateFailed:
+        self,
+        plan: MeasurePlan,
+        pool: PoolReady,
+        *,
+        keep_count: int,
+        guests: tuple[int, ...] = (),
+    ) -> tuple[tuple[Timed, Claim], KeptClaim] | CandidateFailed:
+        """Return one measurement, and what decided which of its calls are kept."""
+        draws_seed = secrets.randbits(63)
+        drawn = self._guests.drawn if self._guests is not None and guests else None
         request = TimeRequest(
-            workload=self._draw.workload, plan=plan, poison=True, keep_count=keep_count
+            workload=self._draw.workload,
+            plan=plan,
+            poison=True,
+            keep_count=keep_count,
+            guests=None if drawn is None else drawn.draw,
+            guest_seeds=guests,
         )
-        started = time.perf_counter_ns()
-        answer = ask_candidate(
-            self._process,
-            request,
-            Timed,
-            seconds=2.0 * plan.seconds + self._settings.run_seconds,
-            doing="timing the kernels",
-        )
-        wall_ns = float(time.perf_counter_ns() - started)
+        with draws_file(draws_seed) as draws:
+            started = time.perf_counter_ns()
+            answer = ask_candidate(
+                self._process,
+                request,
+                Timed,
+                seconds=2.0 * plan.seconds + self._settings.run_seconds,
+                doing="timing the kernels",
+                descriptors=(draws, *(() if drawn is None else drawn.descriptors)),
+            )
+            wall_ns = float(time.perf_counter_ns() - started)
         if isinstance(answer, CandidateFailed):
             return answer
         timed: Timed = answer.message
         is_timed = bool(timed.samples_ns) and all(map(math.isfinite, timed.samples_ns))
-        if not is_timed or (
-            plan.redraw_key and self._settings.is_prepared and not timed.prepare_ns
-        ):
+        is_unprepared = plan.redraw_key and self._settings.is_prepared and not timed.prepare_ns
+        if not is_timed or is_unprepared or (guests and not timed.guest_calls):
             return _no_times()
         claim = Claim(
             samples_ns=timed.samples_ns,
@@ -337,7 +352,16 @@ class WorkloadTimer:
             wall_ns=wall_ns,
             spoiling_ns=self._spoiling_ns(),
         )
-        return timed, claim
+        kept = KeptClaim(
+            draws_seed=draws_seed,
+            redraw_key=plan.redraw_key,
+            set_count=pool.set_count,
+            keep_count=keep_count,
+            has_guests=bool(guests),
+            warmup_count=timed.warmup_count,
+            call_count=len(timed.samples_ns) + timed.discarded_count,
+        )
+        return (timed, claim), kept
 
     def _spoiling_ns(self) -> float:
         """Return what overwriting the outputs before a call takes at least."""

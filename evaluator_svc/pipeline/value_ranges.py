@@ -14,6 +14,7 @@ from evaluator_svc.memory_needs import has_ranges_size
 from evaluator_svc.messages.exchange import RangeVerdict
 from evaluator_svc.messages.judge import PrecisionAudited
 from evaluator_svc.messages.locked import CandidateFailed, Done, RunRequest
+from evaluator_svc.pipeline.guest_calls import Guests
 from evaluator_svc.pipeline.memory_plan import sizes_of
 from evaluator_svc.pipeline.precision import JudgePrecision
 from evaluator_svc.pipeline.range_choice import RangeChoice
@@ -28,7 +29,9 @@ from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.request import EvaluationRequest
 
+_GUESTS: Final = "unusual values among timed calls"
 _NO_MEMORY: Final = "there is no memory to try it on unusual values"
+_UNDEFINED: Final = "the reference is defined well enough on no unusual values to hold it to them"
 _TOO_LARGE: Final = "it is too large to be tried on unusual values as well; a smaller one was"
 
 
@@ -62,6 +65,8 @@ class RangeTrials:
         self._left_out = left_out
         self.drawn: list[Future[DrawnInputs]] = []
         """To be released once the runner is dead."""
+        self.guests: dict[str, Guests] = {}
+        """By workload: what calls among the timed ones may have as inputs."""
 
     def run(
         self, runner: ChildProcess, judge_precision: JudgePrecision, *, binding: bool
@@ -77,7 +82,9 @@ class RangeTrials:
             if name in left_out:
                 self._record.add_checks((_skipped(name, _NO_MEMORY),) if binding else ())
             elif not ranges and binding and workload.value_ranges:
-                self._record.add_checks((_skipped(name, _TOO_LARGE),))
+                is_bound = any(r.is_binding for r in workload.value_ranges)
+                note = _TOO_LARGE if is_bound else _UNDEFINED
+                self._record.add_checks((_skipped(name, note),))
             elif ranges and (binding or name == self._choice.least):
                 with self._record.stage("value_ranges"):
                     failure = self._try(runner, workload, ranges, judge_precision)
@@ -124,15 +131,25 @@ class RangeTrials:
                 return answer
             verdicts = self._judge.verify_ranges(drawn.draw.draw, ranges)
             looked_at = ranges if index is None else (ranges[index],)
-            failure = self._judged(name, looked_at, verdicts, judge_precision)
+            names = tuple(value_range.distribution.value for value_range in looked_at)
+            failure = self._judged(name, names, verdicts, judge_precision)
             if failure is not None:
                 return failure
+        if ranges[0].is_binding:
+            self.guests[name] = Guests(drawn=drawn, ranges=ranges)
         return None
+
+    def judge_guests(
+        self, workload: str, verdicts: tuple[RangeVerdict, ...], judge_precision: JudgePrecision
+    ) -> CandidateFailed | None:
+        """Record what calls among the timed ones came to; return the first failure."""
+        names = (_GUESTS,) * len(verdicts)
+        return self._judged(workload, names, verdicts, judge_precision)
 
     def _judged(
         self,
         workload: str,
-        ranges: tuple[ValueRange, ...],
+        names: tuple[str, ...],
         verdicts: tuple[RangeVerdict, ...],
         judge_precision: JudgePrecision,
     ) -> CandidateFailed | None:
@@ -141,19 +158,18 @@ class RangeTrials:
         if failure is not None:
             return failure
         self._record.add_findings(tuple(f for v in verdicts for f in v.findings))
-        for value_range, verdict in zip(ranges, verdicts, strict=True):
-            if verdict.audit is None:
+        for name, verdict in zip(names, verdicts, strict=True):
+            audited = PrecisionAudited(audit=verdict.audit, wide=verdict.wide)
+            if audited.least_exact is None:
                 continue
-            judged = judge_precision(
-                PrecisionAudited(audit=verdict.audit), workload, value_range.distribution.value
-            )
+            judged = judge_precision(audited, workload, name)
             self._record.add_checks((judged.check,))
             if judged.is_refused:
                 return CandidateFailed(
                     outcome=EvaluationOutcome.WRONG_RESULT, findings=judged.findings
                 )
             self._record.add_findings(judged.findings)
-            self._record.keep_precision(workload, verdict.audit)
+            self._record.keep_precision(workload, audited.least_exact)
         return None
 
     def _draw(self, workload: str, ranges: tuple[ValueRange, ...], *, is_lean: bool) -> DrawnInputs:

@@ -113,7 +113,6 @@ def _plan(*, samples: int, flush_bytes: int = 0) -> MeasurePlan:
         max_samples=samples,
         target_half_width=0.0,
         flush_bytes=flush_bytes,
-        order_seed=1,
     )
 
 

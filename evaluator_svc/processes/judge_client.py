@@ -170,13 +170,13 @@ class JudgeClient:
         """Compare every output slot with the reference; of a lean draw what the last run wrote."""
         return self._ask(VerifyRequest(draw=draw), Verdict)[0]  # type: ignore[no-any-return]
 
-    def verify_decoy(self, draw: int) -> bool:
-        """Return whether the outputs of a run without the candidate's kernels are right.
+    def verify_decoy(self, draw: int) -> tuple[str, ...]:
+        """Return which outputs of a run without the candidate's kernels are right.
 
         They lie in the first slot of every seed. Right ones were not the kernels' doing.
         """
         answer, _ = self._ask(VerifyDecoyRequest(draw=draw), DecoyVerdict)
-        return answer.is_right  # type: ignore[no-any-return]
+        return answer.right  # type: ignore[no-any-return]
 
     def audit_precision(self, draw: int) -> PrecisionAudited:
         """Hold the outputs of the first seed against the reference in float64."""
@@ -207,9 +207,14 @@ class JudgeClient:
         request = VerifyChangedRequest(draw=draw, seeds=seeds)
         return self._ask(request, Verdict)[0]  # type: ignore[no-any-return]
 
-    def verify_ranges(self, draw: int, ranges: tuple[ValueRange, ...]) -> tuple[RangeVerdict, ...]:
-        """Compare the first output slots of a draw of unusual values."""
-        request = VerifyRangesRequest(draw=draw, ranges=ranges)
+    def verify_ranges(
+        self, draw: int, ranges: tuple[ValueRange, ...], guests: tuple[int, ...] = ()
+    ) -> tuple[RangeVerdict, ...]:
+        """Compare the first output slots of a draw of unusual values.
+
+        `guests`: compare what calls among the timed ones wrote on inputs of these seeds.
+        """
+        request = VerifyRangesRequest(draw=draw, ranges=ranges, guests=guests)
         return self._ask(request, RangesVerified)[0].verdicts  # type: ignore[no-any-return]
 
     def time_baselines(

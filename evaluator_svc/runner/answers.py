@@ -9,6 +9,7 @@ from functools import partial
 from evaluator_svc.messages.locked import (
     CandidateFailed,
     DropRequest,
+    Failed,
     LoadRequest,
     PoolRequest,
     RunAgainRequest,
@@ -23,6 +24,7 @@ from evaluator_svc.processes.locked_process import OpenDevice, answer_attempts
 from evaluator_svc.runner.faults import CandidateFaultError
 from evaluator_svc.runner.session import Session
 from evaluator_svc.runner.sweep_answers import answer_sweep
+from kernel_foundry.errors import BackendUnavailableError
 
 
 def answer_requests(conversation: Conversation, opened: OpenDevice) -> None:
@@ -34,7 +36,11 @@ def answer_requests(conversation: Conversation, opened: OpenDevice) -> None:
         answer_sweep(conversation, opened, received)
         return
     session = Session(opened)
-    if not _answer(conversation, partial(session.load, received.message, received.blobs)):
+    try:
+        if not _answer(conversation, partial(session.load, received.message, received.blobs)):
+            return
+    except BackendUnavailableError as error:  # nothing of a candidate has run yet
+        conversation.send(Failed.of(error))
         return
     while True:
         received = conversation.receive(
@@ -50,7 +56,7 @@ def answer_requests(conversation: Conversation, opened: OpenDevice) -> None:
             case PoolRequest():
                 step = partial(session.fill_pool, request)
             case TimeRequest():
-                step = partial(session.time, request)
+                step = partial(session.time, request, received.descriptors)
             case ShareRequest():
                 step = partial(session.share, request)
             case _:

@@ -8,11 +8,12 @@ inputs that a kernel could have written. What lies around private copies is look
 nothing of how times are taken.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Protocol
 
 from evaluator_svc.messages.exchange import POISON_BYTE, TensorSlot
 from evaluator_svc.placement import whole
+from evaluator_svc.runner.covered import CoveredRange
 from evaluator_svc.runner.shared_sets import SharedSets
 from evaluator_svc.runner.surroundings import Range, Surroundings
 
@@ -50,6 +51,10 @@ class TimedSets(Protocol):
         Raises:
             CandidateFaultError: one did.
         """
+        ...
+
+    def covered(self) -> tuple[CoveredRange, ...]:
+        """Return all inputs and outputs, with what is set aside and the shared buffers'."""
         ...
 
     def set_aside(self, slots: list[TensorSlot], count: int) -> list[list[int]]:
@@ -138,6 +143,15 @@ class InputPool:
         """See that no timed call wrote around a set."""
         for surroundings in self._surroundings:
             surroundings.check()
+
+    def covered(self) -> tuple[CoveredRange, ...]:
+        """Return all inputs and outputs, with what is set aside and the shared buffers'."""
+        own = (
+            each
+            for buffer in self._sets
+            for each in self.shared.covered_at(int(buffer.address), copies=1)
+        )
+        return (*own, *_all_of(self._aside), *self.shared.covered())
 
     def set_aside(self, slots: list[TensorSlot], count: int) -> list[list[int]]:
         """Return addresses of memory beside the sets."""
@@ -234,6 +248,10 @@ class SharedPool:
     def check(self) -> None:
         """Left to the judge, whose buffers these are."""
 
+    def covered(self) -> tuple[CoveredRange, ...]:
+        """Return all inputs and outputs, with what is set aside."""
+        return (*_all_of(self._aside), *self.shared.covered())
+
     def set_aside(self, slots: list[TensorSlot], count: int) -> list[list[int]]:
         """Return addresses in the first seed's buffer: call i may use slot i of every seed.
 
@@ -274,3 +292,9 @@ class SharedPool:
             if source is not None and source != target and tensor.size_bytes:
                 self._device.copy(to=target, from_=source, size_bytes=tensor.size_bytes)
         self._device.synchronize()
+
+
+def _all_of(buffers: list[list[Any]]) -> Iterator[CoveredRange]:
+    for kept in buffers:
+        for buffer in kept:
+            yield int(buffer.address), int(buffer.size_bytes), False, "an output"

@@ -1,8 +1,9 @@
 """Runs the library calls of a plan with torch, on the tensors' own memory.
 
-The only part of a runner that knows torch. An operand is a view of a bound address, a result
-torch's own memory, which lives until the next run of its call. Work goes to the native device's
-stream, so that it keeps its place among the launches.
+An operand is a view of a bound address. On a GPU a new result is torch's own memory, which lives
+until the next run of its call; on a CPU it goes where the plan's memory has room for it: kernels
+there get no address in the heap. Work goes to the native device's stream, so that it keeps its
+place among the launches.
 """
 
 import ctypes
@@ -13,6 +14,7 @@ from typing import Any, Final
 import torch
 
 from evaluator_svc.runner.faults import CandidateFaultError, fault
+from evaluator_svc.runner.library_memory import Stretch, check_held, segments
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.plan.library import LIBRARY_OPS
@@ -75,6 +77,22 @@ class LibraryCalls:
 
         return run
 
+    def makes_memory(self, call: LibraryCall) -> bool:
+        """Return whether the call's result lies in memory that torch allocates."""
+        return self._device is not None and self._buffers[call.output].kind == "result"
+
+    def memory(self) -> tuple[Stretch, ...]:
+        """Return all that torch has allocated where kernels could reach it.
+
+        Raises:
+            BackendUnavailableError: torch does not tell.
+        """
+        if self._device is None:
+            return ()
+        held = segments(self._device.index)
+        check_held(self._results.values(), held)
+        return held
+
     def forget_results(self) -> None:
         """Give the memory of the last run's results back."""
         self._results.clear()
@@ -82,7 +100,7 @@ class LibraryCalls:
     def _run(self, function: Callable[..., torch.Tensor], call: LibraryCall, index: int) -> int:
         arguments = [self._value(value, index) for value in call.arguments]
         keywords = {name: self._value(value, index) for name, value in call.keywords}
-        if self._buffers[call.output].kind == "result":
+        if self.makes_memory(call):
             result = function(*arguments, **keywords).contiguous()
             self._check(result, call.output)
             self._results[call.output] = result

@@ -1,11 +1,12 @@
 """A plan's own memory: scratch, one for all runs, and what `prepare` fills, one for each seed.
 
-Scratch is spoilt before every run, and every byte around the buffers is a guard: nothing of a call
-is left to the next. Knows nothing of launches.
+On a CPU results of library calls are scratch, too. Scratch is spoilt before every run, and every
+byte around the buffers is a guard: nothing of a call is left to the next. Knows nothing of
+launches.
 """
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from evaluator_svc.placement import PAGE_BYTES, place, whole
@@ -44,8 +45,9 @@ class PlanMemory:
         self._device = device
         byte = secrets.randbelow(_NAN_BYTE - 1) + 1
         # One scratch for all: the runs follow each other.
-        self._scratch = self._allocate("scratch", byte)
-        self._prepared = [self._allocate("prepared", byte) for _ in range(seed_count)]
+        kinds = ("scratch", "result") if device.is_host_memory else ("scratch",)
+        self._scratch = self._allocate(kinds, byte)
+        self._prepared = [self._allocate(("prepared",), byte) for _ in range(seed_count)]
         self._pristine: list[Buffers] = []
         self.spoilt = tuple(
             (position, self.buffers[position].size_bytes)
@@ -76,15 +78,16 @@ class PlanMemory:
         held = (self._scratch, *self._prepared)
         return tuple(guard for buffers in held for guard in buffers.surroundings.guards)
 
-    def spoil(self) -> None:
+    def spoil(self, libraries: Iterable[tuple[int, int]] = ()) -> None:
         """Overwrite scratch, with NaN at first, later with any byte, and processors' own memory.
 
-        The bytes around all buffers, too.
+        The bytes around all buffers, too, and (address, bytes) of what libraries hold.
         """
         self._device.scrub()
         own = self._scratch.addresses
-        scratch = tuple((own[at], size_bytes, self._next_byte) for at, size_bytes in self.spoilt)
-        self._device.fill_all((*scratch, *self.guards))
+        spoilt = (*((own[at], size_bytes) for at, size_bytes in self.spoilt), *libraries)
+        filled = tuple((address, size_bytes, self._next_byte) for address, size_bytes in spoilt)
+        self._device.fill_all((*filled, *self.guards))
         self._next_byte = secrets.randbelow(_NAN_BYTE + 1)
 
     @property
@@ -106,7 +109,7 @@ class PlanMemory:
         """Remember what was prepared, for `check`."""
         if not self._pristine:
             with memory_faults("memory for copies of what `prepare` made"):
-                self._pristine = [self._allocate("prepared", _NAN_BYTE) for _ in self._prepared]
+                self._pristine = [self._allocate(("prepared",), _NAN_BYTE) for _ in self._prepared]
         for _, size_bytes, prepared, pristine in self._pairs():
             self._device.copy(to=pristine, from_=prepared, size_bytes=size_bytes)
         self._device.synchronize()
@@ -146,8 +149,8 @@ class PlanMemory:
                 if size_bytes:
                     yield position, size_bytes, address, pristine.addresses[position]
 
-    def _allocate(self, kind: str, byte: int) -> "Buffers":
-        specs = {i: b for i, b in enumerate(self.buffers) if b.kind == kind}
+    def _allocate(self, kinds: tuple[str, ...], byte: int) -> "Buffers":
+        specs = {i: b for i, b in enumerate(self.buffers) if b.kind in kinds}
         end, places = PAGE_BYTES, {}
         for position, spec in specs.items():
             start, end = place(spec.size_bytes, end)

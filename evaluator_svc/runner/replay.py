@@ -3,10 +3,12 @@
 Knows nothing of plans; `kernel_foundry.plan.sequence` is its input.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evaluator_svc.processes.locked_process import OpenDevice
+from evaluator_svc.runner.copies_for_kernels import Copy
 from evaluator_svc.runner.memory import PlanMemory
 from evaluator_svc.runner.surroundings import Range
 from kernel_foundry.plan.sequence import (
@@ -38,7 +40,7 @@ class Replay:
         self,
         opened: OpenDevice,
         program: Any,
-        steps: tuple[Step, ...],
+        steps: tuple[Step | Copy, ...],
         memory: PlanMemory,
         *,
         tf32: bool,
@@ -47,6 +49,7 @@ class Replay:
         self.steps = steps
         self._addresses: dict[int, list[int]] = {}
         self._memory = memory
+        self.device = opened.device
         self._program = program
         self.library = _library(opened, steps, memory, tf32=tf32)
         """Makes the library calls; None without any."""
@@ -78,6 +81,13 @@ class Replay:
         """All bytes around the plan's own buffers."""
         return self._memory.guards
 
+    @property
+    def library_memory(self) -> Callable[[], tuple[tuple[int, int], ...]] | None:
+        """Returns (address, bytes) of what libraries hold by then; None where they hold nothing."""
+        if self.library is None or self.device.is_host_memory:
+            return None
+        return self.library.memory
+
     def buffer_index(self, name: str) -> int | None:
         """Return the position of the tensor `name`, or None when no step takes it."""
         for index, buffer in enumerate(self._memory.buffers):
@@ -108,28 +118,30 @@ class Replay:
         return self._addresses[index]
 
     def run(self, index: int) -> None:
-        """Spoil scratch, do everything on set `index` and wait."""
+        """Spoil what is left of the last call, do everything on set `index` and wait."""
         self.spoil()
         self.native.run(index)
 
     def spoil(self) -> None:
-        """Overwrite scratch whose content is unspecified when a call begins."""
-        self._memory.spoil()
+        """Overwrite all that a call before could have left something in, but tensors."""
+        self._memory.spoil(() if self.library is None else self.library.memory())
 
     def forget_results(self) -> None:
         """Give the memory of library calls' results back."""
         if self.library is not None:
             self.library.forget_results()
 
-    def _add(self, step: Step) -> None:
+    def _add(self, step: Step | Copy) -> None:
         match step:
             case Clear():
                 self.native.clear(step.buffer, step.size_bytes)
+            case Copy():
+                self.native.call(partial(self._copy, step), -1)
             case Launch():
                 self._add_launch(step)
             case LibraryCall():
                 assert self.library is not None, "a sequence with library calls has a library"
-                is_new = self._memory.buffers[step.output].kind == "result"
+                is_new = self.library.makes_memory(step)
                 self.native.call(self.library.step(step), step.output if is_new else -1)
 
     def _add_launch(self, step: Launch) -> None:
@@ -144,6 +156,13 @@ class Replay:
             cooperative=step.cooperative,
         )
 
+    def _copy(self, step: Copy, _index: int) -> int:
+        addresses = self.native.last_addresses  # with the results of the calls before
+        self.device.copy(
+            to=addresses[step.to], from_=addresses[step.from_], size_bytes=step.size_bytes
+        )
+        return 0
+
     def _argument(self, argument: Argument) -> Any:
         if isinstance(argument, BufferArgument):
             return self.module.buffer_argument(argument.index, argument.offset_bytes)
@@ -153,7 +172,7 @@ class Replay:
 
 
 def _library(
-    opened: OpenDevice, steps: tuple[Step, ...], memory: PlanMemory, *, tf32: bool
+    opened: OpenDevice, steps: tuple[Step | Copy, ...], memory: PlanMemory, *, tf32: bool
 ) -> "LibraryCalls | None":
     if not any(isinstance(step, LibraryCall) for step in steps):
         return None

@@ -20,6 +20,7 @@ from evaluator_svc.messages.locked import (
     ShareRequest,
     Timed,
     TimeRequest,
+    WithoutKernels,
 )
 from evaluator_svc.plan_inputs import plan_finding
 from evaluator_svc.processes.locked_process import OpenDevice
@@ -51,7 +52,12 @@ class Session:
         """By unit: its program in reverse order, or None, and whether work-items are reversed."""
 
     def load(self, request: LoadRequest, objects: tuple[bytes, ...]) -> Loaded:
-        """Load every unit's object code and bind the plan to every workload."""
+        """Load every unit's object code and bind the plan to every workload.
+
+        Raises:
+            BackendUnavailableError: the plan makes library calls, and the library here does not
+                tell where it leaves what.
+        """
         started = time.perf_counter()
         programs = [
             load_program(self._opened.device, code, names)
@@ -63,14 +69,17 @@ class Session:
             self._bind(request, programs)
         except PlanError as error:
             raise CandidateFaultError(EvaluationOutcome.PLAN_ERROR, plan_finding(error)) from error
+        self._check_library()
         return Loaded(
             workloads=tuple(describe(name, w.sequence) for name, w in self._workloads.items()),
             load_ms=1e3 * (loaded - started),
             bind_ms=1e3 * (time.perf_counter() - loaded),
         )
 
-    def run(self, request: RunRequest, descriptors: tuple[int, ...]) -> Done | Reordered:
-        """Run every seed, or look what is left of the results without the kernels."""
+    def run(
+        self, request: RunRequest, descriptors: tuple[int, ...]
+    ) -> Done | Reordered | WithoutKernels:
+        """Run every seed, or look what is right without the kernels."""
         workload = self._workloads[request.draw.workload]
         if request.reordered:
             return self._run_reordered(request.draw.workload)
@@ -79,9 +88,8 @@ class Session:
             return Done()
         workload.open(request.draw, descriptors, refilled=request.refilled)
         if request.without_kernels:
-            workload.run_without_kernels()
-        else:
-            workload.run()
+            return workload.run_without_kernels(request.choice)
+        workload.run()
         return Done()
 
     def _run_reordered(self, name: str) -> Reordered:
@@ -110,9 +118,9 @@ class Session:
             wanted_bytes=request.wanted_bytes, limit_bytes=request.limit_bytes
         )
 
-    def time(self, request: TimeRequest) -> Timed:
+    def time(self, request: TimeRequest, descriptors: tuple[int, ...]) -> Timed:
         """Take one measurement."""
-        return self._workloads[request.workload].time(request)
+        return self._workloads[request.workload].time(request, descriptors)
 
     def share(self, request: ShareRequest) -> Share:
         """Measure how a workload's time divides among its steps."""
@@ -122,6 +130,14 @@ class Session:
         """Forget a workload's pool and shared buffers."""
         self._workloads[workload].drop()
         return Done()
+
+    def _check_library(self) -> None:
+        is_called = any(w.sequence.library_calls for w in self._workloads.values())
+        if is_called and not self._opened.device.is_host_memory:
+            # Only with such calls: it imports torch, which other runners never load.
+            from evaluator_svc.runner.library_memory import check_listed
+
+            check_listed(self._opened.index)
 
     def _bind(self, request: LoadRequest, programs: list[Any]) -> None:
         plan = parse(request.source.plan)

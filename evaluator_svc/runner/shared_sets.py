@@ -8,10 +8,12 @@ Knows nothing of what the outputs should be.
 
 import ctypes
 import os
+from collections.abc import Iterator
 from typing import Any
 
 from evaluator_svc.messages.exchange import ALIGNMENT_BYTES, POISON_BYTE, Draw, TensorSlot
 from evaluator_svc.placement import PAGE_BYTES
+from evaluator_svc.runner.covered import CoveredRange
 from evaluator_svc.runner.surroundings import Place, Range, Surroundings
 from kernel_foundry.domain.admission import TensorRole
 
@@ -104,6 +106,20 @@ class SharedSets:
             for tensor in self.outputs
             for slot in range(len(tensor.offsets))
         )
+
+    def covered(self) -> tuple[CoveredRange, ...]:
+        """Return all inputs and outputs of every buffer; parameters are not among them."""
+        return tuple(
+            each for buffer in self._buffers for each in self.covered_at(int(buffer.address))
+        )
+
+    def covered_at(self, address: int, *, copies: int | None = None) -> Iterator[CoveredRange]:
+        """Yield inputs and outputs of memory that is laid out as a buffer is."""
+        for tensor in self.draw.slots:
+            is_output = tensor.role == TensorRole.OUTPUT.value
+            if tensor.size_bytes and (is_output or tensor.role == TensorRole.INPUT.value):
+                for offset in tensor.offsets[:copies]:
+                    yield address + offset, tensor.size_bytes, not is_output, tensor.name
 
     def close(self) -> None:
         """Unmap the buffers."""

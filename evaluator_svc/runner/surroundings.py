@@ -109,6 +109,13 @@ def check_trespass(device: Any) -> None:
     found = device.first_trespass
     if found is None:
         return
+    if found.is_hidden:
+        raise fault(
+            EvaluationOutcome.WRONG_RESULT if found.is_write else EvaluationOutcome.CRASHED,
+            FindingKind.STRAY_WRITE if found.is_write else FindingKind.ILLEGAL_ACCESS,
+            f"a kernel of prepare touched {found.name}, which is not there while it runs",
+            hint="let prepare read its parameters and write what it hands to launch, no more",
+        )
     if found.is_readable:
         raise fault(
             EvaluationOutcome.WRONG_RESULT,

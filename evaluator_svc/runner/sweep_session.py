@@ -6,6 +6,7 @@ are left for the judge. Knows nothing of channels, nor of what results should be
 
 import dataclasses
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from evaluator_svc.messages.locked import Timed, TimeRequest, WorkloadNames
 from evaluator_svc.messages.sweep import SweepOpen, TimeAgainRequest, TimedAgain, Tried, TryRequest
 from evaluator_svc.plan_inputs import plan_finding
 from evaluator_svc.processes.locked_process import OpenDevice
+from evaluator_svc.runner.covered import CoveredRange, covered
 from evaluator_svc.runner.faults import CandidateFaultError, launch_fault, memory_faults
 from evaluator_svc.runner.input_pool import TimedSets, make_pool
 from evaluator_svc.runner.memory import PlanMemory, plan_memory
@@ -170,7 +172,8 @@ class SweepSession:
             if workload.sequence.prepare:
                 preparation = self._replay(workload, workload.sequence.prepare)
                 preparation.bind(0, shared.addresses(0, 0), seed=0)
-                preparation.run(0)
+                with covered(self._opened.device, self._covered()):
+                    preparation.run(0)
                 preparation.forget_results()
                 workload.memory.seal()
             replay = self._replay(workload, workload.sequence.steps)
@@ -183,6 +186,11 @@ class SweepSession:
         except _native().LaunchError as error:
             raise launch_fault(error) from error
         workload.memory.check()
+
+    def _covered(self) -> Iterator[CoveredRange]:
+        """Yield all inputs and outputs that there are."""
+        for name, shared in self._shared.items():
+            yield from self._pools[name].covered() if name in self._pools else shared.covered()
 
     def _replay(self, workload: _Workload, steps: tuple[Step, ...]) -> Replay:
         return Replay(

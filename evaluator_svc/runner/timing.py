@@ -9,6 +9,7 @@ from evaluator_svc.messages.exchange import KeptOutput, RedrawRows
 from evaluator_svc.messages.locked import Timed, TimeRequest
 from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.faults import memory_faults
+from evaluator_svc.runner.guest_inputs import GuestInputs
 from evaluator_svc.runner.input_pool import TimedSets
 from evaluator_svc.runner.replay import Replay
 from evaluator_svc.runner.surroundings import Range
@@ -33,12 +34,15 @@ def take_times(
     preparation: Replay | None = None,
     *,
     idle: tuple[Range, ...] = (),
+    guests: GuestInputs | None = None,
+    draws: int = -1,
 ) -> Timed:
     """Measure; kept outputs go into the output slots 0, 1, … of their seed's shared buffer.
 
     `preparation`: `prepare` on the pool's sets, run and timed before each call where inputs are
     redrawn; what it made stays that of the last call. `idle` is memory that holds nothing
-    meanwhile: it is overwritten before each call.
+    meanwhile: it is overwritten before each call. `guests`: inputs of calls among the timed ones.
+    `draws`: descriptor of what decides about calls; without one the system does.
     """
     outputs = [
         (index, slot)
@@ -50,8 +54,13 @@ def take_times(
         preparation = None  # what was prepared stays
     with memory_faults("memory for outputs of timed calls"):
         keep_into = pool.set_aside(slots, request.keep_count)
+    around = () if guests is None else guests.guards()
+    cover = None
+    if preparation is not None:
+        lent = () if guests is None else guests.covered()
+        cover = preparation.device.cover([*pool.covered(), *lent])
     measurement = sequence.measure(
-        _options(replay, pool, request),
+        _options(replay, pool, request, draws),
         flush_bytes=request.plan.flush_bytes,
         outputs=[(i, slot.size_bytes) for i, slot in outputs] if request.poison else [],
         # Which seed a kept call will have had is known only afterwards: first it is set aside.
@@ -66,7 +75,10 @@ def take_times(
             if slot.role != TensorRole.INPUT.value
         ],
         sealed_into=[replay.sealed_into(pool.seed_of(i)) for i in range(pool.set_count)],
-        guards=(*replay.guards, *pool.guards(), *idle) if request.poison else (),
+        guards=(*replay.guards, *pool.guards(), *idle, *around) if request.poison else (),
+        guests=None if guests is None else guests.rows(pool, request.guest_seeds, slots),
+        library_memory=replay.library_memory if request.poison else None,
+        cover=cover,
     )
     if request.poison:
         pool.check()
@@ -85,6 +97,7 @@ def take_times(
         kept=tuple(KeptOutput(seed=seed, slot=slot) for slot, seed in enumerate(seeds)),
         host_ns=tuple(measurement.host_ns),
         prepare_ns=tuple(measurement.prepare_ns),
+        guest_calls=measurement.guest_calls,
         clocks=tuple(_clock_block(*block) for block in measurement.clocks),
     )
 
@@ -116,7 +129,7 @@ def _clock_block(
     )
 
 
-def _options(replay: Replay, pool: TimedSets, request: TimeRequest) -> Any:
+def _options(replay: Replay, pool: TimedSets, request: TimeRequest, draws: int) -> Any:
     plan = request.plan
     return replay.module.MeasureOptions(
         warmup_calls=plan.warmup_calls,
@@ -125,7 +138,7 @@ def _options(replay: Replay, pool: TimedSets, request: TimeRequest) -> Any:
         max_seconds=plan.seconds,
         target_half_width=plan.target_half_width,
         set_count=pool.set_count,
-        order_seed=plan.order_seed,
+        draws=draws,
         is_cold=plan.flush_bytes > 0,
         keep_count=request.keep_count,
         stop_above_ns=plan.stop_above_ns,

@@ -7,7 +7,7 @@ import os
 import secrets
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,10 +18,13 @@ from evaluator_svc.messages.locked import (
     Share,
     Timed,
     TimeRequest,
+    WithoutKernels,
 )
 from evaluator_svc.processes.locked_process import OpenDevice
-from evaluator_svc.runner.copied_results import check_copies
+from evaluator_svc.runner.copies_for_kernels import Copy, copies_for_kernels
+from evaluator_svc.runner.covered import CoveredRange, covered
 from evaluator_svc.runner.faults import launch_fault, memory_faults
+from evaluator_svc.runner.guest_inputs import GuestInputs
 from evaluator_svc.runner.input_pool import TimedSets, make_pool
 from evaluator_svc.runner.memory import PlanMemory, plan_memory
 from evaluator_svc.runner.replay import Replay
@@ -87,6 +90,7 @@ class Workload:
         self._program = program
         self._runs: _Runs | None = None
         self._timed: _TimedRuns | None = None
+        self._guests: GuestInputs | None = None
 
     def open(self, draw: Draw, descriptors: tuple[int, ...], *, refilled: bool = False) -> None:
         """Take a draw's buffers, unless it has them, and run `prepare` for each seed's weights.
@@ -104,7 +108,7 @@ class Workload:
         shared = SharedSets(draw, descriptors, device)
         memory = plan_memory(device, self.sequence, seed_count=draw.seed_count)
         with _faults():
-            preparation = self._prepare(shared, memory)
+            preparation = self._prepare(shared, memory, shared.covered())
             replay = self._replay(memory, self.sequence.steps)
             for seed in range(draw.seed_count):
                 for slot in range(draw.slot_count):
@@ -119,7 +123,6 @@ class Workload:
             for index in range(runs.replay.set_count):
                 runs.replay.run(index)
                 runs.memory.check_guards()  # the next run writes them again
-            check_copies(self._opened.device, runs.replay, runs.shared.outputs)
         runs.replay.forget_results()
         runs.memory.check()
 
@@ -137,13 +140,18 @@ class Workload:
         replay.forget_results()
         runs.memory.check()
 
-    def run_without_kernels(self) -> None:
-        """Make the library calls alone, into every seed's first slot."""
-        replay = self._opened_runs().replay
+    def run_without_kernels(self, choice: int) -> WithoutKernels:
+        """Run with copies in place of kernels, into every seed's first slot."""
+        runs = self._opened_runs()
+        outputs = tuple(slot.name for slot in runs.shared.outputs)
+        copies = copies_for_kernels(self.sequence, outputs, choice=choice)
         with _faults():
-            for index in range(0, replay.set_count, self._opened_runs().shared.draw.slot_count):
-                replay.native.run_without_launches(index)
+            replay = self._replay(runs.memory, copies.steps)
+            for seed in range(runs.shared.draw.seed_count):
+                replay.bind(seed, runs.shared.addresses(seed, 0), seed=seed)
+                replay.run(seed)
         replay.forget_results()
+        return WithoutKernels(choice_count=copies.choice_count)
 
     def run_once(self, draw: Draw, descriptors: tuple[int, ...]) -> None:
         """Run every seed of another draw, once into the first slot; nothing of it is kept."""
@@ -152,7 +160,7 @@ class Workload:
         try:
             memory = plan_memory(device, self.sequence, seed_count=draw.seed_count)
             with _faults():
-                self._prepare(shared, memory)
+                self._prepare(shared, memory, (*shared.covered(), *self._covered()))
                 replay = self._replay(memory, self.sequence.steps)
                 for seed in range(draw.seed_count):
                     replay.bind(seed, shared.addresses(seed, 0), seed=seed)
@@ -204,11 +212,13 @@ class Workload:
         )
         return PoolReady(set_count=pool.set_count, pool_bytes=pool.size_bytes)
 
-    def time(self, request: TimeRequest) -> Timed:
-        """Take one measurement."""
+    def time(self, request: TimeRequest, descriptors: tuple[int, ...]) -> Timed:
+        """Take one measurement; `descriptors`: of what decides about calls, then of its guests."""
         timed = self._timed
         assert timed is not None, "times are taken on a filled pool"
-        with _faults():
+        draws, *of_guests = descriptors
+        guests = self._opened_guests(request.guests, tuple(of_guests))
+        with _closed_after(draws), _faults():
             taken = take_times(
                 timed.sequence,
                 timed.replay,
@@ -216,6 +226,8 @@ class Workload:
                 request,
                 timed.preparation,
                 idle=timed.pool.idle_outputs(),
+                guests=guests,
+                draws=draws,
             )
         runs = self._opened_runs()
         runs.memory.check()
@@ -242,16 +254,46 @@ class Workload:
     def drop(self) -> None:
         """Forget the pool and the shared buffers."""
         runs, self._runs, self._timed = self._runs, None, None
+        self._drop_guests()
         if runs is not None:
             runs.shared.close()
 
-    def _prepare(self, shared: SharedSets, memory: PlanMemory) -> Replay | None:
+    def _opened_guests(self, draw: Draw | None, descriptors: tuple[int, ...]) -> GuestInputs | None:
+        if self._guests is not None and self._guests.draw == draw:
+            for descriptor in descriptors:
+                os.close(descriptor)
+            return self._guests
+        self._drop_guests()
+        if draw is not None:
+            with memory_faults("memory for inputs of unusual values among the timed ones"):
+                self._guests = GuestInputs(self._opened.device, draw, descriptors)
+        return self._guests
+
+    def _drop_guests(self) -> None:
+        guests, self._guests = self._guests, None
+        if guests is not None:
+            guests.close()
+
+    def _covered(self) -> tuple[CoveredRange, ...]:
+        """Return all inputs and outputs that there are."""
+        held: tuple[GuestInputs | TimedSets | SharedSets | None, ...] = (
+            self._guests,
+            None if self._timed is None else self._timed.pool,
+            None if self._runs is None or self._timed is not None else self._runs.shared,
+        )
+        return tuple(each for one in held if one is not None for each in one.covered())
+
+    def _prepare(
+        self, shared: SharedSets, memory: PlanMemory, hidden: Iterable[CoveredRange]
+    ) -> Replay | None:
         if not self.sequence.prepare:
             return None
         preparation = self._replay(memory, self.sequence.prepare)
         for seed in range(shared.draw.seed_count):
             preparation.bind(seed, shared.addresses(seed, 0), seed=seed)
-            preparation.run(seed)
+        with covered(self._opened.device, hidden):
+            for seed in range(shared.draw.seed_count):
+                preparation.run(seed)
         preparation.forget_results()
         memory.seal()
         return preparation
@@ -260,8 +302,9 @@ class Workload:
         preparation = runs.preparation
         assert preparation is not None, "asked for where there is one"
         with _faults():
-            for seed in range(preparation.set_count):
-                preparation.run(seed)
+            with covered(self._opened.device, self._covered()):
+                for seed in range(preparation.set_count):
+                    preparation.run(seed)
             preparation.forget_results()
         runs.memory.seal()
 
@@ -271,12 +314,20 @@ class Workload:
             replay.bind(index, pool.addresses(index), seed=pool.seed_of(index))
         return replay
 
-    def _replay(self, memory: PlanMemory, steps: tuple[Step, ...]) -> Replay:
+    def _replay(self, memory: PlanMemory, steps: tuple[Step | Copy, ...]) -> Replay:
         return Replay(self._opened, self._program, steps, memory, tf32=self._tf32)
 
     def _opened_runs(self) -> _Runs:
         assert self._runs is not None, "the buffers come with the first run"
         return self._runs
+
+
+@contextmanager
+def _closed_after(descriptor: int) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
@@ -305,7 +356,9 @@ def _medians(calls: list[list[float]]) -> list[float]:
     return [statistics.median(times) for times in zip(*calls, strict=True)]
 
 
-def _kernel_times(steps: tuple[Step, ...], calls: list[list[float]]) -> tuple[KernelTime, ...]:
+def _kernel_times(
+    steps: tuple[Step | Copy, ...], calls: list[list[float]]
+) -> tuple[KernelTime, ...]:
     """Return the time of each kernel, in order of first use; () when there are not several."""
     places: dict[str, list[int]] = {}
     for place, step in enumerate(steps):

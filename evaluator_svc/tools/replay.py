@@ -79,8 +79,8 @@ def _run(opened: OpenDevice, replay: ReplayInput, runs: int) -> None:
 class SeparateMemory(PlanMemory):
     """A plan's own memory whose buffers lie apart from each other, and which nothing writes."""
 
-    def _allocate(self, kind: str, byte: int) -> Buffers:
-        sizes = {i: b.size_bytes for i, b in enumerate(self.buffers) if b.kind == kind}
+    def _allocate(self, kinds: tuple[str, ...], byte: int) -> Buffers:
+        sizes = {i: b.size_bytes for i, b in enumerate(self.buffers) if b.kind in kinds}
         return _SeparateBuffers(self._device, sizes, byte)
 
 

@@ -88,9 +88,6 @@ class ExperienceLibrary:
 
     async def add(self, lesson: Lesson) -> AddedLesson:
         """See `Experience.add`; raises as `Embedder.embed` too."""
-        fault = lesson_fault(lesson)
-        if fault:
-            raise InvalidArgumentError(f"lesson: {fault}", field="lesson")
         new = replace(lesson, id=0)
         return await self._keep(new, request_id=f"add {content_digest(to_json(new))}")
 
@@ -133,8 +130,9 @@ class ExperienceLibrary:
     async def learn(self, transition: ObservedTransition) -> AddedLesson | None:
         """Write a lesson from a transition that says something; None for the others.
 
-        The same child of a run teaches once. A provider of embeddings that does not answer costs
-        the lesson.
+        A lesson that nobody could add is lost: its texts are a client's, and go into prompts of
+        other runs. The same child of a run teaches once. A provider of embeddings that does not
+        answer costs the lesson.
         """
         lesson = write_lesson(transition)
         if lesson is None:
@@ -142,7 +140,7 @@ class ExperienceLibrary:
         request_id = f"learn {transition.run} {transition.child.digest}"
         try:
             return await self._keep(lesson, request_id=request_id)
-        except (LlmUnavailableError, LlmQuotaError) as error:
+        except (InvalidArgumentError, LlmUnavailableError, LlmQuotaError) as error:
             _LOG.warning("a lesson is lost: %s", error)
             return None
 
@@ -154,6 +152,9 @@ class ExperienceLibrary:
             await self._store.close()
 
     async def _keep(self, lesson: Lesson, *, request_id: str) -> AddedLesson:
+        fault = lesson_fault(lesson)
+        if fault:
+            raise InvalidArgumentError(f"lesson: {fault}", field="lesson")
         (vector,) = await self._embedder.embed([passage_of_lesson(lesson)])
         async with self._lock:
             while True:

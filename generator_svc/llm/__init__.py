@@ -1,5 +1,5 @@
 """Language models behind one small interface (`interface.LanguageModels`).
 
-Only `sdk` and `recipes_provider` import LiteLLM, and nothing imports those two before the
-first call: the import takes seconds.
+Only `sdk`, `error_map` and `recipes_provider` import LiteLLM, and nothing imports those before
+the first call that needs it, which one of recipes alone does not: the import takes seconds.
 """

@@ -6,6 +6,8 @@ Knows nothing of LiteLLM; `environ` is passed in so that tests need no real keys
 from collections.abc import Mapping
 from typing import Final
 
+from kernel_foundry.errors import LlmConfigurationError
+
 RECIPES: Final = "recipes"
 """Offline model that composes kernels from recipes."""
 
@@ -23,6 +25,24 @@ PROVIDER_DEFAULTS: Final = {
 
 All are in the cost table of the oldest LiteLLM that we accept, so that USD caps can hold.
 """
+
+
+def check_model_name(model: str, environ: Mapping[str, str]) -> None:
+    """Refuse a name that says where to ask: prompts would be sent to whoever is named there.
+
+    The generator's owner may name one as `KERNEL_FOUNDRY_MODEL`; clients and run files may not.
+
+    Raises:
+        LlmConfigurationError: the name has an address.
+    """
+    if "//" in model and model != environ.get(DEFAULT_MODEL_VARIABLE):
+        raise LlmConfigurationError(
+            f"model {model!r} names an address: expected provider/model; a server of your own is "
+            "set by its provider's variable where the generator runs, such as OPENAI_API_BASE, or "
+            f"by {DEFAULT_MODEL_VARIABLE}",
+            model=model,
+            variable=DEFAULT_MODEL_VARIABLE,
+        )
 
 
 def default_models(environ: Mapping[str, str]) -> tuple[str, ...]:

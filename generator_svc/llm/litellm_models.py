@@ -1,4 +1,4 @@
-"""`LanguageModels` by LiteLLM, which is loaded by the first call that needs it.
+"""`LanguageModels` by LiteLLM, which is loaded by the first call that needs it: recipes do not.
 
 Loading takes seconds, so it happens in a thread; the event loop keeps serving.
 """
@@ -12,8 +12,9 @@ from functools import partial
 from types import ModuleType
 from typing import Final, cast
 
+from generator_svc.llm import recipes_model
 from generator_svc.llm.answer_time import answer_seconds
-from generator_svc.llm.catalogue import RECIPES, default_models
+from generator_svc.llm.catalogue import RECIPES, check_model_name, default_models
 from generator_svc.llm.interface import ModelFacts, ModelReply, ModelRequest
 from generator_svc.llm.retrying import Persistence, RetryPolicy
 
@@ -50,21 +51,29 @@ class LiteLlmModels:
         self._loaded: ModuleType | None = None
 
     async def check(self, models: tuple[str, ...]) -> None:
-        """See `LanguageModels.check`; recipes alone need no LiteLLM to be checked."""
+        """See `LanguageModels.check`."""
         named = [model for model in models if model != RECIPES]
         if not named:
             return
+        for model in named:
+            check_model_name(model, os.environ)
         sdk = await self._sdk()
         for model in named:
             sdk.check(model)
 
     async def facts(self, model: str) -> ModelFacts:
         """See `LanguageModels.facts`."""
+        if model == RECIPES:
+            return recipes_model.FACTS
         sdk = await self._sdk()
         return cast("ModelFacts", sdk.facts(model))
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """See `LanguageModels.complete`."""
+        if set(request.models) == {RECIPES}:
+            return await self._persistence.ask(
+                request, lambda _: recipes_model.answer(request.assignment)
+            )
         sdk = await self._sdk()
         attempt = partial(sdk.attempt, request=request, timeout_seconds=self._timeout_seconds)
         return await self._persistence.ask(request, attempt)

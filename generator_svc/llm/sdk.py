@@ -15,6 +15,7 @@ import litellm
 from litellm.llms.custom_httpx.async_client_cleanup import close_litellm_async_clients
 from litellm.router import Router
 
+from generator_svc.llm.answer_size import limit_answers
 from generator_svc.llm.assignment import METADATA_KEY
 from generator_svc.llm.catalogue import RECIPES
 from generator_svc.llm.error_map import PROVIDER_ERRORS, failed_attempt, late, malformed
@@ -22,6 +23,8 @@ from generator_svc.llm.interface import ModelFacts, ModelReply, ModelRequest
 from generator_svc.llm.keys import keep_keys_out_of_logs, without_keys, without_secrets
 from generator_svc.llm.recipes_provider import PROVIDER, RecipesProvider
 from generator_svc.llm.retrying import FailedAttempt
+from generator_svc.replies.plain_text import plain_text
+from kernel_foundry.domain.candidate import LONGEST_CANDIDATE
 from kernel_foundry.domain.exchange import FinishReason
 from kernel_foundry.domain.request import TokenUsage
 from kernel_foundry.errors import LlmConfigurationError
@@ -32,14 +35,11 @@ _SLACK_SECONDS: Final = 1.0
 _MOST_TOKENS: Final = 10**9
 """Of one call: no model reads or writes more, so who says so does not count."""
 
-_MOST_CHARS: Final = 4_000_000
-"""Of a reply, ten times what output limits allow: a server that ignores them is cut here, as what
-it sends has to be kept, sent and told."""
-
 
 def set_up() -> None:
     """Silence LiteLLM and register our provider; doing it twice changes nothing."""
     keep_keys_out_of_logs()
+    limit_answers()
     # A reply of another shape is an error of its own; the warning would print the reply.
     warnings.filterwarnings("ignore", "Pydantic serializer warnings", UserWarning)
     litellm.telemetry = False
@@ -54,8 +54,6 @@ def set_up() -> None:
 
 def check(model: str) -> None:
     """Raise `LlmConfigurationError` unless provider and keys of `model` are there."""
-    if model == RECIPES:
-        return
     try:
         litellm.get_llm_provider(model)
     except PROVIDER_ERRORS as error:
@@ -77,13 +75,6 @@ def check(model: str) -> None:
 
 def facts(model: str) -> ModelFacts:
     """Return what LiteLLM's cost table says of `model`."""
-    if model == RECIPES:
-        return ModelFacts(
-            input_usd_per_token=0.0,
-            output_usd_per_token=0.0,
-            max_output_tokens=None,
-            counts_tokens=False,
-        )
     try:
         info = litellm.get_model_info(model)
     except litellm.exceptions.ModelNotMappedError:
@@ -191,10 +182,11 @@ def _read(response: Any, model: str, latency_ms: float) -> ModelReply:
     if refusal or choice.finish_reason == "content_filter":
         finish = FinishReason.REFUSED
         text = refusal or text or "the provider's content filter withheld the reply"
-    elif len(text) > _MOST_CHARS:
+    elif len(text) > LONGEST_CANDIDATE:
+        # Twice what output limits allow: the server ignores them.
         finish = FinishReason.LENGTH
     return ModelReply(
-        text=without_secrets(text)[:_MOST_CHARS],
+        text=plain_text(without_secrets(text))[:LONGEST_CANDIDATE],
         finish=finish,
         usage=_usage(response, model, latency_ms),
     )

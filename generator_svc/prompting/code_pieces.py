@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from generator_svc.prompting.text import clip
 from kernel_foundry.plan.source_text import (
     blank_directives,
-    line_of,
     matching,
     strip_comments_and_literals,
 )
@@ -44,41 +43,51 @@ def shortened_code(code: str, max_chars: int, meant_lines: frozenset[int] = froz
         ),
     )
     left_out: list[_Function] = []
-    shown = code
+    length = len(code)
     for body in bodies:
-        if len(shown) <= max_chars:
+        if length <= max_chars:
             break
-        left_out.append(body)
-        shown = _without(code, left_out)
-    return clip(shown, max_chars)
+        saved = body.end - body.start - len(_note(body))
+        if saved > 0:
+            left_out.append(body)
+            length -= saved
+    return clip(_without(code, left_out), max_chars)
+
+
+def _note(body: _Function) -> str:
+    """Return what stands for a body that is left out."""
+    return (
+        f" /* {body.last_line - body.first_line} lines are left out here and stay as they are */ "
+    )
 
 
 def _without(code: str, bodies: list[_Function]) -> str:
     parts: list[str] = []
     position = 0
     for body in sorted(bodies, key=lambda body: body.start):
-        count = body.last_line - body.first_line
-        parts += (
-            code[position : body.start],
-            f" /* {count} lines are left out here and stay as they are */ ",
-        )
+        parts += (code[position : body.start], _note(body))
         position = body.end
     return "".join((*parts, code[position:]))
 
 
 def _functions(code: str) -> Iterator[_Function]:
     """Iterate over the outermost braces that follow a parameter list, also within namespaces."""
+    # Each character is looked at a few times, however many functions or namespaces there are.
     bare = blank_directives(strip_comments_and_literals(code))
     position = 0
+    line, counted = 1, 0
     while (start := bare.find("{", position)) >= 0:
+        marks = (bare.rfind(mark, position, start) for mark in ";{}")
+        head = bare[max(position, *(mark + 1 for mark in marks)) : start]
+        is_function = "(" in head and "=" not in head.partition("(")[0]
+        if not is_function and not {"namespace", "extern"}.isdisjoint(head.split()):
+            position = start + 1
+            continue
         end = matching(bare, start)
         if end < 0:
             return
-        head = bare[max(bare.rfind(mark, 0, start) for mark in ";{}") + 1 : start]
-        if "(" in head and "=" not in head.partition("(")[0]:
-            yield _Function(start + 1, end - 1, line_of(code, start), line_of(code, end - 1))
-            position = end
-        elif not {"namespace", "extern"}.isdisjoint(head.split()):
-            position = start + 1
-        else:
-            position = end
+        position = end
+        if is_function:
+            first_line = line + code.count("\n", counted, start)
+            line, counted = first_line + code.count("\n", start, end - 1), end - 1
+            yield _Function(start + 1, end - 1, first_line, line)

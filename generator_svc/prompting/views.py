@@ -96,8 +96,18 @@ def tolerance_text(task: Task, tolerance: Tolerance) -> str:
             "where scale is the root mean square of the expected values in the element's row (last"
             " axis; of its image, the axes behind the first two, where there are four or more)"
         )
+    if tolerance.output_shares:
+        scale += "; of these bounds each output has its own share: " + ", ".join(
+            f"output {i} {_bound_share(tolerance, i)}" for i in range(len(tolerance.output_shares))
+        )
     bits = f"; all outputs need {task.least_bits:g} effective bits" if task.least_bits else ""
     return f"{bound}, {scale}{bits}"
+
+
+def _bound_share(tolerance: Tolerance, output: int) -> str:
+    if tolerance.is_exact(output):
+        return "none (it holds values of inputs, and has to be equal)"
+    return f"{tolerance.output_shares[output]:.2g}"
 
 
 def mode_text(task: Task) -> str:

@@ -14,9 +14,11 @@ from typing import Final
 from generator_svc.replies.edits import apply_edits
 from generator_svc.replies.json_reply import markdown_of
 from generator_svc.replies.pieces import Piece, pieces_of, require_all_kernels
+from generator_svc.replies.plain_text import plain_text
 from generator_svc.replies.reply_parts import ReplyParts, UnusableReplyError, read_parts
-from kernel_foundry.domain.candidate import KernelSource
+from kernel_foundry.domain.candidate import LONGEST_CANDIDATE, KernelSource
 from kernel_foundry.domain.language import Language
+from kernel_foundry.plan.candidate_text import ExtractionError, render, split
 
 _DIFF_MARK: Final = re.compile(r"^@@ -\d", re.M)
 
@@ -65,8 +67,11 @@ def extract(
         reading = _Reading(parts=parts, pieces=pieces, language=language, parent=parent)
         source = reading.whole()
         if source is not None:
-            return ExtractedReply(source=source, form=ReplyForm.WHOLE)
-        return ExtractedReply(source=reading.child(is_cut=is_cut), form=form)
+            form = ReplyForm.WHOLE
+        else:
+            source = reading.child(is_cut=is_cut)
+        _require_readable(source)
+        return ExtractedReply(source=source, form=form)
     except UnusableReplyError as error:
         cut = "the reply was cut off at its output limit; " if is_cut else ""
         return ExtractedReply(source=None, failure=cut + error.message, form=form)
@@ -74,17 +79,37 @@ def extract(
 
 def _parts(text: str) -> ReplyParts:
     """Take the reply apart; the content of a lone JSON block when that is all there is."""
-    parts = read_parts(markdown_of(_clean(text)))
+    parts = read_parts(_markdown(plain_text(text)))
     if len(parts.blocks) == 1 and parts.blocks[0].word == "json" and not parts.edits:
-        return read_parts(markdown_of(parts.blocks[0].text))
+        return read_parts(_markdown(parts.blocks[0].text))
     return parts
 
 
-def _clean(text: str) -> str:
-    """Return text with plain line ends that every store and wire can carry."""
-    whole = text.encode("utf-8", "replace").decode("utf-8")  # halves of characters become "?"
-    plain = whole.replace("\0", "").removeprefix("\ufeff")
-    return plain.replace("\r\n", "\n").replace("\r", "\n")
+def _markdown(text: str) -> str:
+    """Return `markdown_of(text)`; strings of JSON may hold by escapes what a text may not."""
+    return plain_text(markdown_of(text))
+
+
+def _require_readable(source: KernelSource) -> None:
+    """Refuse what the evaluator would not read as it is meant.
+
+    Raises:
+        UnusableReplyError: it is too long, or not the same once it was written as Markdown.
+    """
+    text = render(source.language.value, source.device_code, source.plan)
+    if len(text) > LONGEST_CANDIDATE:
+        raise UnusableReplyError(
+            f"the candidate has {len(text)} characters, expected at most {LONGEST_CANDIDATE}: "
+            "leave out comments and tables"
+        )
+    try:
+        parts = split(text)
+    except ExtractionError as error:
+        raise UnusableReplyError(error.message) from error
+    if (parts.device_code, parts.plan_text) != (source.device_code, source.plan):
+        raise UnusableReplyError(
+            "the candidate is another one when it is read again: write plain line ends"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

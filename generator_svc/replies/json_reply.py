@@ -7,6 +7,9 @@ from typing import Final
 
 _STARTS: Final = ('"', "{", "[")
 _MARKUP: Final = re.compile(r"^[ \t]*+(?:`{3}|~{3}|<{5,9}[ \t]*+SEARCH)", re.M)
+_MOST_VALUES: Final = 1 << 20
+"""Of a text that is read as JSON, marks within its strings counted: two characters can be a list
+of a hundred bytes. No candidate has as many."""
 _FENCES: Final = re.compile(r"`{3,}")
 
 
@@ -17,6 +20,8 @@ def markdown_of(text: str) -> str:
     """
     stripped = text.strip()
     if not stripped.startswith(_STARTS):
+        return text
+    if sum(stripped.count(mark) for mark in ",[{") > _MOST_VALUES:
         return text
     try:
         value = json.loads(stripped, strict=False)

@@ -123,6 +123,12 @@ def _tolerance_text(admission: Admission) -> str:
     """Return the tolerance and where it comes from."""
     tolerance, derivation = admission.tolerance, admission.derivation
     bounds = f"tolerance: rtol {tolerance.rtol:.2e}, atol {tolerance.atol:.2e}"
+    if tolerance.output_shares:
+        outputs = (
+            f"output {i}: " + ("exact" if tolerance.is_exact(i) else f"{tolerance.of(i).rtol:.2e}")
+            for i in range(len(tolerance.output_shares))
+        )
+        bounds += f" ({', '.join(outputs)})"
     if derivation is None:
         return bounds
     if derivation.source != "measured":

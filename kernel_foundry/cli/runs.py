@@ -32,6 +32,7 @@ from kernel_foundry.kept_sweeps import kept_sweeps
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.plan.tuned import with_default
 from kernel_foundry.printable import one_line
+from kernel_foundry.promotion import winner
 from kernel_foundry.report.write import write_report
 from kernel_foundry.run_account import account_object, ask_account
 from kernel_foundry.view import evaluation_object, headline_text, winner_text
@@ -103,6 +104,7 @@ def show(run: str, as_json: bool, **targets: Any) -> int:
         found = foundry.ask_archive(lambda a: a.get_run(run))
         stats = foundry.ask_archive(lambda a: a.stats(found.spec.name))
         elites = foundry.ask_archive(lambda a: a.elites(found.spec.name))
+        announced = foundry.ask_archive(lambda a: winner(a, found.spec.name))
         asked = ask_account(foundry, found.spec.name)
     if as_json:
         elite_objects = [
@@ -139,8 +141,8 @@ def show(run: str, as_json: bool, **targets: Any) -> int:
     console.print(Text.assemble((one_line(found.spec.name), "bold"), one_line(about)))
     for limit in found.spec.left_out:
         console.print(f"left out: {limit.text}", style="yellow")
-    if elites:
-        text = winner_text(elites[0].evaluation)
+    if announced is not None:
+        text = winner_text(announced.evaluation)
         console.print(text, style="bold", highlight=False)
     show_stats(console, stats)
     show_islands(console, stats)

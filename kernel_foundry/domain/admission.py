@@ -72,7 +72,7 @@ class GraphNode:
 
 
 class Distribution(StrEnum):
-    """How inputs are changed to see what ordinary ones hide."""
+    """How inputs, or parameters, are changed to see what ordinary ones hide."""
 
     LARGE = "large"
     """Multiplied by a large power of two."""
@@ -97,6 +97,17 @@ class Distribution(StrEnum):
     FEW = "few"
     """One of the inputs zero but for a few elements of each row, the others ordinary: a sum along
     it has few terms, whose errors no average hides."""
+    WEIGHTS = "weights"
+    """Parameters drawn anew, dense, of both signs and of sizes up to 64 times the usual."""
+    USUAL_WEIGHTS = "usual_weights"
+    """The same of usual size, where the reference is not defined on larger ones."""
+    WEIGHT_OUTLIERS = "weight_outliers"
+    """One element of large magnitude at a random place of each row of ordinary parameters."""
+    LARGE_INTEGERS = "large_integers"
+    """Integer inputs of the same sign, of sizes up to 2^30, in 64 bits 2^40."""
+    BLOCKS = "blocks"
+    """Two blocks of rows and columns with little between them, on which iterations converge
+    slowly; of references that repeat an operator."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +119,9 @@ class ValueRange:
     """What the task's tolerance is multiplied by there, at least 1."""
     is_binding: bool
     """False: a difference is reported, and no reason to refuse."""
+    left_out: tuple[int, ...] = ()
+    """Indices of outputs that nobody is held to there: the reference does not define them well
+    enough, or equal values leave a choice of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

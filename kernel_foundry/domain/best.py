@@ -5,11 +5,16 @@ measurement, and only if it passed. The best is the one with the highest fitness
 at the upper bound of its time, so no other's time is for certain below its own; with the time of
 `prepare` where that does more than layout; and below every trusted one where its verdict is in
 doubt. Of equals the one told first.
+
+The winner of a run that has ended is the best of what was told at its end: of those measured
+again, since the best of a whole search is a lucky one.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
+from typing import Final
 
-from kernel_foundry.domain.archive import ToldEvaluation
+from kernel_foundry.domain.archive import Elite, ToldEvaluation
 
 Rank = tuple[float, int]
 
@@ -39,6 +44,29 @@ def best_so_far(told: Iterable[ToldEvaluation]) -> Iterator[ToldEvaluation | Non
         elif one.evaluation.passed and (best is None or _rank(one) < _rank(best)):
             best = one
         yield best
+
+
+MOST_FINAL: Final = 64
+"""Newest told evaluations among which the winner of a run stands."""
+
+
+def winner_of(told: Sequence[ToldEvaluation]) -> Elite | None:
+    """Return the winner of a run; None for one that has not ended, or in which nothing passed.
+
+    Args:
+        told: The newest `MOST_FINAL` that were told, in order.
+    """
+    newest_first = takewhile(lambda one: one.evaluation.is_final, reversed(told))
+    best = best_of(reversed(tuple(newest_first)))
+    if best is None or best.evaluation.measures is None:
+        return None
+    return Elite(
+        candidate=best.candidate,
+        evaluation=best.evaluation,
+        fitness=best.evaluation.fitness,
+        measures=best.evaluation.measures,
+        island=best.island,
+    )
 
 
 def _rank(told: ToldEvaluation) -> Rank:

@@ -5,9 +5,13 @@ Knows nothing of scores: what the hardware said stands in `Evaluation`.
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.language import Language
+
+LONGEST_CANDIDATE: Final = 1 << 20
+"""Most characters of a candidate as Markdown, and of what is kept of a reply without one."""
 
 
 class Operator(StrEnum):

@@ -232,6 +232,9 @@ class WorkloadResult:
     yardstick_ns: float | None = None
     """What fitness holds `timing` against: the fastest baseline when the run began, though
     `baselines` may have been measured again since. None when not timed."""
+    yardstick_given: bool = False
+    """True where `yardstick_ns` is a figure of whoever asked for the verdict, and not what this
+    evaluator measured: fitness is as good as their word."""
 
     @property
     def speedup(self) -> float | None:
@@ -339,6 +342,8 @@ class Evaluation:
     evidence: tuple[Fact, ...] = ()
     swept_count: int = 0
     """Configurations that a sweep tried to find this one; 0: none did."""
+    is_final: bool = False
+    """Told at the end of a run, which takes its winner from such verdicts alone."""
     checks: tuple[Check, ...] = ()
     """What the verdict rests on, in the order in which it was looked at."""
     trust: Trust = Trust.FULL

@@ -14,6 +14,8 @@ from enum import Enum
 from functools import cache
 from typing import Any, TypeVar
 
+from kernel_foundry.shown_value import shown
+
 T = TypeVar("T")
 
 _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -119,7 +121,7 @@ def _read(kind: Any, data: Any, path: str) -> Any:
         try:
             return kind(data)
         except ValueError as error:
-            raise PlainError(f"{path}: {data!r} is no {kind.__name__}") from error
+            raise PlainError(f"{path}: {shown(data)} is no {kind.__name__}") from error
     return _read_scalar(kind, data, path)
 
 
@@ -151,7 +153,7 @@ def _read_dataclass(kind: type, data: Any, path: str) -> Any:
     hints = _field_types(kind)
     unknown = data.keys() - hints.keys()
     if unknown:
-        raise PlainError(f"{path}: unknown field {sorted(unknown)[0]!r}")
+        raise PlainError(f"{path}: unknown field {shown(min(unknown))}")
     try:
         return kind(
             **{

@@ -3,8 +3,9 @@
 Knows nothing of files; `evaluator_svc` runs the reference, `kernel_foundry.task_file` reads it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Self
 
 from kernel_foundry.domain.digest import content_digest
 
@@ -25,6 +26,22 @@ class Tolerance:
     """Relative part, dimensionless."""
     atol: float
     """Absolute part, in units of the scale of the element's row (1 where given by hand)."""
+    output_shares: tuple[float, ...] = field(default=(), repr=False)
+    """What each output is held to, as a share of the above, from 0 (to the last bit) to 1; empty:
+    all of it. No part of a task's digest: tasks do not give any."""
+
+    def of(self, output: int) -> Self:
+        """Return what one output is held to."""
+        share = self.output_shares[output] if self.output_shares else 1.0
+        return replace(self, rtol=share * self.rtol, atol=share * self.atol, output_shares=())
+
+    def times(self, factor: float) -> Self:
+        """Return the tolerance of every output multiplied by `factor`."""
+        return replace(self, rtol=factor * self.rtol, atol=factor * self.atol)
+
+    def is_exact(self, output: int) -> bool:
+        """Return whether an output is held to the last bit."""
+        return bool(self.output_shares) and self.output_shares[output] == 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +83,7 @@ class Task:
     admit_degenerate: bool = False
     """Admit it where trivial answers pass it, too; every verdict then says so."""
     constants: tuple[str, ...] = ()
-    """Inputs that never change, which a kernel may rely on."""
+    """Inputs, parameters and buffers that never change, which a kernel may rely on."""
     least_bits: float = 0.0
     """Fewest effective bits of the outputs against float64; 0: what the tolerance implies."""
 

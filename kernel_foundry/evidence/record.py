@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from kernel_foundry.bounded_json import parse_json
 from kernel_foundry.domain.attestation import Attestation
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import Evaluation
@@ -38,7 +39,7 @@ class EvidenceRecord:
     task: Task
     source: KernelSource
     evaluation: Evaluation
-    """Its `swept_count` is 0: a search sets it once the verdict is signed."""
+    """Its `swept_count` is 0, and it is not `is_final`: a search sets both once it is signed."""
 
     @property
     def attestation(self) -> Attestation:
@@ -77,9 +78,8 @@ def record_of(task: Task, source: KernelSource, evaluation: Evaluation) -> Evide
     """
     if evaluation.attestation is None:
         raise _unsigned(evaluation)
-    return EvidenceRecord(
-        task=task, source=source, evaluation=dataclasses.replace(evaluation, swept_count=0)
-    )
+    signed = dataclasses.replace(evaluation, swept_count=0, is_final=False)
+    return EvidenceRecord(task=task, source=source, evaluation=signed)
 
 
 def record_of_text(task: Task, text: str, evaluation: Evaluation) -> EvidenceRecord:
@@ -129,7 +129,7 @@ def read_record(path: Path) -> EvidenceRecord:
     try:
         if path.stat().st_size > _MAX_FILE_BYTES:
             raise InvalidArgumentError(f"{path}: larger than {_MAX_FILE_BYTES} bytes", field="path")
-        data = json.loads(path.read_bytes(), object_pairs_hook=_without_repetition)
+        data = parse_json(path.read_bytes(), object_pairs_hook=_without_repetition)
         return _record(data)
     except OSError as error:
         raise InvalidArgumentError(f"{path}: {error.strerror}", field="path") from error
@@ -157,8 +157,9 @@ def _record(data: Any) -> EvidenceRecord:
     evaluation = from_plain(Evaluation, data["evaluation"], "evaluation")
     if evaluation.attestation is None:
         raise PlainError("evaluation.attestation: is missing")
-    if evaluation.swept_count:
-        raise PlainError("evaluation.swept_count: nobody signs for it, and no record has it")
+    for name in ("swept_count", "is_final"):
+        if getattr(evaluation, name):
+            raise PlainError(f"evaluation.{name}: nobody signs for it, and no record has it")
     record = EvidenceRecord(
         task=from_plain(Task, data["task"], "task"),
         source=from_plain(KernelSource, data["candidate"], "candidate"),

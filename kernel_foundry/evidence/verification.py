@@ -4,11 +4,11 @@ Knows nothing of where evaluators are.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kernel_foundry.domain.attestation import Attestation
-from kernel_foundry.domain.check import CheckKind
+from kernel_foundry.domain.check import CheckKind, Trust
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.evidence.compare import compare, is_about_times
@@ -24,6 +24,8 @@ _LIMITS: Final = EvaluationLimits(build_seconds=60.0, run_seconds=60.0)
 """What passed once is given time to pass on a slower host."""
 
 MOST_EVALUATIONS: Final = 3
+
+_SEEDS: Final = "seeds"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +100,9 @@ async def judged_again(
 ) -> Verification:
     """Return what became of a record whose candidate `evaluator` judges again.
 
+    Where its seeds are no secret of an evaluator that is known here, it is judged once more on
+    fresh ones: a candidate may have been written for those of the record.
+
     Where nothing but times differs it is judged up to `MOST_EVALUATIONS` times: a host that was
     busy for a moment is no reason to doubt a record. The other arguments are as of `request_again`
     and `verification`. Raises as `ports.Evaluator.evaluate`.
@@ -109,6 +114,10 @@ async def judged_again(
         differing = [s for s in verified.statements if s.agreement is Agreement.DIFFERS]
         if not differing or not all(is_about_times(s) for s in differing):
             break
+    if _SEEDS in (s.subject for s in verified.statements) and holds(verified.statements):
+        fresh = await evaluator.evaluate(replace(request, seeds=(), fresh_baselines=False))
+        statements = (*verified.statements, _on_fresh_seeds(record, fresh))
+        verified = replace(verified, statements=statements)
     return verified
 
 
@@ -140,16 +149,57 @@ def verification(
         if again is None
         else (*check_second_verdict(record, again), *compare(record, again))
     )
-    task = unusual_settings(record.task)
-    statements = (*whole, key, *task, *_seeds(record.attestation), *rest)
+    chosen = (
+        *unusual_settings(record.task),
+        *_seeds(record.attestation, is_known=key.agreement is Agreement.AGREES),
+        *_yardsticks(record.evaluation),
+    )
+    statements = (*whole, key, *chosen, *rest)
     return Verification(statements=statements, again=again)
 
 
-def _seeds(attestation: Attestation) -> Iterator[Statement]:
-    """Say when the inputs were no secret: a candidate may have been written for them."""
+def _seeds(attestation: Attestation, *, is_known: bool) -> Iterator[Statement]:
+    """Say when the inputs were no secret: a candidate may have been written for them.
+
+    Args:
+        attestation: Of the record.
+        is_known: Whether its key is one that the caller, or the evaluator at hand, vouches for.
+    """
     if attestation.seeds_given:
         note = "whoever asked for the verdict chose them; fresh and secret ones say more"
-        yield Statement(subject="seeds", agreement=Agreement.NOT_COMPARABLE, note=note)
+    elif not is_known:
+        note = "the record's maker says that they were drawn; fresh ones say more"
+    else:
+        return
+    yield Statement(subject=_SEEDS, agreement=Agreement.NOT_COMPARABLE, note=note)
+
+
+def _on_fresh_seeds(record: EvidenceRecord, fresh: Evaluation) -> Statement:
+    """Say whether a third verdict, on seeds that nobody chose, bears the record out."""
+    is_on_record = (fresh.candidate, fresh.task) == (record.source.digest, record.task.digest)
+    passed = is_on_record and fresh.passed and not _is_doubted(record, fresh)
+    return Statement(
+        subject="fresh seeds",
+        agreement=Agreement.AGREES if passed else Agreement.DIFFERS,
+        recorded=record.evaluation.outcome.name,
+        found=fresh.outcome.name,
+        note="" if passed else "it is right on the record's seeds, and not on others",
+    )
+
+
+def _is_doubted(record: EvidenceRecord, fresh: Evaluation) -> bool:
+    return fresh.trust is Trust.SUSPECT and record.evaluation.trust is not Trust.SUSPECT
+
+
+def _yardsticks(evaluation: Evaluation) -> Iterator[Statement]:
+    """Say where fitness is held against a figure that the evaluator did not measure."""
+    given = [w for w in evaluation.workloads if w.yardstick_given and w.yardstick_ns is not None]
+    if given:
+        figures = ", ".join(f"{w.workload}: {w.yardstick_ns:.6g} ns" for w in given)
+        note = "whoever asked for the verdict gave it: fitness is their word, speed-ups are not"
+        yield Statement(
+            subject="yardstick", agreement=Agreement.NOT_COMPARABLE, recorded=figures, note=note
+        )
 
 
 def _not_run(*, is_intact: bool) -> Statement:

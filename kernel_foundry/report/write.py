@@ -8,6 +8,7 @@ from kernel_foundry.domain.archive import ToldEvaluation
 from kernel_foundry.domain.measures import LEVELS
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.paths import report_path
+from kernel_foundry.promotion import winner
 from kernel_foundry.report.chart import speedup_chart
 from kernel_foundry.report.environment import report_environment
 from kernel_foundry.run_account import ask_account
@@ -33,7 +34,7 @@ def write_report(foundry: Foundry, run: str, path: Path | None = None) -> Path:
             elites=elites,
             cells={e.measures.cell: e for e in elites},
             levels=range(LEVELS),
-            winner=elites[0] if elites else None,
+            winner=foundry.ask_archive(lambda a: winner(a, run)),
             told=told,
             chart=speedup_chart(told),
             account=ask_account(foundry, run).account,

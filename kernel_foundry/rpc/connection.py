@@ -2,13 +2,19 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import grpc
 
-from kernel_foundry.errors import DeadlineExceededError, KernelFoundryError, StatusCode
+from kernel_foundry.errors import (
+    DeadlineExceededError,
+    KernelFoundryError,
+    MalformedAnswerError,
+    StatusCode,
+)
+from kernel_foundry.rpc.bounded_reader import Malformed, answer_reader
 from kernel_foundry.rpc.limits import CHANNEL_OPTIONS
 from kernel_foundry.rpc.status import from_rpc_error
 
@@ -51,6 +57,31 @@ class CallOptions:
 DEFAULT_OPTIONS = CallOptions()
 
 
+class _BoundedChannel:
+    """What generated stubs ask of a channel; answers are read within limits.
+
+    Args:
+        channel: Carries the calls.
+    """
+
+    def __init__(self, channel: grpc.aio.Channel) -> None:
+        self._channel = channel
+
+    def unary_unary(
+        self, method: str, *, response_deserializer: Callable[[bytes], Any], **rest: Any
+    ) -> Any:
+        """Return a method with one answer."""
+        read = answer_reader(response_deserializer, method)
+        return self._channel.unary_unary(method, response_deserializer=read, **rest)
+
+    def unary_stream(
+        self, method: str, *, response_deserializer: Callable[[bytes], Any], **rest: Any
+    ) -> Any:
+        """Return a method whose answers stream."""
+        read = answer_reader(response_deserializer, method)
+        return self._channel.unary_stream(method, response_deserializer=read, **rest)
+
+
 class Connection:
     """A channel to the service at `target`; belongs to the event loop it is made in.
 
@@ -60,7 +91,9 @@ class Connection:
     """
 
     def __init__(self, target: str, options: CallOptions) -> None:
-        self.channel = grpc.aio.insecure_channel(target, options=CLIENT_OPTIONS)
+        self._channel = grpc.aio.insecure_channel(target, options=CLIENT_OPTIONS)
+        # Stubs name the type of a channel, and use no more of it than this one has.
+        self.channel = cast("grpc.aio.Channel", _BoundedChannel(self._channel))
         self._target = target
         self._options = options
 
@@ -96,7 +129,7 @@ class Connection:
         call = method(request, timeout=timeout_s)
         try:
             async for response in call:
-                yield response
+                yield self._checked(response)
         except grpc.aio.AioRpcError as error:
             raise from_rpc_error(error, self._target) from error
         finally:
@@ -104,7 +137,7 @@ class Connection:
 
     async def close(self) -> None:
         """Close the channel; calls in flight are cancelled."""
-        await self.channel.close()
+        await self._channel.close()
 
     async def _repeat(
         self, method: _Method[Request, Response], request: Request, deadline_s: float
@@ -132,6 +165,16 @@ class Connection:
         self, method: _Method[Request, Response], request: Request, timeout_s: float
     ) -> Response:
         try:
-            return await method(request, timeout=timeout_s)
+            response = await method(request, timeout=timeout_s)
         except grpc.aio.AioRpcError as error:
             raise from_rpc_error(error, self._target) from error
+        return self._checked(response)
+
+    def _checked(self, response: Response) -> Response:
+        if isinstance(response, Malformed):
+            raise MalformedAnswerError(
+                f"{self._target} answered with what is no answer of this method:"
+                f" {response.reason}; is it a service of this version?",
+                target=self._target,
+            )
+        return response

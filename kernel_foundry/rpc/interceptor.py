@@ -6,26 +6,18 @@ Bytes that are no message get one, too: gRPC itself would answer UNKNOWN and say
 import logging
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
 import grpc
-from google.protobuf.message import DecodeError
 
 from kernel_foundry.errors import InvalidArgumentError, KernelFoundryError
+from kernel_foundry.rpc.bounded_reader import Malformed, request_reader
 from kernel_foundry.rpc.status import DETAILS_KEY, to_status
 
 _log = logging.getLogger(__name__)
 _GRPC_CODE = {code.value[0]: code for code in grpc.StatusCode}
 
 _Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
-
-
-@dataclass(frozen=True, slots=True)
-class _Malformed:
-    """A request whose bytes are no message."""
-
-    reason: str
 
 
 _Method = Callable[[Any, Any], Awaitable[Any]]
@@ -45,14 +37,14 @@ class ErrorInterceptor(grpc.aio.ServerInterceptor):
         if handler is not None and handler.unary_unary is not None:
             return grpc.unary_unary_rpc_method_handler(
                 _guarded(handler.unary_unary, handler_call_details.method),
-                request_deserializer=_reader(handler.request_deserializer),
+                request_deserializer=_reader(handler, handler_call_details.method),
                 response_serializer=handler.response_serializer,
             )
         if handler is not None and _is_ours(handler, handler_call_details.method):
             stream: Any = handler.unary_stream  # of an asynchronous server
             return grpc.unary_stream_rpc_method_handler(
                 _guarded_stream(stream, handler_call_details.method),
-                request_deserializer=_reader(handler.request_deserializer),
+                request_deserializer=_reader(handler, handler_call_details.method),
                 response_serializer=handler.response_serializer,
             )
         return handler
@@ -63,20 +55,13 @@ def _is_ours(handler: "_Handler", method: str) -> bool:
     return handler.unary_stream is not None and method.startswith("/kernel_foundry.")
 
 
-def _reader(read: "Callable[[bytes], Any] | None") -> Callable[[bytes], Any]:
-    assert read is not None  # generated code always has one
-
-    def read_or_tell(data: bytes) -> Any:
-        try:
-            return read(data)
-        except DecodeError as error:
-            return _Malformed(str(error))
-
-    return read_or_tell
+def _reader(handler: "_Handler", method: str) -> Callable[[bytes], Any]:
+    assert handler.request_deserializer is not None  # generated code always has one
+    return request_reader(handler.request_deserializer, method)
 
 
 def _refuse_malformed(request: Any) -> None:
-    if isinstance(request, _Malformed):
+    if isinstance(request, Malformed):
         raise InvalidArgumentError(
             f"request: its bytes are no message of this method: {request.reason}", field="request"
         )

@@ -3,13 +3,14 @@
 Never parses a message: class and values travel as `ErrorInfo(reason, domain, metadata)`.
 """
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 import grpc
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.duration_pb2 import Duration
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 from google.rpc import error_details_pb2 as details_pb2
 from google.rpc.status_pb2 import Status
 
@@ -76,7 +77,8 @@ def from_rpc_error(error: grpc.aio.AioRpcError, target: str) -> KernelFoundryErr
     """Return our error for a failed call to the service at `target`."""
     for key, value in error.trailing_metadata() or ():
         if key == DETAILS_KEY and isinstance(value, bytes):
-            return from_status(Status.FromString(value))
+            with contextlib.suppress(DecodeError):  # whoever answers is not always one of us
+                return from_status(Status.FromString(value))
     kind = _class_by_code(error.code().value[0])
     return kind(f"{target}: {error.code().name}: {error.details()}", target=target)
 

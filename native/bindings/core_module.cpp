@@ -46,13 +46,10 @@ void bind_shared_buffer(py::module_& m) {
 }
 
 // Which calls a measurement of so many kept.
-KeptCalls kept_calls_of(std::uint64_t order_seed, std::size_t set_count, std::size_t keep_count,
-                        std::size_t warmup_count, std::size_t call_count) {
-  MeasureOptions options;
-  options.order_seed = order_seed;
-  options.set_count = set_count;
-  options.keep_count = keep_count;
-  return kept_calls(options, warmup_count, call_count);
+KeptCalls kept_calls_of(const py::bytes& draws, std::size_t set_count, std::size_t keep_count,
+                        bool has_guests, std::size_t warmup_count, std::size_t call_count) {
+  return kept_calls(KnownCallDraws(draws),
+                    {set_count, keep_count, has_guests, warmup_count, call_count});
 }
 
 Comparison compare_outputs(std::uintptr_t actual, std::uintptr_t expected, std::string dtype,
@@ -99,8 +96,9 @@ PYBIND11_MODULE(_core, m) {
   m.def("measure_callable", &measure_on_host, py::arg("call"), py::arg("options"), py::kw_only(),
         py::arg("flush_bytes"), py::arg("redraw") = py::none(),
         "Measure `call(set)` with the loop that measures candidates.");
-  m.def("kept_calls", &kept_calls_of, py::kw_only(), py::arg("order_seed"), py::arg("set_count"),
-        py::arg("keep_count"), py::arg("warmup_count"), py::arg("call_count"), Unlocked(),
+  m.def("kept_calls", &kept_calls_of, py::kw_only(), py::arg("draws"), py::arg("set_count"),
+        py::arg("keep_count"), py::arg("has_guests"), py::arg("warmup_count"),
+        py::arg("call_count"),
         "(sample, set) of each call that a measurement keeps, by keep slot.");
   m.def("redraw", &redraw_tensor, py::arg("address"), py::kw_only(), py::arg("dtype"),
         py::arg("size_bytes"), py::arg("key"), py::arg("number"), py::arg("undo_index") = 0,

@@ -144,7 +144,8 @@ void bind_watched_zones(py::module_& m, py::classh<Device>& device) {
   py::classh<Trespass>(m, "Trespass", py::module_local(), "An access that a zone forbids.")
       .def_readonly("name", &Trespass::name)
       .def_readonly("is_readable", &Trespass::is_readable)
-      .def_readonly("is_write", &Trespass::is_write);
+      .def_readonly("is_write", &Trespass::is_write)
+      .def_readonly("is_hidden", &Trespass::is_hidden);
   device
       .def(
           "watch", [](Device&, const ZoneRows& rows) { return watch(rows); }, py::arg("zones"),
@@ -152,6 +153,26 @@ void bind_watched_zones(py::module_& m, py::classh<Device>& device) {
       .def_property_readonly(
           "first_trespass", [](Device&) { return first_trespass(); },
           "What kernels did first in any zone, or None.");
+}
+
+using CoverRows = std::vector<std::tuple<std::uintptr_t, std::size_t, bool, std::string>>;
+
+std::unique_ptr<Cover> cover_of(Device& device, const CoverRows& rows) {
+  std::vector<CoveredRange> ranges;
+  ranges.reserve(rows.size());
+  for (const auto& [address, size_bytes, is_read_only, name] : rows) {
+    ranges.push_back({address, size_bytes, is_read_only, name});
+  }
+  return device.cover(std::move(ranges));
+}
+
+void bind_covers(py::module_& m, py::classh<Device>& device) {
+  py::classh<Cover>(m, "Cover", py::module_local(), "Memory that kernels cannot see for a while.")
+      .def("hide", &Cover::hide, Unlocked())
+      .def("show", &Cover::show, Unlocked(), "All is as it was; idempotent.");
+  device.def("cover", &cover_of, py::arg("ranges"), py::keep_alive<0, 1>(),
+             "A cover of (address, size_bytes, is_read_only, name of a tensor), each alone in its "
+             "pages.");
 }
 
 void bind_device(py::module_& m) {
@@ -188,6 +209,7 @@ void bind_device(py::module_& m) {
       .def("release", &Device::release, Unlocked(), "Drop queue and context before exit.");
   bind_device_memory(device);
   bind_watched_zones(m, device);
+  bind_covers(m, device);
   bind_measuring(device);
 }
 

@@ -3,7 +3,9 @@
 #include <pybind11/functional.h>
 #include <pybind11/stl.h>
 
+#include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -60,22 +62,42 @@ std::vector<Region> regions_of(const RegionRows& rows) {
   return regions;
 }
 
-Measurement measure_sequence(LaunchSequence& sequence, const MeasureOptions& options,
-                             std::size_t flush_bytes, const RegionRows& outputs,
-                             Addresses keep_into, const RegionRows& scratch,
-                             const RedrawRows& redraw, LaunchSequence* preparation,
-                             const RegionRows& prepared, std::vector<std::uint32_t> weights,
-                             Addresses sealed_into, const RangeRows& guards) {
+// Number and bytes of each tensor, its addresses by set and by guest, those aside, and by guest
+// those of the outputs.
+using GuestRows =
+    std::optional<std::tuple<std::vector<std::pair<std::uint32_t, std::size_t>>, Addresses,
+                             Addresses, std::vector<std::uintptr_t>, Addresses>>;
+
+GuestInputs guests_of(const GuestRows& rows) {
+  GuestInputs guests;
+  if (!rows) return guests;
+  const auto& [tensors, addresses, from, aside, keep_into] = *rows;
+  for (const auto& [number, size_bytes] : tensors) guests.tensors.push_back({number, size_bytes});
+  guests.addresses = addresses;
+  guests.from = from;
+  guests.aside = aside;
+  guests.keep_into = keep_into;
+  return guests;
+}
+
+Measurement
+measure_sequence(LaunchSequence& sequence, const MeasureOptions& options, std::size_t flush_bytes,
+                 const RegionRows& outputs, Addresses keep_into, const RegionRows& scratch,
+                 const RedrawRows& redraw, LaunchSequence* preparation, const RegionRows& prepared,
+                 std::vector<std::uint32_t> weights, Addresses sealed_into, const RangeRows& guards,
+                 std::function<Stretches()> library_memory, const GuestRows& guests, Cover* cover) {
   MeasureOptions checked = options;
   checked.keep_count = keep_into.size();
-  TrialPlan plan{regions_of(outputs),
-                 regions_of(scratch),
-                 std::move(keep_into),
-                 flush_bytes,
-                 options.order_seed,
-                 plan_of(redraw),
-                 {preparation, regions_of(prepared), std::move(weights), std::move(sealed_into)},
-                 ranges_of(guards)};
+  TrialPlan plan{
+      regions_of(outputs),
+      regions_of(scratch),
+      std::move(keep_into),
+      flush_bytes,
+      plan_of(redraw),
+      {preparation, regions_of(prepared), std::move(weights), std::move(sealed_into), cover},
+      ranges_of(guards),
+      std::move(library_memory),
+      guests_of(guests)};
   SequenceTrial trial(sequence, std::move(plan));
   return measure(trial, checked, MedianCriterion(options.stopping));
 }
@@ -114,8 +136,6 @@ void bind_sequence(py::module_& m) {
       .def("bind", &LaunchSequence::bind, py::arg("set"), py::arg("addresses"))
       .def("run", &LaunchSequence::run, py::arg("set"), Unlocked())
       .def("enqueue", &LaunchSequence::enqueue, py::arg("set"), Unlocked())
-      .def("run_without_launches", &LaunchSequence::run_without_launches, py::arg("set"),
-           Unlocked())
       .def("profile", &LaunchSequence::profile, py::arg("set"), py::kw_only(),
            py::arg("flush_bytes") = 0, Unlocked(),
            "Run step by step, on caches emptied before if `flush_bytes`; nanoseconds of each.")
@@ -130,9 +150,16 @@ void bind_sequence(py::module_& m) {
           py::arg("outputs"), py::arg("keep_into"), py::arg("scratch") = RegionRows(),
           py::arg("redraw") = py::none(), py::arg("preparation") = py::none(),
           py::arg("prepared") = RegionRows(), py::arg("weights") = std::vector<std::uint32_t>(),
-          py::arg("sealed_into") = Addresses(), py::arg("guards") = RangeRows(), Unlocked(),
+          py::arg("sealed_into") = Addresses(), py::arg("guards") = RangeRows(),
+          py::arg("library_memory") = py::none(), py::arg("guests") = py::none(),
+          py::arg("cover") = py::none(), Unlocked(),
           "Measure; `outputs` are (buffer, size_bytes), `keep_into[slot]` their addresses, `guards`"
-          " (address, size_bytes, byte) that are written again before each call.");
+          " (address, size_bytes, byte) that are written again before each call; so is what"
+          " `library_memory` returns, (address, size_bytes), with some byte. `guests` are inputs of"
+          " calls among the timed ones: (number, size_bytes) of all tensors, their addresses by set"
+          " and by guest, those where a set's own are meanwhile, those of outputs by guest. "
+          "`cover` hides while"
+          " `preparation` runs.");
 }
 
 }  // namespace

@@ -60,12 +60,12 @@ void bind_measurement(py::module_& m) {
   py::classh<MeasureOptions>(m, "MeasureOptions", py::module_local(), "How a measurement is taken.")
       .def(py::init([](std::size_t warmup_calls, std::size_t min_samples, std::size_t max_samples,
                        double max_seconds, double target_half_width, std::size_t set_count,
-                       std::uint64_t order_seed, bool is_cold, std::size_t keep_count,
-                       double stop_above_ns, double min_seconds) {
+                       bool is_cold, std::size_t keep_count, double stop_above_ns,
+                       double min_seconds, int draws) {
              MeasureOptions options;
              options.warmup_calls = warmup_calls;
              options.set_count = set_count;
-             options.order_seed = order_seed;
+             options.draws = draws;
              options.is_cold = is_cold;
              options.keep_count = keep_count;
              options.stopping = {min_samples,       max_samples,   max_seconds,
@@ -74,8 +74,8 @@ void bind_measurement(py::module_& m) {
            }),
            py::kw_only(), py::arg("warmup_calls"), py::arg("min_samples"), py::arg("max_samples"),
            py::arg("max_seconds"), py::arg("target_half_width"), py::arg("set_count"),
-           py::arg("order_seed"), py::arg("is_cold"), py::arg("keep_count") = 0,
-           py::arg("stop_above_ns") = 0.0, py::arg("min_seconds") = 0.0);
+           py::arg("is_cold"), py::arg("keep_count") = 0, py::arg("stop_above_ns") = 0.0,
+           py::arg("min_seconds") = 0.0, py::arg("draws") = -1);
 
   py::classh<Measurement>(m, "Measurement", py::module_local(), "Raw samples and why they ended.")
       .def_readonly("samples_ns", &Measurement::samples_ns)
@@ -88,7 +88,8 @@ void bind_measurement(py::module_& m) {
       .def_readonly("warmup_count", &Measurement::warmup_count)
       .def_readonly("elapsed_ns", &Measurement::elapsed_ns)
       .def_readonly("half_width", &Measurement::half_width)
-      .def_readonly("kept", &Measurement::kept);
+      .def_readonly("kept", &Measurement::kept)
+      .def_readonly("guest_calls", &Measurement::guest_calls);
 }
 
 }  // namespace kernel_foundry

@@ -3,6 +3,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,41 @@ namespace {
 
 using cuda::check;
 using cuda::driver;
+
+// Hides behind random bits of a key that only the host knows, another one each time.
+class Mask final : public Cover {
+ public:
+  Mask(CudaRedraw& redraw, std::vector<CoveredRange> ranges, cuda::SharedContext context,
+       cuda::Stream stream)
+      : redraw_(redraw), ranges_(std::move(ranges)), context_(std::move(context)), stream_(stream) {
+  }
+
+  void hide() override {
+    if (is_hidden_) return;
+    key_ = std::uint64_t{random_()} << 32 | random_();
+    enqueue();
+    is_hidden_ = true;
+  }
+  void show() override {
+    if (!is_hidden_) return;
+    is_hidden_ = false;
+    enqueue();
+  }
+
+ private:
+  void enqueue() {
+    context_->make_current();
+    redraw_.mask(ranges_, key_, stream_);
+  }
+
+  CudaRedraw& redraw_;
+  std::vector<CoveredRange> ranges_;
+  cuda::SharedContext context_;
+  cuda::Stream stream_;
+  std::random_device random_;
+  std::uint64_t key_ = 0;
+  bool is_hidden_ = false;
+};
 
 class CudaDevice final : public Device {
  public:
@@ -104,6 +140,10 @@ class CudaDevice final : public Device {
   void redraw(std::uintptr_t address, const RedrawPass& pass) override {
     current();
     redraw_->enqueue(address, pass, stream_.get());
+  }
+
+  [[nodiscard]] std::unique_ptr<Cover> cover(std::vector<CoveredRange> ranges) override {
+    return std::make_unique<Mask>(*redraw_, std::move(ranges), current(), stream_.get());
   }
 
   void flush(std::size_t size_bytes) override {

@@ -1,9 +1,11 @@
-// Changes inputs of a CUDA device between calls.
+// Changes inputs of a CUDA device between calls, and hides memory behind random bits.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "cuda_context.hpp"
+#include "device.hpp"
 #include "redraw.hpp"
 
 namespace kernel_foundry {
@@ -13,6 +15,8 @@ class CudaRedraw {
   // Loads its kernel at once: later the process may be locked in. The context must be current.
   explicit CudaRedraw(const cuda::SharedContext& context);
 
+  // Random bits over all ranges; the same once more takes them off.
+  void mask(const std::vector<CoveredRange>& ranges, std::uint64_t key, cuda::Stream stream);
   void enqueue(std::uintptr_t address, const RedrawPass& pass, cuda::Stream stream);
 
  private:
@@ -20,6 +24,7 @@ class CudaRedraw {
 
   cuda::UniqueModule module_;
   cuda::Function kernel_ = nullptr;
+  cuda::Function mask_ = nullptr;
   unsigned most_groups_ = 0;
 };
 

@@ -15,6 +15,10 @@ constexpr unsigned rounds = 2;  // should one multiprocessor get two groups and 
 constexpr unsigned local_sizes = 11;
 constexpr std::size_t least_local_bytes = 256;
 
+// Of a work-item, all in use at once: with the few others they are the 64 that a work-item of a
+// full multiprocessor can have (one more is spilled).
+constexpr unsigned held_registers = 61;
+
 // What a compiler made of
 //
 //   extern "C" __global__ void scrub(unsigned size_bytes) {
@@ -23,16 +27,19 @@ constexpr std::size_t least_local_bytes = 256;
 //   }
 //
 // but from address 0: before what a kernel declares lies a part that is the system's own, and that
-// a kernel can reach and find as it was. No number, whatever a kernel takes it for.
+// a kernel can reach and find as it was. No number, whatever a kernel takes it for. What follows
+// the barrier takes the same into all registers.
 constexpr const char* scrub = R"(
 .version 6.4
 .target sm_75
 .address_size 64
 .extern .shared .align 16 .b8 words[];
 .visible .entry scrub(.param .u32 size_bytes)
+.maxntid 1024, 1, 1
 {
   .reg .pred %p<2>;
   .reg .b32 %r<7>;
+  .reg .b32 %held<64>;
   ld.param.u32 %r1, [size_bytes];
   mov.u32 %r2, %tid.x;
   mov.u32 %r3, %ntid.x;
@@ -48,9 +55,20 @@ next:
   add.u32 %r2, %r2, %r3;
   bra next;
 done:
-  ret;
-}
+  bar.sync 0;
 )";
+
+// Ends `scrub`: no access passes a barrier, so all registers are in use at the second one.
+std::string hold_registers() {
+  std::string loads, stores;
+  for (unsigned i = 0; i < held_registers; ++i) {
+    const std::string at = "[%r4+" + std::to_string(4 * i) + "]";
+    const std::string held = "%held" + std::to_string(i);
+    loads += "  ld.volatile.shared.u32 " + held + ", " + at + ";\n";
+    stores += "  st.volatile.shared.u32 " + at + ", " + held + ";\n";
+  }
+  return loads + "  bar.sync 0;\n" + stores + "  ret;\n}\n";
+}
 
 // Fills `bytes` of a work-item's local memory.
 std::string local_entry(std::size_t bytes) {
@@ -79,7 +97,7 @@ next:
 }
 
 std::string code() {
-  std::string text = scrub;
+  std::string text = scrub + hold_registers();
   for (unsigned i = 0; i < local_sizes; ++i) text += local_entry(least_local_bytes << i);
   return text;
 }

@@ -1,4 +1,5 @@
-// Overwrites what a kernel would find in shared and local memory from the launches before it.
+// Overwrites what a kernel would find in shared and local memory, and in registers that it never
+// wrote, from the launches before it.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,8 @@ namespace kernel_foundry {
 
 // Shared memory is not cleared between launches (seen on an H200: a counter in it survives hundreds
 // of calls), nor is the memory behind what a work-item spills, so a call could leave something
-// there to the next.
+// there to the next. A register that a kernel reads without having written it holds what the last
+// work-item left there.
 class CudaScrub {
  public:
   // Loads its kernel at once: later the process may be locked in. The context must be current.

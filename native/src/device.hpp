@@ -143,6 +143,22 @@ struct ByteRange {
   unsigned char byte;
 };
 
+// Memory of a tensor that nothing but some kernels may see.
+struct CoveredRange {
+  std::uintptr_t address;  // on the host alone in its pages
+  std::size_t size_bytes;
+  bool is_read_only;  // to kernels, while it is not hidden
+  std::string name;
+};
+
+// Keeps kernels from what lies in ranges between `hide` and `show`, which leaves all as it was.
+class Cover {
+ public:
+  virtual ~Cover() = default;
+  virtual void hide() = 0;  // throws LaunchError or DriverError
+  virtual void show() = 0;  // of what is shown already: nothing
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -179,6 +195,8 @@ class Device {
   // Index of a range with another byte than its own; waits.
   [[nodiscard]] virtual std::optional<std::size_t>
   find_other(const std::vector<ByteRange>& ranges) = 0;
+  // Shown at first. On host memory an access to what is hidden is told as a trespass.
+  [[nodiscard]] virtual std::unique_ptr<Cover> cover(std::vector<CoveredRange> ranges) = 0;
   // What `allocate` gives is as many whole units, and begins where one does: kernels can write to
   // all of it.
   [[nodiscard]] virtual std::size_t unit_bytes() const noexcept = 0;

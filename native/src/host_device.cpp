@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 
 #include "redraw_tensor.hpp"
 #include "watched_zones.hpp"
@@ -23,7 +24,29 @@ class HostBuffer final : public Buffer {
   Pages pages_;
 };
 
+class ClosedPages final : public Cover {
+ public:
+  explicit ClosedPages(std::vector<Zone> zones) : zones_(std::move(zones)) {}
+  void hide() override { zones_.hide(); }
+  void show() override { zones_.show(); }
+
+ private:
+  HiddenZones zones_;
+};
+
 }  // namespace
+
+std::unique_ptr<Cover> HostDevice::cover(std::vector<CoveredRange> ranges) {
+  std::vector<Zone> zones;
+  for (CoveredRange& range : ranges) {
+    if (range.size_bytes == 0) continue;
+    const std::uintptr_t begin = range.address / page_bytes * page_bytes;
+    const std::uintptr_t end =
+        (range.address + range.size_bytes + page_bytes - 1) / page_bytes * page_bytes;
+    zones.push_back({begin, end - begin, range.is_read_only, std::move(range.name)});
+  }
+  return std::make_unique<ClosedPages>(std::move(zones));
+}
 
 std::unique_ptr<Buffer> HostDevice::allocate(std::size_t size_bytes) {
   return std::make_unique<HostBuffer>(size_bytes);

@@ -15,6 +15,7 @@ class HostDevice : public Device {
   void flush(std::size_t size_bytes) final;
   void clear(std::uintptr_t address, std::size_t size_bytes) override;
   [[nodiscard]] std::optional<std::size_t> find_other(const std::vector<ByteRange>& ranges) final;
+  [[nodiscard]] std::unique_ptr<Cover> cover(std::vector<CoveredRange> ranges) final;
   [[nodiscard]] std::size_t unit_bytes() const noexcept final { return page_bytes; }
   [[nodiscard]] Comparison compare(std::uintptr_t actual, std::uintptr_t expected,
                                    const CompareOptions& options) final;

@@ -87,14 +87,6 @@ void LaunchSequence::prepare() {
   while (run_count_ < runs_that_tell && !is_short()) run(0);
 }
 
-void LaunchSequence::run_without_launches(std::size_t set) {
-  last_ = addresses(set);
-  for (const Step& step : steps_) {
-    if (!std::holds_alternative<Launch>(step)) enqueue_step(step, set);
-  }
-  device_->wait();
-}
-
 std::vector<double> LaunchSequence::profile(std::size_t set, std::size_t flush_bytes) {
   run(set);  // drivers load a kernel at its first launch
   if (flush_bytes > 0) device_->flush(flush_bytes);

@@ -42,8 +42,6 @@ class LaunchSequence {
   void enqueue(std::size_t set);
   // The same, and waits.
   void run(std::size_t set);
-  // Runs calls and clears only: what is left is not the work of any kernel of the sequence.
-  void run_without_launches(std::size_t set);
   // Runs step by step, on caches that were emptied before the first where `flush_bytes` are given;
   // the time of each, in nanoseconds.
   [[nodiscard]] std::vector<double> profile(std::size_t set, std::size_t flush_bytes);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "call_draws.hpp"
 #include "clocks.hpp"
 #include "stopping.hpp"
 
@@ -28,7 +29,7 @@ class Trial {
   // Give the set inputs that no call had before, and make again what is prepared of them; `index`
   // counts all calls, from 1.
   virtual void redraw(std::size_t set, std::uint32_t index) = 0;
-  // What preparing took at the last redraw.
+  // What preparing took last.
   [[nodiscard]] virtual std::optional<double> prepare_ns() const noexcept { return std::nullopt; }
   // Give all sets the inputs that they had at first.
   virtual void restore() = 0;
@@ -38,6 +39,12 @@ class Trial {
   // One call, complete when it returns.
   [[nodiscard]] virtual CallTime call(std::size_t set) = 0;
   virtual void keep(std::size_t slot, std::size_t set) = 0;  // save the outputs of the last call
+  // Inputs beside those of the sets, for calls that are made among the timed ones.
+  [[nodiscard]] virtual std::size_t guest_count() const noexcept { return 0; }
+  // Give a set the inputs of a guest in place of its own, and make again what is prepared of them…
+  virtual void lend(std::size_t set, std::size_t guest) { (void)set, (void)guest; }
+  // …and save the outputs of the last call, which had them; the set has its own again.
+  virtual void take_back(std::size_t set, std::size_t guest) { (void)set, (void)guest; }
   // Whether the figure is a span of device events, and the other clock the host's.
   [[nodiscard]] virtual bool times_by_events() const noexcept { return false; }
   [[nodiscard]] virtual Clocks* clocks() noexcept { return nullptr; }
@@ -48,7 +55,7 @@ struct MeasureOptions {
   std::size_t set_count = 1;
   std::size_t keep_count = 0;
   bool is_cold = true;
-  std::uint64_t order_seed = 0;
+  int draws = -1;  // descriptor of a file of `CallDraw`; negative: the system draws
   MedianCriterion::Options stopping;
 };
 
@@ -77,15 +84,23 @@ struct Measurement {
   double elapsed_ns = 0;
   double half_width = 0;
   KeptCalls kept;
+  std::size_t guest_calls = 0;  // on guests 0, 1, … in turn
 };
 
 [[nodiscard]] Measurement measure(Trial& trial, const MeasureOptions& options,
                                   const StoppingCriterion& criterion);
 
+struct KeptCallsOptions {
+  std::size_t set_count = 1;
+  std::size_t keep_count = 0;
+  bool has_guests = false;
+  std::size_t warmup_count = 0;
+  std::size_t call_count = 0;
+};
+
 // Which calls `measure` keeps, given how many it made: what another process says of it is held
 // against this.
-[[nodiscard]] KeptCalls kept_calls(const MeasureOptions& options, std::size_t warmup_count,
-                                   std::size_t call_count);
+[[nodiscard]] KeptCalls kept_calls(const KnownCallDraws& draws, const KeptCallsOptions& options);
 
 using SteadyClock = std::chrono::steady_clock;
 

@@ -29,6 +29,18 @@ struct RedrawPass {
   unsigned long long apply_turn;
 };
 
+// Ranges that get random bits, or lose them. By value: what lies in device memory could be read by
+// the kernels that it is about.
+struct MaskedRanges {
+  enum : unsigned int { most = 128 };
+  unsigned long long key;
+  unsigned int first;  // number of the first range
+  unsigned int count;
+  struct {
+    unsigned long long address, size_bytes;
+  } all[most];
+};
+
 namespace redraw {
 
 using U8 = unsigned char;
@@ -254,7 +266,41 @@ __device__ void reorder(U8* data, const RedrawPass& pass) {
   }
 }
 
+__device__ void mask(U8* data, U64 size_bytes, U32 number, U64 key) {
+  const bool is_aligned = reinterpret_cast<U64>(data) % block_bytes == 0;
+  const U64 blocks = is_aligned ? size_bytes / block_bytes : 0;
+  const U64 threads = static_cast<U64>(gridDim.x) * blockDim.x;
+  const U64 thread = static_cast<U64>(blockIdx.x) * blockDim.x + threadIdx.x;
+#pragma unroll 1
+  for (U64 block = thread; block < blocks; block += threads) {
+    U32 word[4];
+    random_block(word, block, 0, number, key);
+    uint4* at = reinterpret_cast<uint4*>(data) + block;
+    uint4 whole = *at;
+    whole.x ^= word[0];
+    whole.y ^= word[1];
+    whole.z ^= word[2];
+    whole.w ^= word[3];
+    *at = whole;
+  }
+#pragma unroll 1
+  for (U64 i = blocks * block_bytes + thread; i < size_bytes; i += threads) {
+    U32 word[4];
+    random_block(word, i / block_bytes, 0, number, key);
+    const U32 at = i / 4 % 4;
+    const U32 bits = at < 2 ? (at == 0 ? word[0] : word[1]) : (at == 2 ? word[2] : word[3]);
+    data[i] ^= static_cast<U8>(bits >> (8 * (i % 4)));
+  }
+}
+
 }  // namespace redraw
+
+// Random bits over every range; the same once more takes them off.
+extern "C" __global__ void __launch_bounds__(256) mask_ranges(const MaskedRanges ranges) {
+  const auto& range = ranges.all[blockIdx.y];
+  redraw::mask(reinterpret_cast<unsigned char*>(range.address), range.size_bytes,
+               ranges.first + blockIdx.y, ranges.key);
+}
 
 extern "C" __global__ void __launch_bounds__(256)
     redraw_tensor(unsigned char* data, RedrawPass pass) {

@@ -1,8 +1,12 @@
 #include "sequence_trial.hpp"
 
+#include <sys/random.h>
+
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
+#include "error.hpp"
 #include "host_memory.hpp"
 #include "timed_call.hpp"
 
@@ -16,19 +20,31 @@ void get_ready(LaunchSequence& sequence) {
   for (std::size_t set = 0; set < sequence.set_count(); ++set) sequence.capture(set);
 }
 
+// From the system: a generator's state would tell kernels on the CPU what comes.
+unsigned char some_byte() {
+  unsigned char byte = 0;
+  if (getrandom(&byte, 1, 0) != 1) throw DriverError("the system draws no random byte");
+  return byte;
+}
+
 }  // namespace
 
 SequenceTrial::SequenceTrial(LaunchSequence& sequence, TrialPlan plan)
     : sequence_(sequence), plan_(std::move(plan)),
-      inputs_(sequence.device(), std::move(plan_.redraw)), scratch_bytes_(plan_.scratch_seed) {
-  for (const auto& slot : plan_.keep_into) {
-    if (slot.size() != plan_.outputs.size()) {
-      throw std::invalid_argument("each keep slot needs one address for each output");
+      inputs_(sequence.device(), std::move(plan_.redraw)) {
+  for (const auto& slots : {plan_.keep_into, plan_.guests.keep_into}) {
+    for (const auto& slot : slots) {
+      if (slot.size() != plan_.outputs.size()) {
+        throw std::invalid_argument("each keep slot needs one address for each output");
+      }
     }
   }
   if (!sequence_.device().times_by_events()) return;
   if (plan_.preparation.sequence != nullptr) {
+    hide();
+    sequence_.device().scrub();
     get_ready(*plan_.preparation.sequence);
+    show();
     // It may have made it anew, and sums by atomics differ in their last bits.
     for (std::size_t set = 0; set < sequence_.set_count(); ++set) seal(set);
   }
@@ -47,6 +63,7 @@ void SequenceTrial::redraw(std::size_t set, std::uint32_t index) {
 }
 
 void SequenceTrial::restore() {
+  show();  // after what `prepare` failed for
   inputs_.restore();
   sequence_.device().wait();
 }
@@ -59,9 +76,12 @@ void SequenceTrial::prepare(std::size_t set) {
   std::vector<ByteRange> ranges = plan_.guards;
   add_spoilt(plan_.scratch, set, ranges);
   add_spoilt(preparation.made, set, ranges);
-  // Warm samples of a CPU have to account for the time that passes.
-  if (plan_.flush_bytes > 0 || !device.is_host_memory()) device.scrub();
+  add_library_memory(ranges);
   device.fill_all(ranges);
+  hide();
+  // Last, for what hides reads the inputs. Warm samples of a CPU have to account for the time that
+  // passes.
+  if (plan_.flush_bytes > 0 || !device.is_host_memory()) device.scrub();
   if (!device.times_by_events()) {
     device.wait();
   } else if (plan_.flush_bytes > 0) {
@@ -69,7 +89,16 @@ void SequenceTrial::prepare(std::size_t set) {
   }
   const auto enqueue = [&] { preparation.sequence->enqueue(set); };
   prepare_ns_ = timed_call(device, preparation.sequence->may_be_held(set), enqueue).figure_ns;
+  show();
   seal(set);
+}
+
+void SequenceTrial::hide() {
+  if (plan_.preparation.cover != nullptr) plan_.preparation.cover->hide();
+}
+
+void SequenceTrial::show() {
+  if (plan_.preparation.cover != nullptr) plan_.preparation.cover->show();
 }
 
 void SequenceTrial::seal(std::size_t set) {
@@ -90,6 +119,7 @@ void SequenceTrial::poison(std::size_t set) {
     for (std::size_t each = 0; each < sequence_.set_count(); ++each) add_outputs(each, ranges);
   }
   add_spoilt(plan_.scratch, set, ranges);
+  add_library_memory(ranges);
   sequence_.device().fill_all(ranges);
 }
 
@@ -102,9 +132,17 @@ void SequenceTrial::add_outputs(std::size_t set, std::vector<ByteRange>& to) con
 
 void SequenceTrial::add_spoilt(const std::vector<Region>& regions, std::size_t set,
                                std::vector<ByteRange>& to) {
-  const auto byte = static_cast<unsigned char>(scratch_bytes_() >> 56);
+  const unsigned char byte = some_byte();
   for (const Region& region : regions) {
     to.push_back({sequence_.addresses(set).at(region.buffer), region.size_bytes, byte});
+  }
+}
+
+void SequenceTrial::add_library_memory(std::vector<ByteRange>& to) {
+  if (!plan_.library_memory) return;
+  const unsigned char byte = some_byte();
+  for (const auto& [address, size_bytes] : plan_.library_memory()) {
+    to.push_back({address, size_bytes, byte});
   }
 }
 
@@ -121,12 +159,42 @@ CallTime SequenceTrial::call(std::size_t set) {
                     [&] { sequence_.enqueue(set); });
 }
 
-void SequenceTrial::keep(std::size_t slot, std::size_t) {
+void SequenceTrial::keep(std::size_t slot, std::size_t) { save_outputs(plan_.keep_into.at(slot)); }
+
+void SequenceTrial::save_outputs(const std::vector<std::uintptr_t>& into) {
   // A call may have returned the output it made.
   const auto& bound = sequence_.last_addresses();
   for (std::size_t i = 0; i < plan_.outputs.size(); ++i) {
-    sequence_.device().copy(plan_.keep_into.at(slot)[i], bound.at(plan_.outputs[i].buffer),
+    sequence_.device().copy(into[i], bound.at(plan_.outputs[i].buffer),
                             plan_.outputs[i].size_bytes);
+  }
+}
+
+void SequenceTrial::lend(std::size_t set, std::size_t guest) {
+  lend(set, guest, true);
+  if (plan_.preparation.sequence != nullptr) prepare(set);
+  lend(set, guest, false);
+  sequence_.device().wait();
+}
+
+void SequenceTrial::lend(std::size_t set, std::size_t guest, bool weights) {
+  const GuestInputs& guests = plan_.guests;
+  for (std::size_t i = 0; i < guests.tensors.size(); ++i) {
+    const auto& [number, size_bytes] = guests.tensors[i];
+    const auto& among = plan_.preparation.weights;
+    if ((std::ranges::find(among, number) != among.end()) != weights) continue;
+    const std::uintptr_t at = guests.addresses.at(set).at(i);
+    sequence_.device().copy(guests.aside.at(i), at, size_bytes);
+    sequence_.device().copy(at, guests.from.at(guest).at(i), size_bytes);
+  }
+}
+
+void SequenceTrial::take_back(std::size_t set, std::size_t guest) {
+  const GuestInputs& guests = plan_.guests;
+  save_outputs(guests.keep_into.at(guest));
+  for (std::size_t i = 0; i < guests.tensors.size(); ++i) {
+    sequence_.device().copy(guests.addresses.at(set).at(i), guests.aside.at(i),
+                            guests.tensors[i].size_bytes);
   }
 }
 

@@ -61,6 +61,7 @@ class SyclDevice final : public HostDevice {
       : queue_(std::make_unique<sycl::queue>(
             device, sycl::property_list{sycl::property::queue::in_order(),
                                         sycl::property::queue::enable_profiling()})) {
+    remember_stack_top();
     namespace info = sycl::info::device;
     facts_.name = device.get_info<info::name>();
     facts_.vendor = device.get_info<info::vendor>();

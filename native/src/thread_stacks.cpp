@@ -18,6 +18,9 @@
 #include "error.hpp"
 #include "held_thread.hpp"
 
+// Where the process's first frame began. Source: ld.so of glibc, symbol version GLIBC_2.2.5.
+extern "C" void* __libc_stack_end;  // NOLINT(bugprone-reserved-identifier)
+
 namespace kernel_foundry {
 namespace {
 
@@ -68,6 +71,37 @@ void clear_below(std::uintptr_t top, StackBounds& stack) {
       std::memset(reinterpret_cast<void*>(part), 0, std::min(top - part, page_bytes));
     }
   }
+}
+
+// Arguments, environment and auxiliary vector, which hardly anybody reads and nobody writes.
+class StackTop {
+ public:
+  StackTop()
+      : begin_(reinterpret_cast<std::uintptr_t>(__libc_stack_end)),
+        size_bytes_(bounds_around(begin_).end - begin_), kept_(size_bytes_) {
+    std::memcpy(reinterpret_cast<void*>(kept_.address()), top(), size_bytes_);
+    const std::size_t whole = (size_bytes_ + page_bytes - 1) / page_bytes * page_bytes;
+    if (mprotect(reinterpret_cast<void*>(kept_.address()), whole, PROT_READ) != 0) {
+      throw DriverError("mprotect fails on a copy of a stack's top");
+    }
+  }
+
+  void restore() const noexcept {
+    const auto* kept = reinterpret_cast<const void*>(kept_.address());
+    if (std::memcmp(top(), kept, size_bytes_) != 0) std::memcpy(top(), kept, size_bytes_);
+  }
+
+ private:
+  [[nodiscard]] void* top() const noexcept { return reinterpret_cast<void*>(begin_); }
+
+  std::uintptr_t begin_;
+  std::size_t size_bytes_;
+  Pages kept_;
+};
+
+const StackTop& stack_top() {
+  static const StackTop top;
+  return top;
 }
 
 std::vector<HeldThread*> other_threads() {
@@ -134,7 +168,10 @@ std::vector<HeldThread*> clear_known(const std::vector<HeldThread*>& threads) {
 
 }  // namespace
 
+void remember_stack_top() { static_cast<void>(stack_top()); }
+
 void clear_dead_stacks() {
+  stack_top().restore();
   clear_far();
   clear_near();
 }

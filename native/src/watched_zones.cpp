@@ -19,6 +19,7 @@ namespace {
 struct Entry {
   std::uint64_t owner;
   Zone zone;
+  bool is_hidden;
 };
 
 using Table = std::vector<Entry>;
@@ -30,7 +31,12 @@ std::vector<std::unique_ptr<const Table>>& tables() {
   static std::vector<std::unique_ptr<const Table>> all;
   return all;
 }
+std::vector<std::unique_ptr<const Table>>& hidden_tables() {
+  static std::vector<std::unique_ptr<const Table>> all;
+  return all;
+}
 std::atomic<const Table*> published{nullptr};
+std::atomic<const Table*> hidden{nullptr};
 std::atomic<const Entry*> first_write{nullptr};
 std::atomic<const Entry*> first_read{nullptr};
 std::uint64_t next_number = 1;
@@ -38,23 +44,29 @@ struct sigaction previous{};
 
 constexpr long long error_code_write = 2;
 
-void on_fault(int number, siginfo_t* facts, void* context) {
-  const auto address = reinterpret_cast<std::uintptr_t>(facts->si_addr);
-  const Table* table = published.load(std::memory_order_acquire);
+const Entry* entry_at(std::uintptr_t address, const Table* table) {
   for (std::size_t i = 0; table != nullptr && i < table->size(); ++i) {
     const Entry& entry = (*table)[i];
-    if (address - entry.zone.address >= entry.zone.size_bytes) continue;
+    if (address - entry.zone.address < entry.zone.size_bytes) return &entry;
+  }
+  return nullptr;
+}
+
+void on_fault(int number, siginfo_t* facts, void* context) {
+  const auto address = reinterpret_cast<std::uintptr_t>(facts->si_addr);
+  const Entry* entry = entry_at(address, hidden.load(std::memory_order_acquire));
+  if (entry == nullptr) entry = entry_at(address, published.load(std::memory_order_acquire));
+  if (entry != nullptr) {
     const auto* registers = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs;
     const bool is_write = (registers[REG_ERR] & error_code_write) != 0;
     const Entry* none = nullptr;
-    (is_write ? first_write : first_read).compare_exchange_strong(none, &entry);
+    (is_write ? first_write : first_read).compare_exchange_strong(none, entry);
     // Who reads may only read: a store that follows is worth more to know.
     const int protection = is_write ? PROT_READ | PROT_WRITE : PROT_READ;
-    if (mprotect(reinterpret_cast<void*>(entry.zone.address), entry.zone.size_bytes, protection) ==
-        0) {
+    if (mprotect(reinterpret_cast<void*>(entry->zone.address), entry->zone.size_bytes,
+                 protection) == 0) {
       return;
     }
-    break;
   }
   sigaction(number, &previous, nullptr);  // and the access faults again
 }
@@ -90,7 +102,7 @@ WatchedZones::WatchedZones(std::vector<Zone> zones) : zones_(std::move(zones)) {
     const std::lock_guard lock(guard);
     number_ = next_number++;
     Table table = current();
-    for (const Zone& zone : zones_) table.push_back({number_, zone});
+    for (const Zone& zone : zones_) table.push_back({number_, zone, false});
     publish(std::move(table));
   }
   for (const Zone& zone : zones_) {
@@ -111,12 +123,47 @@ void WatchedZones::close() noexcept {
   zones_.clear();
 }
 
+HiddenZones::HiddenZones(std::vector<Zone> zones) {
+  install();
+  Table table;
+  for (Zone& zone : zones) table.push_back({0, std::move(zone), true});
+  const std::lock_guard lock(guard);
+  table_ = hidden_tables().size();
+  hidden_tables().push_back(std::make_unique<const Table>(std::move(table)));
+}
+
+void HiddenZones::hide() {
+  const Table* table = nullptr;
+  {
+    const std::lock_guard lock(guard);
+    table = hidden_tables()[table_].get();
+  }
+  is_hidden_ = true;
+  hidden.store(table, std::memory_order_release);
+  for (const Entry& entry : *table) {
+    if (protect(entry.zone, PROT_NONE)) continue;
+    const int error = errno;
+    show();
+    throw DriverError("cannot close the memory of " + entry.zone.name + ": " +
+                      std::strerror(error));
+  }
+}
+
+void HiddenZones::show() noexcept {
+  if (!is_hidden_) return;
+  is_hidden_ = false;
+  for (const Entry& entry : *hidden.load(std::memory_order_acquire)) {
+    protect(entry.zone, entry.zone.is_readable ? PROT_READ : PROT_READ | PROT_WRITE);
+  }
+  hidden.store(nullptr, std::memory_order_release);
+}
+
 std::optional<Trespass> first_trespass() {
   if (const Entry* entry = first_write.load()) {
-    return Trespass{entry->zone.name, entry->zone.is_readable, true};
+    return Trespass{entry->zone.name, entry->zone.is_readable, true, entry->is_hidden};
   }
   if (const Entry* entry = first_read.load()) {
-    return Trespass{entry->zone.name, entry->zone.is_readable, false};
+    return Trespass{entry->zone.name, entry->zone.is_readable, false, entry->is_hidden};
   }
   return std::nullopt;
 }
@@ -124,7 +171,8 @@ std::optional<Trespass> first_trespass() {
 OwnWrite::OwnWrite(std::uintptr_t address, std::size_t size_bytes) {
   const Table* table = published.load(std::memory_order_acquire);
   if (table == nullptr) return;
-  for (const auto& [owner, zone] : *table) {
+  for (const Entry& entry : *table) {
+    const Zone& zone = entry.zone;
     const bool meets =
         address < zone.address + zone.size_bytes && zone.address < address + size_bytes;
     if (meets && zone.is_readable && protect(zone, PROT_READ | PROT_WRITE)) {

@@ -20,6 +20,7 @@ struct Trespass {
   std::string name;
   bool is_readable;  // what the zone was
   bool is_write;
+  bool is_hidden;  // the zone, for a while
 };
 
 // Protects its zones while it lives. An access that one forbids is remembered and let pass, so that
@@ -39,6 +40,25 @@ class WatchedZones {
  private:
   std::uint64_t number_;
   std::vector<Zone> zones_;
+};
+
+// Closes its zones again and again, all of them for a while; otherwise `is_readable` ones may be
+// read and all others be written, too. Of all of a process one at a time is hidden.
+class HiddenZones {
+ public:
+  explicit HiddenZones(std::vector<Zone> zones);
+  ~HiddenZones() { show(); }
+  HiddenZones(const HiddenZones&) = delete;
+  HiddenZones& operator=(const HiddenZones&) = delete;
+  HiddenZones(HiddenZones&&) = delete;  // the destructor shows once
+  HiddenZones& operator=(HiddenZones&&) = delete;
+
+  void hide();  // throws DriverError
+  void show() noexcept;
+
+ private:
+  std::size_t table_;  // where the zones are for as long as the process lives
+  bool is_hidden_ = false;
 };
 
 // The first store into any zone since the process began; else the first load.

@@ -21,11 +21,13 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.task import Task, Workload
 
+TASK = Task(name="softmax", reference="...", workloads=(Workload(name="default"),))
+
 
 @pytest.fixture(scope="session")
 def task() -> Task:
     """A task nobody runs: the archive only stores it."""
-    return Task(name="softmax", reference="...", workloads=(Workload(name="default"),))
+    return TASK
 
 
 @pytest.fixture(scope="session")
@@ -81,7 +83,7 @@ def make_evaluation(
     )
     evaluation = Evaluation(
         candidate=candidate.digest,
-        task="t",
+        task=TASK.digest,
         device="sycl:0",
         outcome=outcome,
         compile=CompileReport(log="", compile_ns=1.0, cached=False, object_bytes=10),

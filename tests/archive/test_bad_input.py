@@ -12,6 +12,7 @@ from google.rpc.status_pb2 import Status
 
 from archive_svc.archive import Archive
 from archive_svc.service import archive_service
+from archive_svc.store.telling import LARGEST_TELLING
 from kernel_foundry.archive.v1 import archive_service_pb2 as pb2
 from kernel_foundry.archive.v1.archive_service_pb2_grpc import ArchiveServiceStub
 from kernel_foundry.domain.archive import Run, RunSpec
@@ -93,7 +94,7 @@ async def test_measures_outside_the_grid(stub: ArchiveServiceStub, make: Make, l
 
 
 @pytest.mark.parametrize("field", ["fitness", "optimistic_fitness"])
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -0.5])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -0.5, 1e308, 44.0])
 async def test_fitness_that_is_none(
     stub: ArchiveServiceStub, make: Make, field: str, value: float
 ) -> None:
@@ -102,6 +103,29 @@ async def test_fitness_that_is_none(
     code, error = await _refusal(stub, request)
     assert code is grpc.StatusCode.INVALID_ARGUMENT
     assert error.metadata["field"] == f"evaluation.{field}"
+
+
+async def test_verdict_on_another_task(stub: ArchiveServiceStub, make: Make) -> None:
+    """Times are held against each other by the names of workloads."""
+    for name in ("task", "workloads", "swept_count"):
+        request = _request(make)
+        if name == "task":
+            request.evaluation.task = "0" * 64
+        elif name == "workloads":
+            request.evaluation.workloads[0].workload = "other"
+        else:
+            request.evaluation.swept_count = 10**9
+        code, error = await _refusal(stub, request)
+        assert code is grpc.StatusCode.INVALID_ARGUMENT
+        assert error.metadata["field"] == f"evaluation.{name}"
+
+
+async def test_verdict_that_no_answer_could_list(stub: ArchiveServiceStub, make: Make) -> None:
+    request = _request(make)
+    request.evaluation.compile.log = "x" * LARGEST_TELLING
+    code, error = await _refusal(stub, request)
+    assert code is grpc.StatusCode.INVALID_ARGUMENT
+    assert error.metadata["field"] == "evaluation"
 
 
 @pytest.mark.parametrize("median_ns", [float("nan"), float("inf"), 0.0, -1.0])

@@ -12,6 +12,7 @@ from archive_svc.service import archive_service
 from kernel_foundry.domain.archive import RunEvent, RunSpec, RunState, ToldEvaluation
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.errors import TooManyWatchersError
 from kernel_foundry.rpc.archive import RemoteArchive
 from kernel_foundry.rpc.server import running
 from kernel_foundry.testing.archive import FakeArchive
@@ -105,3 +106,32 @@ async def test_a_client_that_leaves_ends_the_stream_in_the_service(
             assert not archive.closed.is_set()
         await asyncio.wait_for(archive.closed.wait(), 60)
         await remote.close()
+
+
+async def test_streams_end_at_as_many_as_are_served(
+    tmp_path: Path, spec: RunSpec, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each polls the store; one that was closed makes room."""
+    monkeypatch.setattr("archive_svc.service._MOST_WATCHERS", 1)
+    archive = _WatchedArchive()
+    await archive.create_run(spec)
+    await archive.tell("first", *make("a", median_ns=500.0), request_id="1")
+    async with running([archive_service(archive)], f"unix:{tmp_path / 's'}", grace_s=1.0) as target:
+        remote = RemoteArchive(target)
+        async with aclosing(remote.watch("first")) as events:
+            await anext(events)
+            with pytest.raises(TooManyWatchersError):
+                await anext(remote.watch("first"))
+        async with asyncio.timeout(60):
+            while not await _is_served(remote):  # noqa: ASYNC110  the service tells nobody
+                await asyncio.sleep(0.01)
+        await remote.close()
+
+
+async def _is_served(remote: RemoteArchive) -> bool:
+    try:
+        async with aclosing(remote.watch("first")) as events:
+            await anext(events)
+    except TooManyWatchersError:
+        return False
+    return True

@@ -1,12 +1,15 @@
 """The benchmark of device memory, at small sizes on the CPU device."""
 
-import asyncio
 import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from benchmarks.memory import SMALL, run, watched
+from benchmarks.memory import SMALL, Bench, host_memory, run, watched
+from evaluator_svc.evaluator import Evaluator
+from kernel_foundry.domain.device import DeviceSpec
 
 
 def test_the_most_that_was_in_use_is_seen() -> None:
@@ -22,10 +25,18 @@ def test_the_most_that_was_in_use_is_seen() -> None:
 @pytest.mark.sycl
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_all_cases_are_judged_alone_and_two_at_once(tmp_path: Path) -> None:
+async def test_all_cases_are_judged_alone_and_two_at_once(
+    tmp_path: Path, local_evaluator: Callable[[str], Evaluator]
+) -> None:
     out = tmp_path / "memory.json"
+    evaluator = local_evaluator("sycl")
 
-    asyncio.run(run("sycl:0", out))
+    @asynccontextmanager
+    async def opened(device: str, _limit_bytes: int) -> AsyncIterator[tuple[Bench, DeviceSpec]]:
+        spec = (await evaluator.capabilities()).devices[0]
+        yield Bench(evaluator, device, host_memory), spec
+
+    await run("sycl:0", out, opened)
 
     written = json.loads(out.read_text())
     assert set(written["alone"]) == set(SMALL)

@@ -125,9 +125,9 @@ async def test_text_without_candidate_is_a_verdict(
 
 
 async def test_requests_are_judged_at_once(evaluator: Evaluator, task: Task) -> None:
-    """Sixteen candidates at once get sixteen verdicts of their own."""
+    """Six candidates at once, more than are judged together, get six verdicts of their own."""
     await evaluator.admit(task)
-    texts = [f"reply {number}" for number in range(16)]
+    texts = [f"reply {number}" for number in range(6)]
     request = EvaluationRequest(task=task, device="", text="")
     verdicts = await asyncio.gather(
         *(evaluator.evaluate(dataclasses.replace(request, text=text)) for text in texts)

@@ -229,6 +229,8 @@ def test_a_verdict_compares_with_what_is_true_now_and_fitness_with_the_runs_yard
     result = verdict.workloads[0]
     assert result.baselines[0].timing.median_ns < 10 * workload.baselines[0].timing.median_ns
     assert result.yardstick_ns == before.workloads[0].yardstick_ns == yardstick_ns
+    given = [before.workloads[0].yardstick_given, result.yardstick_given]
+    assert given == [False, True], "only what this evaluator did not measure is the caller's"
     known = site.remembered_admission(TASK)
     assert known is not None
     assert known.workloads[0].baselines == result.baselines

@@ -98,7 +98,8 @@ def test_only_a_device_timed_by_events_has_a_host_clock_of_its_own(language, is_
             device=SimpleNamespace(language=language, cache_bytes=0), run_seconds=1.0, peaks=_PEAKS
         ),
     )
-    _, claim = timer._measure(MeasurePlan(seconds=0.1), keep_count=0)
+    pool = SimpleNamespace(set_count=1)
+    (_, claim), _kept = timer._measure(MeasurePlan(seconds=0.1), pool, keep_count=0)
     claim = dataclasses.replace(claim, wall_ns=1e9)
     assert adds_up(claim) is is_believed
 
@@ -109,9 +110,9 @@ def test_a_host_that_is_busy_for_a_while_makes_no_honest_times_impossible(monkey
     monkeypatch.setattr(timing.time, "sleep", waited.append)
     slow, usual = _warm_block(3e6), _warm_block(0.9e6)
     blocks = iter([slow, slow, slow, slow, usual])
-    timer = _warm_timer(Language.SYCL, lambda *_args, **_rest: next(blocks))
+    timer = _warm_timer(Language.SYCL, lambda *_args, **_rest: (next(blocks), "claim"))
 
-    assert timer._warm(1e6, pool=None) == (*usual, ("judged", usual[0]))
+    assert timer._warm(1e6, pool=None) == (*usual, ("judged", usual[0].kept, "claim"))
     assert sum(waited) >= 1.0
     assert next(blocks, None) is None
 
@@ -121,9 +122,9 @@ def test_one_warm_call_is_kept(language):
     """By events each has other inputs than the one before."""
     asked = []
 
-    def measure(plan, **how):
+    def measure(plan, _pool, **how):
         asked.append((plan, how))
-        return _warm_block(0.9e6)
+        return _warm_block(0.9e6), "claim"
 
     _warm_timer(language, measure)._warm(1e6, pool=None)
     ((plan, how),) = asked
@@ -136,15 +137,17 @@ def _warm_timer(language, measure):
     device = SimpleNamespace(language=language)
     timer._settings = SimpleNamespace(warm_seconds=0.1, device=device)
     timer._draw = SimpleNamespace(draw=1)
-    timer._judge = SimpleNamespace(poison=lambda _draw: None)
+    timer._judge = SimpleNamespace(
+        poison=lambda _draw: None,
+        verify_kept=lambda _draw, kept, claim: ("judged", kept, claim),
+    )
     timer._measure = measure
-    timer._judged = lambda timed, *_args, **_rest: ("judged", timed)
     return timer
 
 
 def _warm_block(sample_ns):
     claim = Claim(samples_ns=(sample_ns,) * 20, warmup_count=3, wall_ns=25 * sample_ns)
-    return SimpleNamespace(samples_ns=claim.samples_ns), claim
+    return SimpleNamespace(samples_ns=claim.samples_ns, kept=()), claim
 
 
 @pytest.mark.parametrize(

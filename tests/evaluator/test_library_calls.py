@@ -52,6 +52,22 @@ void transpose(const float* __restrict__ from, float* __restrict__ to, int rows,
 }
 ```
 """
+COPIES = KERNELS.replace(
+    "```\n",
+    """extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
+void copy(const float* from, float* to, int count, float factor) {
+  const int i = syclext::this_work_item::get_nd_item<1>().get_global_id(0);
+  if (i < count) to[i] = from[i] * factor;
+}
+extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
+void copy_and_spoil(float* from, float* to, int count) {
+  const int i = syclext::this_work_item::get_nd_item<1>().get_global_id(0);
+  if (i < count) to[i] = from[i];
+  if (i == 0) from[i] = 0.0f;
+}
+```
+""",
+)
 LINEAR = """
 def launch(x, linear_weight, linear_bias, out):
     y = ops.linear(x, linear_weight, linear_bias)
@@ -70,7 +86,7 @@ def launch(x, turned, linear_bias, out):
 
 
 def _text(plan: str) -> str:
-    return f"{KERNELS}\n```python{plan}```\n"
+    return f"{COPIES}\n```python{plan}```\n"
 
 
 @pytest.fixture
@@ -130,13 +146,68 @@ def launch(x, weight, out):
     assert FindingKind.DECOY in [f.kind for f in evaluation.findings]
 
 
-def test_a_kernel_that_copies_a_library_result_is_found_out(verdict):
+COPIED = {
+    "the result": """
+    y = ops.linear(x, linear_weight, linear_bias)
+    copy[32, 64](y, out, y.numel(), 1.0)
+""",
+    "the result, spoilt afterwards": """
+    y = ops.linear(x, linear_weight, linear_bias)
+    copy_and_spoil[32, 64](y, out, y.numel())
+""",
+    "the result, changed a little": """
+    y = ops.linear(x, linear_weight, linear_bias)
+    copy[32, 64](y, out, y.numel(), 1.0000002)
+""",
+    "operand and result, with another factor and back": """
+    twice = empty(x.shape, float32)
+    copy[48, 64](x, twice, x.numel(), -1.0)
+    flipped = empty(linear_weight.shape, float32)
+    copy[96, 64](linear_weight, flipped, linear_weight.numel(), -1.0)
+    y = ops.linear(twice, flipped, linear_bias)
+    copy[32, 64](y, out, y.numel(), 1.0)
+""",
+}
+"""What stands for kernels that do nothing: copies in their place give the same."""
+
+
+@pytest.mark.parametrize("what", COPIED)
+def test_a_kernel_that_copies_a_library_result_is_found_out(verdict, what):
     """Without the kernel the output is not written, and still all of it is the library's."""
     reference = TASK.reference.replace("torch.relu(self.linear(x))", "self.linear(x) + 0.0")
-    copy = "relu[cdiv(y.numel(), 64), 64](y, out, y.numel())"
-    kernel_that_copies = LINEAR.replace(copy, "transpose[32, 64](y, out, 1, y.numel())")
-    evaluation = verdict(
-        kernel_that_copies, dataclasses.replace(TASK, name="linear", reference=reference)
-    )
+    plan = f"\ndef launch(x, linear_weight, linear_bias, out):{COPIED[what]}"
+    evaluation = verdict(plan, dataclasses.replace(TASK, name="linear", reference=reference))
     assert evaluation.outcome is EvaluationOutcome.REJECTED, evaluation.findings
     assert FindingKind.DECOY in [f.kind for f in evaluation.findings]
+
+
+MOVED = {
+    "changed where it lies, then moved": (
+        "torch.relu(self.linear(x))",
+        """
+    y = ops.linear(x, linear_weight, linear_bias)
+    relu[cdiv(y.numel(), 64), 64](y, y, y.numel())
+    copy[32, 64](y, out, y.numel(), 1.0)
+""",
+    ),
+    "computed from what a kernel has changed, then moved": (
+        "self.linear(torch.relu(x))",
+        """
+    positive = empty(x.shape, float32)
+    relu[cdiv(x.numel(), 64), 64](x, positive, x.numel())
+    y = ops.linear(positive, linear_weight, linear_bias)
+    copy[32, 64](y, out, y.numel(), 1.0)
+""",
+    ),
+}
+"""Outputs that are equal to a library's result in the end, and honest."""
+
+
+@pytest.mark.parametrize("how", MOVED)
+def test_a_kernel_may_move_what_another_one_had_a_part_in(verdict, how):
+    """That it only copies does not make the plan a decoy."""
+    forward, body = MOVED[how]
+    reference = TASK.reference.replace("torch.relu(self.linear(x))", forward)
+    task = dataclasses.replace(TASK, name="moved", reference=reference)
+    evaluation = verdict(f"\ndef launch(x, linear_weight, linear_bias, out):{body}", task)
+    assert evaluation.passed, evaluation.findings

@@ -64,6 +64,13 @@ def test_small_workloads_are_tried_on_everything() -> None:
     assert all(choice.chosen(w, 7) == _RANGES for w in (odd, first, second))
 
 
+def test_the_smallest_timed_one_shares_too_where_it_is_large() -> None:
+    odd, large = _workload("odd", 1, held_out=True), _workload("a", 64)
+    choice = _choice(large, odd)
+    assert choice.chosen(odd, 7) == _RANGES
+    assert len(choice.chosen(large, 7)) == 4
+
+
 def test_a_secret_seed_decides_where_there_is_no_time_for_all() -> None:
     first, large = _workload("a", 4), _workload("b", 128)
     choice = _choice(first, large)

@@ -282,7 +282,8 @@ def test_a_time_that_differs_is_taken_again(record: EvidenceRecord) -> None:
     """A busy moment is no reason to doubt a record; a claim that never comes true is."""
     slow = _with_first(evaluate(), _slower(3.0))
     quiet = _Evaluators(slow, evaluate(), slow)
-    assert asyncio.run(judged_again(record, quiet)).agrees
+    known = record.attestation.public_key
+    assert asyncio.run(judged_again(record, quiet, own_key=known)).agrees
     assert len(quiet.verdicts) == 1
     never = _Evaluators(*[slow] * MOST_EVALUATIONS, evaluate())
     assert not asyncio.run(judged_again(record, never)).agrees
@@ -420,7 +421,9 @@ def test_a_doubt_by_times_alone_is_looked_at_again(record: EvidenceRecord) -> No
     """A pause of the host is in one minute; a forged trust is never borne out."""
     doubt = evaluate(trust=Trust.SUSPECT)  # by its clock
     assert _lines(record, doubt)["trust in the times"].agreement is DIFFERS
-    assert asyncio.run(judged_again(record, _Evaluators(doubt, evaluate()))).agrees
+    known = record.attestation.public_key
+    twice = _Evaluators(doubt, evaluate())
+    assert asyncio.run(judged_again(record, twice, own_key=known)).agrees
     never = _Evaluators(*[doubt] * MOST_EVALUATIONS)
     assert not asyncio.run(judged_again(record, never)).agrees
     elsewhere = evaluate(trust=Trust.SUSPECT, evidence=_with_facts(device="another"))
@@ -496,3 +499,32 @@ def test_sanitizers_are_asked_for_where_the_record_has_them(record: EvidenceReco
     skipped = dataclasses.replace(clean, result=CheckResult.SKIPPED)
     line = _lines(told, evaluate(checks=(*CHECKS, skipped)))["check sanitizer on n=8"]
     assert line.agreement is OTHER
+
+
+def test_a_yardstick_that_was_given_is_named(record: EvidenceRecord) -> None:
+    """Whoever asks for a verdict chooses what fitness is held against; it is signed as theirs."""
+
+    def lines(*, given: bool) -> dict[str, Statement]:
+        first, *rest = record.evaluation.workloads
+        first = dataclasses.replace(first, yardstick_ns=1e9, yardstick_given=given)
+        told = _changed(record, workloads=(first, *rest))
+        return {line.subject: line for line in verification(told, None).statements}
+
+    assert "yardstick" not in lines(given=False)
+    line = lines(given=True)["yardstick"]
+    assert line.agreement is Agreement.NOT_COMPARABLE
+    assert "1e+09 ns" in line.recorded
+
+
+def test_a_strangers_seeds_are_not_believed(record: EvidenceRecord) -> None:
+    """It may be written for them: right on the record's seeds, and on no others."""
+    wrong = evaluate(outcome=EvaluationOutcome.WRONG_RESULT)
+    for fresh, agreement in ((evaluate(), AGREES), (wrong, DIFFERS)):
+        verified = asyncio.run(judged_again(record, _Evaluators(evaluate(), fresh)))
+        lines = {s.subject: s for s in verified.statements}
+        assert lines["seeds"].agreement is OTHER
+        assert lines["fresh seeds"].agreement is agreement
+        assert verified.agrees is (agreement is AGREES)
+    known = record.attestation.public_key
+    verified = asyncio.run(judged_again(record, _Evaluators(evaluate()), own_key=known))
+    assert not {"seeds", "fresh seeds"} & {s.subject for s in verified.statements}

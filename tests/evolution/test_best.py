@@ -13,9 +13,8 @@ from kernel_foundry.domain.best import best_of, best_so_far
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.fitness import correct_fitness, failure_fitness
 from kernel_foundry.domain.language import Language
-from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.testing.archive import FakeArchive
-from tests.archive.conftest import make_candidate, make_evaluation
+from tests.archive.conftest import TASK, make_candidate, make_evaluation
 
 SPEEDUPS = st.floats(1e-9, 1e9)
 
@@ -35,7 +34,7 @@ VERDICTS = st.lists(
 
 SPEC = RunSpec(
     name="run",
-    task=Task(name="t", reference="class Model: ...", workloads=(Workload(name="default"),)),
+    task=TASK,
     language=Language.SYCL,
     device="sycl:0",
     models=("m",),

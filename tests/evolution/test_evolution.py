@@ -10,8 +10,9 @@ import pytest
 from archive_svc.archive import Archive
 from kernel_foundry.budget import Budget, StopCause
 from kernel_foundry.domain.admission import Admission
-from kernel_foundry.domain.archive import RunSpec, RunState
-from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.archive import RunSpec, RunState, ToldEvaluation
+from kernel_foundry.domain.check import Trust
+from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import (
     EvaluationLimits,
@@ -22,6 +23,7 @@ from kernel_foundry.domain.request import (
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import (
     DeviceMemoryError,
+    InvalidArgumentError,
     LlmQuotaError,
     LlmUnavailableError,
     ProcessLostError,
@@ -127,6 +129,26 @@ async def test_resume_goes_on_where_the_run_was(archive: Archive) -> None:
     fresh = [t.candidate.digest for t in after[len(before) : len(before) + 6]]
     assert len(set(fresh) - {t.candidate.digest for t in before}) == 6
     assert list(range(1, len(after) + 1)) == [t.sequence for t in after]
+
+
+async def test_a_told_verdict_on_another_task_is_said_so(
+    archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store may hold what no archive takes; the loop compares times by names of workloads."""
+    await _evolve(archive, Budget(evaluations=4))
+    evaluations = archive.evaluations
+
+    async def renamed(run: str, *, after: int = 0, limit: int = 100) -> list[ToldEvaluation]:
+        told = []
+        for one in await evaluations(run, after=after, limit=limit):
+            workloads = [dataclasses.replace(w, workload="x") for w in one.evaluation.workloads]
+            verdict = dataclasses.replace(one.evaluation, workloads=tuple(workloads))
+            told.append(dataclasses.replace(one, evaluation=verdict))
+        return told
+
+    monkeypatch.setattr(archive, "evaluations", renamed)
+    with pytest.raises(InvalidArgumentError, match="the verdict is on workloads x"):
+        await _evolve(archive, Budget(evaluations=8))
 
 
 class _RepeatingGenerator(FakeGenerator):
@@ -377,7 +399,8 @@ async def test_a_promotion_without_memory_keeps_the_winner(archive: Archive) -> 
 
     assert ended.winner is not None
     assert ended.run.state is RunState.FINISHED
-    assert isinstance(events[-2], Unjudged)
+    assert ended.winner.evaluation.trust is Trust.SUSPECT
+    assert any(isinstance(event, Unjudged) for event in events)
 
 
 class _DriftingEvaluator(FakeEvaluator):
@@ -413,3 +436,39 @@ async def test_a_resumed_run_keeps_the_yardstick_that_it_began_with(archive: Arc
     await _evolve(archive, Budget(evaluations=4), evaluator=first)
     await _evolve(archive, Budget(evaluations=8), evaluator=second)
     assert set(first.yardsticks_ns) == set(second.yardsticks_ns) == {(1e6,)}
+
+
+class _Particular(FakeEvaluator):
+    """Refuses every third text as a request, and reads every fourth as another candidate."""
+
+    count = 0
+
+    async def evaluate(self, request: EvaluationRequest) -> Evaluation:
+        self.count += 1
+        if self.count % 3 == 0:
+            raise InvalidArgumentError("text: too long", field="text")
+        evaluation = await super().evaluate(request)
+        if self.count % 4 == 0:
+            return dataclasses.replace(evaluation, candidate="0" * 64)
+        return evaluation
+
+
+async def test_a_text_that_is_no_request_costs_its_candidate_and_not_the_run(
+    archive: Archive,
+) -> None:
+    ended = await _evolve(archive, Budget(evaluations=12), evaluator=_Particular())
+    assert ended.cause is StopCause.EVALUATIONS
+    assert ended.run.state is RunState.FINISHED
+    told = (await archive.evaluations("run", limit=1000))[:12]
+    unread = [t for t in told if t.evaluation.outcome is EvaluationOutcome.EXTRACTION_FAILED]
+    assert len(unread) == 6
+    assert "too long" in unread[0].evaluation.findings[0].message
+
+
+async def test_a_request_that_no_candidate_is_to_blame_for_ends_the_run(archive: Archive) -> None:
+    class Refusing(FakeEvaluator):
+        async def evaluate(self, request: EvaluationRequest) -> Evaluation:
+            raise InvalidArgumentError("yardsticks: none", field="yardsticks")
+
+    with pytest.raises(InvalidArgumentError, match="yardsticks"):
+        await _evolve(archive, Budget(evaluations=4), evaluator=Refusing())

@@ -325,3 +325,16 @@ async def test_a_rewarding_transition_is_learnt_once_and_found(sqlite_url: str) 
     noise = observed(evaluation(source()), evaluation(child))
     assert await library.learn(noise) is None
     await library.close()
+
+
+async def test_a_lesson_that_nobody_could_add_is_not_learnt(store_url: str) -> None:
+    """Its texts are those of a client, and go into the prompts of other runs."""
+    library = _library(store_url)
+    child = source(VECTOR, VECTOR_PLAN)
+    told = observed(evaluation(source(), median_ns=2000.0), evaluation(child, median_ns=1000.0))
+    task = replace(told.request.task, name="x" * 47_000)
+    request = replace(told.request, task=task)
+    assert await library.learn(replace(told, request=request)) is None
+    assert await library.lessons() == ()
+    assert await library.learn(told) is not None
+    await library.close()

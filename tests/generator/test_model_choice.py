@@ -1,5 +1,6 @@
 """The bandit over models: it converges on gain per dollar, keeps looking, and is reproducible."""
 
+import math
 import random
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -194,3 +195,14 @@ def test_names_for_an_expert() -> None:
     assert models_for(entries, "memory") == ("openai/own", "openai/plain", "azure/a=b")
     assert models_for(entries, "fusion") == ("openai/plain", "azure/a=b")
     assert models_for(("memory=openai/own",), "fusion") == ("openai/own",)
+
+
+@pytest.mark.parametrize("gain", [math.inf, math.nan, 1e308])
+def test_a_gain_in_the_store_that_is_none_is_left_out(
+    request_: ProposalRequest, gain: float
+) -> None:
+    """A draw from a distribution of no numbers never ends."""
+    sound = ModelOutcome(model="a", gain=0.1, usd=0.01)
+    arms = ("a", "b")
+    spoilt = BanditChooser([sound, ModelOutcome(model="b", gain=gain, usd=0.01)])
+    assert spoilt.choose(request_, arms) == BanditChooser([sound]).choose(request_, arms)

@@ -1,12 +1,13 @@
 """Which models there are, and that asking costs no import and no network."""
 
+import os
 import subprocess
 import sys
 
 import pytest
 
 from generator_svc.llm.answer_time import answer_seconds
-from generator_svc.llm.catalogue import PROVIDER_DEFAULTS, RECIPES, default_models
+from generator_svc.llm.catalogue import PROVIDER_DEFAULTS, RECIPES, check_model_name, default_models
 from generator_svc.llm.litellm_models import LiteLlmModels
 from kernel_foundry.errors import LlmConfigurationError
 
@@ -14,13 +15,21 @@ _LOADS_NOTHING = """
 import asyncio, sys
 from pathlib import Path
 from generator_svc.assembly import assemble
+from generator_svc.llm.interface import ModelRequest
 from generator_svc.llm.litellm_models import LiteLlmModels
+from kernel_foundry.errors import KernelFoundryError
 
 async def main():
     models = LiteLlmModels()
     parts = assemble(store_url="sqlite:///nowhere.db", exchanges=Path("nowhere"), models=models)
     generator = parts.generator
     await models.check(("recipes",))
+    await models.facts("recipes")
+    request = ModelRequest(models=("recipes",), messages=(), max_output_tokens=1)
+    try:
+        await models.complete(request)
+    except KernelFoundryError as error:
+        assert "has a bug" in error.message  # which was given nothing to read
     await generator.list_models()
     await generator.close()
 
@@ -71,7 +80,7 @@ def test_the_default_can_be_named() -> None:
 
 
 def test_nothing_loads_litellm_before_a_call_needs_it() -> None:
-    """Making, listing, checking recipes and closing work without the slow import."""
+    """Making, listing, all of recipes and closing work without the slow import."""
     assert _run(_LOADS_NOTHING) == "False"
 
 
@@ -96,3 +105,15 @@ def test_the_environment_says_how_long_an_answer_may_take() -> None:
     for wrong in ("soon", "-1", "0", "nan", "inf"):
         with pytest.raises(LlmConfigurationError, match="expected seconds"):
             answer_seconds({"KERNEL_FOUNDRY_ANSWER_SECONDS": wrong})
+
+
+@pytest.mark.parametrize("model", ["oobabooga/http://host:1/v1", "huggingface/https://host/x"])
+async def test_a_name_with_an_address_is_the_owners_alone(
+    monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    """Whoever names a model would name where prompts go, with the owner's key."""
+    with pytest.raises(LlmConfigurationError) as caught:
+        await LiteLlmModels().check((model,))
+    assert caught.value.metadata["model"] == model
+    monkeypatch.setenv("KERNEL_FOUNDRY_MODEL", model)
+    check_model_name(model, os.environ)

@@ -1,5 +1,6 @@
 """A proposal: extraction of the candidate, its provenance, the one retry, the stored exchange."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -10,9 +11,10 @@ from generator_svc.llm.interface import ModelReply
 from kernel_foundry.domain.archive import Selection
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.exchange import FinishReason
-from kernel_foundry.domain.request import ProposalRequest, TokenUsage
-from kernel_foundry.errors import LlmUnavailableError
+from kernel_foundry.domain.request import ProposalOutcome, ProposalRequest, TokenUsage
+from kernel_foundry.errors import InvalidArgumentError, LlmUnavailableError
 from kernel_foundry.plan import split
+from tests.generator.conftest import passed_elite
 
 _USAGE = TokenUsage(
     model="scripted", input_tokens=100, output_tokens=50, cost_usd=0.01, latency_ms=1.0
@@ -191,3 +193,26 @@ async def test_no_model_named_means_the_default(
     assert models.asked[0].models == ("scripted",)
     await generator.close()
     assert models.is_closed
+
+
+async def test_a_verdict_that_is_none_teaches_nothing(
+    request_: ProposalRequest, samples: Any, make_generator: Any
+) -> None:
+    """Reported, or shown as a parent: both decide what later proposals are drawn from."""
+    generator, models = make_generator([samples.REPLY])
+    elite = passed_elite("spoilt")
+    outcome = ProposalOutcome(
+        run=request_.run,
+        selection=0,
+        candidate=elite.candidate,
+        evaluation=replace(elite.evaluation, fitness=math.inf),
+    )
+    with pytest.raises(InvalidArgumentError, match="fitness is inf"):
+        await generator.report(outcome)
+    selection = replace(request_.selection, parent=replace(elite, fitness=1e308))
+    with pytest.raises(InvalidArgumentError, match="fitness is 1e"):
+        await generator.propose(replace(request_, selection=selection))
+    task = replace(request_.task, name="a name\n\n## of lines")
+    with pytest.raises(InvalidArgumentError, match=r"task\.name"):
+        await generator.propose(replace(request_, task=task))
+    assert not models.asked

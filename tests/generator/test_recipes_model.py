@@ -1,4 +1,4 @@
-"""The recipes model walks the same path as any other: router, provider, completion, candidate."""
+"""The recipes model: alone it answers at once, beside others as a provider of LiteLLM."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,13 +7,19 @@ from typing import Any
 import pytest
 
 from generator_svc.generator import Generator
-from generator_svc.llm.litellm_models import LiteLlmModels
+from generator_svc.llm.assignment import Assignment
+from generator_svc.llm.catalogue import RECIPES
+from generator_svc.llm.interface import ModelRequest
+from generator_svc.llm.litellm_models import LiteLlmModels, load_sdk
+from generator_svc.llm.retrying import FailedAttempt
 from generator_svc.recipes import missing_recipe
 from generator_svc.validity import check_admission
 from kernel_foundry.domain.admission import GraphNode
-from kernel_foundry.domain.archive import Selection
-from kernel_foundry.domain.candidate import Operator
+from kernel_foundry.domain.archive import Elite, Selection
+from kernel_foundry.domain.candidate import Candidate, Operator
+from kernel_foundry.domain.exchange import ChatMessage, FinishReason
 from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.plain import to_json
 from kernel_foundry.domain.request import BudgetCaps, ProposalRequest
 from kernel_foundry.errors import InvalidArgumentError, KernelFoundryError, StatusCode
 from tests.generators import generator_in
@@ -33,6 +39,12 @@ _SOFTMAX = (
     _node("softmax", "aten.softmax.int", "%x", "-1"),
     _node("output", "output", "%softmax"),
 )
+
+
+def _elite(samples: Any, candidate: Candidate) -> Elite:
+    elite: Elite = samples.passed_elite("a")
+    verdict = replace(elite.evaluation, candidate=candidate.digest)
+    return replace(elite, candidate=candidate, evaluation=verdict)
 
 
 @pytest.fixture
@@ -111,10 +123,9 @@ async def test_recipes_get_parent_and_operator(
     generator: Generator, softmax: ProposalRequest, samples: Any
 ) -> None:
     """A child of recipes is a candidate with its provenance."""
-    parent = samples.passed_elite("a")
     seed = (await generator.propose(softmax)).candidate
     assert seed is not None
-    parent = replace(parent, candidate=seed)
+    parent = _elite(samples, seed)
     selection = Selection(operator=Operator.MUTATE, parent=parent, sequence=1)
     child = (await generator.propose(replace(softmax, selection=selection))).candidate
     assert child is not None
@@ -164,6 +175,37 @@ async def test_what_recipes_cannot_do_is_known_before_they_are_asked(
     await generator.close()
 
 
+def _model_request(request: ProposalRequest, *models: str) -> ModelRequest:
+    assignment = Assignment(
+        admission=request.admission,
+        selection=request.selection,
+        language=request.admission.device.language,
+        seed=request.seed,
+    )
+    return ModelRequest(
+        models=models,
+        messages=(ChatMessage(role="user", content="?"),),
+        max_output_tokens=1,
+        assignment=to_json(assignment),
+    )
+
+
+async def test_recipes_say_the_same_alone_and_beside_others(
+    request_: ProposalRequest, softmax: ProposalRequest
+) -> None:
+    """A candidate, and a refusal; beside a language model through LiteLLM."""
+    models = LiteLlmModels()
+    for asked, finish in ((softmax, FinishReason.STOP), (request_, FinishReason.REFUSED)):
+        alone, beside = [
+            await models.complete(_model_request(asked, RECIPES, *others))
+            for others in ((), ("openai/gpt-5",))
+        ]
+        assert alone.finish is finish
+        usage = replace(beside.usage, latency_ms=alone.usage.latency_ms)
+        assert replace(beside, usage=usage) == alone
+    await models.close()
+
+
 async def test_a_bug_of_recipes_is_ours(
     generator: Generator, softmax: ProposalRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,6 +221,10 @@ async def test_a_bug_of_recipes_is_ours(
         await generator.propose(softmax)
     assert caught.value.code is StatusCode.INTERNAL
     assert len(calls) == 1
+    with pytest.raises(FailedAttempt, match="tile of 0") as beside:
+        await load_sdk().attempt(RECIPES, _model_request(softmax, RECIPES), 60.0)
+    assert beside.value.error.code is StatusCode.INTERNAL
+    assert not beside.value.is_passing
     await generator.close()
 
 
@@ -188,7 +234,7 @@ async def test_recipes_answer_templatise_with_a_mutation(
     """What they write has parameters already, so another kernel is what is asked for."""
     seed = (await generator.propose(softmax)).candidate
     assert seed is not None
-    parent = replace(samples.passed_elite("a"), candidate=seed)
+    parent = _elite(samples, seed)
     selection = Selection(operator=Operator.TEMPLATISE, parent=parent, sequence=1)
     child = (await generator.propose(replace(softmax, selection=selection))).candidate
     assert child is not None

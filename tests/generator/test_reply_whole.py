@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from generator_svc.replies.extraction import ExtractedReply, ReplyForm, extract
-from kernel_foundry.domain.candidate import KernelSource
+from kernel_foundry.domain.candidate import LONGEST_CANDIDATE, KernelSource
 from kernel_foundry.domain.language import Language
 from kernel_foundry.plan import render, split
 from tests.generator.reply_samples import (
@@ -197,3 +197,22 @@ def test_a_quoted_parent_is_not_the_answer() -> None:
 def test_a_diff_is_answered_with_the_forms_that_are_taken() -> None:
     diff = "```diff\n--- a\n+++ b\n@@ -1,2 +1,2 @@\n-a\n+b\n```"
     assert "a diff cannot be applied" in _extract(diff, PARENT).failure
+
+
+@pytest.mark.parametrize(
+    "held", ["\r\n", "\r", "\0", "\ud800"], ids=["CR LF", "CR", "NUL", "half a character"]
+)
+def test_what_json_escapes_is_as_plain_as_a_text(held: str) -> None:
+    kernel = device_block(f"{DEVICE_CODE}\n// marked {held} here").replace("\n", "\r\n")
+    source = _extract(json.dumps({"kernel": kernel, "plan": plan_block()})).source
+    assert source is not None
+    assert not set(held) - {"\n"} & set(source.device_code)
+    read = split(render("sycl", source.device_code, source.plan))
+    assert (read.device_code, read.plan_text) == (source.device_code, source.plan)
+
+
+def test_a_candidate_that_no_evaluator_takes_is_none() -> None:
+    comment = f"/*{'a' * LONGEST_CANDIDATE}*/"
+    extracted = _extract(device_block(f"{DEVICE_CODE}\n{comment}") + plan_block())
+    assert extracted.source is None
+    assert f"expected at most {LONGEST_CANDIDATE}" in extracted.failure

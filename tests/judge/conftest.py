@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,19 @@ _KINDS = {
 
 @pytest.fixture(scope="session", params=EACH_MEMORY)
 def judge(request: pytest.FixtureRequest) -> Judge:
-    return Judge(_KINDS[request.param], threads=len(os.sched_getaffinity(0)), baseline_seconds=0.1)
+    """Without torch.compile, which takes seconds for each task that is admitted."""
+    return _judge(request.param, baselines=("cuda_graph",))
+
+
+@pytest.fixture(scope="session", params=EACH_MEMORY)
+def compiling_judge(request: pytest.FixtureRequest) -> Judge:
+    """A judge with the baselines that an evaluator has unless told otherwise."""
+    return _judge(request.param)
+
+
+def _judge(kind: str, **settings: Any) -> Judge:
+    threads = len(os.sched_getaffinity(0))
+    return Judge(_KINDS[kind], threads=threads, baseline_seconds=0.1, **settings)
 
 
 @pytest.fixture

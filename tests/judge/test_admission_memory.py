@@ -1,5 +1,6 @@
 """How much memory the question whether a large task can be judged takes at once."""
 
+import dataclasses
 import weakref
 from typing import Any
 
@@ -75,7 +76,8 @@ def test_a_large_relu_is_judged_with_three_tensors_at_once() -> None:
     small, _ = judged(RELU, memory_bytes=1 << 30)
 
     assert 3 * TENSOR_BYTES <= peak_bytes <= 3.2 * TENSOR_BYTES
-    assert large.tolerance == small.tolerance
+    # Only small workloads tell that values are moved and nothing else.
+    assert large.tolerance == dataclasses.replace(small.tolerance, output_shares=())
     assert (large.refusals, large.exact) == (small.refusals, small.exact)
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from evaluator_svc.judge import baselines
-from evaluator_svc.judge.baselines import EAGER, settled_baseline
+from evaluator_svc.judge.baselines import EAGER, settled_baseline, time_baseline
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import open_memory
@@ -25,20 +25,25 @@ def drawn_set() -> InputSet:
     ).input_set(1)
 
 
+def timing_of(median_ns: float) -> Timing:
+    """Return a measurement with this median."""
+    return Timing(
+        samples_ns=(median_ns,),
+        median_ns=median_ns,
+        ci95_ns=(median_ns, median_ns),
+        stop_reason=StopReason.CONVERGED,
+        is_cold=True,
+        warmup_count=0,
+        discarded_count=0,
+    )
+
+
 def settled(monkeypatch: pytest.MonkeyPatch, medians_ns: Sequence[float]) -> Baseline:
     """Return what becomes of measurements with these medians."""
 
     def timings(*_: object, rounds: int) -> Iterator[Timing]:
         for median_ns in medians_ns[:rounds]:
-            yield Timing(
-                samples_ns=(median_ns,),
-                median_ns=median_ns,
-                ci95_ns=(median_ns, median_ns),
-                stop_reason=StopReason.CONVERGED,
-                is_cold=True,
-                warmup_count=0,
-                discarded_count=0,
-            )
+            yield timing_of(median_ns)
 
     monkeypatch.setattr(baselines, "_timings", timings)
     return settled_baseline(EAGER, (), PLAN, open_memory("null:0"))
@@ -72,3 +77,28 @@ def test_a_real_baseline_is_measured_more_than_once() -> None:
     assert found.round_count >= 2
     assert found.timing.median_ns > 0
     assert found.scatter >= 0
+
+
+def test_eager_is_timed_on_one_thread_too_and_the_faster_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On a loaded host threads that wait for each other are many times slower than one."""
+    memory, threads = open_memory("null:0"), torch.get_num_threads()
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    seen: list[int] = []
+    monkeypatch.setattr(torch, "set_num_threads", seen.append)
+    taken: list[tuple[int, float]] = []
+
+    def timing(measurement: object, plan: MeasurePlan) -> Timing:
+        median_ns = 70.0 if seen and seen[-1] == 1 else 1500.0
+        taken.append((seen[-1] if seen else 2, median_ns))
+        return timing_of(median_ns)
+
+    monkeypatch.setattr(baselines, "_timing", timing)
+    found = time_baseline(EAGER, [drawn_set()], PLAN, memory)
+
+    assert taken == [(2, 1500.0), (1, 70.0)]
+    assert seen == [1, 2]
+    assert found.timing.median_ns == 70.0
+    monkeypatch.undo()
+    assert torch.get_num_threads() == threads

@@ -117,7 +117,9 @@ def test_unusual_ranges_leave_constants_alone(distribution: Distribution) -> Non
 
 def test_a_constant_that_is_no_input_is_refused(judge: Judge) -> None:
     task = _task(WAVES, "weights")
-    with pytest.raises(TaskInvalidError, match=r"no input 'weights'; inputs are x, mix"):
+    with pytest.raises(
+        TaskInvalidError, match=r"no input, parameter or buffer 'weights'; there are x, mix"
+    ):
         judge.draw(task, task.workloads[0].name, None, (1, 2, 3))
 
 

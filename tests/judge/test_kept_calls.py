@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import torch
 
+from evaluator_svc.call_draws import call_draws
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.draws.call_inputs import CallValues
 from evaluator_svc.judge.verdict import precision
@@ -53,15 +54,19 @@ class Timed:
     def time(self, kernel: Kernel) -> KeptVerdict:
         """Keep calls as a measurement does; return the judge's verdict on them."""
         claim = KeptClaim(
-            order_seed=5,
+            draws_seed=5,
             redraw_key=77,
             set_count=self.side.draw.seed_count,
             keep_count=self.side.draw.slot_count,
             warmup_count=3,
             call_count=20,
+            has_guests=False,
         )
         shared = self.judge._draws[self.handle]
-        kept = native.kept_calls(**{k: v for k, v in _fields(claim) if k != "redraw_key"})
+        kept = native.kept_calls(
+            draws=call_draws(claim.draws_seed),
+            **{k: v for k, v in _fields(claim) if k not in ("draws_seed", "redraw_key")},
+        )
         for slot, (call, seed) in enumerate(kept):
             values = CallValues(key=claim.redraw_key, index=claim.warmup_count + call + 1)
             with shared.call_set(seed, values) as timed:

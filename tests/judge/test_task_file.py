@@ -105,8 +105,14 @@ def test_the_file_is_never_executed(tmp_path: Path) -> None:
     ("sidecar", "message"),
     [
         ("worklods: []", "unknown key 'worklods'"),
-        ("constants: mix", "constants: expected a list of forward's arguments such as [mix]"),
-        ("constants: [3]", "constants: expected a list of forward's arguments such as [mix]"),
+        (
+            "constants: mix",
+            "constants: expected a list of inputs, parameters or buffers such as [mix]",
+        ),
+        (
+            "constants: [3]",
+            "constants: expected a list of inputs, parameters or buffers such as [mix]",
+        ),
         ("[1, 2]", "expected keys and values"),
         ("workloads: [", "no YAML"),
         ("workloads: []", "expected a list such as"),

@@ -231,4 +231,4 @@ def test_a_run_without_kernels_that_is_right_is_a_decoy(judge: Judge, drawn: Dra
         assert not judge.verify_decoy(handle)
         runner.tensor("out", seed=seed, slot=0).copy_(right(runner.tensor("x", seed=seed)))
 
-    assert judge.verify_decoy(handle)
+    assert judge.verify_decoy(handle) == ("out",)

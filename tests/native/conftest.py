@@ -46,7 +46,6 @@ def options() -> Callable[..., _core.MeasureOptions]:
             "max_seconds": 5.0,
             "target_half_width": -1.0,  # never: identical samples would reach 0
             "set_count": 1,
-            "order_seed": 1,
             "is_cold": False,
         }
         return _core.MeasureOptions(**(plain | changes))

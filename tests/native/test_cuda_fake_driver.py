@@ -62,7 +62,7 @@ sequence.bind(0, [case.empty(4), case.empty(4)])
 found = sequence.measure(
     case.module.MeasureOptions(
         warmup_calls=0, min_samples=12, max_samples=12, max_seconds={seconds},
-        target_half_width=0.0, set_count=1, order_seed=0, is_cold=False,
+        target_half_width=0.0, set_count=1, is_cold=False,
     ),
     flush_bytes=0, outputs=[], keep_into=[],
 )
@@ -81,7 +81,7 @@ def test_samples_of_a_throttled_device_are_dropped(fake_driver: Path) -> None:
 def test_where_nothing_but_throttled_samples_can_be_had_they_are_told_as_such(
     fake_driver: Path,
 ) -> None:
-    code = MEASURE_WHILE_HOT.format(seconds=0.1)
+    code = MEASURE_WHILE_HOT.format(seconds=0.5)
     child = run_child(fake_driver, "-c", code, FAKE_NVML_THROTTLED_READINGS="1000000")
     samples, host, counted, has_discarded, *reasons = child.stdout.split()
     assert int(samples) == int(host) == int(counted) > 0, child.stderr

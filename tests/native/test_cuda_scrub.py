@@ -1,4 +1,4 @@
-"""Nothing of what a launch writes into shared or local memory is there after a scrub.
+"""Nothing of what a launch leaves in shared or local memory or in registers is there after a scrub.
 
 A kernel leaves a mark wherever a work-item can reach; another one of the same shape counts what it
 finds. That it would find them is shown in a single launch that leaves and counts: whether one
@@ -18,6 +18,8 @@ pytestmark = pytest.mark.gpu
 MARK = 0xC0FFEE
 BLOCK = 256
 GROUPS_OF_A_UNIT = 8
+
+REGISTERS = 48
 
 SOURCE = """
 __device__ void leave(volatile unsigned* words, int count, unsigned mark) {
@@ -42,10 +44,44 @@ extern "C" __global__ void local(unsigned mark, int leaves, int counts, unsigned
   if (leaves) leave(kept, 600, mark);
   if (counts) count(kept, 600, mark, found);
 }
-"""
-KERNELS = ("shared", "local")
+// Each goes on to the next in every round, so that all are in use at once.
+__device__ void use(unsigned (&held)[REGISTERS], const volatile unsigned* found) {
+  const unsigned zero = found[1];
+  #pragma unroll 1
+  for (unsigned round = 0; round < zero + 2; ++round) {
+    const unsigned first = held[0];
+    #pragma unroll
+    for (int i = 0; i + 1 < REGISTERS; ++i) held[i] = held[i + 1] ^ zero;
+    held[REGISTERS - 1] = first;
+  }
+}
+__device__ unsigned marks_among(const unsigned (&held)[REGISTERS], unsigned mark) {
+  unsigned marks = 0;
+  #pragma unroll
+  for (int i = 0; i < REGISTERS; ++i) marks += held[i] == mark;
+  return marks;
+}
+extern "C" __global__ void __launch_bounds__(256)
+leave_registers(unsigned mark, int leaves, int counts, unsigned* found) {
+  unsigned held[REGISTERS];
+  #pragma unroll
+  for (int i = 0; i < REGISTERS; ++i) held[i] = mark + ((const volatile unsigned*)found)[1];
+  use(held, found);
+  if (marks_among(held, mark) != REGISTERS) atomicAdd(found + 1, 1u);
+}
+extern "C" __global__ void __launch_bounds__(256)
+count_registers(unsigned mark, int leaves, int counts, unsigned* found) {
+  unsigned held[REGISTERS];
+  #pragma unroll
+  for (int i = 0; i < REGISTERS; ++i) asm volatile("" : "=r"(held[i]));  // never written
+  use(held, found);
+  const unsigned marks = marks_among(held, mark);
+  if (marks != 0) atomicAdd(found, marks);
+}
+""".replace("REGISTERS", str(REGISTERS))
+KERNELS = ("shared", "local", "leave_registers", "count_registers")
 WORDS = {"shared": 1, "local": 600}
-"""That a work-item leaves."""
+"""That a work-item leaves in memory."""
 
 
 @pytest.fixture
@@ -72,7 +108,7 @@ class Probe:
         module = self._case.module
         sequence = module.LaunchSequence(self._case.device)
         sequence.launch(
-            program=self._program, kernel=self._kernel,
+            program=self._program, kernel=self._kernel_of(leaves=leaves),
             grid=(self.groups, 1, 1), block=(BLOCK, 1, 1), dimensions=1,
             arguments=[
                 module.scalar_argument("uint32", MARK),
@@ -84,6 +120,11 @@ class Probe:
         sequence.bind(0, [self._found])
         sequence.run(0)
 
+    def _kernel_of(self, *, leaves: bool) -> str:
+        if self._kernel != "registers":
+            return self._kernel
+        return "leave_registers" if leaves else "count_registers"
+
     def found(self) -> tuple[int, int]:
         """Return how many marks were counted since last time; of shared memory also before it."""
         first, second = self._case.download(self._found, 2).view(np.uint32)
@@ -91,7 +132,7 @@ class Probe:
         return int(first), int(second)
 
 
-@pytest.mark.parametrize("memory", KERNELS)
+@pytest.mark.parametrize("memory", WORDS)
 def test_marks_are_found_by_the_launch_that_leaves_them(case: CudaCase, memory: str) -> None:
     """Else the test below would show nothing."""
     probe = Probe(case, memory)
@@ -99,7 +140,7 @@ def test_marks_are_found_by_the_launch_that_leaves_them(case: CudaCase, memory: 
     assert probe.found()[0] == probe.groups * BLOCK * WORDS[memory]
 
 
-@pytest.mark.parametrize("memory", KERNELS)
+@pytest.mark.parametrize("memory", [*WORDS, "registers"])
 def test_nothing_is_left_after_a_scrub(case: CudaCase, memory: str) -> None:
     probe = Probe(case, memory)
     probe.launch(leaves=True, counts=False)
@@ -110,4 +151,4 @@ def test_nothing_is_left_after_a_scrub(case: CudaCase, memory: str) -> None:
     probe.launch(leaves=False, counts=True)
     assert probe.found() == (0, 0)
     if unscrubbed == (0, 0):
-        pytest.skip(f"it holds, but without a scrub: this driver leaves nothing of {memory} memory")
+        pytest.skip(f"it holds, but without a scrub: this driver leaves nothing of {memory}")

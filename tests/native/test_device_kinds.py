@@ -106,7 +106,7 @@ def test_a_device_runs_from_source_to_measurement(kind: str, softmax_source: str
     sequence.run(0)
     options = module.MeasureOptions(
         warmup_calls=1, min_samples=5, max_samples=5, max_seconds=5.0, target_half_width=0.01,
-        set_count=1, order_seed=0, is_cold=True,
+        set_count=1, is_cold=True,
     )  # fmt: skip
     found = sequence.measure(
         options, flush_bytes=1 << 20, outputs=[(1, x.nbytes)], keep_into=[[out.address]]

@@ -89,25 +89,6 @@ def test_outputs_that_a_call_made_are_kept(
     assert np.isnan(spoiled).all()
 
 
-def test_without_launches_calls_and_clears_are_left(device: Any) -> None:
-    sequence = null.LaunchSequence(device)
-    x, cleared, out = vector(1), vector(7), vector(0)
-    calls: list[int] = []
-    append_relu(sequence, device, 0, 2)
-    sequence.clear(1, cleared.nbytes)
-
-    def note(index: int) -> int:
-        calls.append(index)
-        return 0
-
-    sequence.call(note)
-    sequence.bind(0, [x.ctypes.data, cleared.ctypes.data, out.ctypes.data])
-    sequence.run_without_launches(0)
-    assert calls == [0]
-    assert not cleared.any()
-    assert not out.any()
-
-
 @pytest.mark.parametrize("flush_bytes", [0, 1 << 16])
 def test_a_profile_has_the_time_of_each_step(device: Any, flush_bytes: int) -> None:
     sequence = null.LaunchSequence(device)
@@ -164,3 +145,47 @@ def test_a_device_measures_callables_like_the_core(
     assert len(found.samples_ns) == 5
     assert found.host_ns == []
     assert found.clocks == []
+
+
+def test_what_libraries_hold_is_overwritten_before_each_call(
+    device: Any, options: Callable[..., MeasureOptions]
+) -> None:
+    """Wherever they have it by then: the second stretch comes with the third call."""
+    sequence = null.LaunchSequence(device)
+    stretches = [np.arange(64, dtype=np.uint8) for _ in range(2)]
+    untouched = np.arange(64, dtype=np.uint8)
+    found: list[bool] = []
+
+    def leave_a_mark(_: int) -> int:
+        found.append(any((stretch == untouched).all() for stretch in held()))
+        for stretch in stretches:
+            stretch[:] = untouched
+        return 0
+
+    def held() -> list[Any]:
+        return stretches if len(found) >= 2 else stretches[:1]
+
+    sequence.call(leave_a_mark)
+    sequence.bind(0, [])
+    sequence.measure(
+        options(), flush_bytes=0, outputs=[], keep_into=[],
+        library_memory=lambda: [(s.ctypes.data, s.nbytes) for s in held()],
+    )  # fmt: skip
+    assert len(found) > 3
+    assert not any(found)
+
+
+def test_a_library_that_does_not_tell_what_it_holds_ends_the_measurement(
+    device: Any, options: Callable[..., MeasureOptions]
+) -> None:
+    sequence = null.LaunchSequence(device)
+    sequence.call(lambda _: 0)
+    sequence.bind(0, [])
+
+    def fail() -> list[tuple[int, int]]:
+        raise LookupError("nobody knows")
+
+    with pytest.raises(LookupError, match="nobody knows"):
+        sequence.measure(
+            options(), flush_bytes=0, outputs=[], keep_into=[], library_memory=fail
+        )  # fmt: skip

@@ -247,7 +247,7 @@ def test_measured_calls_have_device_spans_within_the_samples(
         sequence.bind(index, [x[index].ctypes.data, out[index].ctypes.data])
     options = sycl.MeasureOptions(
         warmup_calls=3, min_samples=10, max_samples=100, max_seconds=5.0, target_half_width=0.05,
-        set_count=2, order_seed=3, is_cold=True,
+        set_count=2, is_cold=True,
     )  # fmt: skip
     found = sequence.measure(
         options,

@@ -1,5 +1,6 @@
 """What kernels leave on the stacks of a CPU's threads, local memory too, is gone after a scrub."""
 
+import ctypes
 import threading
 from typing import Any
 
@@ -17,6 +18,8 @@ BLOCK = 64
 BELOW_THE_FRAME = 50_000
 """Words: as far down as the marks begin."""
 ROUNDS = 20
+_AT_EXECFN = 31
+"""The name of the file that was executed (`<elf.h>`)."""
 
 SOURCE = """
 extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
@@ -123,3 +126,14 @@ def test_threads_that_come_wait_and_go_are_left_whole(marks: Marks) -> None:
         thread.join()
     assert len(results) == len(threads)
     assert min(results) > 0
+
+
+def test_nothing_is_left_where_arguments_and_environment_lie(marks: Marks) -> None:
+    """They lie above all frames, at a distance that a kernel on the first thread finds out."""
+    libc = ctypes.CDLL(None)
+    libc.getauxval.restype = ctypes.c_ulong
+    name = libc.getauxval(_AT_EXECFN)
+    before = ctypes.string_at(name)
+    ctypes.memset(name, 0x55, len(before))
+    marks.device.scrub()
+    assert ctypes.string_at(name) == before

@@ -88,3 +88,44 @@ print(*(b - a for a, b in zip(places, places[1:])))
     assert len(first) == len(second) == 7
     assert not first & second
     assert min(map(abs, first | second)) > 1 << 21
+
+
+TRY_COVERED = """
+import ctypes
+import kernel_foundry_native as native
+device = native.device_kind("null").open_device()
+page = 4096
+memory = device.allocate(3 * page)
+at = memory.address
+device.fill(at, 3 * page, 7)
+zones = device.watch([(at, page, True, "x")])
+cover = device.cover([(at + 1024, 3072, True, "x"), (at + page, 100, False, "out")])
+cover.hide()
+{access}
+found = device.first_trespass
+print(found and (found.name, found.is_write, found.is_hidden))
+"""
+
+
+@pytest.mark.parametrize(
+    ("access", "found"),
+    [
+        (READ.format("at + 1024"), "('x', False, True)"),
+        (WRITE.format("at + page + 50"), "('out', True, True)"),
+        (READ.format("at + 2 * page"), "None"),
+        (f"cover.show(); {READ.format('at')}; {WRITE.format('at + page')}", "None"),
+        ("cover.show(); " + WRITE.format("at + 1024"), "('x', True, False)"),
+        ("cover.show(); cover.hide(); " + READ.format("at + page"), "('out', False, True)"),
+        ("cover.show(); device.fill(at, page, 9); cover.hide(); cover.show()", "None"),
+    ],
+    ids=[
+        "a load of an input", "a store to an output", "a load beside them", "all is shown",
+        "a store to what is read only again", "hidden a second time", "the device's own fill",
+    ],
+)  # fmt: skip
+def test_what_is_covered_is_closed_until_it_is_shown(access: str, found: str) -> None:
+    child = subprocess.run(
+        [sys.executable, "-c", TRY_COVERED.format(access=access)],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert child.stdout.strip() == found, child.stderr

@@ -3,6 +3,7 @@
 import inspect
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -11,7 +12,13 @@ from torch import nn
 import kernel_foundry_native as native
 from evaluator_svc.judge.reference.graph import export_graph
 from kernel_foundry import plan as plans
-from kernel_foundry.domain.admission import Admission, NamedTensor, TensorRole, WorkloadAdmission
+from kernel_foundry.domain.admission import (
+    Admission,
+    GraphNode,
+    NamedTensor,
+    TensorRole,
+    WorkloadAdmission,
+)
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Tolerance
@@ -58,6 +65,11 @@ class Workload:
             for name, role, value, path in found
         ]
 
+    @cached_property
+    def graph(self) -> tuple[GraphNode, ...]:
+        """The operator graph, the same for all devices: exporting it takes longer than writing."""
+        return export_graph(self.model, self.inputs, [tensor for tensor, _ in self.named])
+
 
 def workloads_of(case: Case) -> list[Workload]:
     """Return the case in each of its sizes, the weights the same."""
@@ -85,9 +97,7 @@ def admission_of(workloads: list[Workload], device: DeviceSpec) -> Admission:
                 held_out=False,
                 tensors=tuple(tensor for tensor, _ in workload.named),
                 scalars=(),
-                graph=export_graph(
-                    workload.model, workload.inputs, [tensor for tensor, _ in workload.named]
-                ),
+                graph=workload.graph,
                 flops=0,
                 minimal_bytes=0,
                 traffic_bound_ns=0.0,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+from evaluator_svc.call_draws import draws_file
 from evaluator_svc.messages.exchange import (
     OUTPUT_SLOTS,
     Draw,
@@ -31,6 +32,7 @@ from evaluator_svc.messages.locked import (
     ShareRequest,
     Timed,
     TimeRequest,
+    WithoutKernels,
     WorkloadNames,
 )
 from evaluator_svc.placement import PAGE_BYTES, place
@@ -117,12 +119,13 @@ class Candidate:
             pytest.fail(f"{error}: {end.describe()}: {end.last_words}")
         return received.message
 
-    def run(self, *, without_kernels: bool = False) -> Done | CandidateFailed:
+    def run(self, *, without_kernels: bool = False) -> Done | WithoutKernels | CandidateFailed:
         """Run it on every seed."""
         descriptors = self.inputs.descriptors()
         request = RunRequest(draw=self.inputs.draw, without_kernels=without_kernels)
         try:
-            return self.ask(request, Done, descriptors=descriptors)
+            expected = WithoutKernels if without_kernels else Done
+            return self.ask(request, expected, descriptors=descriptors)
         finally:
             close_descriptors(descriptors)
 
@@ -135,7 +138,8 @@ class Candidate:
         """Take a short measurement."""
         plan = MeasurePlan(seconds=0.1, max_samples=30, flush_bytes=1 << 16, redraw_key=redraw_key)
         request = TimeRequest(workload=WORKLOAD, plan=plan, poison=True, keep_count=keep_count)
-        return self.ask(request, Timed)
+        with draws_file(1) as draws:
+            return self.ask(request, Timed, descriptors=(draws,))
 
     def share(self) -> Share:
         """Return how the time divides."""

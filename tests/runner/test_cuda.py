@@ -29,6 +29,16 @@ extern "C" __global__ void beyond(const float* x, float* out, int count) {
 extern "C" __global__ void __launch_bounds__(64) narrow(const float* x, float* out, int count) {
   if (threadIdx.x < count) out[threadIdx.x] = x[threadIdx.x];
 }
+extern "C" __global__ void relu_and_mark(const float* y, float* out, int count) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) out[i] = fmaxf(y[i], 0.0f);
+  if (i != 0) return;
+  // The allocator takes 2 MiB for a small result: this is what no other has of them.
+  const size_t at = (size_t)y, unit = (size_t)2 << 20;
+  unsigned* behind = (unsigned*)(at + (unit - at % unit) - ((size_t)64 << 10));
+  if (*behind == 0xC0FFEE11u) out[0] = __int_as_float(0x7fc00000);
+  *behind = 0xC0FFEE11u;
+}
 extern "C" __global__ void endless(const float* x, float* out, int count) {
   while (*(const volatile float*)x < 1e30f) {}
   out[0] = x[0];
@@ -198,14 +208,22 @@ def test_library_calls_use_tf32_where_the_task_allows_it(cuda, tf32):
     assert error < 1e-2
 
 
-def test_library_calls_share_the_stream_and_are_captured(cuda):
-    """Results are right in runs and in timed calls, eager and as graphs."""
-    plan = "    y = ops.linear(x, weight)\n    relu[cdiv(y.numel(), 256), 256](y, out, y.numel())\n"
-    shapes = {"x": (64, 128), "weight": (96, 128), "out": (64, 96)}
+@pytest.mark.parametrize("kernel", ["relu", "relu_and_mark"])
+@pytest.mark.parametrize(("rows", "inner", "cols"), [(64, 128, 96), (16, 1 << 16, 24)])
+def test_library_calls_share_the_stream_and_are_captured(cuda, kernel, rows, inner, cols):
+    """Results are right in runs and in timed calls, eager and as graphs.
+
+    So they are where a library splits a long sum among groups, which meet in its workspace; and no
+    call finds what another one left behind a result.
+    """
+    launch = f"    {kernel}[cdiv(y.numel(), 256), 256](y, out, y.numel())\n"
+    plan = "    y = ops.linear(x, weight)\n" + launch
+    shapes = {"x": (rows, inner), "weight": (cols, inner), "out": (rows, cols)}
     candidate = cuda.load(
         _text(plan, "x, weight, out"), draw_inputs(**shapes), library_ops=("linear",)
     )
     assert candidate.run() == Done()
+    assert np.isfinite(candidate.inputs.array(1, "out", 1)).all()  # of a run before the last
     last = candidate.inputs.array(0, "out", 2).copy()  # where a timed call writes there is no more
     candidate.fill_pool()
     timed = candidate.time()
@@ -214,7 +232,8 @@ def test_library_calls_share_the_stream_and_are_captured(cuda):
         *((kept.seed, candidate.kept(kept)) for kept in timed.kept),
     ]:
         x, weight = (candidate.inputs.array(seed, name) for name in ("x", "weight"))
-        np.testing.assert_allclose(found, np.maximum(x @ weight.T, 0), rtol=1e-4, atol=1e-4)
+        wanted = np.maximum(x @ weight.T, 0)
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4 * np.sqrt(inner / 128))
     share = candidate.share()
     assert share.own_ns > 0
     assert share.library_ns > 0

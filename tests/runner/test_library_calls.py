@@ -5,7 +5,9 @@ import pytest
 import torch
 from torch.nn import functional
 
+from evaluator_svc.messages.locked import WithoutKernels
 from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.finding import FindingKind
 from tests.runner.conftest import SEEDS, draw_inputs
 
 pytestmark = pytest.mark.sycl
@@ -16,6 +18,8 @@ void relu(const float* __restrict__ y, float* __restrict__ out, int count) {
   const int i = syclext::this_work_item::get_nd_item<1>().get_global_id(0);
   if (i < count) out[i] = sycl::fmax(y[i], 0.0f);
 }
+extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
+void put(float* y, int at) { y[at] = 1.0f; }
 ```
 """
 
@@ -98,14 +102,18 @@ def test_times_and_share_are_of_the_whole(sycl):
     assert share.library_ns > 0
 
 
-def test_what_is_left_without_kernels_is_no_result(sycl):
-    """A run without launches leaves the output as it was; the run after it is whole."""
-    plan, shapes, _ = CASES["linear"]
+def test_copies_take_the_place_of_kernels(sycl):
+    """The output is the library's own result, of every seed; the run after it is whole."""
+    plan, shapes, expected = CASES["linear"]
     candidate = sycl.load(_text(plan), draw_inputs(**shapes), library_ops=OPS)
-    candidate.run(without_kernels=True)
-    assert np.isnan(candidate.inputs.array(0, "out", 0)).all()
+    assert candidate.run(without_kernels=True) == WithoutKernels(choice_count=1)
+    for seed in range(SEEDS):
+        library = expected(lambda name, seed=seed: _tensor(candidate.inputs, seed, name))
+        found = candidate.inputs.array(seed, "out", 0)
+        np.testing.assert_allclose(found, library.numpy(), rtol=1e-4, atol=1e-5)
+        assert (found < 0).any()
     candidate.run()
-    assert np.isfinite(candidate.inputs.array(0, "out", 0)).all()
+    assert (candidate.inputs.array(0, "out", 0) >= 0).all()
 
 
 def test_a_decoy_is_what_is_left_without_kernels(sycl):
@@ -145,3 +153,14 @@ def test_the_runner_is_locked_in_and_says_why_without_bubblewrap(sycl):
     isolation = sycl.load(_text(plan), draw_inputs(**shapes), library_ops=OPS).ready.isolation
     assert {"landlock", "seccomp"} <= set(isolation.mechanisms)
     assert any("bubblewrap: not around a forked runner" in m for m in isolation.missing)
+
+
+@pytest.mark.parametrize("at", [-1, 5 * 33])
+def test_a_write_around_a_result_is_found(sycl, at):
+    """It lies in memory of the plan, with guards and closed pages around it."""
+    plan, shapes, _ = CASES["linear"]
+    beyond = plan.replace(_RELU, f"    put[1, 1](y, {at})\n" + _RELU)
+    failed = sycl.load(_text(beyond), draw_inputs(**shapes), library_ops=OPS).run()
+    assert failed.outcome is EvaluationOutcome.WRONG_RESULT, failed
+    assert failed.findings[0].kind is FindingKind.STRAY_WRITE
+    assert "result0" in failed.findings[0].message

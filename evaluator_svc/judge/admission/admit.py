@@ -3,7 +3,7 @@
 Knows nothing of candidates and of shared buffers.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -43,12 +43,16 @@ from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline, Fact
 from kernel_foundry.domain.task import Task, Tolerance, Workload
 from kernel_foundry.errors import TaskInvalidError
-from kernel_foundry.generated_workloads import generated_workloads
+from kernel_foundry.generated_workloads import beside_largest, generated_workloads
 
 _NETWORK_PARAMETERS: Final = 40
 """Parameter tensors from which on a reference is a network of many kernels."""
 _FLUSH_CACHES: Final = 2
 """Bytes flushed between samples, in last-level caches."""
+_BESIDE_BYTES: Final = {True: 1 << 31, False: 1 << 27}
+"""Most inputs, parameters and outputs of a workload beside the largest, on a GPU and a CPU…"""
+_BESIDE_NS: Final = 1e8
+"""…and the longest that eager PyTorch may take there: judging it costs a few times that."""
 
 
 @dataclass(slots=True)
@@ -155,6 +159,7 @@ def admit_task(
     with stages.stage("generated"):
         if not found.refusals:
             workloads += _generated(task, prepared, device, peaks, prepare, gate.tolerance, memory)
+            workloads += _beside_largest(task, prepared, workloads, measured, prepare)
     workloads = [
         replace(
             workload,
@@ -291,6 +296,48 @@ def _generated(
             facts = _workload_admission(item, _program(item, found), device, peaks, found)
             admitted.append(replace(facts, is_generated=True))
     return admitted
+
+
+def _beside_largest(
+    task: Task,
+    prepared: Sequence[PreparedWorkload],
+    admitted: Sequence[WorkloadAdmission],
+    measured: Mapping[str, Sequence[Baseline]],
+    prepare: Callable[[Workload], PreparedWorkload],
+) -> list[WorkloadAdmission]:
+    """Return a workload beside the largest timed one, where that costs little.
+
+    Nothing is asked of it but that the module runs with it: so near to an admitted one it is
+    defined and conditioned as well.
+    """
+    timed = [item for item in prepared if not item.workload.held_out]
+    largest = max(timed, key=lambda item: item.sizes.set_bytes)
+    is_gpu = largest.module.device.type == "cuda"
+    eager = [b.timing.median_ns for b in measured[largest.workload.name] if b.name == EAGER]
+    # A GPU's own assertion, on an index that is out of range there, would end the judge.
+    is_unsafe = is_gpu and largest.may_assert
+    is_cheap = largest.sizes.set_bytes <= _BESIDE_BYTES[is_gpu] and min(eager) <= _BESIDE_NS
+    if is_unsafe or not is_cheap or not largest.is_repeatable:
+        return []
+    facts = next(w for w in admitted if w.workload == largest.workload.name)
+    for workload in beside_largest(task):
+        try:
+            item = prepare(workload)
+        except TaskInvalidError:
+            continue
+        if not _changed_kinds((largest, item)):
+            beside = replace(
+                facts,
+                workload=workload.name,
+                held_out=True,
+                tensors=item.tensors,
+                scalars=item.scalars,
+                graph=(),
+                reference_bytes=item.sizes.reference_bytes,
+                is_generated=True,
+            )
+            return [beside]
+    return []
 
 
 def _workload_admission(

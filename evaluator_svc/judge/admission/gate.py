@@ -14,6 +14,7 @@ from typing import Final
 import torch
 
 from evaluator_svc.judge.admission.insensitivity import find_insensitive
+from evaluator_svc.judge.admission.moved_values import moves_values
 from evaluator_svc.judge.admission.screening import Screening, screen
 from evaluator_svc.judge.admission.tolerance import granted, least, measure
 from evaluator_svc.judge.admission.trivial_answers import ANOTHER_DRAW, Question, Tried, try_answers
@@ -22,6 +23,7 @@ from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.value_ranges import in_range
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
+from evaluator_svc.judge.reference.formats import narrowest
 from evaluator_svc.judge.verdict.compare import expect
 from kernel_foundry.domain.admission import ToleranceDerivation, ValueRange
 from kernel_foundry.domain.task import Task, Tolerance
@@ -96,7 +98,9 @@ def judge_answers(task: Task, prepared: Sequence[PreparedWorkload], memory: Judg
     for passed in passes:
         if passed.tried.is_exact and passed.tried.name != ANOTHER_DRAW:
             gate.exact.append(passed)
-        elif passed.tried.error <= gate.tolerance.rtol or not _is_scaled(task):
+        elif passed.tried.error <= gate.tolerance.of(passed.tried.output).rtol or (
+            not _is_scaled(task)
+        ):
             gate.refuse_as_degenerate(_refusal(passed, gate.tolerance))
     if not gate.refusals:
         for item in prepared:
@@ -121,7 +125,9 @@ def settle_exact(
     """
     for item in gate.exact:
         told = ranged is not None and any(
-            value_range.is_binding and not _passes_in(item, ranged, value_range, gate, memory)
+            value_range.is_binding
+            and item.tried.output not in value_range.left_out
+            and not _passes_in(item, ranged, value_range, gate, memory)
             for value_range in value_ranges
         )
         if told:
@@ -143,8 +149,7 @@ def _passes_in(
     """Return whether an answer is right on inputs of another distribution, too."""
     seeds = ADMISSION_SEEDS[:2]
     sets = [in_range(ranged, ranged.input_set(seed), value_range.distribution) for seed in seeds]
-    factor = value_range.factor
-    tolerance = Tolerance(rtol=factor * gate.tolerance.rtol, atol=factor * gate.tolerance.atol)
+    tolerance = gate.tolerance.times(value_range.factor)
     question = _question(ranged, (lambda: sets[0], lambda: sets[1]), memory)
     return any(
         tried.passes
@@ -165,14 +170,7 @@ def _derive(task: Task, prepared: Sequence[PreparedWorkload], memory: JudgeMemor
             source="sidecar", noise=0.0, safety=1.0, floor=bound, ceiling=bound
         )
         return Gate(tolerance=task.tolerance, derivation=given)
-    seed = ADMISSION_SEEDS[0]
-    measured = [measure([item.input_set(seed)], item.workload.name) for item in prepared]
-    # Timed calls are held to it on values that are spread wider.
-    measured += [
-        measure([in_a_call(item, seed, memory)], item.workload.name)
-        for item in prepared
-        if not item.workload.held_out and any(redrawn_tensors(item, memory))
-    ]
+    measured = _measured(prepared, memory)
     derivation = max(measured, key=lambda d: (granted(d), d.noise))
     # What is safe for one workload may be under another one's noise.
     derivation = dataclasses.replace(
@@ -181,7 +179,52 @@ def _derive(task: Task, prepared: Sequence[PreparedWorkload], memory: JudgeMemor
         tf32_noise=max(d.tf32_noise for d in measured),
     )
     bound = granted(derivation)
-    return Gate(tolerance=Tolerance(rtol=bound, atol=bound), derivation=derivation)
+    shares = _output_shares(prepared, memory, bound)
+    tolerance = Tolerance(rtol=bound, atol=bound, output_shares=shares)
+    return Gate(tolerance=tolerance, derivation=derivation)
+
+
+def _measured(
+    prepared: Sequence[PreparedWorkload],
+    memory: JudgeMemory,
+    rounding: torch.dtype | None = None,
+) -> list[ToleranceDerivation]:
+    """Return derivations from every workload: of all outputs, or of those that round to a format.
+
+    Timed calls are held to the tolerance on values that are spread wider.
+    """
+    seed = ADMISSION_SEEDS[0]
+    measured = [
+        measure([item.input_set(seed)], item.workload.name, rounding=rounding) for item in prepared
+    ]
+    measured += [
+        measure([in_a_call(item, seed, memory)], item.workload.name, rounding=rounding)
+        for item in prepared
+        if not item.workload.held_out and any(redrawn_tensors(item, memory))
+    ]
+    return measured
+
+
+def _output_shares(
+    prepared: Sequence[PreparedWorkload], memory: JudgeMemory, bound: float
+) -> tuple[float, ...]:
+    """Return what each output is held to as a share of the bound; empty: all of it.
+
+    None of it where the operator moves values and rounds nothing; that of its own format where it
+    keeps more bits than other outputs.
+    """
+    formats = [item.module.output_roundings for item in prepared]
+    roundings = [narrowest(dtypes) for dtypes in zip(*formats, strict=True)]
+    task = narrowest(item.module.rounding for item in prepared)
+    of_format = {
+        rounding: max(map(granted, _measured(prepared, memory, rounding)))
+        for rounding in set(roundings) - {task}
+    }
+    shares = [min(of_format.get(rounding, bound) / bound, 1.0) for rounding in roundings]
+    for output, is_moved in enumerate(moves_values(prepared, ADMISSION_SEEDS[0])):
+        if is_moved:
+            shares[output] = 0.0
+    return tuple(shares) if min(shares, default=1.0) < 1.0 else ()
 
 
 def _screened(item: PreparedWorkload, tolerance: Tolerance, memory: JudgeMemory) -> Screening:
@@ -274,7 +317,10 @@ def _tighten(gate: Gate, passed: Sequence[Tried]) -> None:
             continue
         bound = float(f"{max(_CLEAR_OF * tried.error, limit):.1e}")
         if bound < min(gate.tolerance.rtol, tried.error):
-            gate.tolerance = Tolerance(rtol=bound, atol=bound)
+            # Outputs that are held to less stay at that: it is what their noise needs.
+            wider = gate.tolerance.rtol / bound
+            shares = tuple(min(wider * share, 1.0) for share in gate.tolerance.output_shares)
+            gate.tolerance = Tolerance(rtol=bound, atol=bound, output_shares=shares)
             gate.derivation = dataclasses.replace(gate.derivation, tightened_by=tried.name)
 
 

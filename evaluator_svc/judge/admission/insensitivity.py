@@ -84,8 +84,8 @@ class _Asked:
         """Return whether the outputs stay within the tolerance."""
         actual = mixed.run()
         return len(actual) == len(self._expected) and all(
-            matches(a.to(e.tensor.dtype), e, self._tolerance)
-            for a, e in zip(actual, self._expected, strict=True)
+            matches(a.to(e.tensor.dtype), e, self._tolerance.of(i))
+            for i, (a, e) in enumerate(zip(actual, self._expected, strict=True))
         )
 
     def has_same_input(self, index: int) -> bool:
@@ -201,7 +201,7 @@ def _same_places(
 ) -> set[int]:
     """Return the places of an axis where draws from `seeds` give what the first set gives."""
     one = question.expected[index]
-    bound = one.bound(tolerance)
+    bound = one.bound(tolerance.of(index))
     others = tuple(other for other in range(one.tensor.ndim) if other != axis)
     same = torch.ones(one.tensor.shape[axis], dtype=torch.bool, device=bound.device)
     for seed in seeds:

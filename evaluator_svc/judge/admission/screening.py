@@ -112,5 +112,6 @@ def _all_match(
     actual: Sequence[torch.Tensor], expected: Sequence[ExpectedOutput], tolerance: Tolerance
 ) -> bool:
     return len(actual) == len(expected) and all(
-        matches(a, e, tolerance) for a, e in zip(actual, expected, strict=True)
+        matches(a, e, tolerance.of(i))
+        for i, (a, e) in enumerate(zip(actual, expected, strict=True))
     )

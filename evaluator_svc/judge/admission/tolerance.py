@@ -20,7 +20,7 @@ from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.reference.formats import rounds
 from evaluator_svc.judge.reference.tf32 import Tf32Operands
 from evaluator_svc.judge.verdict.batch_slice import BatchSlice, batch_slice, is_independent
-from evaluator_svc.judge.verdict.compare import CHUNK_ELEMENTS, group_scale, group_shape, row_chunks
+from evaluator_svc.judge.verdict.compare import CHUNK_ELEMENTS, group_scale, groups_of, row_chunks
 from kernel_foundry.domain.admission import ToleranceDerivation
 from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.errors import TaskInvalidError
@@ -92,14 +92,22 @@ def derive_tolerance(sets: Sequence[InputSet]) -> tuple[Tolerance, float]:
     return Tolerance(rtol=bound, atol=bound), max(derivation.noise, derivation.tf32_noise)
 
 
-def measure(sets: Sequence[InputSet], workload: str = "") -> ToleranceDerivation:
-    """Return what the tolerance of outputs like those of `sets` is derived from."""
-    dtype = sets[0].module.rounding
+def measure(
+    sets: Sequence[InputSet], workload: str = "", *, rounding: torch.dtype | None = None
+) -> ToleranceDerivation:
+    """Return what the tolerance of outputs like those of `sets` is derived from.
+
+    Args:
+        sets: What the reference runs on.
+        workload: Its name.
+        rounding: Of those outputs alone that round to this format; None: of all.
+    """
+    dtype = rounding or sets[0].module.rounding
     has_tf32 = sets[0].module.allows_tf32
     sets = [_fitting(input_set) for input_set in sets]
     exact = [exact_or_own(input_set) for input_set in sets]
     inexact_because = next((e.inexact_because for e in exact if e.inexact_because), "")
-    noise = max(_rounding_noise(s, e.outputs) for s, e in zip(sets, exact, strict=True))
+    noise = max(_rounding_noise(s, e.outputs, rounding) for s, e in zip(sets, exact, strict=True))
     return ToleranceDerivation(
         source="measured",
         noise=noise,
@@ -188,12 +196,20 @@ def exact_or_own(input_set: InputSet) -> Exact:
     return Exact(outputs=input_set.expected(), inexact_because=reason)
 
 
-def _rounding_noise(input_set: InputSet, exact: Sequence[torch.Tensor]) -> float:
-    noise = _distance(input_set.expected(), exact)
+def _rounding_noise(
+    input_set: InputSet, exact: Sequence[torch.Tensor], rounding: torch.dtype | None
+) -> float:
+    formats = input_set.module.output_roundings
+    chosen = [i for i in range(len(exact)) if rounding is None or formats[i] is rounding]
+
+    def distance(outputs: Sequence[torch.Tensor]) -> float:
+        return _distance([outputs[i] for i in chosen], [exact[i] for i in chosen])
+
+    noise = distance(input_set.expected())
     for seed in _NOISE_SEEDS:
         with RoundingNoise(seed=seed, device=input_set.module.device):
             perturbed = input_set.run()
-        noise = max(noise, _distance(perturbed, exact))
+        noise = max(noise, distance(perturbed))
     return noise
 
 
@@ -202,12 +218,12 @@ def _distance(actual: Sequence[torch.Tensor], exact: Sequence[torch.Tensor]) -> 
     for a, e in zip(actual, exact, strict=True):
         if not a.is_floating_point() or not a.numel():
             continue
-        shape = group_shape(tuple(e.shape))
+        groups = groups_of(tuple(e.shape))
         scale, row = group_scale(e).double(), 0
-        parts = zip(row_chunks(a.reshape(shape)), row_chunks(e.reshape(shape)), strict=True)
+        parts = zip(row_chunks(groups.lines(a)), row_chunks(groups.lines(e)), strict=True)
         for x, y in parts:
             error = (x.double() - y.double()).abs_()
-            error /= y.double().abs() + scale[row : row + len(y), None]
+            error /= y.double().abs() + groups.scale_of(scale, row, row + len(y))
             row += len(y)
             worst = max(worst, float(error.nan_to_num_(nan=0.0, posinf=0.0).max()))
     return worst

@@ -14,7 +14,7 @@ import torch
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.reference.formats import computable
-from evaluator_svc.judge.verdict.compare import ExpectedOutput, compare_output, group_shape
+from evaluator_svc.judge.verdict.compare import ExpectedOutput, compare_output, groups_of
 from evaluator_svc.judge.verdict.relative_errors import largest_error
 from kernel_foundry.domain.task import Tolerance
 
@@ -105,6 +105,7 @@ def _both(first: Tried, second: Tried | None) -> Tried | None:
 def _try(
     answer: Answer, expected: ExpectedOutput, index: int, tolerance: Tolerance
 ) -> Tried | None:
+    tolerance = tolerance.of(index)
     values = answer.make()
     if values is None or not expected.tensor.numel():
         return None
@@ -184,15 +185,15 @@ def _copied_of_draw(
 
 def _averages(output: torch.Tensor) -> Iterator[Answer]:
     """Yield averages of the answer itself: what varies less than the tolerance is not checked."""
-    groups, inner = group_shape(tuple(output.shape))
+    groups = groups_of(tuple(output.shape))
     if not output.is_floating_point():
         return
-    if inner > 1:
-        rows = output.reshape(groups, inner)
+    if output.numel() > 1:
+        rows = groups.lines(output)
         yield Answer(
             name="the mean of each row", make=lambda: _mean(rows, 1, output), may_be_the_task=True
         )
-    if groups > 1:
+    if groups.count > 1:
         columns = output.reshape(len(output), -1)
         yield Answer(
             name="the mean of each column",

@@ -20,7 +20,7 @@ from evaluator_svc.judge.draws.structure import structures
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.judge.reference.formats import computable
 from evaluator_svc.judge.reference.name_table import dtype_name
-from evaluator_svc.judge.verdict.compare import CHUNK_ELEMENTS
+from evaluator_svc.judge.verdict.compare import CHUNK_ELEMENTS, all_finite
 from evaluator_svc.messages.exchange import RedrawRows
 from kernel_foundry.domain.admission import TensorRole
 from kernel_foundry.errors import TaskInvalidError
@@ -246,7 +246,7 @@ def _copy(tensor: torch.Tensor) -> torch.Tensor:
 def _is_finite(tensor: torch.Tensor) -> bool:
     """Return whether all elements are numbers, looked at in blocks: one may fill a device."""
     parts = torch.split(tensor.reshape(-1), CHUNK_ELEMENTS)
-    return all(bool(computable(part).isfinite().all()) for part in parts)
+    return all(all_finite(computable(part)) for part in parts)
 
 
 def _has_mantissas(tensor: torch.Tensor) -> bool:

@@ -42,6 +42,20 @@ _OUTLIER_EXPONENTS: Final = {
 _USUAL_EXPONENTS: Final = (3.0, 8.0)
 """Of formats with the exponents of float32. Beyond 2^6.5 an exponential overflows; below, a
 polynomial or a table that ends where ordinary values do is wrong already."""
+_LEAST_COUPLING: Final = 4
+"""Least that BLOCKS takes away from the exponents of elements between two blocks."""
+_LEAST_MATRIX: Final = 4
+"""Rows and columns of what has blocks."""
+_WEIGHT_EXPONENT: Final = {
+    torch.float16: 3.0,
+    torch.bfloat16: 3.0,
+    torch.float8_e4m3fn: 1.0,
+    torch.float8_e5m2: 3.0,
+}
+"""Most binary logarithm of an unusual weight, in units of what is usual; 6 in wider formats."""
+_INTEGER_BITS: Final = {torch.int64: 40}
+"""Of large integers; 30 in formats of up to 32 bits, which hold the sum of two. 64 bits are there
+to be used: what fits 32 says nothing of a kernel that computes in those."""
 _FEW: Final = 2
 """Elements of a row that stay."""
 _PIVOTS: Final = 1
@@ -90,6 +104,84 @@ def few(tensor: torch.Tensor) -> torch.Tensor:
     places[-1, -1] = rows.shape[1] - 1
     result = torch.zeros_like(rows, memory_format=torch.contiguous_format)
     _bits(result).scatter_(1, places, _bits(rows).gather(1, places))
+    return result.reshape(tensor.shape)
+
+
+def weights(tensor: torch.Tensor, *, is_large: bool, any_sign: bool) -> torch.Tensor:
+    """Return a dense tensor of the usual size, or of this and larger sizes.
+
+    Args:
+        tensor: Ordinary values.
+        is_large: Whether elements are multiplied by up to 64, each by a factor of its own.
+        any_sign: Whether signs and sizes may be others; else elements only become larger.
+    """
+    most = _WEIGHT_EXPONENT.get(tensor.dtype, 6.0) if is_large else 0.0
+    generator, rms = _generator(tensor), _rms(tensor)
+
+    def drawn(values: torch.Tensor) -> torch.Tensor:
+        shape, dtype, device = values.shape, values.dtype, values.device
+        if any_sign:
+            values = torch.randn(shape, generator=generator, dtype=dtype, device=device) * rms
+        sizes = torch.rand(shape, generator=generator, dtype=dtype, device=device)
+        return values * torch.exp2(most * sizes)
+
+    return _by_block(tensor, drawn)
+
+
+def large_integers(tensor: torch.Tensor) -> torch.Tensor:
+    """Return integers of the same sign and of random sizes, from the usual to the largest.
+
+    Zeros stay. The tensor itself where its type has no larger ones.
+    """
+    most = min(torch.iinfo(tensor.dtype).max, 1 << _INTEGER_BITS.get(tensor.dtype, 30))
+    usual = max(int(tensor.max()), -int(tensor.min()), 1)
+    room = (most // usual).bit_length() - 1
+    if room < 1:
+        return tensor
+    # From the values, which follow from the seed.
+    seed = int(tensor.flatten()[:_LEAST_ROW].long().sum()) % 2**31
+    generator = torch.Generator(tensor.device).manual_seed(seed)
+
+    def larger(values: torch.Tensor) -> torch.Tensor:
+        shape, device = values.shape, values.device
+        bits = torch.randint(room + 1, shape, generator=generator, device=device, dtype=torch.int64)
+        share = torch.rand(shape, generator=generator, device=device, dtype=torch.float64)
+        return (values.long() << bits) + torch.ldexp(share, bits).long() * values.sign()
+
+    return _by_block(tensor, larger)
+
+
+def _blocks(tensor: torch.Tensor) -> torch.Tensor:
+    """Return matrices in two blocks each, at random, with small elements beside them.
+
+    On one side smaller than on the other: what balances, orthogonalises or follows the largest of
+    two near values takes many rounds. Symmetric ones stay so.
+    """
+    if tensor.ndim < 2 or min(tensor.shape[-2:]) < _LEAST_MATRIX:
+        return tensor
+    rows, cols = tensor.shape[-2:]
+    matrices, generator = tensor.reshape(-1, rows, cols), _generator(tensor)
+    most, device = _EXPONENTS.get(tensor.dtype, 2), tensor.device
+
+    def drawn(low: int, high: int) -> torch.Tensor:
+        """Return a whole number for each matrix, shape (matrices, 1, 1)."""
+        shape = (len(matrices), 1, 1)
+        return torch.randint(low, high + 1, shape, generator=generator, device=device)
+
+    split_row = drawn(rows // 4, rows - rows // 4)
+    split_col = split_row if rows == cols else drawn(cols // 4, cols - cols // 4)
+    above = drawn(min(_LEAST_COUPLING, most), most)
+    is_symmetric = rows == cols and torch.equal(tensor, tensor.mT)
+    below = above if is_symmetric else drawn(0, most)
+    is_low = torch.arange(rows, device=device)[:, None] >= split_row
+    is_right = torch.arange(cols, device=device) >= split_col
+    result = torch.empty_like(matrices, memory_format=torch.contiguous_format)
+    count = max(_BLOCK_ELEMENTS // (rows * cols), 1)
+    for first in range(0, len(matrices), count):
+        part = slice(first, first + count)
+        taken = torch.where(~is_low[part] & is_right[part], above[part], 0)
+        taken = torch.where(is_low[part] & ~is_right[part], below[part], taken)
+        result[part] = torch.ldexp(computable(matrices[part]), -taken).to(tensor.dtype)
     return result.reshape(tensor.shape)
 
 
@@ -187,8 +279,10 @@ CHANGES: Final[dict[Distribution, Callable[[torch.Tensor], torch.Tensor]]] = {
     Distribution.MAGNITUDES: _magnitudes,
     Distribution.INTEGERS: _integers,
     Distribution.POWERS: _powers,
+    Distribution.BLOCKS: _blocks,
 }
-"""What becomes of a tensor; of LARGE, OUTLIERS and FEW see the functions of these names."""
+"""What becomes of a tensor; LARGE, OUTLIERS, FEW and those of parameters and of integers are
+functions above."""
 
 
 def _by_block(tensor: torch.Tensor, change: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:

@@ -12,10 +12,11 @@ import torch
 
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.layout import lay_out
-from evaluator_svc.judge.draws.redraw import redraw_rules
+from evaluator_svc.judge.draws.output_formats import output_roundings
+from evaluator_svc.judge.draws.redraw import RedrawRule, dense, fixed, redraw, redraw_rules
 from evaluator_svc.judge.draws.telling_mantissas import with_telling_mantissas
 from evaluator_svc.judge.memory.peak import torch_peak
-from evaluator_svc.judge.reference.formats import Computed, narrowest, same_values
+from evaluator_svc.judge.reference.formats import Computed, computable, narrowest, same_values
 from evaluator_svc.judge.reference.name_table import named_scalars, named_tensors
 from evaluator_svc.judge.reference.task_module import TaskModule
 from evaluator_svc.memory_needs import WorkloadSizes, full_need
@@ -39,6 +40,17 @@ _ASSERTING = (
 )  # fmt: skip
 """Parts of the names of operators that check values on the device: indices and probabilities."""
 
+_SIZING = (
+    "local_scalar", "bincount", "ctc", "embedding_bag", "nested", "packed", "repeat_interleave",
+    "segment", "sparse", "unpool",
+)  # fmt: skip
+"""Parts of the names of operators that take a tensor's values for sizes, or that fault on some."""
+
+_ROUNDS = 8
+"""Runs of one operator from which on a reference may be an iteration…"""
+_ITERATING = ("eig", "inverse", "linalg", "matrix_exp", "solve", "svd")
+"""…as are operators with these parts in their names."""
+
 
 class PreparedWorkload:
     """One workload of a task, loaded.
@@ -59,16 +71,27 @@ class PreparedWorkload:
         self.task = task
         self.workload = workload
         self.module = TaskModule(task, workload, device)
-        self.rules = redraw_rules(self.module.model)
+        model = self.module.model  # which says what is frozen
+        self.rules = redraw_rules(model, self.module.frozen)
         sample = self.input_set(PREPARATION_SEED)
         with torch_peak(device) as peak, Computed() as computed:
             outputs = sample.run()
         self.module.rounding = narrowest(computed.dtypes)
-        self._may_assert = any(part in name for name in computed.operators for part in _ASSERTING)
+        self.may_assert = any(part in name for name in computed.operators for part in _ASSERTING)
+        """Whether an operator of the reference checks values on the device."""
+        self.sizes_by_values = any(part in name for name in computed.operators for part in _SIZING)
+        """Whether numbers of a tensor may decide how much memory or time the reference takes."""
+        self.iterates = any(
+            count >= _ROUNDS or any(part in name for part in _ITERATING)
+            for name, count in computed.operators.items()
+        )
+        """Whether the reference may do the same again and again, until it has converged."""
+        self.module.output_roundings = output_roundings(sample, outputs, self.module.rounding)
         self._has_exact_outputs = not all(o.is_floating_point() for o in outputs)
-        self.tensors = named_tensors(self.module.model, sample.arguments, outputs)
+        self.tensors = named_tensors(model, sample.arguments, outputs)
         self._require_constants()
-        self.scalars = named_scalars(self.module.model, sample.arguments, self.tensors)
+        self.rules = self._settled_rules(sample, outputs)
+        self.scalars = named_scalars(model, sample.arguments, self.tensors)
         self.sizes = self._sizes(peak.bytes)
         self.slots, self.size_bytes = lay_out(self.tensors, output_slots=OUTPUT_SLOTS)
         self.lean_slots, self.lean_size_bytes = lay_out(self.tensors, output_slots=1)
@@ -76,6 +99,8 @@ class PreparedWorkload:
         """Whether admission does without copies."""
         self.large_sign: float | None = None
         """Which sign large inputs get; None until `value_ranges` has found out."""
+        self.any_weight_sign: bool | None = None
+        """Whether unusual parameters have both signs; None until `value_ranges` has found out."""
         self.redrawn: tuple[str, ...] | None = None
         """As which type each input and parameter is redrawn before a timed call; None until
         `call_inputs` has found out."""
@@ -147,13 +172,56 @@ class PreparedWorkload:
         )
         return is_same, tuple(own), fixed, known
 
+    @property
+    def kept_weights(self) -> tuple[str, ...]:
+        """Names of floating-point parameters and buffers that are never of unusual values.
+
+        But for constants of the task, which says so itself.
+        """
+        return tuple(
+            name
+            for name, rule in zip(self._state_names, self.rules, strict=True)
+            if rule.base.is_floating_point()
+            and not rule.is_free
+            and name not in self.task.constants
+        )
+
+    @property
+    def _state_names(self) -> tuple[str, ...]:
+        roles = (TensorRole.PARAMETER, TensorRole.BUFFER)
+        return tuple(t.name for t in self.tensors if t.role in roles)
+
     def _require_constants(self) -> None:
-        names = self._input_names
+        names = (*self._input_names, *self._state_names)
         for name in self.task.constants:
             if name not in names:
                 raise TaskInvalidError(
-                    f"{self.task.name}: constants: no input {name!r}; inputs are {', '.join(names)}"
+                    f"{self.task.name}: constants: no input, parameter or buffer {name!r}; there"
+                    f" are {', '.join(names)}"
                 )
+
+    def _settled_rules(
+        self, sample: InputSet, outputs: Sequence[torch.Tensor]
+    ) -> tuple[RedrawRule, ...]:
+        """Return the rules with the task's constants, and without zeros where that is defined."""
+        rules = tuple(
+            fixed(rule) if name in self.task.constants else rule
+            for name, rule in zip(self._state_names, self.rules, strict=True)
+        )
+        filled = tuple(map(dense, rules))
+        if all(new is old for new, old in zip(filled, rules, strict=True)):
+            return rules
+        state = redraw(filled, PREPARATION_SEED)
+        if not self.takes(sample.inputs, state):
+            return rules
+        try:
+            found = sample.run(state=state)
+        except TaskInvalidError:
+            return rules
+        is_defined = [
+            _is_finite(a) or not _is_finite(b) for a, b in zip(found, outputs, strict=True)
+        ]
+        return filled if all(is_defined) else rules
 
     def _sizes(self, reference_bytes: int) -> WorkloadSizes:
         """Return the sizes; what is expected of 16 bits is computed in float32 besides."""
@@ -169,7 +237,7 @@ class PreparedWorkload:
         A GPU's own assertion, as on a probability beyond 1, would end the judge's context. Only
         operators that have one are tried: a whole network takes seconds on the host.
         """
-        if self.module.device.type == "cpu" or not self._may_assert:
+        if self.module.device.type == "cpu" or not self.may_assert:
             return True
         host = TaskModule(self.task, self.workload, torch.device("cpu"))
         try:
@@ -196,6 +264,11 @@ class PreparedWorkload:
     def close(self) -> None:
         """Forget the loaded reference."""
         self.module.close()
+
+
+def _is_finite(tensor: torch.Tensor) -> bool:
+    parts = torch.split(tensor.reshape(-1), _BLOCK_BYTES)
+    return all(bool(computable(part).isfinite().all()) for part in parts)
 
 
 def _same_bytes(a: torch.Tensor, b: torch.Tensor) -> bool:

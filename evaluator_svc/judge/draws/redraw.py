@@ -1,13 +1,14 @@
 """New parameters for every evaluation, so that none can be left out or known beforehand.
 
-A weight that starts at 1 or a bias that starts at 0 hides a kernel that drops it. Scale, sign
-and structure (zeros of a mask, order of a decay) stay as the reference made them. Knows nothing
-of inputs, which the reference draws itself.
+A weight that starts at 1 or a bias that starts at 0 hides a kernel that drops it, and one that
+starts as the identity a kernel that looks at the diagonal. Scale and sign stay as the reference
+made them; so do the zeros of parameters that are frozen and the values of buffers, which mean what
+they are. Knows nothing of inputs, which the reference draws itself.
 """
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, replace
 from typing import Final
 
 import torch
@@ -26,6 +27,7 @@ _STATE_STREAM: Final = 0x5851_F42D_4C95_7F2D
 
 _RUNNING_STATISTICS: Final = ("running_mean", "running_var")
 """Buffers that training would have changed; all others are constants of the reference."""
+_VARIANCE: Final = "running_var"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,13 +39,38 @@ class RedrawRule:
     """As the reference made it."""
     is_fixed: bool
     """Not redrawn: integers, masks, tables."""
-    zero_deviation: float
-    """Standard deviation of the new values when all of `base` is zero, else 0."""
+    is_free: bool = False
+    """Of any value: neither fixed nor frozen, and finite."""
+    keeps_sign: bool = False
+    """A variance, which is never negative."""
+    is_zero: bool = False
+    """All of `base` is zero."""
+    zero_deviation: float = 0.0
+    """Standard deviation of the new values where `base` is zero; 0: zeros stay."""
 
 
-def redraw_rules(model: nn.Module) -> tuple[RedrawRule, ...]:
-    """Return the rules for the parameters, then the buffers, of `model`."""
-    return tuple(_rules(model))
+def redraw_rules(model: nn.Module, frozen: Container[str] = ()) -> tuple[RedrawRule, ...]:
+    """Return the rules for the parameters, then the buffers, of `model`.
+
+    Single zeros among other values stay (`dense`).
+
+    Args:
+        model: The reference.
+        frozen: Paths of parameters that are not to be trained.
+    """
+    return tuple(_rules(model, frozen))
+
+
+def fixed(rule: RedrawRule) -> RedrawRule:
+    """Return a rule by which a tensor stays as it is."""
+    return RedrawRule(path=rule.path, base=rule.base, is_fixed=True)
+
+
+def dense(rule: RedrawRule) -> RedrawRule:
+    """Return a rule by which zeros of what may be of any value get values, too."""
+    if not rule.is_free or rule.zero_deviation or bool(computable(rule.base).all()):
+        return rule
+    return replace(rule, zero_deviation=_zero_deviation(rule.base))
 
 
 def redraw(rules: tuple[RedrawRule, ...], seed: int) -> dict[str, torch.Tensor]:
@@ -54,34 +81,51 @@ def redraw(rules: tuple[RedrawRule, ...], seed: int) -> dict[str, torch.Tensor]:
     return {rule.path: _new_values(rule, generator) for rule in rules}
 
 
-def _rules(model: nn.Module) -> Iterator[RedrawRule]:
+def _rules(model: nn.Module, frozen: Container[str]) -> Iterator[RedrawRule]:
     for path, parameter in model.named_parameters():
-        yield _rule(path, parameter.detach(), is_fixed=not parameter.is_floating_point())
+        is_fixed = not parameter.is_floating_point()
+        yield _rule(path, parameter.detach(), is_fixed=is_fixed, is_frozen=path in frozen)
     for path, buffer in model.named_buffers():
         is_statistic = path.rpartition(".")[2] in _RUNNING_STATISTICS
         is_fixed = not (is_statistic and buffer.is_floating_point())
-        yield _rule(path, buffer.detach(), is_fixed=is_fixed)
+        yield _rule(path, buffer.detach(), is_fixed=is_fixed, is_frozen=False)
 
 
-def _rule(path: str, base: torch.Tensor, *, is_fixed: bool) -> RedrawRule:
+def _rule(path: str, base: torch.Tensor, *, is_fixed: bool, is_frozen: bool) -> RedrawRule:
     base = base.contiguous()
-    is_zero = not is_fixed and base.numel() > 0 and not bool(computable(base).any())
-    fan_in = base[0].numel() if base.ndim > 1 else 1
-    deviation = min(_ZERO_VECTOR_DEVIATION, 1.0 / math.sqrt(fan_in))
+    if is_fixed or not base.numel():
+        return RedrawRule(path=path, base=base, is_fixed=is_fixed)
+    values = computable(base)
+    is_zero = not bool(values.any())
     return RedrawRule(
-        path=path, base=base, is_fixed=is_fixed, zero_deviation=deviation if is_zero else 0.0
+        path=path,
+        base=base,
+        is_fixed=False,
+        is_free=not is_frozen and bool(values.isfinite().all()),
+        keeps_sign=path.endswith(_VARIANCE),
+        is_zero=is_zero,
+        zero_deviation=_zero_deviation(base) if is_zero else 0.0,
     )
+
+
+def _zero_deviation(base: torch.Tensor) -> float:
+    fan_in = base[0].numel() if base.ndim > 1 else 1
+    return min(_ZERO_VECTOR_DEVIATION, 1.0 / math.sqrt(fan_in))
 
 
 def _new_values(rule: RedrawRule, generator: torch.Generator) -> torch.Tensor:
     if rule.is_fixed:
         return rule.base.clone()
-    shape = rule.base.shape
+    shape, device = rule.base.shape, generator.device
+    noise = None
     if rule.zero_deviation:
-        noise = torch.randn(
-            shape, generator=generator, dtype=torch.float32, device=generator.device
-        )
-        return noise.mul_(rule.zero_deviation).to(rule.base.dtype)
-    factor = torch.rand(shape, generator=generator, dtype=torch.float32, device=generator.device)
-    factor.mul_(2.0 * _SPREAD).add_(1.0 - _SPREAD)
-    return factor.mul_(computable(rule.base)).to(rule.base.dtype)
+        noise = torch.randn(shape, generator=generator, dtype=torch.float32, device=device)
+        noise.mul_(rule.zero_deviation)
+        if rule.is_zero:
+            return noise.to(rule.base.dtype)
+    base = computable(rule.base)
+    factor = torch.rand(shape, generator=generator, dtype=torch.float32, device=device)
+    drawn = factor.mul_(2.0 * _SPREAD).add_(1.0 - _SPREAD).mul_(base)
+    if noise is not None:
+        drawn = torch.where(base == 0, noise, drawn)
+    return drawn.to(rule.base.dtype)

@@ -48,6 +48,13 @@ _CHANGE_STREAM: Final = 0x2545_F491_4F6C_DD1D
 _CALL_STREAM: Final = 0x6A09_E667_F3BC_C909
 """…and what makes them those of a call."""
 
+_AS_IN_A_CALL: Final = (
+    Distribution.OUTLIERS,
+    Distribution.WEIGHT_OUTLIERS,
+    Distribution.BLOCKS,
+)
+"""Distributions that are made of what a timed call could have."""
+
 
 class SharedDraw:
     """A draw that the judge keeps until it is released.
@@ -87,9 +94,9 @@ class SharedDraw:
         self.distributions = tuple(distributions)
         self.prepared = prepared
         self.is_lean = is_lean
-        self.audited_disagreement: float | None = None
-        """How far outputs that were audited are from the reference in its own formats, as the root
-        mean square of relative errors; None: none were."""
+        self.audited_strain: float | None = None
+        """How far outputs that were audited are from the reference in its own formats, in units of
+        their rounding errors; None: none were."""
         self._loaded = len(seeds) - 1
         self._sets: dict[int, InputSet] = {}
         self._expected: dict[int, tuple[ExpectedOutput, ...]] = {}
@@ -383,7 +390,7 @@ class SharedDraw:
             # The first seed's are as the file has them.
             return self._as_in_a_call(seed) if seed else self._telling(seed)
         distribution = self.distributions[seed]
-        if distribution is Distribution.OUTLIERS:
+        if distribution in _AS_IN_A_CALL:
             # Between its outliers a row must look like those of a timed call.
             return in_range(self.prepared, self._as_in_a_call(seed), distribution)
         if self._ordinary is None or self._ordinary.seed != self.seeds[seed]:

@@ -1,55 +1,45 @@
 """Inputs of unusual values, which show what ordinary ones hide: overflow, cancellation, shortcuts.
 
-Only floating-point inputs are changed, and only where they keep their structure; parameters stay.
+Inputs are changed only where they keep their structure: of floating point, and integers by a
+distribution of their own where they stand for no place, length or class. Parameters have
+distributions of their own, on ordinary inputs: whatever they start as, they may become anything,
+but for those that are frozen, buffers, and constants of the task.
 What admission finds of a task here tells evaluations where the reference is defined well enough
 to hold candidates to it. Knows nothing of candidates.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
 import torch
 
-from evaluator_svc.judge.admission.tolerance import (
-    CEILING,
-    SAFETY,
-    UNKNOWN,
-    RoundingNoise,
-    exact_or_own,
+from evaluator_svc.judge.draws.changed_values import (
+    CHANGES,
+    few,
+    large,
+    outliers,
+    weights,
 )
-from evaluator_svc.judge.draws.changed_values import CHANGES, few, large, outliers
 from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.judge.draws.needed_factor import (
+    USUAL_FACTOR,
+    WEIGHTS,
+    is_tied,
+    needed_factor,
+)
 from evaluator_svc.judge.draws.prepared import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.draws.structure import keeps_structure
+from evaluator_svc.judge.draws.unusual_integers import with_large_integers
 from evaluator_svc.judge.reference.formats import computable
-from evaluator_svc.judge.verdict.compare import group_scale, group_shape
 from evaluator_svc.memory_needs import has_ranges_size
 from kernel_foundry.domain.admission import Distribution, TensorRole, ValueRange
 from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.errors import TaskInvalidError
 
-_USUAL_FACTOR: Final = 4.0
-_CANCELLING: Final = (Distribution.OFFSET, Distribution.OUTLIERS, Distribution.FEW)
-_CANCELLING_FACTOR: Final = {torch.float32: 32.0}
-"""Variance as mean of squares less square of mean is honest in float32, and so are sums about an
-element of the row: at an offset of 16, or with an outlier of 256 or terms of 500 times the mean,
-they lose 8 bits, and a shortcut through 16 bits is still worse."""
-_MOST_FACTOR: Final = 64.0
-"""Where the tolerance was given by hand."""
 _REPORTED: Final = (Distribution.DENORMAL, Distribution.NON_FINITE)
 """Kernels may flush denormals and treat NaN as they like: a difference is told, no more."""
-_TIED: Final = (
-    Distribution.OFFSET,
-    Distribution.ZEROS,
-    Distribution.SPARSE,
-    Distribution.INTEGERS,
-    Distribution.POWERS,
-    Distribution.FEW,
-)
-"""Equal values, among which a kernel may take another index than the reference does."""
-_NOISE_SEEDS: Final = (1, 2)
 _BY_ELEMENT: Final = (
     Distribution.SPARSE,
     Distribution.SIGNS,
@@ -58,6 +48,7 @@ _BY_ELEMENT: Final = (
     Distribution.POWERS,
     Distribution.OUTLIERS,
     Distribution.FEW,
+    Distribution.BLOCKS,
 )
 """Each element changes in a way of its own, which breaks the pattern of a table."""
 _SIGNED: Final = (Distribution.LARGE, Distribution.OUTLIERS)
@@ -69,7 +60,13 @@ _OTHERS_FACTOR: Final = 2.0
 def in_range(
     prepared: PreparedWorkload, input_set: InputSet, distribution: Distribution
 ) -> InputSet:
-    """Return a copy of `input_set`, a draw of `prepared`, whose inputs are of `distribution`."""
+    """Return a copy of `input_set`, a draw of `prepared`, that is of `distribution`."""
+    if distribution in WEIGHTS:
+        return _of_weights(prepared, input_set, distribution)
+    if distribution is Distribution.BLOCKS and not prepared.iterates:
+        return input_set
+    if distribution is Distribution.LARGE_INTEGERS:
+        return with_large_integers(prepared, input_set)
     if distribution in _SIGNED and prepared.large_sign is None:
         prepared.large_sign = _large_sign(prepared)
     kept = [name in prepared.task.constants for name in input_set.arguments.names]
@@ -84,6 +81,38 @@ def in_range(
         for tensor, is_kept in zip(input_set.inputs, kept, strict=True)
     ]
     return input_set.with_values(inputs, input_set.state)
+
+
+def _of_weights(
+    prepared: PreparedWorkload, input_set: InputSet, distribution: Distribution
+) -> InputSet:
+    if prepared.any_weight_sign is None:
+        prepared.any_weight_sign = True
+        prepared.any_weight_sign = _is_defined(
+            prepared,
+            _of_weights(prepared, prepared.input_set(PREPARATION_SEED), Distribution.USUAL_WEIGHTS),
+        )
+    state = dict(input_set.state)
+    for rule in prepared.rules:
+        if rule.is_free:
+            any_sign = prepared.any_weight_sign and not rule.keeps_sign
+            tensor = state[rule.path]
+            if distribution is Distribution.WEIGHT_OUTLIERS:
+                state[rule.path] = outliers(tensor, any_sign=any_sign)
+            elif any_sign or distribution is Distribution.WEIGHTS:
+                is_large = distribution is Distribution.WEIGHTS
+                state[rule.path] = weights(tensor, is_large=is_large, any_sign=any_sign)
+    return input_set.with_values(input_set.inputs, state)
+
+
+def _is_defined(prepared: PreparedWorkload, changed: InputSet) -> bool:
+    """Return whether the reference gives numbers."""
+    if not prepared.takes(changed.inputs, changed.state):
+        return False
+    try:
+        return all(bool(computable(output).isfinite().all()) for output in changed.expected())
+    except TaskInvalidError:
+        return False
 
 
 def _change_of(distribution: Distribution, sign: float) -> Callable[[torch.Tensor], torch.Tensor]:
@@ -128,13 +157,7 @@ def _large_sign(prepared: PreparedWorkload) -> float:
     ordinary = prepared.input_set(PREPARATION_SEED)
     inputs = [_where_free(tensor, partial(large, sign=-1.0)) for tensor in ordinary.inputs]
     turned = ordinary.with_values(inputs, ordinary.state)
-    if not prepared.takes(turned.inputs, turned.state):
-        return 1.0
-    try:
-        is_defined = all(bool(computable(output).isfinite().all()) for output in turned.expected())
-    except TaskInvalidError:
-        is_defined = False
-    return -1.0 if is_defined else 1.0
+    return -1.0 if _is_defined(prepared, turned) else 1.0
 
 
 def find_value_ranges(
@@ -157,8 +180,7 @@ def find_value_ranges(
         ranges = _doubled(known)
         if not item.is_large:
             ordinary = item.input_set(seed)
-            tried = (_value_range(item, ordinary, which, tolerance) for which in Distribution)
-            known = ranges = tuple(value_range for value_range in tried if value_range)
+            known = ranges = tuple(_tried(item, ordinary, tolerance))
         found[item.workload.name] = ranges
     binding = _doubled([value_range for value_range in known if value_range.is_binding])
     for item in _fitting(prepared):
@@ -167,17 +189,33 @@ def find_value_ranges(
     return {workload: ranges for workload, ranges in found.items() if ranges}
 
 
+def _tried(
+    prepared: PreparedWorkload, ordinary: InputSet, tolerance: Tolerance
+) -> Iterator[ValueRange]:
+    has_large_weights = False
+    for distribution in Distribution:
+        if distribution is Distribution.USUAL_WEIGHTS and has_large_weights:
+            continue
+        value_range = _value_range(prepared, ordinary, distribution, tolerance)
+        if value_range is not None:
+            has_large_weights |= distribution is Distribution.WEIGHTS
+            yield value_range
+
+
 def _doubled(ranges: Sequence[ValueRange]) -> tuple[ValueRange, ...]:
     return tuple(replace(r, factor=_OTHERS_FACTOR * r.factor) for r in ranges)
 
 
 def _fitting(prepared: Sequence[PreparedWorkload]) -> list[PreparedWorkload]:
-    """Return the workloads with floating-point inputs that unusual ones can be made of."""
+    """Return the workloads with inputs or parameters that unusual ones can be made of."""
     return [
         item
         for item in prepared
         if (has_ranges_size(item.sizes) or item.is_repeatable)
-        and any(t.role is TensorRole.INPUT and "float" in t.dtype for t in item.tensors)
+        and (
+            any(t.role is TensorRole.INPUT and t.dtype != "bool" for t in item.tensors)
+            or any(rule.is_free for rule in item.rules)
+        )
     ]
 
 
@@ -199,90 +237,24 @@ def _value_range(
     """Return how candidates are held to a distribution; None where the reference is not defined."""
     try:
         changed = in_range(prepared, ordinary, distribution)
-        if all(new is old for new, old in zip(changed.inputs, ordinary.inputs, strict=True)):
+        if all(new is old for new, old in zip(changed.pristine, ordinary.pristine, strict=True)):
             return None
         if not prepared.takes(changed.inputs, changed.state):
             return None
         expected = changed.expected()
         if distribution in _REPORTED:
-            return ValueRange(distribution=distribution, factor=_USUAL_FACTOR, is_binding=False)
-        if not all(bool(computable(output).isfinite().all()) for output in expected):
-            return None
-        factor = needed_factor(changed, distribution, tolerance)
-        is_ambiguous = distribution in _TIED and any(not o.is_floating_point() for o in expected)
+            return ValueRange(distribution=distribution, factor=USUAL_FACTOR, is_binding=False)
+        needed = needed_factor(changed, distribution, tolerance)
     except TaskInvalidError:
         return None
-    if factor is None:
+    if needed is None:
         return None
-    return ValueRange(distribution=distribution, factor=factor, is_binding=not is_ambiguous)
-
-
-def needed_factor(
-    changed: InputSet, distribution: Distribution, tolerance: Tolerance
-) -> float | None:
-    """Return what the tolerance is to be multiplied by on inputs of a distribution.
-
-    None where the reference is not defined well enough there to hold anybody to it.
-
-    Raises:
-        TaskInvalidError: the reference raises.
-    """
-    dtype, least = changed.module.rounding, _USUAL_FACTOR
-    if distribution in _CANCELLING:
-        least = _CANCELLING_FACTOR.get(dtype, least)
-    is_derived = changed.module.task.tolerance is None
-    most = max(CEILING[dtype] / tolerance.rtol, 1.0) if is_derived else _MOST_FACTOR
-    needed = SAFETY[dtype] * _noise(changed, changed.expected(), tolerance)
-    if needed > most:
-        return None
-    return float(f"{max(needed, min(least, most)):.2g}")
-
-
-def _noise(changed: InputSet, expected: Sequence[torch.Tensor], tolerance: Tolerance) -> float:
-    """Return the largest error of a reordered evaluation, in units of the tolerance.
-
-    The inputs are moved by a rounding error too: what a kernel computes of them in its own way
-    cannot be better defined than that.
-    """
-    known = exact_or_own(changed)
-    exact = known.outputs
-    is_scaled = changed.module.task.tolerance is None
-    worst = _distance(expected, exact, tolerance, is_scaled=is_scaled)
-    for seed in _NOISE_SEEDS:
-        device = changed.module.device
-        generator = torch.Generator(device).manual_seed(seed)
-        moved = [_moved(tensor, generator) for tensor in changed.inputs]
-        with RoundingNoise(seed=seed, device=device):
-            perturbed = changed.run(inputs=moved)
-        worst = max(worst, _distance(perturbed, exact, tolerance, is_scaled=is_scaled))
-    return worst * UNKNOWN if known.inexact_because else worst
-
-
-def _moved(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    if not tensor.is_floating_point():
-        return tensor
-    sign = torch.rand(tensor.shape, generator=generator, device=tensor.device).sub_(0.5).sign_()
-    # A whole unit: half of one would be rounded away.
-    unit = torch.finfo(tensor.dtype).eps
-    return (tensor.double() * (1.0 + unit * sign.double())).to(tensor.dtype)
-
-
-def _distance(
-    actual: Sequence[torch.Tensor],
-    exact: Sequence[torch.Tensor],
-    tolerance: Tolerance,
-    *,
-    is_scaled: bool,
-) -> float:
-    worst = 0.0
-    for a, e in zip(actual, exact, strict=True):
-        if not a.is_floating_point() or not a.numel():
-            if not torch.equal(a, e.to(a.dtype)):
-                return float("inf")  # an index that rounding decides
-            continue
-        error = (a.double() - e.double()).abs_().reshape(group_shape(tuple(e.shape)))
-        allowed = tolerance.rtol * e.double().abs().reshape(error.shape)
-        scale = group_scale(e).double()[:, None] if is_scaled else 1.0
-        ratio = error / (allowed + tolerance.atol * scale)
-        worst = max(worst, float(ratio.nan_to_num_(nan=0.0).max()))
-    return worst
+    ties = [i for i, o in enumerate(expected) if is_tied(o, distribution)]
+    held = set(range(len(expected))).difference(needed.left_out, ties)
+    left_out = sorted({*needed.left_out, *ties}) if held else needed.left_out
+    return ValueRange(
+        distribution=distribution,
+        factor=needed.factor,
+        is_binding=bool(held),
+        left_out=tuple(left_out),
+    )

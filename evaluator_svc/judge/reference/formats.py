@@ -5,6 +5,7 @@ it makes on the way is widened as well, so that a state made in `forward` does n
 parameter in float32. Knows nothing of tolerances.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final, Self
@@ -141,8 +142,8 @@ class Computed(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # torch's own base
         self.dtypes: set[torch.dtype] = set()
-        self.operators: set[str] = set()
-        """Names without name space and overload."""
+        self.operators: Counter[str] = Counter()
+        """How often each ran, by names without name space and overload."""
 
     def __torch_dispatch__(
         self,
@@ -153,7 +154,7 @@ class Computed(TorchDispatchMode):
     ) -> Any:
         """Run the operator and look at what it made anew."""
         result = func(*args, **(kwargs or {}))
-        self.operators.add(func._schema.name.partition("::")[2])
+        self.operators[func._schema.name.partition("::")[2]] += 1
         if rounds(func, args):
             self.dtypes |= {leaf.dtype for leaf in tree_leaves(result) if _is_float(leaf)}
         return result

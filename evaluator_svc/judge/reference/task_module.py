@@ -58,8 +58,12 @@ class TaskModule:
         self.cast = None if task.precision is None else _CAST[task.precision]
         self.rounding: torch.dtype = self.cast or torch.float32
         """The narrowest format that its operators round to; known once it ran."""
+        self.output_roundings: tuple[torch.dtype, ...] = ()
+        """The format that each output rounds to; known once it ran."""
         self.cast_from: set[torch.dtype] = set()
         """Formats that were cast; known once its model and inputs were made."""
+        self.frozen: frozenset[str] = frozenset()
+        """Paths of parameters that are not to be trained; known once its model was made."""
         self.allows_tf32 = task.tf32 and device.type == "cuda"
         self._makes_on_device = device.type != "cpu"
         self._file_name = f"{task.name}-{task.digest[:12]}-{next(_counter)}.py"
@@ -87,6 +91,7 @@ class TaskModule:
             raise TaskInvalidError(f"{self.task.name}: Model is no torch.nn.Module")
         adopt_plain_tensors(model)
         self._note_casts([*model.parameters(), *model.buffers()])
+        self.frozen = frozenset(p for p, v in model.named_parameters() if not v.requires_grad)
         model.to(device=self.device, dtype=self.cast)
         return model.train(self.task.training).requires_grad_(requires_grad=False)
 

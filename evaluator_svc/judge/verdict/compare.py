@@ -2,7 +2,8 @@
 
 The bound of an element is atol * scale + rtol * |expected|. The scale is the root mean square of
 the element's row (of its image, for batches of images), since one output can span ten orders of
-magnitude; 1 where the tolerance was given by hand. Knows nothing of seeds and findings.
+magnitude; of its column where rows are a few elements, as those of points and angles; 1 where the
+tolerance was given by hand. Knows nothing of seeds and findings.
 """
 
 import math
@@ -25,7 +26,32 @@ _MIN_GROUP: Final = 16
 """Fewest elements with a scale of their own: the scale of a few is as noisy as they are."""
 
 _SCALE_FLOOR: Final = 1e-6
-"""Least scale of a group, in units of the whole output's: a dead row still has rounding noise."""
+"""Least scale of a row, in units of the whole output's: a dead row still has rounding noise."""
+
+_COLUMN_FLOOR: Final = 1e-3
+"""The same of a column: what cancels there had the size of its row."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Groups:
+    """Which elements of an output share a scale: element i is of group i // inner % count."""
+
+    count: int
+    inner: int
+    """Neighbours in memory; 1 for columns."""
+
+    @property
+    def is_columns(self) -> bool:
+        """Whether each group is a column of the lines."""
+        return self.inner == 1 and self.count > 1
+
+    def lines(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return a tensor as matrix: each line is a group, or has an element of each."""
+        return tensor.reshape(-1, self.count if self.is_columns else self.inner)
+
+    def scale_of(self, scale: torch.Tensor, start: int, stop: int) -> torch.Tensor:
+        """Return the groups' scales, to be broadcast over some of the lines."""
+        return scale[None, :] if self.is_columns else scale[start:stop, None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +62,7 @@ class ExpectedOutput:
     """Contiguous."""
     scale: torch.Tensor | None
     """`(groups,)` float32; None: 1 everywhere."""
-    groups: int
-    inner: int
-    """Elements of a group; neighbours in memory."""
+    groups: Groups
     memory: JudgeMemory
     """Where all of this lies; it compares."""
 
@@ -55,34 +79,44 @@ class ExpectedOutput:
         bound = values.float().abs().mul_(tolerance.rtol)
         if self.scale is None:
             return bound.add_(tolerance.atol)
-        return bound.add_(tolerance.atol * self.scale[places // self.inner % self.groups])
+        group = places // self.groups.inner % self.groups.count
+        return bound.add_(tolerance.atol * self.scale[group])
 
     def is_finite(self) -> bool:
         """Return whether all values are finite, looked at in pieces."""
         if self.is_exact:
             return True
         parts = torch.split(self.tensor.reshape(-1), CHUNK_ELEMENTS)
-        return all(bool(computable(part).isfinite().all()) for part in parts)
+        return all(all_finite(computable(part)) for part in parts)
 
     def bound(self, tolerance: Tolerance) -> torch.Tensor:
         """Return the largest allowed error of each element, in the output's shape, float32."""
         if self.is_exact:
             return torch.zeros(self.tensor.shape, device=self.tensor.device)
-        grouped = self.tensor.reshape(self.groups, self.inner).float().abs()
-        scale = grouped.new_ones(self.groups) if self.scale is None else self.scale
-        bound = grouped.mul_(tolerance.rtol).add_(tolerance.atol * scale[:, None])
-        return bound.reshape(self.tensor.shape)
+        bound = self.tensor.float().abs().mul_(tolerance.rtol)
+        return bound.add_(tolerance.atol * self.scales())
+
+    def scales(self) -> torch.Tensor:
+        """Return the scale of each element, float32, to be broadcast over the output's shape."""
+        if self.scale is None:
+            return torch.ones((), device=self.tensor.device)
+        lines = self.groups.lines(self.tensor)
+        scale = self.groups.scale_of(self.scale, 0, len(lines))
+        return scale.expand(lines.shape).reshape(self.tensor.shape)
+
+
+def all_finite(tensor: torch.Tensor) -> bool:
+    """Return whether all values are finite; a sum that is one says so at once."""
+    return bool(tensor.sum().isfinite()) or bool(tensor.isfinite().all())
 
 
 def expect(tensor: torch.Tensor, *, is_scaled: bool, memory: JudgeMemory) -> ExpectedOutput:
     """Return `tensor`, which lies in `memory`, with the scale of each of its groups."""
-    groups, inner = group_shape(tuple(tensor.shape))
     is_scaled = is_scaled and tensor.is_floating_point() and tensor.numel() > 0
     return ExpectedOutput(
         tensor=tensor,
         scale=group_scale(tensor) if is_scaled else None,
-        groups=groups,
-        inner=inner,
+        groups=groups_of(tuple(tensor.shape)),
         memory=memory,
     )
 
@@ -92,12 +126,15 @@ def group_scale(tensor: torch.Tensor) -> torch.Tensor:
 
     Works in pieces of `CHUNK_ELEMENTS`, so that large tensors need no large temporaries.
     """
-    groups, inner = group_shape(tuple(tensor.shape))
-    grouped = tensor.reshape(groups, inner)
-    norms = [torch.linalg.vector_norm(part.float(), dim=1) for part in row_chunks(grouped)]
-    scale = torch.cat(norms).div_(math.sqrt(inner)).nan_to_num_(nan=0.0, posinf=0.0)
+    groups = groups_of(tuple(tensor.shape))
+    lines = groups.lines(tensor)
+    axis = 0 if groups.is_columns else 1
+    norms = [torch.linalg.vector_norm(p.float(), dim=axis) for p in row_chunks(lines)]
+    norm = torch.stack(norms).norm(dim=0) if groups.is_columns else torch.cat(norms)
+    scale = norm.div_(math.sqrt(lines.shape[axis])).nan_to_num_(nan=0.0, posinf=0.0)
     whole = math.sqrt(float(scale.double().square().mean()))
-    return scale.clamp_(min=max(_SCALE_FLOOR * whole, 1e-35)).contiguous()
+    floor = _COLUMN_FLOOR if groups.is_columns else _SCALE_FLOOR
+    return scale.clamp_(min=max(floor * whole, 1e-35)).contiguous()
 
 
 def row_chunks(grouped: torch.Tensor, elements: int = CHUNK_ELEMENTS) -> Iterator[torch.Tensor]:
@@ -107,13 +144,25 @@ def row_chunks(grouped: torch.Tensor, elements: int = CHUNK_ELEMENTS) -> Iterato
         yield grouped[start : start + rows]
 
 
-def group_shape(shape: tuple[int, ...]) -> tuple[int, int]:
-    """Return (groups, inner): the rows of a matrix, the channels of images (rank 4 and up)."""
+def groups_of(shape: tuple[int, ...]) -> Groups:
+    """Return the rows of a matrix, the channels of images (rank 4 and up), or short columns.
+
+    Where no rows but the whole would be a group, and the last axes have few places, each of these
+    is a group of its own.
+    """
     axis = 2 if len(shape) >= 4 else len(shape) - 1
     while axis > 0 and math.prod(shape[axis:]) < _MIN_GROUP:
         axis -= 1
-    axis = max(axis, 0)
-    return max(math.prod(shape[:axis]), 1), max(math.prod(shape[axis:]), 1)
+    if axis > 0:
+        return Groups(count=math.prod(shape[:axis]), inner=max(math.prod(shape[axis:]), 1))
+    size, columns = math.prod(shape), 1
+    for length in reversed(shape):
+        if columns * length >= _MIN_GROUP:
+            break
+        columns *= length
+    if columns > 1 and size >= _MIN_GROUP * columns:
+        return Groups(count=columns, inner=1)
+    return Groups(count=1, inner=max(size, 1))
 
 
 def compare_output(
@@ -129,8 +178,8 @@ def compare_output(
         rtol=0.0 if expected.is_exact else tolerance.rtol,
         atol=0.0 if expected.is_exact else tolerance.atol,
         scale=0 if scale is None else scale.data_ptr(),
-        groups=expected.groups,
-        inner=expected.inner,
+        groups=expected.groups.count,
+        inner=expected.groups.inner,
     )
 
 

@@ -12,7 +12,7 @@ import torch
 
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.judge.reference.name_table import dtype_name
-from evaluator_svc.judge.verdict.compare import ExpectedOutput, compare_output
+from evaluator_svc.judge.verdict.compare import ExpectedOutput, Groups, compare_output
 from evaluator_svc.messages.judge import ComparisonProbed, PlantedCount
 from kernel_foundry.domain.task import Tolerance
 
@@ -83,7 +83,9 @@ def _count(
     places: list[int],
     memory: JudgeMemory,
 ) -> PlantedCount:
-    ready = ExpectedOutput(tensor=expected, scale=None, groups=1, inner=_ELEMENTS, memory=memory)
+    ready = ExpectedOutput(
+        tensor=expected, scale=None, groups=Groups(count=1, inner=_ELEMENTS), memory=memory
+    )
     found = compare_output(actual.data_ptr(), ready, _TOLERANCE)
     return PlantedCount(
         dtype=dtype_name(expected.dtype),

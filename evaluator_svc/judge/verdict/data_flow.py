@@ -23,6 +23,7 @@ from evaluator_svc.messages.exchange import Verdict
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import Correctness
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.errors import TaskInvalidError
 
 _PROBED_SEEDS: Final = 2
@@ -105,9 +106,10 @@ def _stale_share(draw: SharedDraw, check: OutputCheck) -> float:
     """Return the share of wrong elements that hold what the inputs gave before the change."""
     written = draw.output_tensor(check.seed, check.output, check.slots[check.worst])
     now = draw.expected(check.seed)[check.output]
-    wrong = _wrong_places(written, now, draw)
+    tolerance = draw.tolerance.of(check.output)
+    wrong = _wrong_places(written, now, tolerance)
     actual = written.reshape(-1)[wrong]
-    expected, bound = now.tensor.reshape(-1)[wrong], now.bound_at(wrong, draw.tolerance)
+    expected, bound = now.tensor.reshape(-1)[wrong], now.bound_at(wrong, tolerance)
     del now  # of a large workload there is no room for both
     before = draw.expected_unchanged(check.seed)[check.output]
     earlier = before.tensor.reshape(-1)[wrong]
@@ -116,19 +118,19 @@ def _stale_share(draw: SharedDraw, check: OutputCheck) -> float:
     count = int(telling.sum())
     if not count:
         return 0.0
-    stale = telling & _is_close(actual, earlier, before.bound_at(wrong, draw.tolerance))
+    stale = telling & _is_close(actual, earlier, before.bound_at(wrong, tolerance))
     return float(stale.sum()) / count
 
 
 def _wrong_places(
-    written: torch.Tensor, expected: ExpectedOutput, draw: SharedDraw
+    written: torch.Tensor, expected: ExpectedOutput, tolerance: Tolerance
 ) -> torch.Tensor:
     """Return the flat indices of wrong elements: the first of them, where there are very many."""
     flat, found, count = written.reshape(-1), [], 0
     for start in range(0, flat.numel(), _BLOCK_ELEMENTS):
         part = flat[start : start + _BLOCK_ELEMENTS]
         places = torch.arange(start, start + part.numel(), device=flat.device)
-        bound = expected.bound_at(places, draw.tolerance)
+        bound = expected.bound_at(places, tolerance)
         close = _is_close(part, expected.tensor.reshape(-1)[start : start + part.numel()], bound)
         found.append(places[~close])
         count += len(found[-1])

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from evaluator_svc.call_draws import call_draws
 from evaluator_svc.judge.draws.call_inputs import CallValues
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.verdict.checks import comparison_check
@@ -35,7 +36,7 @@ from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry_native import _core as native
 
 _LIKE_BEFORE: Final = 2.0
-"""Times the disagreement of what was audited: a bit less tells of no other format."""
+"""Times the strain of what was audited: a bit less tells of no other format."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +90,7 @@ def audit_kept(draw: SharedDraw, calls: KeptCalls) -> PrecisionAudited:
     Raises:
         TaskInvalidError: the reference raises.
     """
-    worst = max(calls.agreements, key=lambda found: found[1].disagreement)
+    worst = max(calls.agreements, key=lambda found: found[1].strain)
     far = max(calls.agreements, key=lambda found: found[1].far_share)
     is_asked = draw.prepared.task.least_bits > 0
     chosen = [worst[0]] if is_asked or not _is_clear(draw, worst[1]) else []
@@ -105,16 +106,17 @@ def audit_kept(draw: SharedDraw, calls: KeptCalls) -> PrecisionAudited:
 
 
 def _is_clear(draw: SharedDraw, found: Agreement) -> bool:
-    known = draw.audited_disagreement
-    is_like_before = known is not None and found.disagreement <= _LIKE_BEFORE * known
+    known = draw.audited_strain
+    is_like_before = known is not None and found.strain <= _LIKE_BEFORE * known
     return is_like_before or effective_bits(found.disagreement) >= CLEAR_BITS
 
 
 def _kept_calls(claimed: KeptClaim) -> list[tuple[int, int]]:
     return native.kept_calls(
-        order_seed=claimed.order_seed,
+        draws=call_draws(claimed.draws_seed),
         set_count=claimed.set_count,
         keep_count=claimed.keep_count,
+        has_guests=claimed.has_guests,
         warmup_count=claimed.warmup_count,
         call_count=claimed.call_count,
     )

@@ -79,8 +79,10 @@ class LeanRuns:
     def _compared(self, seed: int) -> _Run:
         draw, outputs = self._draw, range(len(self._draw.output_slots))
         comparisons = tuple(
-            compare_output(draw.address(seed, slot, _SLOT), expected, draw.tolerance)
-            for slot, expected in zip(draw.output_slots, draw.expected(seed), strict=True)
+            compare_output(draw.address(seed, slot, _SLOT), expected, draw.tolerance.of(output))
+            for output, (slot, expected) in enumerate(
+                zip(draw.output_slots, draw.expected(seed), strict=True)
+            )
         )
         digests = tuple(
             self._digester.digest(draw.output_bytes(seed, output, _SLOT)) for output in outputs

@@ -57,8 +57,10 @@ class Mismatch:
         return self.mismatch_count / max(self.actual.numel(), 1)
 
     def error(self) -> torch.Tensor:
-        """Return |actual - expected| in float32."""
-        return (self.actual.float() - self.expected.tensor.float()).abs_()
+        """Return |actual - expected| in float32, of float64 outputs in float64."""
+        is_double = self.expected.tensor.dtype == torch.float64
+        wide = torch.float64 if is_double else torch.float32
+        return (self.actual.to(wide) - self.expected.tensor.to(wide)).abs_()
 
     def wrong(self) -> torch.Tensor:
         """Return which elements are outside the tolerance."""
@@ -224,11 +226,7 @@ def _precision(mismatch: Mismatch) -> Finding | None:
     if expected.is_exact:
         return None
     scale = expected.tensor.float().abs()
-    if expected.scale is not None:
-        grouped = scale.reshape(expected.groups, expected.inner)
-        scale = (grouped + expected.scale[:, None]).reshape(scale.shape)
-    else:
-        scale = scale + scale.square().mean().sqrt()
+    scale = scale + (scale.square().mean().sqrt() if expected.scale is None else expected.scales())
     worst = float((mismatch.error() / scale).max())
     if not worst <= _PRECISION_RATIO:
         return None
@@ -237,8 +235,8 @@ def _precision(mismatch: Mismatch) -> Finding | None:
         FindingKind.PRECISION,
         f"{mismatch.name} is close but not close enough: errors up to {worst:.2g} of its scale"
         f" where {mismatch.tolerance.rtol:.2g} is allowed",
-        "Accumulate in float32, avoid native_ and half-precision functions, and subtract means"
-        " before squaring.",
+        "Accumulate in float32 or wider, avoid native_ and half-precision functions, and subtract"
+        " means before squaring.",
         Evidence(name="largest_error_over_scale", value=worst),
     )
 

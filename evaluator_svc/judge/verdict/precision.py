@@ -5,11 +5,9 @@ errors average out of the maximum still has a root mean square far above the ref
 Only measures; what it means for a candidate is decided where its object code is known.
 """
 
-import math
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 import torch
@@ -17,8 +15,9 @@ import torch
 from evaluator_svc.judge.draws.call_inputs import CallValues
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
+from evaluator_svc.judge.reference.formats import is_narrow
 from evaluator_svc.judge.verdict.batch_slice import batch_slice, is_independent
-from evaluator_svc.judge.verdict.compare import group_shape
+from evaluator_svc.judge.verdict.compare import groups_of
 from evaluator_svc.judge.verdict.far_elements import (
     PERTURBATION_SEEDS,
     TOLD_SHARE,
@@ -27,9 +26,15 @@ from evaluator_svc.judge.verdict.far_elements import (
     is_measurable,
     perturbed,
 )
-from evaluator_svc.judge.verdict.relative_errors import relative_errors
+from evaluator_svc.judge.verdict.output_errors import (
+    Compared,
+    least_exact,
+    rms_error,
+    small_columns,
+)
+from evaluator_svc.judge.verdict.yardstick import yardstick
 from evaluator_svc.messages.judge import FarElements, PrecisionAudited
-from kernel_foundry.domain.evaluation import PrecisionAudit, effective_bits
+from kernel_foundry.domain.evaluation import effective_bits
 from kernel_foundry.errors import TaskInvalidError
 
 CLEAR_BITS: Final = 17.0
@@ -45,16 +50,10 @@ _TRIALS: Final = 2
 _PICKED_ELEMENTS: Final = {"cpu": 1 << 20, "cuda": 1 << 24}
 """About as many elements are looked at, in whole rows."""
 
-_SAMPLE_ELEMENTS: Final = 1 << 18
-"""Most errors that median and 99th percentile are taken of, evenly spaced."""
-
 _TOO_LARGE: Final = "the workload is too large for a copy in float64"
 
 _Rows = dict[int, torch.Tensor]
 """Some rows of outputs, by their place."""
-
-_RATIO: Final = 8.0
-"""An output whose errors exceed the reference's by this much is worse than one that does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +86,8 @@ class Agreement:
 
     disagreement: float
     """Largest root mean square of an output's relative errors; 0 without outputs of floats."""
+    strain: float
+    """The same in units of the rounding error of each output's own format."""
     far_share: float
     """Largest share of an output's elements that are far by their own size."""
 
@@ -105,31 +106,46 @@ def audit_precision(draw: SharedDraw) -> PrecisionAudited:
     Raises:
         TaskInvalidError: the reference raises.
     """
-    found = {seed: _disagreement(CallOutputs(draw=draw, seed=seed)) for seed in draw.loaded}
-    seed = max(found, key=lambda s: found[s])
+    calls = {seed: CallOutputs(draw=draw, seed=seed) for seed in draw.loaded}
+    strains = {seed: _strain(call, _errors(call)) for seed, call in calls.items()}
+    seed = max(strains, key=lambda s: strains[s])
     audited = audit_seed(draw, seed, with_elements=True)
-    draw.audited_disagreement = found[seed]
+    draw.audited_strain = strains[seed]
     return audited
 
 
 def agreement(call: CallOutputs) -> Agreement:
     """Return how close a call's outputs are to the reference in its own formats."""
     shares = (
-        far_share(actual, expected) for actual, expected in _picked(call) if is_measurable(expected)
+        far_share(actual, expected)
+        for _, actual, expected in _picked(call)
+        if is_measurable(expected)
     )
-    return Agreement(disagreement=_disagreement(call), far_share=max(shares, default=0.0))
+    errors = _errors(call)
+    return Agreement(
+        disagreement=max(errors.values(), default=0.0),
+        strain=_strain(call, errors),
+        far_share=max(shares, default=0.0),
+    )
 
 
-def _disagreement(call: CallOutputs) -> float:
-    return max((_rms(actual, expected) for actual, expected in _picked(call)), default=0.0)
+def _errors(call: CallOutputs) -> dict[int, float]:
+    """Return the root mean square of the relative errors of each output of floats."""
+    return {index: rms_error(actual, expected) for index, actual, expected in _picked(call)}
 
 
-def _picked(call: CallOutputs) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Yield the picked rows of each output of floats: as written, and as expected."""
+def _strain(call: CallOutputs, errors: Mapping[int, float]) -> float:
+    formats = call.draw.prepared.module.output_roundings
+    strains = (error / torch.finfo(formats[i]).eps for i, error in errors.items())
+    return max(strains, default=0.0)
+
+
+def _picked(call: CallOutputs) -> Iterator[tuple[int, torch.Tensor, torch.Tensor]]:
+    """Yield each output of floats and its picked rows: as written, and as expected."""
     for index, expected in enumerate(call.expected()):
         if _is_auditable(expected):
             pick = _Pick.of(expected, call.draw.seeds[call.seed])
-            yield pick.rows(call.actual(index)), pick.rows(expected)
+            yield index, pick.rows(call.actual(index)), pick.rows(expected)
 
 
 def audit_seed(draw: SharedDraw, seed: int, *, with_elements: bool = False) -> PrecisionAudited:
@@ -147,10 +163,16 @@ def audit_seed(draw: SharedDraw, seed: int, *, with_elements: bool = False) -> P
     return audit_call(CallOutputs(draw=draw, seed=seed), with_elements=with_elements)
 
 
-def audit_call(call: CallOutputs, *, with_elements: bool) -> PrecisionAudited:
-    """Return the errors of one call's outputs, or why there are none; else as `audit_seed`."""
+def audit_call(
+    call: CallOutputs, *, with_elements: bool, held: Container[int] | None = None
+) -> PrecisionAudited:
+    """Return the errors of one call's outputs, or why there are none; else as `audit_seed`.
+
+    Of the outputs in `held`; None: of all.
+    """
     draw, expected = call.draw, call.expected()
-    floats = [i for i, tensor in enumerate(expected) if _is_auditable(tensor)]
+    is_held = [held is None or i in held for i in range(len(expected))]
+    floats = [i for i, tensor in enumerate(expected) if is_held[i] and _is_auditable(tensor)]
     if not floats:
         return PrecisionAudited(note="the outputs are whole numbers")
     if draw.is_lean:
@@ -166,29 +188,30 @@ def audit_call(call: CallOutputs, *, with_elements: bool) -> PrecisionAudited:
         and not far
         and draw.prepared.exact_seconds(_TRIALS) > _BUDGET_SECONDS[expected[0].device.type]
     ):
-        bits = min(effective_bits(_rms(actual[i], rounded[i])) for i in floats)
+        bits = min(effective_bits(rms_error(actual[i], rounded[i])) for i in floats)
         if bits >= CLEAR_BITS:
             return PrecisionAudited(
                 note=f"{bits:.1f} bits agree with the reference, which takes too long in float64",
                 agreeing_bits=bits,
             )
     with call.inputs() as input_set:
-        try:
-            outputs = _exact(draw, input_set)
-        except TaskInvalidError as error:
-            return PrecisionAudited(note=f"no float64 result: {error.message}")
-        exact = {i: picks[i].rows(tensor) for i, tensor in enumerate(outputs) if i in picks}
-        eager = rounded
+        known = yardstick(input_set, expected)
+        draw.prepared.note_exact_seconds(known.seconds)
+        own = {i: picks[i].rows(known.own[i]) for i in floats}
+        eager = own
         if not _is_eager_expected(draw):
-            own = input_set.run()
-            eager = {i: picks[i].rows(own[i]) for i in floats}
-        audits = [_audit(actual[i], rounded[i], eager[i], exact[i]) for i in floats]
+            outputs = input_set.run()
+            eager = {i: picks[i].rows(outputs[i]) for i in floats}
+        exact = {i: picks[i].rows(known.exact[i]) for i in floats}
+        compared = _compared(actual, own, eager, exact)
         found = None
         if far:
-            runs = (perturbed(input_set, input_set.inputs, s) for s in PERTURBATION_SEEDS)
+            inputs = input_set.inputs
+            runs = (perturbed(input_set, inputs, s, known.dtype) for s in PERTURBATION_SEEDS)
             moved = [{i: picks[i].rows(outputs[i]) for i in far} for outputs in runs]
-            found = _far(far, actual, rounded, exact, moved)
-    return PrecisionAudited(audit=max(audits, key=_badness), far=found)
+            found = _far(far, rounded, compared, moved)
+    audited = _audited(draw, compared, with_columns=with_elements)
+    return replace(audited, far=found, note=known.note)
 
 
 def _with_far(actual: _Rows, expected: _Rows) -> tuple[int, ...]:
@@ -202,14 +225,15 @@ def _with_far(actual: _Rows, expected: _Rows) -> tuple[int, ...]:
 
 def _far(
     outputs: Sequence[int],
-    actual: _Rows,
     expected: _Rows,
-    exact: _Rows,
+    compared: Mapping[int, Compared],
     moved: Sequence[_Rows],
 ) -> FarElements:
-    found = (
-        far_elements(actual[i], expected[i], exact[i], [run[i] for run in moved]) for i in outputs
-    )
+    found = []
+    for i in outputs:
+        known = compared[i]
+        others = [known.eager, *(run[i] for run in moved)]
+        found.append(far_elements(known.actual, expected[i], known.exact, others))
     return max(found, key=lambda far: far.share)
 
 
@@ -243,29 +267,62 @@ def _rows_audited(
     elements = _PICKED_ELEMENTS[outputs[0].device.type] // 4
     rows = batch_slice(outputs, input_set.inputs, elements=elements, seed=draw.seeds[call.seed])
     if rows is None:
-        return PrecisionAudited(note=f"{_TOO_LARGE}, and has no batch of small rows")
+        return _agreed(call, f"{_TOO_LARGE}, and has no batch of small rows")
     tolerance = draw.tolerance.rtol + draw.tolerance.atol
     if not is_independent(rows, input_set, outputs, tolerance=tolerance):
-        return PrecisionAudited(note=f"{_TOO_LARGE}, and no row is independent of the others")
+        return _agreed(call, f"{_TOO_LARGE}, and no row is independent of the others")
     inputs = rows.inputs(input_set)
-    whole = input_set.run(dtype=torch.float64, inputs=inputs)
-    exact = {i: whole[i] for i in floats}
+    cut = tuple(map(rows.of, outputs))
+    known = yardstick(input_set, cut, inputs)
+    expected = {i: cut[i] for i in floats}
+    eager = known.own if _is_eager_expected(draw) else input_set.run(inputs=inputs)
     actual = {i: rows.of(call.actual(i)) for i in floats}
-    expected = {i: rows.of(outputs[i]) for i in floats}
-    eager = expected
-    if not _is_eager_expected(draw):
-        own = input_set.run(inputs=inputs)
-        eager = {i: own[i] for i in floats}
-    audits = [_audit(actual[i], expected[i], eager[i], exact[i]) for i in floats]
+    compared = _compared(actual, *(dict(enumerate(o)) for o in (known.own, eager, known.exact)))
     found = None
     if with_elements and (far := _with_far(actual, expected)):
-        runs = [perturbed(input_set, inputs, s) for s in PERTURBATION_SEEDS]
-        found = _far(far, actual, expected, exact, [dict(enumerate(run)) for run in runs])
-    return PrecisionAudited(
-        audit=max(audits, key=_badness),
+        runs = [perturbed(input_set, inputs, s, known.dtype) for s in PERTURBATION_SEEDS]
+        found = _far(far, expected, compared, [dict(enumerate(run)) for run in runs])
+    note = f"on {rows.end - rows.start} of {rows.size} rows of the batch: {_TOO_LARGE}"
+    return replace(
+        _audited(draw, compared, with_columns=with_elements),
         far=found,
-        note=f"on {rows.end - rows.start} of {rows.size} rows of the batch: {_TOO_LARGE}",
+        note=f"{note}; {known.note}" if known.note else note,
     )
+
+
+def _compared(actual: _Rows, expected: _Rows, eager: _Rows, exact: _Rows) -> dict[int, Compared]:
+    return {
+        i: Compared(actual=rows, expected=expected[i], eager=eager[i], exact=exact[i])
+        for i, rows in actual.items()
+    }
+
+
+def _audited(
+    draw: SharedDraw, compared: Mapping[int, Compared], *, with_columns: bool
+) -> PrecisionAudited:
+    """Return the audits of the least exact outputs."""
+    formats = draw.prepared.module.output_roundings
+    is_task_narrow = draw.prepared.module.is_narrow
+    wide = [c for i, c in compared.items() if is_task_narrow and not is_narrow(formats[i])]
+    own = [c for c in compared.values() if c not in wide]
+    columns = [
+        part
+        for c in (compared.values() if with_columns else ())
+        if (part := small_columns(c)) is not None
+    ]
+    return PrecisionAudited(
+        audit=least_exact(own),
+        wide=least_exact(wide),
+        columns=least_exact(columns),
+    )
+
+
+def _agreed(call: CallOutputs, reason: str) -> PrecisionAudited:
+    """Return no audit, with the bits that agree with the reference's own where they say enough."""
+    bits = effective_bits(max(_errors(call).values()))
+    is_enough = bits >= CLEAR_BITS
+    note = f"{reason}; {bits:.1f} bits agree with the reference" if is_enough else reason
+    return PrecisionAudited(note=note, agreeing_bits=bits if is_enough else 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,7 +337,7 @@ class _Pick:
     @classmethod
     def of(cls, output: torch.Tensor, seed: int) -> Self:
         """Return which rows to take; the secret seed tells where they start."""
-        groups, inner = group_shape(tuple(output.shape))
+        groups, inner = groups_of(tuple(output.shape)).lines(output).shape
         step = max(groups * inner // _PICKED_ELEMENTS[output.device.type], 1)
         step = min(step, groups)
         return cls(groups=groups, inner=inner, start=seed % step, step=step)
@@ -288,13 +345,6 @@ class _Pick:
     def rows(self, output: torch.Tensor) -> torch.Tensor:
         """Return the picked rows of an output, `(rows, inner)`."""
         return output.reshape(self.groups, self.inner)[self.start :: self.step]
-
-
-def _exact(draw: SharedDraw, input_set: InputSet) -> tuple[torch.Tensor, ...]:
-    started = time.perf_counter()
-    exact = input_set.run(dtype=torch.float64)
-    draw.prepared.note_exact_seconds(time.perf_counter() - started)
-    return exact
 
 
 def _is_eager_expected(draw: SharedDraw) -> bool:
@@ -305,41 +355,3 @@ def _is_eager_expected(draw: SharedDraw) -> bool:
 
 def _is_auditable(tensor: torch.Tensor) -> bool:
     return tensor.is_floating_point() and tensor.numel() > 0
-
-
-def _audit(
-    actual: torch.Tensor, expected: torch.Tensor, eager: torch.Tensor, exact: torch.Tensor
-) -> PrecisionAudit:
-    stride = -(-exact.numel() // _SAMPLE_ELEMENTS)
-    squares, largest, sample = 0.0, 0.0, []
-    for part in relative_errors(actual, exact):
-        largest = max(largest, float(part.max()))
-        sample.append(part.flatten()[::stride].clone())
-        squares += float(part.square_().sum())
-    median, p99 = _quantiles(torch.cat(sample), (0.5, 0.99))
-    rms = math.sqrt(squares / exact.numel())
-    reference = _rms(expected, exact)
-    return PrecisionAudit(
-        median_error=median,
-        p99_error=p99,
-        max_error=largest,
-        rms_error=rms,
-        reference_rms_error=reference,
-        eager_rms_error=reference if eager is expected else _rms(eager, exact),
-        effective_bits=effective_bits(rms),
-        element_count=exact.numel(),
-    )
-
-
-def _rms(actual: torch.Tensor, exact: torch.Tensor) -> float:
-    squares = sum(float(part.square_().sum()) for part in relative_errors(actual, exact))
-    return math.sqrt(squares / exact.numel())
-
-
-def _quantiles(values: torch.Tensor, shares: Sequence[float]) -> tuple[float, ...]:
-    ordered = values.sort().values
-    return tuple(float(ordered[int(share * (len(ordered) - 1))]) for share in shares)
-
-
-def _badness(audit: PrecisionAudit) -> tuple[bool, float]:
-    return audit.rms_error >= _RATIO * audit.reference_rms_error, audit.rms_error

@@ -7,17 +7,16 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
+from evaluator_svc.judge.draws.needed_factor import NeededFactor, needed_factor
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
-from evaluator_svc.judge.draws.value_ranges import needed_factor
 from evaluator_svc.judge.verdict.checks import figures
-from evaluator_svc.judge.verdict.mismatch import stray_finding
-from evaluator_svc.judge.verdict.precision import audit_seed
+from evaluator_svc.judge.verdict.mismatch import modified_finding, stray_finding
+from evaluator_svc.judge.verdict.precision import CallOutputs, audit_call
 from evaluator_svc.judge.verdict.verify import OutputCheck, check_output
 from evaluator_svc.messages.exchange import RangeVerdict
 from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
-from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.errors import TaskInvalidError
 
 _AUDITED: Final = (
@@ -30,6 +29,9 @@ _AUDITED: Final = (
 )
 """Distributions that show in which precision something was computed: sums cancel, few terms
 dominate or are there, no term is exact in 16 bits, or every input is."""
+_OF_ALL_WEIGHTS: Final = (Distribution.WEIGHTS, Distribution.USUAL_WEIGHTS)
+
+_TIMED: Final = "among the timed calls"
 
 _NO_REFERENCE = "the reference is not defined on what was drawn"
 _ILL_CONDITIONED = "the reference is ill-conditioned on what was drawn"
@@ -53,33 +55,89 @@ def verify_ranges(draw: SharedDraw, ranges: Sequence[ValueRange]) -> tuple[Range
     return tuple(verdicts)
 
 
-def _verdict(draw: SharedDraw, seed: int, value_range: ValueRange) -> RangeVerdict:
-    name = value_range.distribution.value
-    try:
-        is_defined = not value_range.is_binding or all(
-            expected.is_finite() for expected in draw.expected(seed)
+def verify_guests(
+    draw: SharedDraw, ranges: Sequence[ValueRange], seeds: Sequence[int]
+) -> tuple[RangeVerdict, ...]:
+    """Return verdicts on calls among the timed ones that had the inputs of these seeds.
+
+    What they wrote lies in the last output slots. Where it is what the run before wrote, to the
+    bit, all that was found of that holds of it.
+    """
+    slot = draw.message()[0].slot_count - 1
+    same = [seed for seed in seeds if slot and _is_as_before(draw, seed, slot)]
+    verdicts = [_verdict(draw, s, ranges[s], slot, is_timed=True) for s in seeds if s not in same]
+    if same:
+        names = ", ".join(ranges[seed].distribution.value for seed in same)
+        verdicts.append(
+            RangeVerdict(check=_passed(draw, f"{_TIMED}: {names}: to the bit as before"))
         )
+    touched = draw.stray_writes()
+    modified = sorted({name for seed in seeds for name in draw.modified_inputs(seed)})
+    if draw.is_lean:
+        draw.drop_copies()
+    if (touched or modified) and verdicts:
+        first = verdicts[0]
+        found = [stray_finding(touched)] if touched else []
+        found += [modified_finding(tuple(modified))] if modified else []
+        findings = (*found, *first.findings)
+        verdicts[0] = dataclasses.replace(first, is_wrong=True, findings=findings)
+    return tuple(verdicts)
+
+
+def _is_as_before(draw: SharedDraw, seed: int, slot: int) -> bool:
+    return all(
+        draw.memory.same_bytes(
+            draw.address(seed, output, 0), draw.address(seed, output, slot), output.size_bytes
+        )
+        for output in draw.output_slots
+    )
+
+
+def _verdict(
+    draw: SharedDraw, seed: int, value_range: ValueRange, slot: int = 0, *, is_timed: bool = False
+) -> RangeVerdict:
+    where = f" {_TIMED}" if is_timed else ""
+    # What is tried there is drawn: two verdicts have the check, not its ranges, in common.
+    name = (
+        f"{_TIMED}: {value_range.distribution.value}"
+        if is_timed
+        else (value_range.distribution.value)
+    )
+    try:
+        held = _held(draw, seed, value_range)
     except TaskInvalidError:
-        is_defined = False
-    if not is_defined:
+        held = ()
+    if not held:
         return RangeVerdict(check=_check(draw, name, CheckResult.SKIPPED, note=_NO_REFERENCE))
-    outputs = _compared(draw, seed, value_range.factor)
+    outputs = _compared(draw, seed, slot, value_range.factor, held)
     if value_range.is_binding and any(output.is_wrong for output in outputs):
-        factor = _factor_here(draw, seed, value_range)
-        if factor is None:
+        needed = _needed_here(draw, seed, value_range)
+        held = tuple(i for i in held if needed is not None and i not in needed.left_out)
+        if needed is None or not held:
             return RangeVerdict(
                 check=_check(draw, name, CheckResult.SKIPPED, note=_ILL_CONDITIONED)
             )
-        if factor > value_range.factor:
-            value_range = dataclasses.replace(value_range, factor=factor)
-            outputs = _compared(draw, seed, factor)
+        factor = max(needed.factor, value_range.factor)
+        value_range = dataclasses.replace(value_range, factor=factor)
+        outputs = _compared(draw, seed, slot, factor, held)
     wrong = [output for output in outputs if output.is_wrong]
     if not wrong:
-        check = _check(draw, name, CheckResult.PASSED, outputs, factor=value_range.factor)
+        check = _check(
+            draw,
+            name,
+            CheckResult.PASSED,
+            outputs,
+            factor=value_range.factor,
+            note=_kept(draw, value_range, held),
+        )
         is_audited = value_range.is_binding and value_range.distribution in _AUDITED
-        return RangeVerdict(check=check, audit=audit_seed(draw, seed).audit if is_audited else None)
+        if not is_audited:
+            return RangeVerdict(check=check)
+        call = CallOutputs(draw=draw, seed=seed, slot=slot)
+        audited = audit_call(call, with_elements=False, held=held)
+        return RangeVerdict(check=check, audit=audited.audit, wide=audited.wide)
     is_binding = value_range.is_binding
-    finding = _finding(draw, wrong[0], value_range)
+    finding = _finding(draw, wrong[0], value_range, where)
     # Reported ranges are none to be suspicious of: kernels may do there as they like.
     result = CheckResult.FAILED if is_binding else CheckResult.PASSED
     note = "" if is_binding else "it differs there, which is reported and no reason to refuse"
@@ -87,22 +145,48 @@ def _verdict(draw: SharedDraw, seed: int, value_range: ValueRange) -> RangeVerdi
     return RangeVerdict(check=check, is_wrong=is_binding, findings=(finding,))
 
 
-def _compared(draw: SharedDraw, seed: int, factor: float) -> list[OutputCheck]:
-    tolerance = Tolerance(rtol=factor * draw.tolerance.rtol, atol=factor * draw.tolerance.atol)
+def _held(draw: SharedDraw, seed: int, value_range: ValueRange) -> tuple[int, ...]:
+    """Return which outputs are compared; of a range that binds those that are finite."""
+    outputs = range(len(draw.output_slots))
+    if not value_range.is_binding:
+        return tuple(outputs)
+    expected = draw.expected(seed)
+    return tuple(i for i in outputs if i not in value_range.left_out and expected[i].is_finite())
+
+
+def _kept(draw: SharedDraw, value_range: ValueRange, held: Sequence[int]) -> str:
+    """Return what nobody can say of a kernel.
+
+    That it reads what always is as the task has it; that outputs are right which nobody is held to.
+    """
+    free = [slot.name for i, slot in enumerate(draw.output_slots) if i not in held]
+    notes = [f"but for {', '.join(free)}, which rounding or equal values decide there"]
+    if not free:
+        notes = []
+    kept = draw.prepared.kept_weights
+    if kept and value_range.distribution in _OF_ALL_WEIGHTS:
+        notes.append(f"but for {', '.join(kept)}, which keeps its structure")
+    return "; ".join(notes)
+
+
+def _compared(
+    draw: SharedDraw, seed: int, slot: int, factor: float, held: Sequence[int]
+) -> list[OutputCheck]:
+    tolerance = draw.tolerance.times(factor)
     return [
-        check_output(draw, seed=seed, output=output, slots=(0,), tolerance=tolerance)
-        for output in range(len(draw.output_slots))
+        check_output(draw, seed=seed, output=output, slots=(slot,), tolerance=tolerance)
+        for output in held
     ]
 
 
-def _factor_here(draw: SharedDraw, seed: int, value_range: ValueRange) -> float | None:
-    """Return what the tolerance is to be multiplied by on this very draw; None: on no account.
+def _needed_here(draw: SharedDraw, seed: int, value_range: ValueRange) -> NeededFactor | None:
+    """Return what the reference can be held to on this very draw; None: to nothing.
 
     Before anybody is refused: admission asked of other values, and maybe of another workload. A
     lean draw leaves no room for the copies that this takes.
     """
     if draw.is_lean:
-        return value_range.factor
+        return NeededFactor(factor=value_range.factor, left_out=value_range.left_out)
     try:
         return needed_factor(draw.input_set(seed), value_range.distribution, draw.tolerance)
     except TaskInvalidError:
@@ -131,10 +215,16 @@ def _check(
     )
 
 
-def _finding(draw: SharedDraw, output: OutputCheck, value_range: ValueRange) -> Finding:
+def _passed(draw: SharedDraw, note: str) -> Check:
+    return Check(
+        kind=CheckKind.VALUE_RANGE, result=CheckResult.PASSED, workload=draw.workload, note=note
+    )
+
+
+def _finding(draw: SharedDraw, output: OutputCheck, value_range: ValueRange, among: str) -> Finding:
     comparison = output.comparisons[0]
     name = draw.output_slots[output.output].name
-    where = _WORDS[value_range.distribution.value]
+    where = f"{_WORDS[value_range.distribution.value]}{among}"
     return Finding(
         kind=FindingKind.VALUE_RANGE,
         severity=Severity.ERROR if value_range.is_binding else Severity.WARNING,
@@ -166,7 +256,16 @@ _WORDS = {
     "powers": "inputs of powers of two",
     "outliers": "ordinary inputs with one large element in each row",
     "few": "inputs of which one has few elements that are not zero",
+    "weights": "dense parameters of both signs and of up to 64 times the usual size",
+    "usual_weights": "dense parameters of both signs",
+    "weight_outliers": "ordinary parameters with one large element in each row",
+    "large_integers": "integer inputs of large magnitude",
+    "blocks": "matrices of two blocks with little between them",
 }
+_ANY_WEIGHTS = (
+    "Rely on no zeros, signs or sizes of parameters; where the task means them, its sidecar has the"
+    " parameter among its `constants`."
+)
 _HINTS = {
     "large": "Subtract the maximum before exp, and keep sums and squares from overflowing.",
     "offset": "Subtract the mean before squaring, and sum in float32 at least.",
@@ -178,4 +277,9 @@ _HINTS = {
     "powers": "Compute in float32 whatever the inputs are.",
     "outliers": "Look at every element: a sample of a row does not tell its largest.",
     "few": "Leave out no work because inputs look like zeros.",
+    "weights": _ANY_WEIGHTS,
+    "usual_weights": _ANY_WEIGHTS,
+    "weight_outliers": _ANY_WEIGHTS,
+    "blocks": "Leave out no iteration: on such inputs none is without effect.",
+    "large_integers": "Compute with all bits that an integer's type has; float32 holds 24 of them.",
 }

@@ -8,27 +8,27 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.verdict.compare import group_scale, group_shape, row_chunks
+from evaluator_svc.judge.verdict.compare import group_scale, groups_of, row_chunks
 
-_CHUNK_ELEMENTS: Final = {"cpu": 1 << 20, "cuda": 1 << 24}
-"""Elements worked on at a time: several temporaries of them in float64."""
+_CHUNK_ELEMENTS: Final = {"cpu": 1 << 17, "cuda": 1 << 24}
+"""Elements worked on at a time: several temporaries of them in float64, which a CPU's cache is to
+hold."""
 
 
 def relative_errors(actual: torch.Tensor, exact: torch.Tensor) -> Iterator[torch.Tensor]:
-    """Yield the errors in `(rows, inner)` float64 chunks.
+    """Yield the errors in float64 chunks of lines.
 
     NaN and infinities count nothing where both have them, and 1 where `actual` alone has.
     """
-    shape = group_shape(tuple(exact.shape))
+    groups = groups_of(tuple(exact.shape))
     scale, row = group_scale(exact).double(), 0
     size = _CHUNK_ELEMENTS[exact.device.type]
-    parts = zip(
-        row_chunks(actual.reshape(shape), size), row_chunks(exact.reshape(shape), size), strict=True
-    )
+    lines = (row_chunks(groups.lines(tensor), size) for tensor in (actual, exact))
+    parts = zip(*lines, strict=True)
     for a, e in parts:
         exactly = e.double()
-        error = a.double().sub_(exactly).abs_()
-        error /= exactly.abs().add_(scale[row : row + len(e), None])
+        error = (a.double() - exactly).abs_()
+        error /= exactly.abs().add_(groups.scale_of(scale, row, row + len(e)))
         row += len(e)
         yield error.nan_to_num_(nan=0.0, posinf=1.0)
 

@@ -124,16 +124,19 @@ def _unchanged_finding(names: Sequence[str]) -> Finding:
     )
 
 
-def is_right_already(draw: SharedDraw) -> bool:
-    """Return whether the first slot of every output and loaded seed is right, whoever wrote it."""
-    is_right = not any(
-        check_output(draw, seed=seed, output=output, slots=(0,)).is_wrong
-        for seed in draw.loaded
-        for output in range(len(draw.output_slots))
+def right_already(draw: SharedDraw) -> tuple[str, ...]:
+    """Return the outputs whose first slots are right for every loaded seed, whoever wrote them."""
+    right = tuple(
+        slot.name
+        for output, slot in enumerate(draw.output_slots)
+        if not any(
+            check_output(draw, seed=seed, output=output, slots=(0,)).is_wrong
+            for seed in draw.loaded
+        )
     )
     if draw.is_lean:
         draw.drop_copies()  # nothing expected is there when a run begins
-    return is_right
+    return right
 
 
 def check_output(
@@ -149,7 +152,7 @@ def check_output(
 
     `tolerance` takes the place of the draw's own; `values` are those of the inputs in a timed call.
     """
-    tolerance = tolerance or draw.tolerance
+    tolerance = (tolerance or draw.tolerance).of(output)
     place = draw.output_slots[output]
     expected = _expected(draw, seed, values)[output]
     addresses = [draw.address(seed, place, slot) for slot in slots]
@@ -210,7 +213,7 @@ def _mismatch(draw: SharedDraw, check: OutputCheck, failed: Sequence[OutputCheck
         comparison=check.comparisons[check.worst],
         actual=actual,
         expected=_expected(draw, check.seed, check.values)[check.output],
-        tolerance=draw.tolerance,
+        tolerance=draw.tolerance.of(check.output),
         seed_count=len(draw.seeds),
         wrong_seed_count=len({c.seed for c in failed if c.output == check.output}),
     )

@@ -19,11 +19,12 @@ class MeasureOptions:
         max_seconds: Time budget of the whole measurement; one sample there always is.
         target_half_width: Relative half-width of the median's 95 % interval to reach.
         set_count: Sets of buffers to choose from, at random, never the same twice running.
-        order_seed: Of that choice.
         is_cold: Whether the caches are emptied before each sample.
         keep_count: Timed calls whose outputs are kept.
         stop_above_ns: Give up when the best of three samples is 1.5 times slower; 0: never.
         min_seconds: Least time before the samples may count as enough.
+        draws: Descriptor of a file of random numbers, 12 bytes for each call, read call by call;
+            -1: the system draws, and nobody can tell which calls are kept.
     """
 
     def __init__(
@@ -35,11 +36,11 @@ class MeasureOptions:
         max_seconds: float,
         target_half_width: float,
         set_count: int,
-        order_seed: int,
         is_cold: bool,
         keep_count: int = 0,
         stop_above_ns: float = 0.0,
         min_seconds: float = 0.0,
+        draws: int = -1,
     ) -> None: ...
 
 class Measurement:
@@ -91,6 +92,10 @@ class Measurement:
     @property
     def kept(self) -> list[tuple[int, int]]:
         """(sample, set) of each call whose outputs were kept, by keep slot."""
+
+    @property
+    def guest_calls(self) -> int:
+        """Calls among the timed ones on inputs of guests, in turn."""
 
 class SharedBuffer:
     """Memory shared with another process through a file descriptor.
@@ -233,11 +238,17 @@ def redraw(
     """
 
 def kept_calls(
-    *, order_seed: int, set_count: int, keep_count: int, warmup_count: int, call_count: int
+    *,
+    draws: bytes,
+    set_count: int,
+    keep_count: int,
+    has_guests: bool,
+    warmup_count: int,
+    call_count: int,
 ) -> list[tuple[int, int]]:
     """Return (sample, set) of each call that a measurement of `call_count` calls keeps.
 
-    Discarded samples are calls too.
+    Discarded samples are calls too. `draws` is what the file of random numbers holds.
     """
 
 def same_bytes(a: int, b: int, size_bytes: int) -> bool:

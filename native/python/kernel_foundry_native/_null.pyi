@@ -99,6 +99,19 @@ class Trespass:
     def is_write(self) -> bool:
         """Whether it was a store."""
 
+    @property
+    def is_hidden(self) -> bool:
+        """Whether a cover hid the pages."""
+
+class Cover:
+    """Memory that kernels cannot see for a while."""
+
+    def hide(self) -> None:
+        """Close the pages, or put random bits over them."""
+
+    def show(self) -> None:
+        """Make all as it was; idempotent."""
+
 class SharedMemory:
     """Device memory that another process opens by its handle."""
 
@@ -119,6 +132,9 @@ class SharedMemory:
 
 class Device:
     """An open device."""
+
+    def cover(self, ranges: Sequence[tuple[int, int, bool, str]]) -> Cover:
+        """Return a cover of (address, bytes, is_read_only, name of a tensor), each in own pages."""
 
     @property
     def name(self) -> str:
@@ -351,9 +367,6 @@ class LaunchSequence:
             LaunchError: the driver refuses a launch.
         """
 
-    def run_without_launches(self, set: int) -> None:
-        """Run calls and clears only, and wait: the work that no kernel of the sequence does."""
-
     def profile(self, set: int, *, flush_bytes: int = 0) -> list[float]:
         """Run step by step and return the nanoseconds of each.
 
@@ -383,6 +396,11 @@ class LaunchSequence:
         weights: Sequence[int] = ...,
         sealed_into: Sequence[Sequence[int]] = ...,
         guards: Sequence[tuple[int, int, int]] = ...,
+        library_memory: Callable[[], Sequence[tuple[int, int]]] | None = None,
+        guests: tuple[
+            list[tuple[int, int]], list[list[int]], list[list[int]], list[int], list[list[int]]
+        ]
+        | None = None,
     ) -> Measurement:
         """Measure the sequence.
 
@@ -398,6 +416,11 @@ class LaunchSequence:
             weights: Numbers of the redrawn tensors that it may read; the others come after it.
             sealed_into: For each set, addresses of a copy of that.
             guards: (address, size_bytes, byte) of what gets its own byte again before each call.
+            library_memory: Returns (address, size_bytes) of what libraries hold; asked before each
+                call, and filled with some byte.
+            guests: Inputs of calls that are made among the timed ones, at random places: (number,
+                size_bytes) of all tensors of a set, their addresses by set, by guest, and where a
+                set's own are meanwhile; by guest one address for each output.
 
         Raises:
             LaunchError: the driver refuses a launch.

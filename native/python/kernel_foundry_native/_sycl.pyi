@@ -3,6 +3,7 @@
 from kernel_foundry_native._null import Argument as Argument
 from kernel_foundry_native._null import Buffer as Buffer
 from kernel_foundry_native._null import Compiler as Compiler
+from kernel_foundry_native._null import Cover as Cover
 from kernel_foundry_native._null import Device as Device
 from kernel_foundry_native._null import LaunchSequence as LaunchSequence
 from kernel_foundry_native._null import Measurement as Measurement

@@ -17,7 +17,7 @@
 namespace device_code {
 
 struct Index {
-  unsigned x = 0;
+  unsigned x = 0, y = 0;
 };
 inline thread_local Index blockIdx, threadIdx, gridDim;
 inline constexpr Index blockDim{1};

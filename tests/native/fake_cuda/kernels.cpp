@@ -165,6 +165,17 @@ Kernel device_kernel(std::string name, void (*)(Parameters...)) {
   return {std::move(name), run_blocks<kernel, Parameters...>};
 }
 
+// (MaskedRanges ranges), each by a row of blocks
+Result mask_ranges(void** parameters, unsigned blocks) {
+  using device_code::kernel_foundry::MaskedRanges;
+  const unsigned count = static_cast<const MaskedRanges*>(parameters[0])->count;
+  for (unsigned range = 0; range < count; ++range) {
+    device_code::blockIdx.y = range;
+    run_blocks<device_code::kernel_foundry::mask_ranges, MaskedRanges>(parameters, blocks);
+  }
+  return success;
+}
+
 #define COMPARISON(type)                                                                           \
   device_kernel<device_code::as_##type::compare_elements>(                                         \
       "compare_" #type, device_code::as_##type::compare_elements)
@@ -175,6 +186,7 @@ const std::vector<Kernel> kernels = {
     {"fill_ranges", fill_ranges},
     {"find_other", find_other},
     {"read_all", read_all},
+    {"mask_ranges", mask_ranges},
     {"illegal", illegal},
     {"endless", endless},
     COMPARISON(float32),

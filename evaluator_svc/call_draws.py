@@ -1,0 +1,34 @@
+"""The random numbers that decide about timed calls: which set, whose inputs, kept or not.
+
+A kernel on the CPU can read all memory of its process, but makes no system call. So they lie in a
+file that the runner reads call by call and never maps, and the runner is not told their seed.
+"""
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterator
+from typing import Final
+
+_DRAW_BYTES: Final = 12
+"""Three numbers of 32 bits (`native/src/call_draws.hpp`)."""
+_CALLS: Final = 1 << 12
+"""After so many calls the same come again; no kernel knows them then either."""
+
+
+def call_draws(seed: int) -> bytes:
+    """Return what the file holds; the judge holds the runner's choices against it."""
+    return hashlib.shake_256(seed.to_bytes(8)).digest(_DRAW_BYTES * _CALLS)
+
+
+@contextlib.contextmanager
+def draws_file(seed: int) -> Iterator[int]:
+    """Give the descriptor of a file in memory that holds what follows from `seed`."""
+    descriptor = os.memfd_create("draws")
+    try:
+        data = memoryview(call_draws(seed))
+        while data:
+            data = data[os.write(descriptor, data) :]
+        yield descriptor
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,182 @@
+"""How well the reference is defined on unusual values, output by output.
+
+Knows nothing of how values become unusual.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import torch
+
+from evaluator_svc.judge.admission.tolerance import (
+    CEILING,
+    SAFETY,
+    UNKNOWN,
+    RoundingNoise,
+    exact_or_own,
+)
+from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.judge.reference.formats import computable
+from evaluator_svc.judge.verdict.compare import group_scale, groups_of
+from kernel_foundry.domain.admission import Distribution
+from kernel_foundry.domain.task import Tolerance
+
+USUAL_FACTOR: Final = 4.0
+WEIGHTS: Final = (
+    Distribution.WEIGHTS,
+    Distribution.USUAL_WEIGHTS,
+    Distribution.WEIGHT_OUTLIERS,
+)
+"""Of parameters."""
+_CANCELLING: Final = (
+    Distribution.OFFSET,
+    Distribution.OUTLIERS,
+    Distribution.FEW,
+    Distribution.WEIGHT_OUTLIERS,
+)
+_CANCELLING_FACTOR: Final = {torch.float32: 32.0}
+"""Variance as mean of squares less square of mean is honest in float32, and so are sums about an
+element of the row: at an offset of 16, or with an outlier of 256 or terms of 500 times the mean,
+they lose 8 bits, and a shortcut through 16 bits is still worse."""
+_MOST_FACTOR: Final = 64.0
+"""Where the tolerance was given by hand."""
+_TIED: Final = (
+    Distribution.OFFSET,
+    Distribution.ZEROS,
+    Distribution.SPARSE,
+    Distribution.INTEGERS,
+    Distribution.POWERS,
+    Distribution.FEW,
+)
+"""Equal values, among which a kernel may take another index than the reference does."""
+_NOISE_SEEDS: Final = (1, 2)
+
+
+def is_tied(output: torch.Tensor, distribution: Distribution) -> bool:
+    """Return whether equal values leave a choice of an output's whole numbers."""
+    return distribution in _TIED and not output.is_floating_point()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeededFactor:
+    """What the reference can be held to on unusual values."""
+
+    factor: float
+    """What the tolerance is to be multiplied by."""
+    left_out: tuple[int, ...]
+    """Indices of outputs that the reference does not define well enough to hold anybody to."""
+
+
+def needed_factor(
+    changed: InputSet, distribution: Distribution, tolerance: Tolerance
+) -> NeededFactor | None:
+    """Return what the tolerance is to be multiplied by on inputs of a distribution.
+
+    None where the reference defines no output well enough there to hold anybody to it.
+
+    Raises:
+        TaskInvalidError: the reference raises.
+    """
+    dtype, least = changed.module.rounding, USUAL_FACTOR
+    if distribution in _CANCELLING:
+        least = _CANCELLING_FACTOR.get(dtype, least)
+    is_derived = changed.module.task.tolerance is None
+    most = max(CEILING[dtype] / tolerance.rtol, 1.0) if is_derived else _MOST_FACTOR
+    expected = changed.expected()
+    noise = _noise(
+        changed,
+        expected,
+        tolerance,
+        with_parameters=distribution in WEIGHTS,
+        # Beside whole numbers a float may be what one of several places holds.
+        breaks_ties=0 < sum(is_tied(o, distribution) for o in expected) < len(expected),
+    )
+    held = [needed for needed in noise if needed <= most]
+    if not held:
+        return None
+    return NeededFactor(
+        factor=float(f"{max(*held, min(least, most)):.2g}"),
+        left_out=tuple(i for i, needed in enumerate(noise) if needed > most),
+    )
+
+
+def _noise(
+    changed: InputSet,
+    expected: Sequence[torch.Tensor],
+    tolerance: Tolerance,
+    *,
+    with_parameters: bool,
+    breaks_ties: bool,
+) -> list[float]:
+    """Return a safe multiple of each output's largest error in a reordered run, in tolerances.
+
+    What is unusual, inputs or parameters, is moved by a rounding error too: what a kernel computes
+    of it in its own way cannot be better defined than that. Infinity for what is not finite and
+    for whole numbers that differ. Where ties are broken zeros move too: what is looked up at the
+    place of one of several maxima is another then.
+    """
+    known = exact_or_own(changed)
+    exact = known.outputs
+    measure = partial(_distances, changed, exact=exact, tolerance=tolerance)
+    worst = measure(expected)
+    for seed in _NOISE_SEEDS:
+        device = changed.module.device
+        generator = torch.Generator(device).manual_seed(seed)
+        move = partial(_moved, generator=generator, breaks_ties=breaks_ties)
+        moved = [move(tensor) for tensor in changed.inputs]
+        state = changed.state
+        if with_parameters:
+            state = {path: move(tensor) for path, tensor in state.items()}
+        with RoundingNoise(seed=seed, device=device):
+            perturbed = changed.run(inputs=moved, state=state)
+        worst = [max(pair) for pair in zip(worst, measure(perturbed), strict=True)]
+    return [needed * UNKNOWN for needed in worst] if known.inexact_because else worst
+
+
+def _moved(tensor: torch.Tensor, *, generator: torch.Generator, breaks_ties: bool) -> torch.Tensor:
+    if not tensor.is_floating_point():
+        return tensor
+    sign = torch.rand(tensor.shape, generator=generator, device=tensor.device).sub_(0.5).sign_()
+    # A whole unit: half of one would be rounded away.
+    format_ = torch.finfo(tensor.dtype)
+    moved = (tensor.double() * (1.0 + format_.eps * sign.double())).to(tensor.dtype)
+    if breaks_ties:
+        moved = torch.where(tensor == 0, (format_.tiny * sign.double()).to(tensor.dtype), moved)
+    return moved
+
+
+def _distances(
+    changed: InputSet,
+    actual: Sequence[torch.Tensor],
+    *,
+    exact: Sequence[torch.Tensor],
+    tolerance: Tolerance,
+) -> list[float]:
+    """Return how far each output is, in tolerances."""
+    return [
+        _distance(changed, index, a, e, tolerance)
+        for index, (a, e) in enumerate(zip(actual, exact, strict=True))
+    ]
+
+
+def _distance(
+    changed: InputSet, index: int, a: torch.Tensor, e: torch.Tensor, tolerance: Tolerance
+) -> float:
+    if not a.is_floating_point() or not a.numel():
+        # An index that rounding decides is as far as can be.
+        return 0.0 if torch.equal(a, e.to(a.dtype)) else math.inf
+    if not bool(computable(a).isfinite().all()):
+        return math.inf
+    if tolerance.is_exact(index):
+        return 0.0  # nothing is rounded there
+    own, groups = tolerance.of(index), groups_of(tuple(e.shape))
+    error = groups.lines((a.double() - e.double()).abs_())
+    allowed = groups.lines(own.rtol * e.double().abs())
+    is_scaled = changed.module.task.tolerance is None
+    scale = groups.scale_of(group_scale(e).double(), 0, len(error)) if is_scaled else 1.0
+    ratio = error / (allowed + own.atol * scale)
+    dtype = changed.module.output_roundings[index]
+    return SAFETY[dtype] * float(ratio.nan_to_num_(nan=0.0).max())

@@ -1,0 +1,109 @@
+"""The distribution of one output's errors against the exact result, and which output is worst.
+
+Knows nothing of draws and of where outputs come from.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import torch
+
+from evaluator_svc.judge.verdict.relative_errors import relative_errors
+from kernel_foundry.domain.evaluation import PrecisionAudit, effective_bits
+
+_SAMPLE_ELEMENTS: Final = 1 << 18
+"""Most errors that median and 99th percentile are taken of, evenly spaced."""
+
+_RATIO: Final = 8.0
+"""An output whose errors exceed the reference's by this much is worse than one that does not."""
+
+_SMALL: Final = 1 / 8
+"""Scale of a column, in units of the largest, below which its errors are looked at alone…"""
+
+_DEAD: Final = 1 / 1024
+"""…and from which: what cancels to less is as inexact as the row that it comes from."""
+
+_LEAST_LINES: Final = 16
+"""Fewest elements of a column that tell its scale."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Compared:
+    """Some lines of an output in several versions, of one shape, `(lines, width)`."""
+
+    actual: torch.Tensor
+    """What the candidate wrote."""
+    expected: torch.Tensor
+    """The reference in its own formats."""
+    eager: torch.Tensor
+    """As eager PyTorch computes it when it is timed; may be the same."""
+    exact: torch.Tensor
+    """The reference in float64, or what stands for it."""
+
+
+def least_exact(outputs: Sequence[Compared]) -> PrecisionAudit | None:
+    """Return the audit of the least exact output; None: there is none."""
+    return max(map(_audit, outputs), key=_badness, default=None)
+
+
+def small_columns(output: Compared) -> Compared | None:
+    """Return the columns that are small beside others: a row's scale is not theirs.
+
+    None where all are about as large.
+    """
+    if output.exact.ndim != 2 or len(output.exact) < _LEAST_LINES:
+        return None
+    scale = output.exact.double().square().mean(0).sqrt_().nan_to_num_(posinf=0.0)
+    largest = float(scale.max())
+    chosen = scale.lt(_SMALL * largest).logical_and_(scale.gt(_DEAD * largest)).nonzero().flatten()
+    if not len(chosen):
+        return None
+    expected = output.expected[:, chosen]
+    return replace(
+        output,
+        actual=output.actual[:, chosen],
+        expected=expected,
+        eager=expected if output.eager is output.expected else output.eager[:, chosen],
+        exact=output.exact[:, chosen],
+    )
+
+
+def rms_error(actual: torch.Tensor, exact: torch.Tensor) -> float:
+    """Return the root mean square of the relative errors."""
+    squares = sum(float(part.square_().sum()) for part in relative_errors(actual, exact))
+    return math.sqrt(squares / exact.numel())
+
+
+def _audit(output: Compared) -> PrecisionAudit:
+    exact = output.exact
+    stride = -(-exact.numel() // _SAMPLE_ELEMENTS)
+    squares, largest, sample = 0.0, 0.0, []
+    for part in relative_errors(output.actual, exact):
+        largest = max(largest, float(part.max()))
+        sample.append(part.flatten()[::stride].clone())
+        squares += float(part.square_().sum())
+    median, p99 = _quantiles(torch.cat(sample), (0.5, 0.99))
+    rms = math.sqrt(squares / exact.numel())
+    reference = rms_error(output.expected, exact)
+    is_eager = output.eager is output.expected
+    return PrecisionAudit(
+        median_error=median,
+        p99_error=p99,
+        max_error=largest,
+        rms_error=rms,
+        reference_rms_error=reference,
+        eager_rms_error=reference if is_eager else rms_error(output.eager, exact),
+        effective_bits=effective_bits(rms),
+        element_count=exact.numel(),
+    )
+
+
+def _quantiles(values: torch.Tensor, shares: Sequence[float]) -> tuple[float, ...]:
+    ordered = values.sort().values
+    return tuple(float(ordered[int(share * (len(ordered) - 1))]) for share in shares)
+
+
+def _badness(audit: PrecisionAudit) -> tuple[bool, float]:
+    return audit.rms_error >= _RATIO * audit.reference_rms_error, audit.rms_error

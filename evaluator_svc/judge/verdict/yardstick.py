@@ -1,0 +1,68 @@
+"""What the errors of outputs are measured against: the reference in float64, where that runs.
+
+Where it does not, since the reference asks for a format or has operators without float64, its own
+outputs stand for it, and a run whose every rounding is moved tells how exact these are.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from evaluator_svc.judge.admission.tolerance import RoundingNoise
+from evaluator_svc.judge.draws.input_set import InputSet
+from kernel_foundry.errors import TaskInvalidError
+
+_NOISE_SEED = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Yardstick:
+    """Outputs that errors are measured against."""
+
+    exact: tuple[torch.Tensor, ...]
+    own: tuple[torch.Tensor, ...]
+    """What the reference's own errors are those of."""
+    dtype: torch.dtype
+    """What `exact` was computed in."""
+    seconds: float
+    """What it took."""
+    note: str = ""
+    """Why it is not float64; empty: it is."""
+
+
+def yardstick(
+    input_set: InputSet,
+    expected: Sequence[torch.Tensor],
+    inputs: Sequence[torch.Tensor] | None = None,
+) -> Yardstick:
+    """Return what outputs are measured against.
+
+    Args:
+        input_set: The reference.
+        expected: Its outputs in its own formats.
+        inputs: What it ran on; None: the set's own.
+
+    Raises:
+        TaskInvalidError: it does not run a second time.
+    """
+    started = time.perf_counter()
+    try:
+        exact = input_set.run(dtype=torch.float64, inputs=inputs)
+    except TaskInvalidError as error:
+        with RoundingNoise(seed=_NOISE_SEED, device=input_set.module.device):
+            moved = input_set.run(inputs=inputs)
+        return Yardstick(
+            exact=tuple(expected),
+            own=moved,
+            dtype=torch.float32,
+            seconds=time.perf_counter() - started,
+            note=f"no float64 result ({error.message}): held against the reference's own",
+        )
+    return Yardstick(
+        exact=exact,
+        own=tuple(expected),
+        dtype=torch.float64,
+        seconds=time.perf_counter() - started,
+    )

@@ -1,0 +1,59 @@
+"""Products whose errors no draw can show: where many are averaged into one output, or never cancel.
+
+Rounding by chance leaves a mean of a million squares as exact as float32, whatever the inputs are;
+a sum of positive terms hides nearly as much, and where the reference takes no others a candidate
+can tell the draws that would show it. Knows nothing of errors.
+"""
+
+import math
+from typing import Final
+
+from evaluator_svc.policy import ObjectFacts
+from kernel_foundry.domain.admission import Admission, Distribution, TensorRole, WorkloadAdmission
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.task import Task
+
+_PRODUCTS: Final = frozenset({
+    "linear", "matmul", "mm", "addmm", "bmm", "baddbmm", "einsum", "conv1d", "conv2d", "conv3d",
+    "convolution", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+    "scaled_dot_product_attention",
+})  # fmt: skip
+
+_AVERAGED: Final = 64
+"""Elements of products for each output, from which their errors are three bits smaller in it."""
+
+_WIDE: Final = ("float64",)
+
+
+def unsplit_products(task: Task, admission: Admission, facts: ObjectFacts) -> tuple[str, ...]:
+    """Return the narrow formats of a float32 task's products that are not seen to be split ones.
+
+    Empty where the task's own formats are narrow, or TF32 is allowed.
+    """
+    allows_tf32 = task.tf32 and admission.device.language is Language.CUDA
+    if admission.is_narrow or allows_tf32 or facts.products_of_a_step:
+        return ()
+    return tuple(name for name in facts.matrix_formats if name not in _WIDE)
+
+
+def hidden_because(admission: Admission, workload: str) -> str:
+    """Return why the errors of a workload's products do not show in its outputs; empty: they do."""
+    here = next((w for w in admission.workloads if w.workload == workload), None)
+    nodes = here.graph if here is not None else ()
+    products = [math.prod(n.shape) for n in nodes if _base(n.op) in _PRODUCTS]
+    if here is None or not products:
+        return ""
+    outputs = sum(math.prod(t.shape) for t in here.tensors if t.role is TensorRole.OUTPUT)
+    if max(products) >= _AVERAGED * outputs:
+        return f"{max(products)} products are averaged into {outputs} outputs"
+    if not any(map(_cancels, admission.workloads)):
+        return "the reference takes no inputs on which sums cancel"
+    return ""
+
+
+def _cancels(workload: WorkloadAdmission) -> bool:
+    return any(r.is_binding and r.distribution is Distribution.SIGNS for r in workload.value_ranges)
+
+
+def _base(op: str) -> str:
+    return op.split(".")[1] if op.count(".") else op

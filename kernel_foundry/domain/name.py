@@ -1,0 +1,34 @@
+"""Names that people read in tables and headings: of tasks and of their workloads.
+
+A long name, or one with many blanks, wraps where a terminal ends: what comes after reads as a line
+of its own.
+"""
+
+import re
+from typing import Final
+
+from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.printable import one_line, printable
+
+LONGEST_NAME: Final = 80
+"""Characters: the width of a narrow terminal."""
+LONGEST_WORKLOAD: Final = 1000
+"""Of a workload's name, which lists its sizes."""
+_SHOWN: Final = 80
+
+_BLANKS: Final = re.compile("[\\s\u2800]{2}|[^\\S ]|\u2800|^\\s|\\s$")
+
+
+def check_name(text: str, field: str, longest: int = LONGEST_NAME) -> None:
+    """Refuse what nothing may be called: too long, runs of blanks, or what does not show.
+
+    Raises:
+        InvalidArgumentError: it says in which field, and what is allowed.
+    """
+    if not 0 < len(text) <= longest:
+        fault = f"a name of {len(text)} characters, expected 1 to {longest}"
+    elif _BLANKS.search(text) or printable(text) != text:
+        fault = "a name with runs of blanks or with characters that do not show"
+    else:
+        return
+    raise InvalidArgumentError(f"{field} {one_line(text[:_SHOWN])!r}: {fault}", field=field)

@@ -1,0 +1,148 @@
+"""The end of a run: what may win is measured again, and the winner is taken from that alone.
+
+The best of many measurements is a lucky one, so none of the search's is announced. A candidate
+that leads is measured twice more, each time in a fresh process, its baselines in alternation with
+it, under sanitizers where there are some; the slower of the two verdicts stands. What fails is
+out. When the tries run out the best of those measured again wins; where nothing passed again, the
+best of the search is told with lower trust. Knows of the services the archive's port alone.
+Source: winner's curse, as in auctions and in genome-wide association studies.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Final
+
+from kernel_foundry.domain.archive import Elite
+from kernel_foundry.domain.best import MOST_FINAL, winner_of
+from kernel_foundry.domain.candidate import Candidate
+from kernel_foundry.domain.check import Check, CheckKind, CheckResult, Trust
+from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.fitness import distrusted_fitness
+from kernel_foundry.errors import DeviceMemoryError, InvalidArgumentError
+from kernel_foundry.ports import Archive
+
+PROMOTIONS: Final = 4
+"""Most candidates that are measured again and stand; more of them praise the luckiest more."""
+
+REFUSALS: Final = 8
+"""Most that fail when they are measured again, before the run gives up its other ones: what a
+sanitizer refuses comes in families."""
+
+
+async def winner(archive: Archive, run: str) -> Elite | None:
+    """Return the winner of a run, of one that has not ended the best so far; None without any.
+
+    Raises:
+        RunNotFoundError: no such run.
+    """
+    told = (await archive.get_run(run)).told_count
+    newest = await archive.evaluations(run, after=max(told - MOST_FINAL, 0), limit=MOST_FINAL)
+    announced = winner_of(newest)
+    return announced or next(iter(await archive.elites(run, limit=1)), None)
+
+
+class Promotion:
+    """The end of one run.
+
+    Args:
+        elites: Returns at most so many of the run's elites, best first.
+        measure: Judges an elite's candidate again.
+        tell: Tells a verdict, which is one of the run's end.
+        is_late: Whether the run's time is over.
+        unjudged: Told of a candidate that could not be measured again, and why.
+    """
+
+    def __init__(
+        self,
+        *,
+        elites: Callable[[int], Awaitable[tuple[Elite, ...]]],
+        measure: Callable[[Elite], Awaitable[Evaluation]],
+        tell: Callable[[Candidate, Evaluation], Awaitable[None]],
+        is_late: Callable[[], bool],
+        unjudged: Callable[[Candidate, str], None],
+    ) -> None:
+        self._elites = elites
+        self._measure = measure
+        self._tell = tell
+        self._is_late = is_late
+        self._unjudged = unjudged
+        self._promoted: dict[str, Elite] = {}
+        """What passed again, with the verdict that stands; by digest."""
+        self._settled: set[str] = set()
+        """Measured as often as it will be."""
+        self._unmeasured: set[str] = set()
+        self._refused = 0
+
+    async def run(self) -> None:
+        """Measure again until a winner stands, and tell it."""
+        while (elite := await self._leader()) is not None:
+            digest = elite.candidate.digest
+            if digest in self._settled:
+                return
+            if digest not in self._promoted and self._has_no_more_tries():
+                break
+            await self._again(elite)
+        while self._promoted and not self._is_late():
+            best = max(self._promoted.values(), key=lambda e: e.evaluation.fitness)
+            if best.candidate.digest in self._settled:
+                return
+            await self._again(best)
+        if not self._promoted:
+            await self._tell_unpromoted()
+
+    def _has_no_more_tries(self) -> bool:
+        tries = len(self._promoted) + len(self._unmeasured)
+        began = tries or self._refused
+        return tries >= PROMOTIONS or self._refused >= REFUSALS or (bool(began) and self._is_late())
+
+    async def _leader(self) -> Elite | None:
+        """Return the best elite that could be measured; None when there is none."""
+        elites = await self._elites(1 + len(self._unmeasured))
+        able = (e for e in elites if e.candidate.digest not in self._unmeasured)
+        return next(able, None)
+
+    async def _again(self, elite: Elite) -> None:
+        digest = elite.candidate.digest
+        known = self._promoted.get(digest)
+        if known is not None:
+            self._settled.add(digest)
+        try:
+            evaluation = replace(await self._measure(elite), is_final=True)
+        except (DeviceMemoryError, InvalidArgumentError) as error:
+            # What was measured before stands. A configuration may be one that no request has.
+            self._unjudged(elite.candidate, error.message)
+            if known is None:
+                self._unmeasured.add(digest)
+            return
+        if not evaluation.passed:
+            self._refused += 1
+            self._promoted.pop(digest, None)
+        elif known is None or evaluation.fitness < known.evaluation.fitness:
+            self._promoted[digest] = replace(elite, evaluation=evaluation)
+        else:
+            return
+        await self._tell(elite.candidate, evaluation)
+
+    async def _tell_unpromoted(self) -> None:
+        """Tell the best of the search with lower trust: nobody measured it again."""
+        for elite in await self._elites(1):
+            await self._tell(elite.candidate, not_measured_again(elite.evaluation))
+
+
+def not_measured_again(evaluation: Evaluation) -> Evaluation:
+    """Return the verdict of a winner that no second measurement stands for; nobody signs it."""
+    check = Check(
+        kind=CheckKind.SECOND_MEASUREMENT,
+        result=CheckResult.SUSPECT,
+        note="not measured again at the end of the run: its time is the luckiest of the search",
+    )
+    return replace(
+        evaluation,
+        trust=Trust.SUSPECT if evaluation.trust is Trust.FULL else evaluation.trust,
+        fitness=distrusted_fitness(evaluation.fitness),
+        optimistic_fitness=distrusted_fitness(evaluation.optimistic_fitness),
+        checks=(*evaluation.checks, check),
+        attestation=None,
+        swept_count=0,
+        is_final=True,
+    )

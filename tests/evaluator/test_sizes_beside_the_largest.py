@@ -1,0 +1,81 @@
+"""A generated workload lies beside the largest timed one, where the small ones are much smaller."""
+
+import dataclasses
+
+from evaluator_svc.memory_needs import WorkloadSizes
+from evaluator_svc.pipeline.generated_sizes import has_one_seed
+from kernel_foundry.domain.admission import NamedTensor, TensorRole, WorkloadAdmission
+from kernel_foundry.domain.task import Size, Task, Workload
+from kernel_foundry.generated_workloads import beside_largest, generated_workload
+from tests.judge.judge_tasks import SOFTMAX, make_task
+
+
+def _task(*workloads: tuple[int, int], held_out: tuple[int, int] | None = None) -> Task:
+    """Return a task with these (rows, cols)."""
+    sized = [
+        Workload(
+            name=f"{rows}x{cols}",
+            sizes=(Size(name="rows", value=rows), Size(name="cols", value=cols)),
+            held_out=(rows, cols) == held_out,
+        )
+        for rows, cols in (*workloads, *([held_out] if held_out else []))
+    ]
+    return dataclasses.replace(make_task(SOFTMAX), workloads=tuple(sized))
+
+
+def _sizes(workload: Workload) -> dict[str, int]:
+    return {size.name: size.value for size in workload.sizes}
+
+
+def test_all_sizes_are_odd_and_a_little_smaller() -> None:
+    first, *others = beside_largest(_task((256, 512), (1024, 4096)))
+    assert first.held_out
+    sizes = _sizes(first)
+    assert 1024 - 64 <= sizes["rows"] < 1024
+    assert 4096 - 64 <= sizes["cols"] < 4096
+    assert all(value % 2 for value in sizes.values())
+    # Where a module does not run with all of them changed, one alone may do.
+    assert {"rows": sizes["rows"], "cols": 4096} in map(_sizes, others)
+
+
+def test_sizes_that_are_equal_may_have_to_stay_equal() -> None:
+    ways = [_sizes(workload) for workload in beside_largest(_task((2048, 2048)))]
+    assert any(sizes["rows"] == sizes["cols"] < 2048 for sizes in ways)
+
+
+def test_the_same_task_has_the_same_and_finds_them_by_name() -> None:
+    task = _task((1024, 4096))
+    assert beside_largest(task) == beside_largest(task)
+    assert all(generated_workload(task, w.name) == w for w in beside_largest(task))
+
+
+def test_small_tasks_and_such_with_held_out_sizes_have_none() -> None:
+    assert not beside_largest(_task((64, 96)))
+    assert not beside_largest(_task((1024, 4096), held_out=(3, 1001)))
+
+
+def test_a_large_one_is_judged_on_one_seed() -> None:
+    def workload(rows: int, *, is_generated: bool = True) -> WorkloadAdmission:
+        tensors = tuple(
+            NamedTensor(name=role.value, role=role, dtype="float32", shape=(rows, 1024))
+            for role in (TensorRole.INPUT, TensorRole.OUTPUT)
+        )
+        assert WorkloadSizes.of(tensors).set_bytes == 8192 * rows
+        return WorkloadAdmission(
+            workload="w",
+            held_out=True,
+            tensors=tensors,
+            scalars=(),
+            graph=(),
+            flops=0,
+            minimal_bytes=0,
+            traffic_bound_ns=0.0,
+            arithmetic_estimate_ns=0.0,
+            arithmetic_unit="",
+            baselines=(),
+            is_generated=is_generated,
+        )
+
+    assert has_one_seed(workload(4001))
+    assert not has_one_seed(workload(1021))
+    assert not has_one_seed(workload(4001, is_generated=False))

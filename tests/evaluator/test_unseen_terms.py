@@ -1,0 +1,151 @@
+"""Narrow products are suspect where no errors can show them, and split ones never are."""
+
+import dataclasses
+
+import pytest
+
+from evaluator_svc.messages.judge import PrecisionAudited
+from evaluator_svc.pipeline.precision import PrecisionJudged, judge_precision
+from evaluator_svc.policy import ObjectFacts
+from kernel_foundry.domain.admission import (
+    Admission,
+    Distribution,
+    GraphNode,
+    NamedTensor,
+    TensorRole,
+    ValueRange,
+    WorkloadAdmission,
+)
+from kernel_foundry.domain.check import CheckResult
+from kernel_foundry.domain.evaluation import PrecisionAudit
+from kernel_foundry.domain.finding import FindingKind
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.task import Task, Tolerance
+from tests.judge.judge_tasks import DEVICE
+
+TASK = Task(name="made", reference="")
+EXACT = PrecisionAudited(
+    audit=PrecisionAudit(
+        median_error=1e-8,
+        p99_error=1e-7,
+        max_error=1e-7,
+        rms_error=1e-7,
+        reference_rms_error=1e-7,
+        effective_bits=23.0,
+        element_count=1,
+    )
+)
+UNKNOWN = PrecisionAudited(note="the outputs are whole numbers")
+SIGNS = ValueRange(distribution=Distribution.SIGNS, factor=16.0, is_binding=True)
+
+SINGLE = ObjectFacts(formats=("TF32",), uses_matrix_units=True, matrix_formats=("TF32",))
+SPLIT = dataclasses.replace(SINGLE, products_of_a_step=3)
+HALF = ObjectFacts(formats=("float16",))
+ROUGH = ObjectFacts(rough_functions=("tanh.approx",))
+
+
+def admission(
+    *, outputs: int, ranges: tuple[ValueRange, ...] = (SIGNS,), rounding: str = "float32"
+) -> Admission:
+    """Return the admission of a product of 4096 elements whose last operator leaves `outputs`."""
+    product = GraphNode(
+        name="matmul",
+        op="aten.matmul.default",
+        arguments=("%a", "%b"),
+        keywords=(),
+        dtype="float32",
+        shape=(64, 64),
+    )
+    out = NamedTensor(name="out", role=TensorRole.OUTPUT, dtype="float32", shape=(outputs,))
+    workload = WorkloadAdmission(
+        workload="w",
+        held_out=False,
+        tensors=(out,),
+        scalars=(),
+        graph=(product,),
+        flops=1,
+        minimal_bytes=1,
+        traffic_bound_ns=1.0,
+        arithmetic_estimate_ns=1.0,
+        arithmetic_unit="float32 FMA",
+        baselines=(),
+        value_ranges=ranges,
+    )
+    return Admission(
+        task=TASK.digest,
+        device=dataclasses.replace(DEVICE, language=Language.CUDA),
+        workloads=(workload,),
+        tolerance=Tolerance(rtol=5e-5, atol=5e-5),
+        rounding=rounding,
+    )
+
+
+def judged(
+    audited: PrecisionAudited, seen: Admission, facts: ObjectFacts, task: Task = TASK
+) -> PrecisionJudged:
+    return judge_precision(audited, task=task, admission=seen, workload="w", facts=facts)
+
+
+@pytest.mark.parametrize(
+    ("seen", "reason"),
+    [
+        pytest.param(admission(outputs=1), "4096 products are averaged into 1", id="a mean"),
+        pytest.param(admission(outputs=4096, ranges=()), "no inputs on which sums", id="positive"),
+    ],
+)
+def test_narrow_products_are_suspect_where_their_errors_cannot_show(
+    seen: Admission, reason: str
+) -> None:
+    found = judged(EXACT, seen, SINGLE)
+    assert (found.check.result, found.is_refused) == (CheckResult.SUSPECT, False)
+    assert [f.kind for f in found.findings] == [FindingKind.SUSPICION]
+    assert reason in found.findings[0].message
+
+
+@pytest.mark.parametrize(
+    ("seen", "facts"),
+    [
+        pytest.param(admission(outputs=1), SPLIT, id="split products"),
+        pytest.param(admission(outputs=1), HALF, id="conversions, without matrix units"),
+        pytest.param(admission(outputs=1, rounding="float16"), SINGLE, id="a task of 16 bits"),
+        pytest.param(admission(outputs=4096), SINGLE, id="errors that show"),
+        pytest.param(
+            admission(outputs=1),
+            ObjectFacts(uses_matrix_units=True, matrix_formats=("float64",)),
+            id="float64 on matrix units",
+        ),
+    ],
+)
+def test_honest_products_are_not(seen: Admission, facts: ObjectFacts) -> None:
+    found = judged(EXACT, seen, facts)
+    assert (found.check.result, found.findings) == (CheckResult.PASSED, ())
+
+
+def test_tf32_is_no_narrow_format_where_it_is_allowed() -> None:
+    allowed = dataclasses.replace(TASK, tf32=True)
+    for audited, passed in ((EXACT, CheckResult.PASSED), (UNKNOWN, CheckResult.SKIPPED)):
+        assert judged(audited, admission(outputs=1), SINGLE, allowed).check.result is passed
+
+
+@pytest.mark.parametrize(
+    ("facts", "rounding", "result"),
+    [
+        (HALF, "float32", CheckResult.SUSPECT),
+        (ROUGH, "float32", CheckResult.SUSPECT),
+        (SINGLE, "float32", CheckResult.SUSPECT),
+        (SPLIT, "float32", CheckResult.SKIPPED),
+        (ObjectFacts(), "float32", CheckResult.SKIPPED),
+        (HALF, "float16", CheckResult.SKIPPED),
+    ],
+)
+def test_outputs_without_errors_are_suspect_by_their_object_code(
+    facts: ObjectFacts, rounding: str, result: CheckResult
+) -> None:
+    found = judged(UNKNOWN, admission(outputs=1, rounding=rounding), facts)
+    assert found.check.result is result
+    assert bool(found.findings) == (result is CheckResult.SUSPECT)
+
+
+def test_bits_that_agree_need_no_other_evidence() -> None:
+    agreed = PrecisionAudited(note="23.0 bits agree", agreeing_bits=23.0)
+    assert judged(agreed, admission(outputs=1), HALF).check.result is CheckResult.PASSED

@@ -1,0 +1,62 @@
+"""Inputs on which iterations converge slowly, of references that repeat an operator."""
+
+import torch
+
+from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.draws.value_ranges import find_value_ranges, in_range
+from kernel_foundry.domain.admission import Distribution
+from kernel_foundry.domain.task import Task
+from tests.judge.judge_tasks import SOFTMAX, TOLERANCE, make_task
+
+BALANCED = """
+def forward(self, x):
+    for _ in range(20):
+        x = x / x.sum(-1, keepdim=True)
+        x = x / x.sum(-2, keepdim=True)
+    return x
+"""
+
+
+def _prepared(task: Task) -> PreparedWorkload:
+    device = torch.device("cpu")
+    return PreparedWorkload(task, task.workloads[0], device=device, memory_bytes=1 << 33)
+
+
+def _balanced(x: torch.Tensor, rounds: int) -> torch.Tensor:
+    for _ in range(rounds):
+        x = x / x.sum(-1, keepdim=True)
+        x = x / x.sum(-2, keepdim=True)
+    return x
+
+
+def test_rounds_that_are_left_out_show_on_what_looks_usual() -> None:
+    task = make_task(BALANCED, rows=40, inputs="[torch.rand(rows, 32, 32) + 0.1]")
+    prepared = _prepared(task)
+    (ranges,) = find_value_ranges([prepared], TOLERANCE, 101).values()
+    (factor,) = (r.factor for r in ranges if r.distribution is Distribution.BLOCKS and r.is_binding)
+    ordinary = prepared.input_set(5)
+    (x,) = in_range(prepared, ordinary, Distribution.BLOCKS).inputs
+    assert float((x.amax((-1, -2)) / x.mean((-1, -2))).max()) < 8
+    allowed = factor * TOLERANCE.rtol
+    exact = _balanced(x.double(), 20)
+    for rounds, is_wrong in ((20, False), (12, True), (5, True)):
+        error = (_balanced(x, rounds) - exact).abs().amax((-1, -2))
+        assert bool((error > allowed).any()) is is_wrong
+    # Ordinary draws tell nothing.
+    error = _balanced(ordinary.inputs[0], 5) - _balanced(ordinary.inputs[0], 20)
+    assert float(error.abs().max()) < TOLERANCE.rtol
+
+
+def test_symmetric_matrices_stay_so() -> None:
+    inputs = "[(lambda a: a + a.mT)(torch.rand(rows, 16, 16))]"
+    prepared = _prepared(make_task(BALANCED, inputs=inputs))
+    ordinary = prepared.input_set(5)
+    (x,) = in_range(prepared, ordinary, Distribution.BLOCKS).inputs
+    assert not torch.equal(x, ordinary.inputs[0])
+    assert torch.equal(x, x.mT)
+
+
+def test_what_repeats_nothing_is_tried_on_none() -> None:
+    """It would say no more than mixed magnitudes do."""
+    (ranges,) = find_value_ranges([_prepared(make_task(SOFTMAX))], TOLERANCE, 101).values()
+    assert Distribution.BLOCKS not in {r.distribution for r in ranges}

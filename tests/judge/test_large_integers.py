@@ -1,0 +1,82 @@
+"""Integer inputs of any size that the reference takes, but for places, lengths and classes."""
+
+import pytest
+import torch
+
+from evaluator_svc.judge.draws.changed_values import large_integers
+from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.draws.value_ranges import find_value_ranges, in_range
+from kernel_foundry.domain.admission import Distribution
+from kernel_foundry.domain.task import Task
+from tests.judge.judge_tasks import TOLERANCE, make_task
+
+IDS = "torch.randint(0, 1 << 20, (rows, cols))"
+LARGE = Distribution.LARGE_INTEGERS
+
+
+def _task(result: str, *inputs: str) -> Task:
+    names = ", ".join(f"x{i}" for i in range(len(inputs)))
+    forward = f"\ndef forward(self, {names}):\n    return {result}\n"
+    return make_task(forward, rows=20, cols=30, inputs=f"[{', '.join(inputs)}]")
+
+
+def _prepared(task: Task) -> PreparedWorkload:
+    device = torch.device("cpu")
+    return PreparedWorkload(task, task.workloads[0], device=device, memory_bytes=1 << 33)
+
+
+def _is_found(task: Task) -> bool:
+    ranges = next(iter(find_value_ranges([_prepared(task)], TOLERANCE, 101).values()), ())
+    return any(r.distribution is LARGE and r.is_binding for r in ranges)
+
+
+@pytest.mark.parametrize(("dtype", "most"), [(torch.int32, 30), (torch.int64, 40)])
+def test_sizes_are_all_between_the_usual_and_the_largest(dtype: torch.dtype, most: int) -> None:
+    usual = torch.randint(0, 1 << 20, (200, 300), dtype=dtype)
+    found = large_integers(usual)
+    assert int(found.min()) >= 0
+    assert 1 << (most - 1) < int(found.max()) < 1 << most
+    bits = torch.frexp(found.double()).exponent
+    assert all(int((bits == b).sum()) > 1000 for b in range(19, most - 1))
+    assert bool((found % 2 == 1).any())
+    signed = usual - (1 << 19)
+    assert torch.equal(large_integers(signed).sign(), signed.sign())
+    bytes_ = torch.randint(0, 256, (20, 30), dtype=torch.uint8)
+    assert large_integers(bytes_) is bytes_
+
+
+def test_ids_and_sizes_are_larger_where_the_reference_takes_them() -> None:
+    task = _task("x0 % x1", IDS, "torch.randint(1000, 60000, (cols,))")
+    assert _is_found(task)
+    ordinary = _prepared(task).input_set(5)
+    ids, sizes = in_range(_prepared(task), ordinary, LARGE).inputs
+    assert int(ids.max()) > 1 << 32
+    assert int(sizes.min()) >= 1000
+    assert int(sizes.max()) > 1 << 26
+
+
+@pytest.mark.parametrize(
+    ("result", "values"),
+    [
+        ("torch.randn(1 << 20, generator=torch.Generator().manual_seed(1))[x0]", IDS),
+        ("torch.arange(cols) < x0[:, None]", "torch.randint(1, cols + 1, (rows,))"),
+        ("x0 * 2.5", "torch.randint(0, 200, (rows, cols))"),
+        ("x0.float().cumsum(-1)", f"torch.sort({IDS}).values"),
+        ("torch.zeros(int(x0.max()) >> 10) + 1", IDS),
+        ("x0 + 1", "torch.arange(rows * cols).mul(7919)"),
+    ],
+    ids=["indices", "lengths", "classes", "offsets", "a size", "constants"],
+)
+def test_what_integers_mean_is_kept(result: str, values: str) -> None:
+    """An index beyond its table, or a length beyond its axis, is no input."""
+    prepared = _prepared(_task(result, values))
+    ordinary = prepared.input_set(5)
+    (found,) = in_range(prepared, ordinary, LARGE).inputs
+    is_index = "manual_seed" in result  # on a CPU the reference raises
+    assert torch.equal(found, ordinary.inputs[0]) is not is_index
+    assert not _is_found(_task(result, values))
+
+
+def test_hashed_indices_are_larger() -> None:
+    result = "torch.arange(1000.0)[x0 % 1000]"
+    assert _is_found(_task(result, IDS))

@@ -1,0 +1,22 @@
+"""Shares of each row."""
+
+import torch
+from torch import nn
+
+rows = 1024
+cols = 1024
+
+
+class Model(nn.Module):
+    """Shares of each row."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(x, -1)
+
+
+def get_inputs():
+    return [torch.randn(rows, cols)]
+
+
+def get_init_inputs():
+    return []
