@@ -23,9 +23,9 @@ from typing import Any, Final, Self
 
 from benchmarks.result_file import parse_for_device, write_result
 from benchmarks.suite import TASKS, SuiteTask
-from kernel_foundry.client import Foundry, connect
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.errors import KernelFoundryError
+from kernel_foundry.sdk.client import Foundry, connect
 
 _UNITS: Final = {"": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "GIB": 1 << 30, "MIB": 1 << 20}
 

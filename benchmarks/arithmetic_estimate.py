@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.result_file import out_option, write_result
-from kernel_foundry.client import connect
-from kernel_foundry.task_file import read_task
+from kernel_foundry.sdk.client import connect
+from kernel_foundry.sdk.task_file import read_task
 
 NAME: Final = "arithmetic_estimate"
 SIZE: Final = 8192

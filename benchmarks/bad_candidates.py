@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.result_file import out_option, write_result
-from kernel_foundry.client import Foundry, connect
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.task import Task
-from kernel_foundry.task_file import read_task
+from kernel_foundry.sdk.client import Foundry, connect
+from kernel_foundry.sdk.task_file import read_task
 
 NAME = "bad_candidates"
 RUN_SECONDS = 2.0

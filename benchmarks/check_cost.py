@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.result_file import ROOT, parse_for_device, write_result
-from kernel_foundry.client import Foundry, connect
-from kernel_foundry.task_file import read_task
+from kernel_foundry.sdk.client import Foundry, connect
+from kernel_foundry.sdk.task_file import read_task
 
 CHECKS = ("policy", "value_ranges", "precision", "data_flow")
 

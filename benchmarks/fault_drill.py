@@ -26,15 +26,15 @@ from benchmarks.result_file import out_option, write_host_result
 from generator_svc.assembly import assemble
 from generator_svc.llm.litellm_models import LiteLlmModels
 from generator_svc.llm.retrying import RetryPolicy
-from kernel_foundry.budget import Budget
 from kernel_foundry.domain.account import RunAccount
 from kernel_foundry.domain.archive import RunSpec, Selection, ToldEvaluation
 from kernel_foundry.domain.bounds import NEVER
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits, Proposal, ProposalRequest
 from kernel_foundry.errors import LlmQuotaError, LlmUnavailableError
-from kernel_foundry.evolution import Evolution
-from kernel_foundry.progress import Ended
+from kernel_foundry.sdk.loop.budget import Budget
+from kernel_foundry.sdk.loop.evolution import Evolution
+from kernel_foundry.sdk.loop.progress import Ended
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from tests.llm_server import LlmServer
 

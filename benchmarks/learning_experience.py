@@ -25,15 +25,15 @@ from evaluator_svc.evaluator import Evaluator
 from evaluator_svc.settings import EvaluatorSettings
 from generator_svc.assembly import assemble
 from generator_svc.llm.litellm_models import LiteLlmModels
-from kernel_foundry.budget import Budget
 from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.learning import EXPERIENCE, META_PROMPTS
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.task import Task
-from kernel_foundry.evolution import Evolution
 from kernel_foundry.ports import Generator
-from kernel_foundry.progress import Ended, Event, Judged
+from kernel_foundry.sdk.loop.budget import Budget
+from kernel_foundry.sdk.loop.evolution import Evolution
+from kernel_foundry.sdk.loop.progress import Ended, Event, Judged
 from tests.llm_server import LlmServer
 
 NAME: Final = "learning_experience"

@@ -35,14 +35,14 @@ from generator_svc.llm.litellm_models import LiteLlmModels
 from generator_svc.meta_prompts.population import MetaPrompts
 from generator_svc.store.sections import SectionsRow
 from generator_svc.store.store import GeneratorStore
-from kernel_foundry.budget import Budget
 from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.learning import EXPERIENCE, META_PROMPTS, MODEL_WEIGHTS
 from kernel_foundry.domain.request import EvaluationLimits
-from kernel_foundry.evolution import Evolution
 from kernel_foundry.ports import Generator
-from kernel_foundry.progress import Judged
+from kernel_foundry.sdk.loop.budget import Budget
+from kernel_foundry.sdk.loop.evolution import Evolution
+from kernel_foundry.sdk.loop.progress import Judged
 from tests.llm_server import LlmServer
 
 NAME: Final = "learning_meta_prompts"

@@ -27,7 +27,7 @@ from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.task import Size, Task, Workload
-from kernel_foundry.task_file import read_task
+from kernel_foundry.sdk.task_file import read_task
 
 NAME = "memory"
 CASES: Final = Path(__file__).parent / "memory_cases"

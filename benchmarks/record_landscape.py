@@ -43,7 +43,7 @@ from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import KernelFoundryError
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.ports import Evaluator
-from kernel_foundry.task_file import read_task
+from kernel_foundry.sdk.task_file import read_task
 
 LIMITS: Final = EvaluationLimits(timing_seconds=0.2)
 """Hundreds of variants are measured; the median of the slow ones need not be known to 1 %."""

@@ -17,9 +17,9 @@ from pathlib import Path
 from benchmarks.result_file import ROOT, out_option, write_result
 from evaluator_svc.evaluator import Evaluator
 from evaluator_svc.settings import EvaluatorSettings
-from kernel_foundry.client import connect
 from kernel_foundry.domain.request import EvaluationRequest
-from kernel_foundry.task_file import read_task
+from kernel_foundry.sdk.client import connect
+from kernel_foundry.sdk.task_file import read_task
 
 NAME = "scaling"
 

@@ -10,8 +10,8 @@ import time
 
 from benchmarks.result_file import parse_for_device, write_result
 from kernel_foundry.cli.selftest_view import selftest_object
-from kernel_foundry.client import connect
-from kernel_foundry.selftest.case_folder import BUILT_IN, read_cases
+from kernel_foundry.sdk.client import connect
+from kernel_foundry.sdk.selftest.case_folder import BUILT_IN, read_cases
 
 
 def main() -> None:

@@ -14,11 +14,11 @@ from typing import Any
 
 from benchmarks.gemm_space import CANDIDATE, COUNT, KERNEL, SIZE, TASK, TUNE, WHERE
 from benchmarks.result_file import out_option, write_result
-from kernel_foundry.client import connect
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import Setting
 from kernel_foundry.domain.sweep import best_of
-from kernel_foundry.task_file import read_task
+from kernel_foundry.sdk.client import connect
+from kernel_foundry.sdk.task_file import read_task
 
 NAME = "sweep_gemm"
 

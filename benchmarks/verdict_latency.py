@@ -12,8 +12,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from kernel_foundry.client import Foundry, connect
-from kernel_foundry.task_file import read_task
+from kernel_foundry.sdk.client import Foundry, connect
+from kernel_foundry.sdk.task_file import read_task
 
 ROOT = Path(__file__).parents[1]
 

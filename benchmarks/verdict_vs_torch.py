@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.result_file import out_option, write_result
-from kernel_foundry.client import Foundry, connect
 from kernel_foundry.domain.evaluation import Evaluation
-from kernel_foundry.task_file import read_task
+from kernel_foundry.sdk.client import Foundry, connect
+from kernel_foundry.sdk.task_file import read_task
 
 NAME = "verdict_vs_torch"
 DEVICE = "cuda:0"

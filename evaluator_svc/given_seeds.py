@@ -1,9 +1,9 @@
 """Seeds that a caller gives to have a verdict again; they come from a file, so they are checked."""
 
+from evaluator_svc.generated_workloads import generated_workload
 from evaluator_svc.messages.exchange import SEED_COUNT
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.errors import InvalidArgumentError
-from kernel_foundry.generated_workloads import generated_workload
 
 _END = 2**63
 """Of what a generator of random numbers takes."""

@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.result_file import out_option, write_result
-from kernel_foundry.budget import Budget, Spent, exceeded
-from kernel_foundry.client import Foundry, connect
 from kernel_foundry.domain.archive import DEFAULT_STRATEGY, RunSpec
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Task
 from kernel_foundry.evidence.record import source_of
-from kernel_foundry.local import Targets
-from kernel_foundry.task_file import read_task
-from kernel_foundry.view import duration, share_text, speedup_text, timing_text
+from kernel_foundry.sdk.client import Foundry, connect
+from kernel_foundry.sdk.local import Targets
+from kernel_foundry.sdk.loop.budget import Budget, Spent, exceeded
+from kernel_foundry.sdk.task_file import read_task
+from kernel_foundry.sdk.view import duration, share_text, speedup_text, timing_text
 
 NAME: Final = "float32_product"
 FOLDER: Final = Path(__file__).parent

@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 
 import torch
 
+from evaluator_svc.generated_workloads import generated_workload
 from evaluator_svc.judge.admission.admit import admission_sets, admit_task
 from evaluator_svc.judge.baselines import COMPILE, GRAPH, BaselineFailedError, time_baseline
 from evaluator_svc.judge.draws.buffer_pool import BufferPool
@@ -52,7 +53,6 @@ from kernel_foundry.errors import (
     DeviceMemoryError,
     InvalidArgumentError,
 )
-from kernel_foundry.generated_workloads import generated_workload
 from kernel_foundry_native import OutOfMemoryError
 
 T = TypeVar("T")

@@ -21,7 +21,7 @@ _CLOCKS: Final = {
 def verdict_facts(
     site: DeviceSite, request: EvaluationRequest, judge: JudgeFacts
 ) -> tuple[Fact, ...]:
-    """Return what a candidate is judged with; `kernel_foundry.evidence.compare` knows the names."""
+    """What a candidate is judged with; `sdk.verification.compare` knows the names."""
     limits = request.limits
     origin = "given by the caller" if request.seeds else "fresh and secret"
     fresh = request.fresh_baselines

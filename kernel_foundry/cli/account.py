@@ -5,7 +5,7 @@ from rich.table import Table
 
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.domain.account import ModelSpend, RepairCount
-from kernel_foundry.run_account import AskedAccount
+from kernel_foundry.sdk.run_account import AskedAccount
 
 
 def show_account(console: PrintableConsole, asked: AskedAccount) -> None:

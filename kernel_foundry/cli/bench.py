@@ -19,7 +19,7 @@ from kernel_foundry.cli.options import (
 )
 from kernel_foundry.cli.output import print_json
 from kernel_foundry.domain.evaluation import Evaluation
-from kernel_foundry.task_file import read_task
+from kernel_foundry.sdk.task_file import read_task
 
 
 @click.group()

@@ -14,10 +14,10 @@ from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.options import json_option
 from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.domain.plain import to_plain
-from kernel_foundry.local import compare_searches
-from kernel_foundry.report.comparison import write_comparison_report
-from kernel_foundry.report.comparison_plot import check_plots, write_comparison_plot
-from kernel_foundry.report.comparison_text import (
+from kernel_foundry.sdk.local import compare_searches
+from kernel_foundry.sdk.report.comparison import write_comparison_report
+from kernel_foundry.sdk.report.comparison_plot import check_plots, write_comparison_plot
+from kernel_foundry.sdk.report.comparison_text import (
     difference_text,
     estimate_text,
     ratio_text,

@@ -33,8 +33,8 @@ from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import BackendUnavailableError
 from kernel_foundry.evidence.record import record_of_text, write_record
 from kernel_foundry.printable import one_line
-from kernel_foundry.task_file import read_task
-from kernel_foundry.view import (
+from kernel_foundry.sdk.task_file import read_task
+from kernel_foundry.sdk.view import (
     arithmetic_line,
     checks_text,
     doubt_text,

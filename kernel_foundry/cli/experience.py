@@ -22,14 +22,14 @@ from kernel_foundry.cli.experience_transfer import (
 )
 from kernel_foundry.cli.options import generator_option, json_option
 from kernel_foundry.cli.output import print_json
-from kernel_foundry.client import Foundry, connect
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.lesson import Lesson, LessonHit, LessonQuery
 from kernel_foundry.domain.plain import to_plain
-from kernel_foundry.local import Targets
 from kernel_foundry.ports import Experience
 from kernel_foundry.printable import printable
+from kernel_foundry.sdk.client import Foundry, connect
+from kernel_foundry.sdk.local import Targets
 
 _LANGUAGES = [language.value for language in Language]
 _LISTED_CHARS = 120

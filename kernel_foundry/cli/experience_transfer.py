@@ -9,12 +9,12 @@ import click
 
 from kernel_foundry.cli.options import generator_option, json_option
 from kernel_foundry.cli.output import print_json, print_text
-from kernel_foundry.client import Foundry, connect
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.lesson import AddedLesson, Lesson, LessonOrigin
 from kernel_foundry.lesson_file import lesson_from_fields, read_lines, read_yaml, write_lines
-from kernel_foundry.local import Targets
+from kernel_foundry.sdk.client import Foundry, connect
+from kernel_foundry.sdk.local import Targets
 
 _PAGE = 500
 

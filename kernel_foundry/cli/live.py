@@ -8,14 +8,14 @@ from typing import Protocol, Self
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as RichProgress
 
-from kernel_foundry.budget import Budget, Spent
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.finding import OF_THE_MOMENT, FindingKind
 from kernel_foundry.domain.model_limit import ModelLimit
 from kernel_foundry.domain.sweep import best_of
 from kernel_foundry.printable import one_line
-from kernel_foundry.progress import (
+from kernel_foundry.sdk.loop.budget import Budget, Spent
+from kernel_foundry.sdk.loop.progress import (
     Admitted,
     Ended,
     Event,
@@ -24,7 +24,7 @@ from kernel_foundry.progress import (
     Swept,
     Unjudged,
 )
-from kernel_foundry.view import baselines_text, duration, speedup_text, verdict_text
+from kernel_foundry.sdk.view import baselines_text, duration, speedup_text, verdict_text
 
 
 class Progress(Protocol):

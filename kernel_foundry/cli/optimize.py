@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from kernel_foundry.budget import DEFAULT_EVALUATIONS, LEAST_EVALUATIONS, Budget
 from kernel_foundry.cli.live import LiveProgress, PlainProgress, Progress
 from kernel_foundry.cli.main import EXIT_NOTHING_CORRECT
 from kernel_foundry.cli.name import as_called
@@ -25,7 +24,6 @@ from kernel_foundry.cli.options import (
 from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.cli.runs import best_object
 from kernel_foundry.cli.summary import show_summary
-from kernel_foundry.client import Foundry
 from kernel_foundry.domain.archive import DEFAULT_STRATEGY, STRATEGIES
 from kernel_foundry.domain.bounds import AT_TRAFFIC_BOUND, NEVER
 from kernel_foundry.domain.language import Language
@@ -33,9 +31,11 @@ from kernel_foundry.domain.learning import LEARNING
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.errors import KernelFoundryError
 from kernel_foundry.evidence.record import record_of, write_record
-from kernel_foundry.progress import Admitted, Ended, Event, Listener
-from kernel_foundry.report.write import write_report
-from kernel_foundry.task_file import read_task
+from kernel_foundry.sdk.client import Foundry
+from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS, LEAST_EVALUATIONS, Budget
+from kernel_foundry.sdk.loop.progress import Admitted, Ended, Event, Listener
+from kernel_foundry.sdk.report.write import write_report
+from kernel_foundry.sdk.task_file import read_task
 
 
 class StopShare(click.ParamType[float]):

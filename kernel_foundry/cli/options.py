@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from kernel_foundry.cli.name import as_called
-from kernel_foundry.client import Foundry, connect
-from kernel_foundry.local import LOCAL, SPAWN, Targets
+from kernel_foundry.sdk.client import Foundry, connect
+from kernel_foundry.sdk.local import LOCAL, SPAWN, Targets
 
 _WHERE = "local (in this process), spawn (a process of its own), unix:/PATH or HOST:PORT."
 

@@ -9,9 +9,9 @@ from rich.table import Table
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.options import json_option, open_foundry, target_options
 from kernel_foundry.cli.output import print_json, print_text
-from kernel_foundry.client import Foundry
 from kernel_foundry.domain.exchange import Exchange
 from kernel_foundry.domain.plain import to_plain
+from kernel_foundry.sdk.client import Foundry
 
 _RULE = "─" * 80
 

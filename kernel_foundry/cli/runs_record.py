@@ -8,8 +8,8 @@ import click
 from kernel_foundry.cli.options import json_option, open_foundry, target_options
 from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.evidence.fingerprint import fingerprint
-from kernel_foundry.evidence.of_run import record_of_run
 from kernel_foundry.evidence.record import write_record
+from kernel_foundry.sdk.record_of_run import record_of_run
 
 
 @click.command("record")

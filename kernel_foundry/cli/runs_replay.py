@@ -10,7 +10,7 @@ from kernel_foundry.cli.options import (
 )
 from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.domain.plain import to_plain
-from kernel_foundry.run_replay.replay import ReplayOutcome, replay
+from kernel_foundry.sdk.replay.replay import ReplayOutcome, replay
 
 EXIT_DIFFERENT = 1
 

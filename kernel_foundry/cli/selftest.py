@@ -15,7 +15,7 @@ from kernel_foundry.cli.options import (
 from kernel_foundry.cli.output import print_json
 from kernel_foundry.cli.selftest_progress import CaseProgress
 from kernel_foundry.cli.selftest_view import selftest_object, show
-from kernel_foundry.selftest.case_folder import BUILT_IN, read_cases
+from kernel_foundry.sdk.selftest.case_folder import BUILT_IN, read_cases
 
 
 @click.command()

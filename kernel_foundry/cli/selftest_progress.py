@@ -8,7 +8,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.output import print_text
 from kernel_foundry.printable import one_line
-from kernel_foundry.selftest.case import CaseResult, CaseState
+from kernel_foundry.sdk.selftest.case import CaseResult, CaseState
 
 
 class CaseProgress:

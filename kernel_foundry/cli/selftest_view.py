@@ -9,9 +9,9 @@ from rich.text import Text
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.domain.probe import Probe
-from kernel_foundry.selftest.case import CaseResult, CaseState
-from kernel_foundry.selftest.rates import Rates, rates
-from kernel_foundry.selftest.run import SelfTest
+from kernel_foundry.sdk.selftest.case import CaseResult, CaseState
+from kernel_foundry.sdk.selftest.rates import Rates, rates
+from kernel_foundry.sdk.selftest.run import SelfTest
 
 _STYLE = {
     CaseState.AS_EXPECTED: "green",

@@ -8,20 +8,20 @@ from rich.columns import Columns
 from rich.table import Table
 from rich.text import Text
 
-from kernel_foundry.budget import Spent, StopCause
 from kernel_foundry.cli.account import show_account
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.timings import kernel_times_lines, timings_table
-from kernel_foundry.client import Foundry
 from kernel_foundry.domain.archive import ArchiveStats, Elite
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.measures import LEVELS
-from kernel_foundry.kept_sweeps import kept_sweeps
-from kernel_foundry.progress import Ended
-from kernel_foundry.run_account import ask_account
-from kernel_foundry.sweeping import CONFIGURATIONS_PER_EVALUATION
-from kernel_foundry.view import (
+from kernel_foundry.sdk.client import Foundry
+from kernel_foundry.sdk.kept_sweeps import kept_sweeps
+from kernel_foundry.sdk.loop.budget import Spent, StopCause
+from kernel_foundry.sdk.loop.progress import Ended
+from kernel_foundry.sdk.loop.sweeping import CONFIGURATIONS_PER_EVALUATION
+from kernel_foundry.sdk.run_account import ask_account
+from kernel_foundry.sdk.view import (
     arithmetic_line,
     checks_text,
     speedup_text,

@@ -22,16 +22,16 @@ from kernel_foundry.cli.options import (
     target_options,
 )
 from kernel_foundry.cli.output import print_json
-from kernel_foundry.client import Foundry
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.finding import errors_first, headline
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.sweep import ConfigurationResult, best_of
 from kernel_foundry.domain.task import Task
-from kernel_foundry.report.t4 import t4_results
-from kernel_foundry.task_file import read_task
-from kernel_foundry.view import (
+from kernel_foundry.sdk.client import Foundry
+from kernel_foundry.sdk.report.t4 import t4_results
+from kernel_foundry.sdk.task_file import read_task
+from kernel_foundry.sdk.view import (
     configuration_text,
     duration,
     evaluation_object,

@@ -1,1 +1,1 @@
-"""Evidence: records of verdicts that anybody can check, and run again (docs/evidence.md)."""
+"""The record of a verdict, its canonical bytes and its digest; checked in `sdk.verification`."""

@@ -28,7 +28,7 @@ PACKAGES = (
     "generator_svc.replies",
     "kernel_foundry.plan",
     "kernel_foundry.printable",
-    "kernel_foundry.selftest.case_folder",
+    "kernel_foundry.sdk.selftest.case_folder",
 )
 LENGTH = 100_000
 SHAPES = (

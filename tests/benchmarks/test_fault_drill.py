@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from benchmarks.fault_drill import IN_FLIGHT, drill
-from kernel_foundry.budget import Budget, StopCause
+from kernel_foundry.sdk.loop.budget import Budget, StopCause
 
 PATIENT_SECONDS = 6.0
 """A good answer comes in that time on a busy machine too; the few that hang cost it."""

@@ -10,7 +10,7 @@ from benchmarks.admit_suite import byte_count, summary, write_files
 from benchmarks.suite import TASKS, SuiteTask, networks
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.reference.task_module import TaskModule
-from kernel_foundry.task_file import read_task
+from kernel_foundry.sdk.task_file import read_task
 
 _HEAVY = {task.name for task in networks.TASKS}
 

@@ -24,7 +24,7 @@ from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.evaluation import Baseline, StopReason, Timing
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.request import EvaluationRequest, Yardstick
-from kernel_foundry.task_file import read_task
+from kernel_foundry.sdk.task_file import read_task
 from tests.evaluator.test_several_devices import LIMITS, RELU, TASK
 
 _LOADED = HostLoad(other_cores=2.0, core_count=2, needed_cores=2)

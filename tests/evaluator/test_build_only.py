@@ -11,7 +11,7 @@ from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.errors import InvalidArgumentError
-from kernel_foundry.task_file import read_task
+from kernel_foundry.sdk.task_file import read_task
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TASK = read_task(EXAMPLES / "softmax.py")

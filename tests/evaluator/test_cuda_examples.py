@@ -8,7 +8,7 @@ import pytest
 
 from evaluator_svc.evaluator import Evaluator
 from kernel_foundry.domain.request import EvaluationRequest
-from kernel_foundry.task_file import read_task
+from kernel_foundry.sdk.task_file import read_task
 
 pytestmark = pytest.mark.gpu
 

@@ -18,8 +18,8 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Task
 from kernel_foundry.evidence.fingerprint import fingerprint
 from kernel_foundry.evidence.record import EvidenceRecord, read_record, record_of, write_record
-from kernel_foundry.evidence.verification import Verification, verification
 from kernel_foundry.plan.candidate_text import render
+from kernel_foundry.sdk.verification.verify import Verification, verification
 from tests.cli.conftest import CANDIDATE, TASK, run_kfoundry
 from tests.evidence import conftest as signed_by_hand
 

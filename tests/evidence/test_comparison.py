@@ -11,10 +11,10 @@ from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severi
 from kernel_foundry.domain.fitness import distrusted_fitness
 from kernel_foundry.domain.median import median_interval
 from kernel_foundry.domain.request import EvaluationRequest
-from kernel_foundry.evidence.compare import compare
 from kernel_foundry.evidence.record import EvidenceRecord
-from kernel_foundry.evidence.statement import Agreement, Statement, holds
-from kernel_foundry.evidence.verification import (
+from kernel_foundry.sdk.verification.compare import compare
+from kernel_foundry.sdk.verification.statement import Agreement, Statement, holds
+from kernel_foundry.sdk.verification.verify import (
     MOST_EVALUATIONS,
     Verification,
     judged_again,

@@ -10,7 +10,7 @@ import pytest
 
 from kernel_foundry.evidence.fingerprint import fingerprint
 from kernel_foundry.evidence.record import EvidenceRecord, read_record, write_record
-from kernel_foundry.evidence.verification import verification
+from kernel_foundry.sdk.verification.verify import verification
 
 DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (DOCS / "evidence.md").read_text()

@@ -19,13 +19,13 @@ from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.task import Size, Task, Workload
 from kernel_foundry.errors import InvalidArgumentError
-from kernel_foundry.evidence.compare import compare, is_about_times
 from kernel_foundry.evidence.record import EvidenceRecord, record_of_text
-from kernel_foundry.evidence.signature import check_integrity
-from kernel_foundry.evidence.statement import Agreement, holds
-from kernel_foundry.evidence.verification import request_again
 from kernel_foundry.rpc.evaluator import RemoteEvaluator
 from kernel_foundry.rpc.server import running
+from kernel_foundry.sdk.verification.compare import compare, is_about_times
+from kernel_foundry.sdk.verification.signature import check_integrity
+from kernel_foundry.sdk.verification.statement import Agreement, holds
+from kernel_foundry.sdk.verification.verify import request_again
 from tests.cli import conftest as cli
 from tests.evaluator import conftest as real
 

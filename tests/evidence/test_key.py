@@ -15,9 +15,9 @@ from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.signing import Signer, own_public_key
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evidence.record import record_of
-from kernel_foundry.evidence.signature import check_integrity
-from kernel_foundry.evidence.statement import holds
 from kernel_foundry.plan.candidate_text import render
+from kernel_foundry.sdk.verification.signature import check_integrity
+from kernel_foundry.sdk.verification.statement import holds
 from tests.evidence.conftest import SOURCE, TASK, evaluate
 
 TEXT = render(SOURCE.language.value, SOURCE.device_code, SOURCE.plan)

@@ -6,16 +6,16 @@ from pathlib import Path
 
 from archive_svc.archive import Archive
 from evaluator_svc.signing import Signer
-from kernel_foundry.budget import Budget
 from kernel_foundry.domain.archive import Elite, ToldEvaluation
 from kernel_foundry.domain.bounds import NEVER
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.evidence.record import record_of
-from kernel_foundry.evidence.signature import check_integrity
-from kernel_foundry.evidence.statement import holds
-from kernel_foundry.evolution import Evolution
-from kernel_foundry.progress import Event, Judged
+from kernel_foundry.sdk.loop.budget import Budget
+from kernel_foundry.sdk.loop.evolution import Evolution
+from kernel_foundry.sdk.loop.progress import Event, Judged
+from kernel_foundry.sdk.verification.signature import check_integrity
+from kernel_foundry.sdk.verification.statement import holds
 from tests.evidence.conftest import CHECKS, DRAFT
 from tests.sweep.test_evolution_sweeps import SPEC, SpyEvaluator, TunedGenerator
 

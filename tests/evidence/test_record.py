@@ -11,7 +11,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from archive_svc.archive import Archive
 from archive_svc.run_file import export_run, import_run
-from kernel_foundry.client import connect
 from kernel_foundry.common.v1 import evaluation_pb2
 from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.candidate import Candidate
@@ -19,7 +18,6 @@ from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.plain import from_plain, to_plain
 from kernel_foundry.errors import EliteNotFoundError, InvalidArgumentError
-from kernel_foundry.evidence.of_run import record_of_run
 from kernel_foundry.evidence.record import (
     EvidenceRecord,
     read_record,
@@ -27,10 +25,12 @@ from kernel_foundry.evidence.record import (
     record_of_text,
     write_record,
 )
-from kernel_foundry.evidence.signature import check_integrity
-from kernel_foundry.evidence.statement import holds
-from kernel_foundry.local import Targets
 from kernel_foundry.plan.candidate_text import render
+from kernel_foundry.sdk.client import connect
+from kernel_foundry.sdk.local import Targets
+from kernel_foundry.sdk.record_of_run import record_of_run
+from kernel_foundry.sdk.verification.signature import check_integrity
+from kernel_foundry.sdk.verification.statement import holds
 from kernel_foundry.wire.message import from_message, to_message
 from tests.evidence.conftest import SOURCE, TASK, evaluate
 

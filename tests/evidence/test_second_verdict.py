@@ -10,8 +10,8 @@ from kernel_foundry.domain.attestation import WorkloadSeeds
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.evidence.record import EvidenceRecord, record_of
-from kernel_foundry.evidence.statement import Agreement
-from kernel_foundry.evidence.verification import verification
+from kernel_foundry.sdk.verification.statement import Agreement
+from kernel_foundry.sdk.verification.verify import verification
 from tests.evidence.conftest import DRAFT, SOURCE, TASK, evaluate
 
 

@@ -18,8 +18,8 @@ from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evidence.fingerprint import fingerprint
 from kernel_foundry.evidence.record import EvidenceRecord, read_record, record_of
-from kernel_foundry.evidence.statement import Agreement, Statement
-from kernel_foundry.evidence.verification import is_intact, verification
+from kernel_foundry.sdk.verification.statement import Agreement, Statement
+from kernel_foundry.sdk.verification.verify import is_intact, verification
 from tests.evidence.conftest import DRAFT, SOURCE, TASK, evaluate
 
 Change = Callable[[EvidenceRecord], EvidenceRecord]

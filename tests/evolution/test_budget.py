@@ -2,8 +2,8 @@
 
 import pytest
 
-from kernel_foundry.budget import Budget, Spent, StopCause, exceeded
 from kernel_foundry.domain.bounds import NEVER
+from kernel_foundry.sdk.loop.budget import Budget, Spent, StopCause, exceeded
 
 _AT_BOUND = StopCause.TRAFFIC_BOUND
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from archive_svc.archive import Archive
-from kernel_foundry.budget import Budget, StopCause
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import RunSpec, RunState, ToldEvaluation
 from kernel_foundry.domain.check import Trust
@@ -29,13 +28,14 @@ from kernel_foundry.errors import (
     ProcessLostError,
     TaskRefusedError,
 )
-from kernel_foundry.evolution import (
+from kernel_foundry.sdk.loop.budget import Budget, StopCause
+from kernel_foundry.sdk.loop.evolution import (
     REPEATS_BEFORE_EXHAUSTED,
     UNANSWERED_BEFORE_GIVING_UP,
     UNJUDGED_BEFORE_GIVING_UP,
     Evolution,
 )
-from kernel_foundry.progress import Admitted, Ended, Event, Judged, Unjudged
+from kernel_foundry.sdk.loop.progress import Admitted, Ended, Event, Judged, Unjudged
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
 
@@ -253,7 +253,7 @@ class _FlakyGenerator(FakeGenerator):
 async def test_a_bad_minute_of_a_provider_does_not_end_the_run(
     archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kernel_foundry.evolution._LONGEST_PAUSE_S", 0.0)
+    monkeypatch.setattr("kernel_foundry.sdk.loop.evolution._LONGEST_PAUSE_S", 0.0)
     generator = _FlakyGenerator(period=3)
     ended = await _evolve(archive, Budget(evaluations=20), generator=generator)
     assert ended.cause is StopCause.EVALUATIONS
@@ -266,7 +266,7 @@ async def test_a_bad_minute_of_a_provider_does_not_end_the_run(
 async def test_a_provider_that_is_down_ends_the_run_with_its_reason(
     archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kernel_foundry.evolution._LONGEST_PAUSE_S", 0.0)
+    monkeypatch.setattr("kernel_foundry.sdk.loop.evolution._LONGEST_PAUSE_S", 0.0)
     generator = _FlakyGenerator(period=1)
     with pytest.raises(LlmUnavailableError, match="a bad minute"):
         await _evolve(archive, Budget(evaluations=20), generator=generator)

@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from kernel_foundry import lease
 from kernel_foundry.domain.archive import LeaseHolder, Run, RunBudget, RunSpec, RunState
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Task, Workload
-from kernel_foundry.lease import held
 from kernel_foundry.process_identity import new_holder
+from kernel_foundry.sdk.loop import lease
+from kernel_foundry.sdk.loop.lease import held
 from kernel_foundry.testing.archive import FakeArchive
 
 SPEC = RunSpec(

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from archive_svc.archive import Archive
-from kernel_foundry.budget import Budget
 from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.check import CheckKind, CheckResult, Trust
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
@@ -19,9 +18,10 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import DeviceMemoryError
-from kernel_foundry.evolution import Evolution
-from kernel_foundry.progress import Ended, Event, Judged
-from kernel_foundry.promotion import PROMOTIONS, REFUSALS, winner
+from kernel_foundry.sdk.loop.budget import Budget
+from kernel_foundry.sdk.loop.evolution import Evolution
+from kernel_foundry.sdk.loop.progress import Ended, Event, Judged
+from kernel_foundry.sdk.loop.promotion import PROMOTIONS, REFUSALS, winner
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
 from tests.archive.conftest import make_timing

@@ -25,7 +25,7 @@ from kernel_foundry.plan import (
     split,
 )
 from kernel_foundry.plan.tree import Plan
-from kernel_foundry.task_file import read_task
+from kernel_foundry.sdk.task_file import read_task
 from tests.cuda_on_host.host_run import COMPILER, BoundCandidate, bind, run_on_host
 
 FOLDER = pathlib.Path(__file__).parents[2] / "examples"

@@ -11,7 +11,7 @@ from evaluator_svc.judge import Judge
 from kernel_foundry.domain.admission import Admission, TensorRole
 from kernel_foundry.domain.task import Precision, Size, Task, Tolerance, Workload
 from kernel_foundry.errors import TaskInvalidError
-from kernel_foundry.task_file import read_task
+from kernel_foundry.sdk.task_file import read_task
 from tests.judge.judge_tasks import DEVICE, PEAKS, SCALED, SOFTMAX, make_task
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -10,7 +10,7 @@ from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.plain import from_plain, to_plain
 from kernel_foundry.domain.task import Precision, Size, Task, Tolerance, Workload
 from kernel_foundry.errors import TaskInvalidError
-from kernel_foundry.task_file import SIDECAR_KEYS, read_task
+from kernel_foundry.sdk.task_file import SIDECAR_KEYS, read_task
 
 REFERENCE = """
 from torch import nn

@@ -14,7 +14,7 @@ from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import open_memory
 from evaluator_svc.judge.verdict.compare import expect, matches
 from kernel_foundry.domain.task import Precision, Size, Task
-from kernel_foundry.task_file import read_task
+from kernel_foundry.sdk.task_file import read_task
 from tests.judge.judge_tasks import SCALED, make_task
 from tests.judge.test_admission import EXAMPLES
 

@@ -9,8 +9,8 @@ from kernel_foundry.bounded_json import parse_json
 from kernel_foundry.errors import TaskInvalidError
 from kernel_foundry.plain_yaml import PlainYamlError, read_yaml
 from kernel_foundry.printable import one_line
+from kernel_foundry.sdk.task_file import read_task
 from kernel_foundry.shown_value import shown
-from kernel_foundry.task_file import read_task
 
 REFERENCE = """\
 n = 8

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kernel_foundry.errors import PackageMissingError
-from kernel_foundry.report.comparison_plot import check_plots
+from kernel_foundry.sdk.report.comparison_plot import check_plots
 from tests.cli.conftest import run_kfoundry
 
 FEW = ("--seeds", "4", "--evaluations", "12", "--processes", "1")

@@ -10,7 +10,7 @@ from archive_svc.replay.landscape import Landscape
 from archive_svc.replay.replay_run import REACHED_SHARE, ReplayedRun, replay_run
 from archive_svc.replay.world import Judged, ReplayedEvaluator, World
 from archive_svc.strategies import STRATEGIES
-from kernel_foundry import evolution
+from kernel_foundry.sdk.loop import evolution
 from tests.replay.conftest import LANDSCAPES
 
 

@@ -10,8 +10,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from archive_svc.archive import Archive
 from evaluator_svc.signing import signed
-from kernel_foundry.budget import Budget
-from kernel_foundry.client import connect
 from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.kernel_time import KernelTime
@@ -20,10 +18,12 @@ from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evidence.fingerprint import fingerprint
-from kernel_foundry.evolution import Evolution
-from kernel_foundry.local import Targets
-from kernel_foundry.report.chart import speedup_chart
-from kernel_foundry.report.write import write_report
+from kernel_foundry.sdk.client import connect
+from kernel_foundry.sdk.local import Targets
+from kernel_foundry.sdk.loop.budget import Budget
+from kernel_foundry.sdk.loop.evolution import Evolution
+from kernel_foundry.sdk.report.chart import speedup_chart
+from kernel_foundry.sdk.report.write import write_report
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
 from tests.evidence import conftest as evidence

@@ -14,9 +14,9 @@ from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.exchange import Exchange, FinishReason
 from kernel_foundry.domain.plain import from_json
 from kernel_foundry.domain.request import EvaluationRequest, ProposalRequest, TokenUsage
-from kernel_foundry.evolution import candidate_of
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.ports import Generator
+from kernel_foundry.sdk.loop.evolution import candidate_of
 from tests.run_replay.recorded import CANDIDATE, EDIT, SPEC, VARIANT, Recorded, UnevenEvaluator
 
 Proposed = tuple[Selection, Candidate]

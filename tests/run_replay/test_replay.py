@@ -14,7 +14,7 @@ from kernel_foundry.errors import (
     InvalidArgumentError,
     RunNotFoundError,
 )
-from kernel_foundry.run_replay.replay import ReplayOutcome, replay
+from kernel_foundry.sdk.replay.replay import ReplayOutcome, replay
 from tests.generators import generator_in
 from tests.run_replay.by_hand import (
     Scripted,

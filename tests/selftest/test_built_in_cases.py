@@ -3,7 +3,7 @@
 import pytest
 
 from kernel_foundry.domain.language import Language
-from kernel_foundry.selftest.case_folder import BUILT_IN, read_cases
+from kernel_foundry.sdk.selftest.case_folder import BUILT_IN, read_cases
 
 
 @pytest.mark.parametrize("language", list(Language))

@@ -11,7 +11,7 @@ from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
 from kernel_foundry.errors import InvalidArgumentError, TaskInvalidError
-from kernel_foundry.selftest.case_folder import read_cases
+from kernel_foundry.sdk.selftest.case_folder import read_cases
 from tests.selftest.scripted import TASK, candidate, write_cases
 
 ANY = candidate("passed")

@@ -9,7 +9,7 @@ import pytest
 
 from evaluator_svc.policy import RULES
 from kernel_foundry.domain.check import CheckKind
-from kernel_foundry.selftest.case_folder import BUILT_IN
+from kernel_foundry.sdk.selftest.case_folder import BUILT_IN
 
 ROOT = Path(__file__).parents[2]
 _ROW = re.compile(r"^\| (\d+) \| ([^|]+) \| \*([^|*]+)\* \| ([^|]+) \| ([^|]+) \| (\d+), (\d+) \|$")

@@ -9,8 +9,8 @@ from evaluator_svc.evaluator import Evaluator
 from evaluator_svc.probing import device_task as known
 from kernel_foundry.cli.selftest_view import selftest_object
 from kernel_foundry.domain.language import Language
-from kernel_foundry.selftest.case_folder import read_cases
-from kernel_foundry.selftest.run import SelfTest, selftest
+from kernel_foundry.sdk.selftest.case_folder import read_cases
+from kernel_foundry.sdk.selftest.run import SelfTest, selftest
 from tests.selftest.scripted import write_cases
 
 pytestmark = pytest.mark.sycl

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from kernel_foundry.domain.language import Language
-from kernel_foundry.selftest.case import CaseResult, CaseState
-from kernel_foundry.selftest.case_folder import read_cases
-from kernel_foundry.selftest.rates import rates
-from kernel_foundry.selftest.run_cases import AT_ONCE, run_cases
+from kernel_foundry.sdk.selftest.case import CaseResult, CaseState
+from kernel_foundry.sdk.selftest.case_folder import read_cases
+from kernel_foundry.sdk.selftest.rates import rates
+from kernel_foundry.sdk.selftest.run_cases import AT_ONCE, run_cases
 from tests.selftest.scripted import ScriptedEvaluator, candidate, write_cases
 
 FAKE = {Language.SYCL: "fake:0"}
@@ -173,7 +173,7 @@ def test_rates_are_shares_of_what_was_run(tmp_path: Path) -> None:
 
 def test_results_survive_as_json(tmp_path: Path) -> None:
     from kernel_foundry.cli.selftest_view import selftest_object
-    from kernel_foundry.selftest.run import SelfTest
+    from kernel_foundry.sdk.selftest.run import SelfTest
 
     results = _run(tmp_path, {"a": ("rejected", "passed"), "b": ("passed", "passed")})
     told = json.loads(json.dumps(selftest_object(SelfTest(devices=(), cases=(*results.values(),)))))

@@ -7,7 +7,7 @@ import pytest
 from kernel_foundry.domain.device import Availability, Capabilities, IsolationReport
 from kernel_foundry.domain.probe import Probe
 from kernel_foundry.errors import BackendUnavailableError, ProcessLostError
-from kernel_foundry.selftest.run import SelfTest, selftest
+from kernel_foundry.sdk.selftest.run import SelfTest, selftest
 from kernel_foundry.testing.evaluator import FakeEvaluator
 
 

@@ -4,7 +4,7 @@ from rich.console import Console
 
 from kernel_foundry.cli.selftest_view import show
 from kernel_foundry.domain.probe import Probe
-from kernel_foundry.selftest.run import ProbedDevice, SelfTest
+from kernel_foundry.sdk.selftest.run import ProbedDevice, SelfTest
 
 
 def test_passed_probes_of_a_crowded_area_are_one_line_and_failed_ones_stay() -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from archive_svc.archive import Archive
-from kernel_foundry.budget import Budget, StopCause
 from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.bounds import NEVER
 from kernel_foundry.domain.candidate import Candidate, KernelSource
@@ -22,10 +21,11 @@ from kernel_foundry.domain.request import (
 from kernel_foundry.domain.sweep import ConfigurationResult, SweepRequest, best_of
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import DeadlineExceededError
-from kernel_foundry.evolution import Evolution
 from kernel_foundry.plan.candidate_text import render
-from kernel_foundry.progress import Admitted, Ended, Event, Judged, Swept
-from kernel_foundry.sweeping import CONFIGURATIONS_PER_EVALUATION, Sweeper, cost_of
+from kernel_foundry.sdk.loop.budget import Budget, StopCause
+from kernel_foundry.sdk.loop.evolution import Evolution
+from kernel_foundry.sdk.loop.progress import Admitted, Ended, Event, Judged, Swept
+from kernel_foundry.sdk.loop.sweeping import CONFIGURATIONS_PER_EVALUATION, Sweeper, cost_of
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
 

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from kernel_foundry import client, kept_sweeps
-from kernel_foundry.budget import Budget
 from kernel_foundry.cli.main import cli
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.bounds import NEVER
 from kernel_foundry.domain.task import Task
-from kernel_foundry.local import Directory, Targets
 from kernel_foundry.paths import sweeps_dir
 from kernel_foundry.ports import Evaluator, Generator
-from kernel_foundry.progress import Ended, Event, SweepNotKept, Swept
-from kernel_foundry.report.t4 import t4_results
+from kernel_foundry.sdk import client, kept_sweeps
+from kernel_foundry.sdk.local import Directory, Targets
+from kernel_foundry.sdk.loop.budget import Budget
+from kernel_foundry.sdk.loop.progress import Ended, Event, SweepNotKept, Swept
+from kernel_foundry.sdk.report.t4 import t4_results
 from tests.cli.conftest import TASK
 from tests.sweep.test_evolution_sweeps import SPEC, SpyEvaluator, TunedGenerator
 

@@ -18,7 +18,7 @@ from kernel_foundry.domain.sweep import (
     ConfigurationTiming,
     Validity,
 )
-from kernel_foundry.report.t4 import t4_results
+from kernel_foundry.sdk.report.t4 import t4_results
 
 _INVALIDITIES = {"timeout", "compile", "runtime", "correctness", "constraints", "correct"}
 

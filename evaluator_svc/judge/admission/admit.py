@@ -10,6 +10,7 @@ from typing import Final
 import torch
 from torch.export import ExportedProgram
 
+from evaluator_svc.generated_workloads import beside_largest, generated_workloads
 from evaluator_svc.judge.admission.gate import ADMISSION_SEEDS, Gate, judge_answers, settle_exact
 from evaluator_svc.judge.admission.other_sizes import usable
 from evaluator_svc.judge.admission.stages import Stages
@@ -43,7 +44,6 @@ from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline, Fact
 from kernel_foundry.domain.task import Task, Tolerance, Workload
 from kernel_foundry.errors import TaskInvalidError
-from kernel_foundry.generated_workloads import beside_largest, generated_workloads
 
 _NETWORK_PARAMETERS: Final = 40
 """Parameter tensors from which on a reference is a network of many kernels."""

@@ -1,0 +1,489 @@
+"""The Python SDK: `connect()` gives a `Foundry` whose calls are plain and synchronous.
+
+A thin face over the asynchronous ports; services are opened at their first use and kept until
+`close`. Knows nothing of terminals.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.archive import DEFAULT_STRATEGY, Elite, Run, RunBudget, RunSpec, RunState
+from kernel_foundry.domain.device import Capabilities
+from kernel_foundry.domain.evaluation import Evaluation, Setting
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.model_limit import ModelLimit, limits_text
+from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
+from kernel_foundry.domain.sweep import Configuration, ConfigurationResult, SweepRequest
+from kernel_foundry.domain.task import Task
+from kernel_foundry.errors import InvalidArgumentError, RunNotFoundError, TaskBeyondModelsError
+from kernel_foundry.evidence.record import EvidenceRecord, record_of_text
+from kernel_foundry.ports import Archive, Evaluator, Experience, Generator
+from kernel_foundry.process_identity import new_holder
+from kernel_foundry.sdk.kept import remove_kept
+from kernel_foundry.sdk.kept_sweeps import keeping_sweeps
+from kernel_foundry.sdk.local import Directory, Services, Targets, own_public_key
+from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS, Budget
+from kernel_foundry.sdk.loop.evolution import Evolution
+from kernel_foundry.sdk.loop.lease import held
+from kernel_foundry.sdk.loop.progress import Ended, Event, Listener, nothing_passed
+from kernel_foundry.sdk.loop.promotion import winner
+from kernel_foundry.sdk.selftest.case import Case, CaseResult
+from kernel_foundry.sdk.selftest.run import SelfTest, selftest
+from kernel_foundry.sdk.task_file import read_task
+from kernel_foundry.sdk.verification.verify import (
+    Verification,
+    is_intact,
+    judged_again,
+    verification,
+)
+
+T = TypeVar("T")
+
+_EVALUATIONS_OF_A_GPU = 2
+
+
+def _silent(_event: Event) -> None:
+    """Listen to nothing."""
+
+
+def _ignore(_result: ConfigurationResult | CaseResult) -> None:
+    """Listen to nothing."""
+
+
+def connect(targets: Targets = Targets()) -> "Foundry":  # noqa: B008  frozen, a plain value
+    """Return a `Foundry` on services at `targets`; by default all run in this process."""
+    return Foundry(targets)
+
+
+class Foundry:
+    """The system as a Python object; a context manager.
+
+    Args:
+        targets: Where the services are.
+    """
+
+    def __init__(self, targets: Targets) -> None:
+        self._runner = asyncio.Runner()
+        self._directory = Directory(targets)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End every process that was started and close every connection."""
+        self._run(self._directory.close())
+        self._runner.close()
+
+    def capabilities(self) -> Capabilities:
+        """Return devices, what is missing and why, and what isolates candidates."""
+        return self._run(self._with_evaluator(lambda e: e.capabilities()))
+
+    def admit(self, task: Task | Path | str, *, device: str = "") -> Admission:
+        """Run the reference, time its baselines, derive the tolerance; see `ports.Evaluator`."""
+        loaded = _task(task)
+        return self._run(self._with_evaluator(lambda e: e.admit(loaded, device)))
+
+    def able_models(
+        self, admission: Admission, models: tuple[str, ...] = ()
+    ) -> tuple[tuple[str, ...], tuple[ModelLimit, ...]]:
+        """Return which of `models` can propose for an admitted task, and why the others cannot.
+
+        Args:
+            admission: What `admit` gave; of a refused task nothing is known.
+            models: As for `optimize`.
+        """
+        return self._run(self._with_generator(lambda g: _able_models(g, models, admission)))
+
+    def evaluate(
+        self,
+        task: Task | Path | str,
+        candidate: str | Path,
+        *,
+        device: str = "",
+        configuration: tuple[Setting, ...] = (),
+        limits: EvaluationLimits = EvaluationLimits(),  # noqa: B008  frozen, a plain value
+        fresh_baselines: bool = False,
+        use_tools: bool = False,
+        build_only: bool = False,
+        architecture: str = "",
+        with_listings: bool = False,
+    ) -> Evaluation:
+        """Judge one candidate: its Markdown text, or the path of a file that holds it.
+
+        The arguments are those of `EvaluationRequest`. Never raises for a bad candidate; see
+        `ports.Evaluator.evaluate`.
+        """
+        text = candidate.read_text() if isinstance(candidate, Path) else candidate
+        request = EvaluationRequest(
+            task=_task(task),
+            device=device,
+            text=text,
+            configuration=configuration,
+            limits=limits,
+            fresh_baselines=fresh_baselines,
+            use_tools=use_tools,
+            build_only=build_only,
+            architecture=architecture,
+            with_listings=with_listings,
+        )
+        return self._run(self._with_evaluator(lambda e: e.evaluate(request)))
+
+    def record(
+        self, task: Task | Path | str, candidate: str | Path, evaluation: Evaluation
+    ) -> EvidenceRecord:
+        """Return the evidence record of a verdict that `evaluate` gave on `candidate`.
+
+        `evidence.record.write_record` writes it; `evidence.of_run.record_of_run` finds those of
+        runs.
+
+        Raises:
+            InvalidArgumentError: nobody signed for it: the candidate did not pass.
+        """
+        text = candidate.read_text() if isinstance(candidate, Path) else candidate
+        return record_of_text(_task(task), text, evaluation)
+
+    def verify(
+        self,
+        record: EvidenceRecord,
+        *,
+        device: str = "",
+        keys: tuple[str, ...] = (),
+        runs_again: bool = True,
+    ) -> Verification:
+        """Check a record, judge its candidate again on the same seeds, and say what agrees.
+
+        A record that is not what was signed for is not run.
+
+        Args:
+            record: The record.
+            device: Device id or kind; empty: any of the kind it was judged on.
+            keys: Public keys or fingerprints that may have signed; empty: any, and it is said
+                whose it is.
+            runs_again: Whether to judge again.
+        """
+        own_key = own_public_key()
+
+        async def again(evaluator: Evaluator) -> Verification:
+            return await judged_again(record, evaluator, device, own_key=own_key, trusted=keys)
+
+        if runs_again and is_intact(record):
+            return self._run(self._with_evaluator(again))
+        return verification(record, None, own_key=own_key, trusted=keys)
+
+    def sweep(
+        self,
+        task: Task | Path | str,
+        candidate: str | Path,
+        *,
+        device: str = "",
+        limits: EvaluationLimits = EvaluationLimits(),  # noqa: B008  frozen, a plain value
+        order: tuple[Configuration, ...] = (),
+        max_configurations: int = 1024,
+        seconds: float = 600.0,
+        listener: Callable[[ConfigurationResult], None] = _ignore,
+    ) -> tuple[ConfigurationResult, ...]:
+        """Try every configuration of one candidate; return what became of each.
+
+        `domain.sweep.best_of` tells the best; `evaluate` it to get its whole verdict.
+
+        Args:
+            task: A task, or the path of a KernelBench-format file.
+            candidate: Its Markdown text, or the path of a file that holds it.
+            device: As for `evaluate`.
+            limits: Deadlines of each configuration.
+            order: What to try first, behind the default.
+            max_configurations: Most configurations to try.
+            seconds: Wall-clock budget.
+            listener: Told of each result as soon as it is final.
+        """
+        request = SweepRequest(
+            task=_task(task),
+            device=device,
+            text=candidate.read_text() if isinstance(candidate, Path) else candidate,
+            limits=limits,
+            order=order,
+            max_configurations=max_configurations,
+            seconds=seconds,
+        )
+
+        async def work(evaluator: Evaluator) -> tuple[ConfigurationResult, ...]:
+            results = []
+            async with aclosing(evaluator.sweep(request)) as stream:
+                async for result in stream:
+                    listener(result)
+                    results.append(result)
+            return tuple(results)
+
+        return self._run(self._with_evaluator(work))
+
+    def selftest(
+        self,
+        *,
+        device: str = "",
+        cases: Sequence[Case] = (),
+        listener: Callable[[CaseResult], None] = _ignore,
+    ) -> SelfTest:
+        """Probe the evaluator's host, then have cases judged whose verdict is known.
+
+        Args:
+            device: Device id, or a kind; empty: the first device of every kind.
+            cases: Such as `selftest.case_folder.read_cases(BUILT_IN)`; they may be none.
+            listener: Told of each case's result as it comes.
+
+        Raises:
+            As `selftest.run.selftest`.
+        """
+        return self._run(
+            self._with_evaluator(
+                lambda e: selftest(e, device=device, cases=cases, listener=listener)
+            )
+        )
+
+    def optimize(
+        self,
+        task: Task | Path | str,
+        *,
+        language: Language = Language.SYCL,
+        device: str = "",
+        models: tuple[str, ...] = (),
+        budget: Budget = Budget(evaluations=DEFAULT_EVALUATIONS),  # noqa: B008  frozen, a plain value
+        limits: EvaluationLimits = EvaluationLimits(),  # noqa: B008  frozen, a plain value
+        run: str = "",
+        strategy: str = DEFAULT_STRATEGY,
+        seed: int = 0,
+        in_flight: int = 2,
+        without: tuple[str, ...] = (),
+        listener: Listener = _silent,
+    ) -> Ended:
+        """Search for a fast correct kernel; return how the run ended.
+
+        `Ended.winner` is the winner, or None when nothing passed; `Ended.best` is it, or an error
+        that counts how candidates ended.
+
+        The landscapes of its sweeps are kept as T4 files, see `kept_sweeps`.
+
+        Args:
+            task: A task, or the path of a KernelBench-format file.
+            language: Of the kernels.
+            device: Device id, or a kind for all its devices; empty: the kind of the language.
+            models: LiteLLM model names or "recipes"; empty takes the generator's default. One for
+                an expert alone has its role before it: "memory=openai/gpt-5".
+            budget: When to stop.
+            limits: Deadlines of each evaluation.
+            run: Name of the run; empty makes one from the task and the time.
+            strategy: One of `domain.archive.STRATEGIES`, or another that the archive knows.
+            seed: Of every random choice.
+            in_flight: Proposals being made at once.
+            without: Parts of `domain.learning` to switch off.
+            listener: Told of every event.
+
+        Raises:
+            TaskBeyondModelsError: none of the models can do the task; nothing was spent.
+            TaskRefusedError, TaskInvalidError, AlreadyExistsError, RunHeldError,
+            LlmConfigurationError and the other errors of the three ports.
+        """
+
+        async def work() -> Ended:
+            services = await self._directory.services()
+            loaded = _task(task)
+            # Before the admission, which takes its time.
+            await services.generator.check_models(models)
+            judge = device or language.value
+            # A run that cannot begin is not left in the store; the admission itself is cached.
+            admission = await services.evaluator.admit(loaded, judge)
+            able, left_out = await _able_models(services.generator, models, admission)
+            if not able:
+                unable = ", ".join(limit.model for limit in left_out)
+                raise TaskBeyondModelsError(limits_text(left_out), models=unable)
+            spec = RunSpec(
+                name=run or f"{loaded.name}-{time.strftime('%Y%m%d-%H%M%S')}",
+                task=loaded,
+                language=language,
+                device=judge,
+                models=able,
+                strategy=strategy,
+                seed=seed,
+                without=without,
+                left_out=left_out,
+                stop_at=budget.stop_at,
+            )
+            created = await services.archive.create_run(spec)
+            return await self._evolve(services, created, budget, limits, in_flight, listener)
+
+        return self._run(work())
+
+    def resume(
+        self,
+        run: str = "",
+        *,
+        budget: Budget = Budget(),  # noqa: B008  frozen, a plain value
+        limits: EvaluationLimits = EvaluationLimits(),  # noqa: B008  frozen, a plain value
+        in_flight: int = 2,
+        listener: Listener = _silent,
+    ) -> Ended:
+        """Go on with a run ("" for the newest) as it was started; nothing told is repeated.
+
+        What `budget` leaves open stays as the run had it (`Budget.over`); minutes as they were
+        left.
+
+        Raises:
+            InvalidArgumentError: the run has used its budget up, and no more is given.
+            RunNotFoundError: there is no such run.
+            RunHeldError: another loop works on it.
+        """
+
+        async def work() -> Ended:
+            services = await self._directory.services()
+            found = await services.archive.get_run(run)
+            whole = _resumed(found, budget)
+            return await self._evolve(services, found, whole, limits, in_flight, listener)
+
+        return self._run(work())
+
+    def runs(self) -> tuple[Run, ...]:
+        """Return all runs, newest first."""
+        return self._run(self._with_archive(lambda a: a.list_runs()))
+
+    def ask_archive(self, question: Callable[[Archive], Coroutine[Any, Any, T]]) -> T:
+        """Return the answer of one call on the archive, such as `lambda a: a.elites(name)`."""
+        return self._run(self._with_archive(question))
+
+    def ask_generator(self, question: Callable[[Generator], Coroutine[Any, Any, T]]) -> T:
+        """Return the answer of one call on the generator, such as `lambda g: g.account(name)`."""
+        return self._run(self._with_generator(question))
+
+    def ask_experience(self, question: Callable[[Experience], Coroutine[Any, Any, T]]) -> T:
+        """Return the answer of one call on the experience library."""
+        return self._run(self._with_experience(question))
+
+    def best(self, run: str = "") -> Elite:
+        """Return the winner of a run ("" for the newest).
+
+        Raises:
+            RunNotFoundError: no such run.
+            EliteNotFoundError: nothing passed; the message counts how candidates ended.
+        """
+        name = self.ask_archive(lambda a: a.get_run(run)).spec.name
+        best = self.ask_archive(lambda a: winner(a, name))
+        if best is None:
+            raise nothing_passed(name, self.ask_archive(lambda a: a.stats(name)).outcomes)
+        return best
+
+    def delete(self, run: str) -> None:
+        """Remove a run: what was told, its exchanges, its landscapes, report and record, for good.
+
+        What it taught (lessons, guidance) stays.
+
+        Raises:
+            RunNotFoundError: no such run.
+            RunHeldError: a loop works on it.
+        """
+        name = self.ask_archive(lambda a: a.get_run(run)).spec.name
+        self.ask_archive(lambda a: a.delete_run(name))
+        remove_kept(name)
+        self.ask_generator(lambda g: g.forget_run(name))
+
+    def exists(self, run: str) -> bool:
+        """Return whether a run of that name is in the store."""
+        try:
+            self.ask_archive(lambda a: a.get_run(run))
+        except RunNotFoundError:
+            return False
+        return True
+
+    async def _evolve(
+        self,
+        services: Services,
+        run: Run,
+        budget: Budget,
+        limits: EvaluationLimits,
+        in_flight: int,
+        listener: Listener,
+    ) -> Ended:
+        holder = new_holder()
+        started_s = time.monotonic()
+
+        def left() -> RunBudget:
+            return budget.left_after(time.monotonic() - started_s)
+
+        async with held(services.archive, run.spec.name, holder, left) as finish:
+            judging = await _evaluations_at_once(services.evaluator, run.spec)
+            evolution = Evolution(
+                evaluator=services.evaluator,
+                archive=services.archive,
+                generator=services.generator,
+                run=run,
+                budget=budget,
+                limits=limits,
+                in_flight=max(in_flight, judging),
+                judging=judging,
+                listener=keeping_sweeps(run.spec.name, listener),
+                finish=finish,
+            )
+            return await evolution.run()
+
+    async def _with_evaluator(self, call: Callable[[Evaluator], Coroutine[Any, Any, T]]) -> T:
+        return await call(await self._directory.evaluator())
+
+    async def _with_archive(self, call: Callable[[Archive], Coroutine[Any, Any, T]]) -> T:
+        return await call(await self._directory.archive())
+
+    async def _with_generator(self, call: Callable[[Generator], Coroutine[Any, Any, T]]) -> T:
+        return await call(await self._directory.generator())
+
+    async def _with_experience(self, call: Callable[[Experience], Coroutine[Any, Any, T]]) -> T:
+        return await call(await self._directory.experience())
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self._runner.run(work)
+
+
+async def _evaluations_at_once(evaluator: Evaluator, spec: RunSpec) -> int:
+    """Return how many evaluations keep the run's devices busy.
+
+    On a GPU one candidate is built while another is measured; on the CPU both need its cores.
+    """
+    devices = (await evaluator.capabilities()).devices
+    matching = [d for d in devices if spec.device in (d.id, d.id.partition(":")[0])]
+    each = _EVALUATIONS_OF_A_GPU if spec.language is Language.CUDA else 1
+    return max(len(matching), 1) * each
+
+
+async def _able_models(
+    generator: Generator, models: tuple[str, ...], admission: Admission
+) -> tuple[tuple[str, ...], tuple[ModelLimit, ...]]:
+    models = models or (await generator.list_models())[:1]
+    limits = await generator.model_limits(models, admission) if admission.admitted else ()
+    unable = {limit.model for limit in limits}
+    return tuple(model for model in models if model not in unable), limits
+
+
+def _resumed(run: Run, budget: Budget) -> Budget:
+    """Return what a run that goes on may use."""
+    limits = (budget.evaluations, budget.minutes, budget.cost_usd, budget.tokens)
+    if run.state is RunState.FINISHED and not any(limits):
+        raise InvalidArgumentError(
+            f"run {run.spec.name} is finished, after {run.told_count} evaluations told: say how "
+            "much more it may use (evaluations in all, minutes from now, or USD in all)",
+            field="budget",
+            run=run.spec.name,
+        )
+    return budget.over(run.budget or RunBudget(evaluations=DEFAULT_EVALUATIONS))
+
+
+def _task(task: Task | Path | str) -> Task:
+    return task if isinstance(task, Task) else read_task(Path(task))

@@ -1,0 +1,52 @@
+"""The landscapes of a run's sweeps, kept as T4 files: one for each candidate that was swept.
+
+They lie in `paths.sweeps_dir(run)`, named by the first twelve digits of the candidate's digest.
+Hears of sweeps as a listener; knows nothing of how they are made.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Final
+
+from kernel_foundry.paths import sweeps_dir
+from kernel_foundry.sdk.loop.progress import Event, Listener, SweepNotKept, Swept
+from kernel_foundry.sdk.report.t4 import t4_results
+
+_DIGEST_DIGITS: Final = 12
+
+
+def keeping_sweeps(run: str, listener: Listener) -> Listener:
+    """Return a listener that keeps each sweep of `run`, then tells `listener` of the event.
+
+    What cannot be written, on a full disk for instance, does not end the run: `listener` hears of
+    a `SweepNotKept` before the sweep itself.
+    """
+
+    def listen(event: Event) -> None:
+        if isinstance(event, Swept) and event.results:
+            path = sweeps_dir(run) / f"{event.candidate.digest[:_DIGEST_DIGITS]}.json"
+            try:
+                _write(path, json.dumps(t4_results(event.results), indent=1) + "\n")
+            except OSError as error:
+                reason = error.strerror or str(error)
+                listener(SweepNotKept(candidate=event.candidate, path=path, reason=reason))
+        listener(event)
+
+    return listen
+
+
+def kept_sweeps(run: str) -> tuple[Path, ...]:
+    """Return the files of the landscapes kept of `run` on this machine, in order of name."""
+    return tuple(sorted(sweeps_dir(run).glob("*.json")))
+
+
+def _write(path: Path, text: str) -> None:
+    """Replace the file as a whole: one that is cut short would read as another landscape."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,104 @@
+"""What a run says while it goes on; every face (terminal, plain lines, SDK) listens to these."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.archive import AddResult, Elite, OutcomeCount, Run
+from kernel_foundry.domain.candidate import Candidate
+from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.sweep import ConfigurationResult
+from kernel_foundry.errors import EliteNotFoundError
+from kernel_foundry.sdk.loop.budget import Budget, Spent, StopCause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admitted:
+    """The task was admitted; candidates follow."""
+
+    run: Run
+    admission: Admission
+    budget: Budget
+    spent: Spent
+    """What the run had used before a resume."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A candidate was judged and told."""
+
+    candidate: Candidate
+    evaluation: Evaluation
+    result: AddResult
+    spent: Spent
+    best: Elite | None
+    """The run's best elite now."""
+    is_promotion: bool
+    """True when an elite was measured again, its baseline in alternation with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unjudged:
+    """A candidate could not be judged, for no fault of its own; the run goes on without it."""
+
+    candidate: Candidate
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swept:
+    """The other configurations of a promising candidate were tried.
+
+    When one of them is better, its verdict is told next, as a `Judged`.
+    """
+
+    candidate: Candidate
+    results: tuple[ConfigurationResult, ...]
+    spent: Spent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepNotKept:
+    """The landscape of a sweep could not be written to disk; the run goes on without it."""
+
+    candidate: Candidate
+    path: Path
+    """Where it should be."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """The run ended; its winner is in the archive."""
+
+    run: Run
+    cause: StopCause
+    winner: Elite | None
+    """None when nothing passed."""
+    spent: Spent
+    outcomes: tuple[OutcomeCount, ...] = ()
+    """How what was told ended."""
+
+    @property
+    def best(self) -> Elite:
+        """The winner.
+
+        Raises:
+            EliteNotFoundError: nothing passed; the message counts how candidates ended.
+        """
+        if self.winner is None:
+            raise nothing_passed(self.run.spec.name, self.outcomes)
+        return self.winner
+
+
+def nothing_passed(run: str, outcomes: tuple[OutcomeCount, ...]) -> EliteNotFoundError:
+    """Return the error of a run without a correct kernel."""
+    counted = ", ".join(f"{one.count} {one.outcome.upper()}" for one in outcomes)
+    return EliteNotFoundError(
+        f"nothing passed in run {run}: {counted or 'no candidate was judged'}", run=run
+    )
+
+
+Event = Admitted | Judged | Unjudged | Swept | SweepNotKept | Ended
+Listener = Callable[[Event], None]

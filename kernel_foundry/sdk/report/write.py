@@ -1,0 +1,61 @@
+"""Writes the report of a run. Knows nothing of how the run was made."""
+
+import time
+from pathlib import Path
+
+from kernel_foundry.domain.archive import ToldEvaluation
+from kernel_foundry.domain.measures import LEVELS
+from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.paths import report_path
+from kernel_foundry.sdk.client import Foundry
+from kernel_foundry.sdk.loop.promotion import winner
+from kernel_foundry.sdk.report.chart import speedup_chart
+from kernel_foundry.sdk.report.environment import report_environment
+from kernel_foundry.sdk.run_account import ask_account
+
+
+def write_report(foundry: Foundry, run: str, path: Path | None = None) -> Path:
+    """Write the HTML report of `run` and return its path (default: the reports folder).
+
+    Raises:
+        InvalidArgumentError: it cannot be written there.
+    """
+    found = foundry.ask_archive(lambda a: a.get_run(run))
+    stats = foundry.ask_archive(lambda a: a.stats(run))
+    elites = foundry.ask_archive(lambda a: a.elites(run))
+    told = _all_told(foundry, run)
+    target = path or report_path(run)
+    html = (
+        report_environment()
+        .get_template("report.html.j2")
+        .render(
+            run=found,
+            stats=stats,
+            elites=elites,
+            cells={e.measures.cell: e for e in elites},
+            levels=range(LEVELS),
+            winner=foundry.ask_archive(lambda a: winner(a, run)),
+            told=told,
+            chart=speedup_chart(told),
+            account=ask_account(foundry, run).account,
+            created=time.strftime("%Y-%m-%d %H:%M", time.localtime(found.created_unix_s)),
+        )
+    )
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(html, encoding="utf-8")
+    except OSError as error:
+        raise InvalidArgumentError(
+            f"the report {target} cannot be written: {error.strerror}", field="path"
+        ) from error
+    return target
+
+
+def _all_told(foundry: Foundry, run: str) -> tuple[ToldEvaluation, ...]:
+    told: list[ToldEvaluation] = []
+    while True:
+        after = told[-1].sequence if told else 0
+        page = foundry.ask_archive(lambda a, n=after: a.evaluations(run, after=n, limit=100))  # type: ignore[misc]
+        if not page:
+            return tuple(told)
+        told.extend(page)

@@ -1,0 +1,1 @@
+"""Checks a record again (docs/evidence.md); what a record is, is in `kernel_foundry.evidence`."""
