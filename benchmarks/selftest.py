@@ -11,7 +11,7 @@ import time
 from benchmarks.result_file import parse_for_device, write_result
 from kernel_foundry.cli.selftest_view import selftest_object
 from kernel_foundry.sdk.client import connect
-from kernel_foundry.sdk.selftest.case_folder import BUILT_IN, read_cases
+from kernel_foundry.sdk.selftest.case_folder import own_cases
 
 
 def main() -> None:
@@ -21,7 +21,7 @@ def main() -> None:
     with connect() as foundry:
         spec = next(d for d in foundry.capabilities().devices if d.id == arguments.device)
         language = spec.language
-        cases = tuple(c for c in read_cases(BUILT_IN) if c.language is language)
+        cases = tuple(c for c in own_cases() if c.language is language)
         started_s = time.perf_counter()
         found = foundry.selftest(device=arguments.device, cases=cases)
         seconds = time.perf_counter() - started_s

@@ -15,20 +15,20 @@ from kernel_foundry.cli.options import (
 from kernel_foundry.cli.output import print_json
 from kernel_foundry.cli.selftest_progress import CaseProgress
 from kernel_foundry.cli.selftest_view import selftest_object, show
-from kernel_foundry.sdk.selftest.case_folder import BUILT_IN, read_cases
+from kernel_foundry.sdk.selftest.case_folder import own_cases, read_cases
 
 
 @click.command()
 @click.option(
     "--cheats",
     is_flag=True,
-    help="Also judge the built-in cheats and honest look-alikes, and count.",
+    help="Also judge the project's cheats and their honest look-alikes, and count.",
 )
 @click.option(
     "--cases",
     "folder",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Judge the cases of this folder, and not the built-in ones; implies --cheats.",
+    help="Judge the cases of this folder instead of the project's; implies --cheats.",
 )
 @click.option(
     "--device",
@@ -53,8 +53,7 @@ def command(cheats: bool, folder: Path | None, device: str, as_json: bool, **tar
     Exit code 0 when all is well, 1 when something is not, 3 without a device.
     """  # noqa: D301  a backspace keeps click from joining the lines
     device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
-    source = folder or (BUILT_IN if cheats else None)
-    cases = () if source is None else read_cases(source)
+    cases = read_cases(folder) if folder else own_cases() if cheats else ()
     with open_foundry(**targets) as foundry, CaseProgress(total=len(cases)) as progress:
         found = foundry.selftest(device=device, cases=cases, listener=progress.on)
     if as_json:

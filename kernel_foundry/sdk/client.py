@@ -241,7 +241,7 @@ class Foundry:
 
         Args:
             device: Device id, or a kind; empty: the first device of every kind.
-            cases: Such as `selftest.case_folder.read_cases(BUILT_IN)`; they may be none.
+            cases: Such as `selftest.case_folder.own_cases()`; they may be none.
             listener: Told of each case's result as it comes.
 
         Raises:

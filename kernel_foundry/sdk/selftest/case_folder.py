@@ -1,8 +1,8 @@
 """Reads folders of cases: task files, candidates and `expected.json`.
 
 A folder with an `expected.json` holds the candidates that it names; the tasks lie beside it, or in
-a folder `tasks` there or further up. Task files are parsed, never executed. Knows nothing of
-evaluators.
+a folder `tasks` there or further up. Task files are parsed, never executed. What is done with
+cases is in `run_cases.py`.
 """
 
 import json
@@ -19,8 +19,7 @@ from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.sdk.selftest.case import Case, Expectation
 from kernel_foundry.sdk.task_file import read_task
 
-BUILT_IN: Final = Path(__file__).with_name("cases")
-"""The cases that come with the system."""
+_OWN_CASES: Final = Path(__file__).parents[3] / "tests" / "cases"
 
 _EXPECTED: Final = "expected.json"
 _TASKS: Final = "tasks"
@@ -44,6 +43,20 @@ def read_cases(root: Path) -> tuple[Case, ...]:
         raise _wrong(root, f"no case here: no {_EXPECTED} that names a candidate")
     _check_twins(root, cases)
     return tuple(sorted(cases, key=lambda case: case.name))
+
+
+def own_cases() -> tuple[Case, ...]:
+    """The project's own cases, which lie in its source tree and are not installed.
+
+    Raises:
+        InvalidArgumentError: this is an installed package.
+    """
+    if not _OWN_CASES.is_dir():
+        raise InvalidArgumentError(
+            "the cheats and their honest look-alikes are not installed with the package: run this "
+            "in a clone of the project, or name a folder of cases with --cases"
+        )
+    return read_cases(_OWN_CASES)
 
 
 def _read_folder(root: Path, expected: Path) -> Iterator[Case]:
