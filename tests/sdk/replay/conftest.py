@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.llm_server.server import LlmServer
-from tests.run_replay.recorded import Model, Recorded, record
+from tests.sdk.replay.recorded import Model, Recorded, record
 
 
 @pytest.fixture(scope="session")

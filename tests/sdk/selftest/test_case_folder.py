@@ -12,7 +12,7 @@ from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
 from kernel_foundry.errors import InvalidArgumentError, TaskInvalidError
 from kernel_foundry.sdk.selftest.case_folder import read_cases
-from tests.selftest.scripted import TASK, candidate, write_cases
+from tests.sdk.selftest.scripted import TASK, candidate, write_cases
 
 ANY = candidate("passed")
 

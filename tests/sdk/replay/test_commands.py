@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 from kernel_foundry.cli.runs import command
 from kernel_foundry.sdk.client import connect
 from kernel_foundry.sdk.report.write import write_report
-from tests.run_replay.by_hand import change
-from tests.run_replay.recorded import SPEC, Recorded
+from tests.sdk.replay.by_hand import change
+from tests.sdk.replay.recorded import SPEC, Recorded
 
 Runs = Callable[..., Result]
 

@@ -13,7 +13,7 @@ from kernel_foundry.sdk.selftest.case import CaseResult, CaseState
 from kernel_foundry.sdk.selftest.case_folder import read_cases
 from kernel_foundry.sdk.selftest.rates import rates
 from kernel_foundry.sdk.selftest.run_cases import AT_ONCE, run_cases
-from tests.selftest.scripted import ScriptedEvaluator, candidate, write_cases
+from tests.sdk.selftest.scripted import ScriptedEvaluator, candidate, write_cases
 
 FAKE = {Language.SYCL: "fake:0"}
 

@@ -17,7 +17,7 @@ from kernel_foundry.domain.request import EvaluationRequest, ProposalRequest, To
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.ports import Generator
 from kernel_foundry.sdk.loop.evolution import candidate_of
-from tests.run_replay.recorded import CANDIDATE, EDIT, SPEC, VARIANT, Recorded, UnevenEvaluator
+from tests.sdk.replay.recorded import CANDIDATE, EDIT, SPEC, VARIANT, Recorded, UnevenEvaluator
 
 Proposed = tuple[Selection, Candidate]
 

@@ -11,7 +11,7 @@ from kernel_foundry.cli.selftest_view import selftest_object
 from kernel_foundry.domain.language import Language
 from kernel_foundry.sdk.selftest.case_folder import read_cases
 from kernel_foundry.sdk.selftest.run import SelfTest, selftest
-from tests.selftest.scripted import write_cases
+from tests.sdk.selftest.scripted import write_cases
 
 pytestmark = pytest.mark.sycl
 

@@ -17,7 +17,7 @@ from kernel_foundry.domain.evaluation import (
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationRequest
-from tests.selftest.scripted import ScriptedEvaluator, candidate
+from tests.sdk.selftest.scripted import ScriptedEvaluator, candidate
 
 _SEEDS = 3
 _CORRECT = Correctness(

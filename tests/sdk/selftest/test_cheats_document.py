@@ -10,7 +10,7 @@ import pytest
 from evaluator_svc.policy import RULES
 from kernel_foundry.domain.check import CheckKind
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CASES = ROOT / "tests" / "cases"
 _ROW = re.compile(r"^\| (\d+) \| ([^|]+) \| \*([^|*]+)\* \| ([^|]+) \| ([^|]+) \| (\d+), (\d+) \|$")
 _VERDICTS = {"impossible", "caught", "open in part"}

@@ -16,7 +16,7 @@ from kernel_foundry.errors import (
 )
 from kernel_foundry.sdk.replay.replay import ReplayOutcome, replay
 from tests.generators import generator_in
-from tests.run_replay.by_hand import (
+from tests.sdk.replay.by_hand import (
     Scripted,
     change,
     evaluate,
@@ -26,7 +26,7 @@ from tests.run_replay.by_hand import (
     tell,
     told,
 )
-from tests.run_replay.recorded import SPEC, Recorded
+from tests.sdk.replay.recorded import SPEC, Recorded
 
 
 async def replayed(recorded: Recorded, *, run: str = "recorded", into: str = "") -> ReplayOutcome:
