@@ -27,6 +27,7 @@ from kernel_foundry.sdk.view import evaluation_object
 _MARKS: Final = {
     Agreement.AGREES: ("✓", "green"),
     Agreement.DIFFERS: ("✗", "bold red"),
+    Agreement.INCONCLUSIVE: ("?", "bold yellow"),
     Agreement.NOT_COMPARABLE: ("–", "yellow"),
 }
 
@@ -34,6 +35,10 @@ _UNCONFIRMED: Final = (
     "the numbers agree, the times were not confirmed: they are of another device, driver or number "
     "of threads (see environment), and only its maker's word. --device HOST:PORT asks an evaluator "
     "that has the device"
+)
+_INCONCLUSIVE: Final = (
+    "the numbers agree, the times are inconclusive: they vary too much on this machine now to "
+    "confirm the record's or to contradict them. Verify it again when the machine is quiet"
 )
 
 
@@ -73,8 +78,8 @@ def command(
     people whose programs you would run.
 
     Exit code 0 when everything agrees, 1 when something does not, 2 when the file is no record,
-    4 when the numbers agree and the times could not be confirmed: the record is of another
-    device, and nothing here bears its times out.
+    4 when the numbers agree and the times were not confirmed: the record is of another device,
+    or times vary too much here to tell.
 
     \b
     kfoundry verify softmax.record.json
@@ -122,7 +127,8 @@ def _show(console: PrintableConsole, record: EvidenceRecord, verified: Verificat
         line = Text.assemble(_MARKS[statement.agreement], " ", one_line(_line(statement)))
         console.print(line, highlight=False, soft_wrap=True)
     if verified.is_partial:
-        console.print(_UNCONFIRMED, style="bold yellow", soft_wrap=True)
+        why = _INCONCLUSIVE if verified.is_inconclusive else _UNCONFIRMED
+        console.print(why, style="bold yellow", soft_wrap=True)
     elif verified.agrees:
         is_whole = "is what was signed for" if verified.again is None else "agrees"
         console.print(f"the record {is_whole}", style="bold green")

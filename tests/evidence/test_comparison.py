@@ -24,6 +24,7 @@ from kernel_foundry.sdk.verification.verify import (
 from tests.evidence.conftest import CHECKS, FACTS, TASK, evaluate
 
 AGREES, DIFFERS, OTHER = Agreement.AGREES, Agreement.DIFFERS, Agreement.NOT_COMPARABLE
+INCONCLUSIVE = Agreement.INCONCLUSIVE
 
 
 def _lines(record: EvidenceRecord, again: Evaluation) -> dict[str, Statement]:
@@ -247,8 +248,8 @@ def test_figures_that_the_seeds_decide_are_compared(record: EvidenceRecord) -> N
     assert _lines(record, elsewhere)["check comparison on n=8"].agreement is AGREES
 
 
-def test_speedups_agree_where_their_intervals_overlap(record: EvidenceRecord) -> None:
-    """A busy host's wide intervals say little, and nothing against a record."""
+def test_wide_intervals_of_now_neither_agree_nor_differ(record: EvidenceRecord) -> None:
+    """A busy host's say little: nothing against a record, and nothing for it."""
 
     def noisy(result: WorkloadResult) -> WorkloadResult:
         slow = _slower(4.0)(result)
@@ -256,8 +257,8 @@ def test_speedups_agree_where_their_intervals_overlap(record: EvidenceRecord) ->
         return dataclasses.replace(slow, timing=timing)
 
     lines = _lines(record, _with_first(evaluate(), noisy))
-    assert lines["time of n=8"].agreement is AGREES
-    assert lines["speed-up"].agreement is AGREES
+    assert lines["time of n=8"].agreement is INCONCLUSIVE
+    assert lines["speed-up"].agreement is INCONCLUSIVE
 
 
 def test_what_is_asked_again_is_what_was_judged(record: EvidenceRecord) -> None:
@@ -285,11 +286,21 @@ def test_a_time_that_differs_is_taken_again(record: EvidenceRecord) -> None:
     known = record.attestation.public_key
     assert asyncio.run(judged_again(record, quiet, own_key=known)).agrees
     assert len(quiet.verdicts) == 1
+    busy = _Evaluators(*[_with_first(evaluate(), _widened)] * MOST_EVALUATIONS, evaluate())
+    verified = asyncio.run(judged_again(record, busy, own_key=known))
+    assert (verified.is_inconclusive, verified.is_partial, verified.agrees) == (True, True, False)
+    assert len(busy.verdicts) == 1
     never = _Evaluators(*[slow] * MOST_EVALUATIONS, evaluate())
     assert not asyncio.run(judged_again(record, never)).agrees
     wrong = _Evaluators(_with_first(slow, _error(1.0, mismatch_count=3)), evaluate())
     assert not asyncio.run(judged_again(record, wrong)).agrees
     assert len(wrong.verdicts) == 1
+
+
+def _widened(result: WorkloadResult) -> WorkloadResult:
+    low, _high = result.timing.ci95_ns
+    timing = dataclasses.replace(result.timing, median_ns=7.0 * low, ci95_ns=(low, 8.0 * low))
+    return dataclasses.replace(result, timing=timing)
 
 
 def _hoped_for(result: WorkloadResult) -> WorkloadResult:
@@ -328,18 +339,13 @@ def test_no_speed_up_agrees_with_none(record: EvidenceRecord) -> None:
 
 def test_a_wide_interval_of_now_is_no_reason_to_doubt(record: EvidenceRecord) -> None:
     """A host that is busy while it judges again; nor is a record from a busy one."""
-
-    def widened(result: WorkloadResult) -> WorkloadResult:
-        low, _high = result.timing.ci95_ns
-        timing = dataclasses.replace(result.timing, median_ns=7.0 * low, ci95_ns=(low, 8.0 * low))
-        return dataclasses.replace(result, timing=timing)
-
-    busy = _with_first(evaluate(), widened)
+    busy = _with_first(evaluate(), _widened)
     lines = _lines(record, busy)
-    assert (lines["time of n=8"].agreement, lines["speed-up"].agreement) == (AGREES, AGREES)
-    from_busy = dataclasses.replace(record, evaluation=_with_first(record.evaluation, widened))
+    inconclusive = (INCONCLUSIVE, INCONCLUSIVE)
+    assert (lines["time of n=8"].agreement, lines["speed-up"].agreement) == inconclusive
+    from_busy = dataclasses.replace(record, evaluation=_with_first(record.evaluation, _widened))
     lines = _lines(from_busy, evaluate())
-    assert (lines["time of n=8"].agreement, lines["speed-up"].agreement) == (AGREES, AGREES)
+    assert (lines["time of n=8"].agreement, lines["speed-up"].agreement) == inconclusive
 
 
 def test_a_suspicion_that_the_record_leaves_out_differs(record: EvidenceRecord) -> None:

@@ -1,7 +1,8 @@
 """What agrees between a record and a second evaluation of the same candidate on the same seeds.
 
 Numbers that the seeds decide are the same to the bit where device and software are; times are
-held against each other's intervals where the device is the same. Knows nothing of signatures.
+held against the interval that is measured now, where the device is the same. Signatures are
+checked in `signature.py`.
 """
 
 import math
@@ -29,8 +30,8 @@ _SOFTWARE: Final = (
 """Facts of a verdict's evidence that decide the bits of results."""
 
 _SAME_TIME: Final = {Language.SYCL: 1.5, Language.CUDA: 1.15}
-"""Ratio within which times of one device agree although their intervals are apart: an interval
-covers the noise of its own minute, and a host's other work differs between two of them."""
+"""Ratio within which times of one device are the same: an interval covers the noise of its own
+minute, and a host's other work differs between two of them."""
 
 _SUM_DIGITS: Final = 1e-9
 """Relative; sums of many errors are added up in no fixed order."""
@@ -38,6 +39,7 @@ _SUM_DIGITS: Final = 1e-9
 _TIME_OF: Final = "time of "
 _SPEEDUP: Final = "speed-up"
 _SPEEDUP_EAGER: Final = "speed-up over eager"
+_TOO_WIDE: Final = "; the interval measured now is too wide to agree or to differ"
 _NOT_CONFIRMED: Final = "not confirmed: another device, driver or number of threads than here"
 _Speedup = tuple[float | None, tuple[float, float] | None]
 """Median and 95 % interval."""
@@ -261,15 +263,16 @@ def _time(result: WorkloadResult, found: Timing, most: float, *, same_device: bo
     recorded = result.timing
     assert recorded is not None
     ratio = found.median_ns / recorded.median_ns
-    overlap = found.ci95_ns[0] <= recorded.ci95_ns[1] and recorded.ci95_ns[0] <= found.ci95_ns[1]
-    note = f"{ratio:.3f} times as long; intervals {'overlap' if overlap else 'are apart'}"
-    # A time that is shorter than now's must lie within what was measured now: whoever makes a
-    # record up chooses its samples, and with them how far its interval reaches.
-    is_borne_out = found.ci95_ns[0] <= most * recorded.median_ns if ratio > 1.0 else overlap
-    agrees = is_borne_out or 1 / most <= ratio <= most
+    agreement = _held_against(
+        low=found.ci95_ns[0] / recorded.median_ns,
+        high=found.ci95_ns[1] / recorded.median_ns,
+        least_recorded=recorded.ci95_ns[0] / recorded.median_ns,
+        most=most,
+    )
+    note = f"{ratio:.3f} times as long{_TOO_WIDE if agreement is Agreement.INCONCLUSIVE else ''}"
     return Statement(
         subject=_TIME_OF + result.workload,
-        agreement=_measured(agrees=agrees, same_device=same_device),
+        agreement=agreement if same_device else Agreement.NOT_COMPARABLE,
         recorded=_interval(recorded),
         found=_interval(found),
         note=note if same_device else _NOT_CONFIRMED,
@@ -280,24 +283,42 @@ def _speedup(
     subject: str, recorded: _Speedup, found: _Speedup, most: float, *, same_device: bool
 ) -> Statement:
     (first, interval), (second, interval_again) = recorded, found
-    agrees = first is None and second is None
+    agreement = Agreement.AGREES if first is second is None else Agreement.DIFFERS
     if first and second and interval and interval_again:
-        overlap = interval[0] <= interval_again[1] and interval_again[0] <= interval[1]
-        is_borne_out = first <= most * interval_again[1] if first > second else overlap
-        agrees = is_borne_out or 1 / most <= second / first <= most
+        # A speed-up is a time upside down.
+        agreement = _held_against(
+            low=first / interval_again[1],
+            high=first / interval_again[0],
+            least_recorded=first / interval[1],
+            most=most,
+        )
+    note = _TOO_WIDE.removeprefix("; ") if agreement is Agreement.INCONCLUSIVE else ""
     return Statement(
         subject=subject,
-        agreement=_measured(agrees=agrees, same_device=same_device),
+        agreement=agreement if same_device else Agreement.NOT_COMPARABLE,
         recorded=speedup_text(first, interval),
         found=speedup_text(second, interval_again),
-        note="" if same_device else _NOT_CONFIRMED,
+        note=note if same_device else _NOT_CONFIRMED,
     )
 
 
-def _measured(*, agrees: bool, same_device: bool) -> Agreement:
-    if not same_device:
-        return Agreement.NOT_COMPARABLE
-    return Agreement.AGREES if agrees else Agreement.DIFFERS
+def _held_against(*, low: float, high: float, least_recorded: float, most: float) -> Agreement:
+    """Whether a recorded time holds, by the 95 % interval that was measured now.
+
+    Whoever makes a record up chooses its samples, and with them how far its interval reaches: that
+    interval excuses a record that claims too little, never one that claims too much.
+
+    Args:
+        low: Lower end of the interval of now, over the recorded median.
+        high: Its upper end, likewise.
+        least_recorded: Lower end of the recorded interval, likewise.
+        most: Ratio within which two times are the same.
+    """
+    if 1 / most <= low and high <= most:
+        return Agreement.AGREES
+    if low > most or high < min(1 / most, least_recorded):
+        return Agreement.DIFFERS
+    return Agreement.INCONCLUSIVE
 
 
 def _interval(timing: Timing) -> str:

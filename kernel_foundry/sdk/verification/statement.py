@@ -9,6 +9,8 @@ class Agreement(StrEnum):
 
     AGREES = "agrees"
     DIFFERS = "differs"
+    INCONCLUSIVE = "inconclusive"
+    """It was measured, and the interval is too wide to agree or to differ."""
     NOT_COMPARABLE = "not_comparable"
     """It could not be looked at here, or says nothing; the note says why."""
 

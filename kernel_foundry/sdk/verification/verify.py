@@ -1,7 +1,4 @@
-"""A record looked at from all sides: its parts, its signature, and a second evaluation.
-
-Knows nothing of where evaluators are.
-"""
+"""A record looked at from all sides: its parts, its signature, and a second evaluation."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -26,6 +23,7 @@ _LIMITS: Final = EvaluationLimits(build_seconds=60.0, run_seconds=60.0)
 MOST_EVALUATIONS: Final = 3
 
 _SEEDS: Final = "seeds"
+_UNSETTLED: Final = (Agreement.DIFFERS, Agreement.INCONCLUSIVE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +48,18 @@ class Verification:
 
     @property
     def is_partial(self) -> bool:
-        """True when nothing differs, but nobody at hand can bear the record's times out.
+        """True when nothing differs, and the record's times were not confirmed.
 
-        Times of another device are its maker's word; that the numbers come again says nothing
-        about them.
+        Times of another device are its maker's word, and a busy host's intervals may be too wide:
+        that the numbers come again says nothing about them.
         """
         is_judged = self.again is not None
         return is_judged and holds(self.statements) and not self.times_confirmed
+
+    @property
+    def is_inconclusive(self) -> bool:
+        """True when a time was measured on the record's device, in too wide an interval."""
+        return any(s.agreement is Agreement.INCONCLUSIVE for s in self.statements)
 
     @property
     def agrees(self) -> bool:
@@ -103,16 +106,16 @@ async def judged_again(
     Where its seeds are no secret of an evaluator that is known here, it is judged once more on
     fresh ones: a candidate may have been written for those of the record.
 
-    Where nothing but times differs it is judged up to `MOST_EVALUATIONS` times: a host that was
-    busy for a moment is no reason to doubt a record. The other arguments are as of `request_again`
-    and `verification`. Raises as `ports.Evaluator.evaluate`.
+    Where nothing but times differs or is inconclusive it is judged up to `MOST_EVALUATIONS` times:
+    a host that was busy for a moment is no reason to doubt a record. The other arguments are as of
+    `request_again` and `verification`. Raises as `ports.Evaluator.evaluate`.
     """
     request = request_again(record, device)
     for _ in range(MOST_EVALUATIONS):
         again = await evaluator.evaluate(request)
         verified = verification(record, again, own_key=own_key, trusted=trusted)
-        differing = [s for s in verified.statements if s.agreement is Agreement.DIFFERS]
-        if not differing or not all(is_about_times(s) for s in differing):
+        unsettled = [s for s in verified.statements if s.agreement in _UNSETTLED]
+        if not unsettled or not all(is_about_times(s) for s in unsettled):
             break
     if _SEEDS in (s.subject for s in verified.statements) and holds(verified.statements):
         fresh = await evaluator.evaluate(replace(request, seeds=(), fresh_baselines=False))
