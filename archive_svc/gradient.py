@@ -1,6 +1,6 @@
 """The gradient: in which direction of each measure a cell's children are likely to get better.
 
-Three parts (design §7): F, the fitness gained along a dimension; R, how much likelier an
+Three parts (docs/design.md §7): F, the fitness gained along a dimension; R, how much likelier an
 improvement is upwards than downwards; E, the way to empty and weak cells. All cells at once.
 Knows nothing of candidates and of what is done with a direction.
 """

@@ -1,7 +1,7 @@
 """Islands: groups of candidates that evolve apart, each with an emphasis, and when they mix.
 
 Roles, sizes and rates are data. Knows nothing of grids and of what is selected.
-Source: the island model of evolutionary computation; roles as in design §7.
+Source: the island model of evolutionary computation; roles as in docs/design.md §7.
 """
 
 from collections.abc import Sequence
