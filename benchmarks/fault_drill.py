@@ -34,7 +34,7 @@ from kernel_foundry.domain.request import EvaluationLimits, Proposal, ProposalRe
 from kernel_foundry.errors import LlmQuotaError, LlmUnavailableError
 from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.loop.evolution import Evolution
-from kernel_foundry.sdk.loop.progress import Ended
+from kernel_foundry.sdk.loop.progress import RunResult
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from tests.llm_server import LlmServer
 
@@ -172,7 +172,7 @@ async def drill(
 
 async def _evolve(
     folder: Path, proposals: int, budget: Budget, watch: Watch, seed: int, timeout_seconds: float
-) -> Ended:
+) -> RunResult:
     archive = Archive(_runs_url(folder))
     models = LiteLlmModels(
         timeout_seconds=timeout_seconds, retrying=_RETRYING, rng=random.Random(seed)

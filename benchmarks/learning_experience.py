@@ -33,7 +33,7 @@ from kernel_foundry.domain.task import Task
 from kernel_foundry.ports import Generator
 from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.loop.evolution import Evolution
-from kernel_foundry.sdk.loop.progress import Ended, Event, Judged
+from kernel_foundry.sdk.loop.progress import Event, RunResult, VerdictEvent
 from tests.llm_server import LlmServer
 
 NAME: Final = "learning_experience"
@@ -124,8 +124,8 @@ async def _run(
     return told.best_speedup is not None, told.told_count
 
 
-def _end_at_first_pass(event: Event, search: asyncio.Task[Ended]) -> None:
-    if isinstance(event, Judged) and event.evaluation.passed:
+def _end_at_first_pass(event: Event, search: asyncio.Task[RunResult]) -> None:
+    if isinstance(event, VerdictEvent) and event.evaluation.passed:
         search.cancel()
 
 

@@ -42,7 +42,7 @@ from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.ports import Generator
 from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.loop.evolution import Evolution
-from kernel_foundry.sdk.loop.progress import Judged
+from kernel_foundry.sdk.loop.progress import VerdictEvent
 from tests.llm_server import LlmServer
 
 NAME: Final = "learning_meta_prompts"
@@ -60,7 +60,7 @@ class Passes:
 
     def __call__(self, event: object) -> None:
         """Take one event."""
-        if isinstance(event, Judged) and not event.is_promotion:
+        if isinstance(event, VerdictEvent) and not event.is_promotion:
             self.judged += 1
             self.passed += event.evaluation.passed
 

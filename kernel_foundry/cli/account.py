@@ -5,10 +5,10 @@ from rich.table import Table
 
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.domain.account import ModelSpend, RepairCount
-from kernel_foundry.sdk.run_account import AskedAccount
+from kernel_foundry.sdk.run_account import AccountAnswer
 
 
-def show_account(console: PrintableConsole, asked: AskedAccount) -> None:
+def show_account(console: PrintableConsole, asked: AccountAnswer) -> None:
     """Print what there is to show of a run's account."""
     account = asked.account
     if account is None:

@@ -14,15 +14,15 @@ from kernel_foundry.domain.finding import OF_THE_MOMENT, FindingKind
 from kernel_foundry.domain.model_limit import ModelLimit
 from kernel_foundry.domain.sweep import best_of
 from kernel_foundry.printable import one_line
-from kernel_foundry.sdk.loop.budget import Budget, Spent
+from kernel_foundry.sdk.loop.budget import Budget, BudgetUse
 from kernel_foundry.sdk.loop.progress import (
-    Admitted,
-    Ended,
+    AdmissionEvent,
     Event,
-    Judged,
-    SweepNotKept,
-    Swept,
-    Unjudged,
+    LostCandidateEvent,
+    RunResult,
+    SweepEvent,
+    UnsavedSweepEvent,
+    VerdictEvent,
 )
 from kernel_foundry.sdk.view import baselines_text, duration, speedup_text, verdict_text
 
@@ -50,7 +50,7 @@ class HostLines:
     def __init__(self) -> None:
         self._was_loaded = False
 
-    def of(self, event: Judged) -> list[str]:
+    def of(self, event: VerdictEvent) -> list[str]:
         """Return lines to print below a verdict."""
         evaluation = event.evaluation
         found = [f for f in evaluation.findings if f.kind in OF_THE_MOMENT]
@@ -75,21 +75,21 @@ class PlainProgress:
 
     def on(self, event: Event) -> None:
         """Print one event."""
-        if isinstance(event, Admitted):
+        if isinstance(event, AdmissionEvent):
             _write(_admission_line(event.admission))
             for warning in event.admission.warnings:
                 _write(f"warning: {warning}")
             for limit in event.run.spec.left_out:
                 _write(_left_out_line(limit))
-        elif isinstance(event, Judged):
+        elif isinstance(event, VerdictEvent):
             _write(f"[{event.spent.told}] {_judged_line(event)}")
             for line in self._host.of(event):
                 _write(line)
-        elif isinstance(event, Swept):
+        elif isinstance(event, SweepEvent):
             _write(_swept_line(event))
-        elif isinstance(event, Unjudged):
+        elif isinstance(event, LostCandidateEvent):
             _write(_unjudged_line(event))
-        elif isinstance(event, SweepNotKept):
+        elif isinstance(event, UnsavedSweepEvent):
             _write(_not_kept_line(event))
 
 
@@ -120,7 +120,7 @@ class LiveProgress:
 
     def on(self, event: Event) -> None:
         """Move the bar and print the verdict above it."""
-        if isinstance(event, Admitted):
+        if isinstance(event, AdmissionEvent):
             self._budget = event.budget
             self._started_s = time.monotonic()
             self._print(_admission_line(event.admission))
@@ -134,7 +134,7 @@ class LiveProgress:
                 total=event.budget.evaluations,
                 completed=event.spent.evaluations,
             )
-        elif isinstance(event, Judged):
+        elif isinstance(event, VerdictEvent):
             colour = "green" if event.evaluation.passed else "red"
             self._print(_judged_line(event), colour)
             for line in self._host.of(event):
@@ -146,21 +146,21 @@ class LiveProgress:
                 best=_best_text(event),
                 left=time_left(self._budget, event.spent),
             )
-        elif isinstance(event, Swept):
+        elif isinstance(event, SweepEvent):
             self._print(_swept_line(event), "cyan")
             self._bar.update(self._task, completed=event.spent.evaluations)
-        elif isinstance(event, Unjudged):
+        elif isinstance(event, LostCandidateEvent):
             self._print(_unjudged_line(event), "yellow")
-        elif isinstance(event, SweepNotKept):
+        elif isinstance(event, UnsavedSweepEvent):
             self._print(_not_kept_line(event), "yellow")
-        elif isinstance(event, Ended):
+        elif isinstance(event, RunResult):
             self._bar.update(self._task, description=f"ended: {event.cause.value}", left="")
 
     def _print(self, line: str, style: str = "") -> None:
         self._bar.console.print(one_line(line), style=style, highlight=False)
 
 
-def time_left(budget: Budget, spent: Spent) -> str:
+def time_left(budget: Budget, spent: BudgetUse) -> str:
     """Return the time left by whichever cap comes first, as "2:05 left"."""
     remaining_s = []
     if budget.minutes is not None:
@@ -190,7 +190,7 @@ def _left_out_line(limit: ModelLimit) -> str:
     return f"warning: {limit.text}: the run goes on without it"
 
 
-def _judged_line(event: Judged) -> str:
+def _judged_line(event: VerdictEvent) -> str:
     evaluation = event.evaluation
     what = "re-measured" if event.is_promotion else event.candidate.operator.value
     if evaluation.swept_count:
@@ -199,14 +199,14 @@ def _judged_line(event: Judged) -> str:
     return f"{what} {verdict_text(event.candidate, evaluation)}{' ★ best' if is_best else ''}"
 
 
-def _best_text(event: Judged) -> str:
+def _best_text(event: VerdictEvent) -> str:
     if event.best is None:
         return "–"
     best = event.best.evaluation
     return speedup_text(best.speedup, best.speedup_interval)
 
 
-def _swept_line(event: Swept) -> str:
+def _swept_line(event: SweepEvent) -> str:
     correct = sum(r.is_correct for r in event.results)
     line = (
         f"swept {event.candidate.digest[:8]}: {len(event.results)} configurations, {correct} right"
@@ -218,11 +218,11 @@ def _swept_line(event: Swept) -> str:
     return line
 
 
-def _unjudged_line(event: Unjudged) -> str:
+def _unjudged_line(event: LostCandidateEvent) -> str:
     return f"not judged, {event.candidate.digest[:8]}: {event.reason}"
 
 
-def _not_kept_line(event: SweepNotKept) -> str:
+def _not_kept_line(event: UnsavedSweepEvent) -> str:
     digest = event.candidate.digest[:8]
     return f"warning: the landscape of {digest} is not kept: {event.path}: {event.reason}"
 

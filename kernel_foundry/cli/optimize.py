@@ -33,7 +33,7 @@ from kernel_foundry.errors import KernelFoundryError
 from kernel_foundry.evidence.record import record_of, write_record
 from kernel_foundry.sdk.client import Foundry
 from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS, LEAST_EVALUATIONS, Budget
-from kernel_foundry.sdk.loop.progress import Admitted, Ended, Event, Listener
+from kernel_foundry.sdk.loop.progress import AdmissionEvent, Event, Listener, RunResult
 from kernel_foundry.sdk.report.write import write_report
 from kernel_foundry.sdk.task_file import read_task
 
@@ -202,7 +202,7 @@ def _saying_how_to_go_on(progress: Progress) -> Iterator[Listener]:
 
     def listen(event: Event) -> None:
         nonlocal run
-        if isinstance(event, Admitted):
+        if isinstance(event, AdmissionEvent):
             run = event.run.spec.name
         progress.on(event)
 
@@ -226,7 +226,7 @@ def _language(named: str | None, device: str) -> Language:
     return Language(named)
 
 
-def _finish(foundry: Foundry, ended: Ended, *, as_json: bool) -> int:
+def _finish(foundry: Foundry, ended: RunResult, *, as_json: bool) -> int:
     name = ended.run.spec.name
     report = write_report(foundry, name)
     record = _keep_record(ended, report)
@@ -243,7 +243,7 @@ def _finish(foundry: Foundry, ended: Ended, *, as_json: bool) -> int:
     return 0 if ended.winner else EXIT_NOTHING_CORRECT
 
 
-def _keep_record(ended: Ended, report: Path) -> Path | None:
+def _keep_record(ended: RunResult, report: Path) -> Path | None:
     """Write the winner's evidence record beside the report; None where nobody signed for it."""
     winner = ended.winner
     if winner is None or winner.evaluation.attestation is None:

@@ -17,8 +17,8 @@ from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.measures import LEVELS
 from kernel_foundry.sdk.client import Foundry
 from kernel_foundry.sdk.kept_sweeps import kept_sweeps
-from kernel_foundry.sdk.loop.budget import Spent, StopCause
-from kernel_foundry.sdk.loop.progress import Ended
+from kernel_foundry.sdk.loop.budget import BudgetUse, StopCause
+from kernel_foundry.sdk.loop.progress import RunResult
 from kernel_foundry.sdk.loop.sweeping import CONFIGURATIONS_PER_EVALUATION
 from kernel_foundry.sdk.run_account import ask_account
 from kernel_foundry.sdk.view import (
@@ -40,7 +40,7 @@ CAUSES: Final = {
 """Why a run ended, for people."""
 
 
-def show_summary(foundry: Foundry, ended: Ended, report: Path, record: Path | None) -> None:
+def show_summary(foundry: Foundry, ended: RunResult, report: Path, record: Path | None) -> None:
     """Print how a run ended, its winner, the archive map and where report and record lie."""
     console = PrintableConsole()
     name = ended.run.spec.name
@@ -71,7 +71,7 @@ def show_summary(foundry: Foundry, ended: Ended, report: Path, record: Path | No
         console.print(line, soft_wrap=True, highlight=False)
 
 
-def _spent_text(spent: Spent) -> str:
+def _spent_text(spent: BudgetUse) -> str:
     """Return what counts against the budget, which is not what was told."""
     text = f"{spent.evaluations} evaluations of its budget"
     if not spent.sweep_evaluations:

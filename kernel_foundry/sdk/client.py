@@ -31,7 +31,7 @@ from kernel_foundry.sdk.local import Directory, Services, Targets, own_public_ke
 from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS, Budget
 from kernel_foundry.sdk.loop.evolution import Evolution
 from kernel_foundry.sdk.loop.lease import held
-from kernel_foundry.sdk.loop.progress import Ended, Event, Listener, nothing_passed
+from kernel_foundry.sdk.loop.progress import Event, Listener, RunResult, nothing_passed
 from kernel_foundry.sdk.loop.promotion import winner
 from kernel_foundry.sdk.selftest.case import Case, CaseResult
 from kernel_foundry.sdk.selftest.run import SelfTest, selftest
@@ -268,11 +268,11 @@ class Foundry:
         in_flight: int = 2,
         without: tuple[str, ...] = (),
         listener: Listener = _silent,
-    ) -> Ended:
+    ) -> RunResult:
         """Search for a fast correct kernel; return how the run ended.
 
-        `Ended.winner` is the winner, or None when nothing passed; `Ended.best` is it, or an error
-        that counts how candidates ended.
+        `RunResult.winner` is the winner, or None when nothing passed; `RunResult.best` is it, or
+        an error that counts how candidates ended.
 
         The landscapes of its sweeps are kept as T4 files, see `kept_sweeps`.
 
@@ -297,7 +297,7 @@ class Foundry:
             LlmConfigurationError and the other errors of the three ports.
         """
 
-        async def work() -> Ended:
+        async def work() -> RunResult:
             services = await self._directory.services()
             loaded = _task(task)
             # Before the admission, which takes its time.
@@ -334,7 +334,7 @@ class Foundry:
         limits: EvaluationLimits = EvaluationLimits(),  # noqa: B008  frozen, a plain value
         in_flight: int = 2,
         listener: Listener = _silent,
-    ) -> Ended:
+    ) -> RunResult:
         """Go on with a run ("" for the newest) as it was started; nothing told is repeated.
 
         What `budget` leaves open stays as the run had it (`Budget.over`); minutes as they were
@@ -346,7 +346,7 @@ class Foundry:
             RunHeldError: another loop works on it.
         """
 
-        async def work() -> Ended:
+        async def work() -> RunResult:
             services = await self._directory.services()
             found = await services.archive.get_run(run)
             whole = _resumed(found, budget)
@@ -413,7 +413,7 @@ class Foundry:
         limits: EvaluationLimits,
         in_flight: int,
         listener: Listener,
-    ) -> Ended:
+    ) -> RunResult:
         holder = new_holder()
         started_s = time.monotonic()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from kernel_foundry.paths import sweeps_dir
-from kernel_foundry.sdk.loop.progress import Event, Listener, SweepNotKept, Swept
+from kernel_foundry.sdk.loop.progress import Event, Listener, SweepEvent, UnsavedSweepEvent
 from kernel_foundry.sdk.report.t4 import t4_results
 
 _DIGEST_DIGITS: Final = 12
@@ -20,17 +20,17 @@ def keeping_sweeps(run: str, listener: Listener) -> Listener:
     """Return a listener that keeps each sweep of `run`, then tells `listener` of the event.
 
     What cannot be written, on a full disk for instance, does not end the run: `listener` hears of
-    a `SweepNotKept` before the sweep itself.
+    an `UnsavedSweepEvent` before the sweep itself.
     """
 
     def listen(event: Event) -> None:
-        if isinstance(event, Swept) and event.results:
+        if isinstance(event, SweepEvent) and event.results:
             path = sweeps_dir(run) / f"{event.candidate.digest[:_DIGEST_DIGITS]}.json"
             try:
                 _write(path, json.dumps(t4_results(event.results), indent=1) + "\n")
             except OSError as error:
                 reason = error.strerror or str(error)
-                listener(SweepNotKept(candidate=event.candidate, path=path, reason=reason))
+                listener(UnsavedSweepEvent(candidate=event.candidate, path=path, reason=reason))
         listener(event)
 
     return listen

@@ -13,7 +13,7 @@ from kernel_foundry.sdk.client import Foundry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskedAccount:
+class AccountAnswer:
     """A generator's answer."""
 
     account: RunAccount | None
@@ -21,13 +21,13 @@ class AskedAccount:
     """Why there is no account."""
 
 
-def ask_account(foundry: Foundry, run: str) -> AskedAccount:
+def ask_account(foundry: Foundry, run: str) -> AccountAnswer:
     """Return the account of a run, or why there is none."""
     try:
-        return AskedAccount(account=foundry.ask_generator(lambda g: g.account(run)))
+        return AccountAnswer(account=foundry.ask_generator(lambda g: g.account(run)))
     except KernelFoundryError as error:
         message = error.message.splitlines()[0] if error.message else type(error).__name__
-        return AskedAccount(account=None, failure=message)
+        return AccountAnswer(account=None, failure=message)
 
 
 def account_object(account: RunAccount | None) -> dict[str, Any]:

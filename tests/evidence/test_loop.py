@@ -13,7 +13,7 @@ from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.evidence.record import record_of
 from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.loop.evolution import Evolution
-from kernel_foundry.sdk.loop.progress import Event, Judged
+from kernel_foundry.sdk.loop.progress import Event, VerdictEvent
 from kernel_foundry.sdk.verification.signature import check_integrity
 from kernel_foundry.sdk.verification.statement import holds
 from tests.evidence.conftest import CHECKS, DRAFT
@@ -58,7 +58,7 @@ def test_every_verdict_of_a_run_is_as_it_was_signed(tmp_path: Path) -> None:
 
     told, elites = asyncio.run(evolve())
     assert any(t.evaluation.swept_count for t in told)
-    assert any(isinstance(event, Judged) and event.is_promotion for event in events)
+    assert any(isinstance(event, VerdictEvent) and event.is_promotion for event in events)
     assert elites
     for entry in (*told, *elites):
         record = record_of(SPEC.task, entry.candidate.source, entry.evaluation)

@@ -24,7 +24,13 @@ from kernel_foundry.errors import DeadlineExceededError
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.sdk.loop.budget import Budget, StopCause
 from kernel_foundry.sdk.loop.evolution import Evolution
-from kernel_foundry.sdk.loop.progress import Admitted, Ended, Event, Judged, Swept
+from kernel_foundry.sdk.loop.progress import (
+    AdmissionEvent,
+    Event,
+    RunResult,
+    SweepEvent,
+    VerdictEvent,
+)
 from kernel_foundry.sdk.loop.sweeping import CONFIGURATIONS_PER_EVALUATION, Sweeper, cost_of
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
@@ -93,7 +99,7 @@ async def _evolve(
     *,
     evaluations: int = 60,
     generator: FakeGenerator | None = None,
-) -> Ended:
+) -> RunResult:
     evolution = Evolution(
         evaluator=evaluator,
         archive=archive,
@@ -111,7 +117,7 @@ async def _evolve(
 async def test_better_configuration_is_told_as_the_candidates_verdict(archive: Archive) -> None:
     events: list[Event] = []
     await _evolve(archive, SpyEvaluator(), events)
-    swept = [e for e in events if isinstance(e, Swept)]
+    swept = [e for e in events if isinstance(e, SweepEvent)]
     assert swept
     told = {
         t.candidate.digest: t.evaluation
@@ -139,8 +145,8 @@ async def test_configurations_count_against_the_budget(archive: Archive) -> None
     events: list[Event] = []
     ended = await _evolve(archive, SpyEvaluator(), events)
     assert ended.cause is StopCause.EVALUATIONS
-    told = [e for e in events if isinstance(e, Judged)]
-    charged = sum(cost_of(len(e.results)) for e in events if isinstance(e, Swept))
+    told = [e for e in events if isinstance(e, VerdictEvent)]
+    charged = sum(cost_of(len(e.results)) for e in events if isinstance(e, SweepEvent))
     assert charged > 0
     searched = [e for e in told if not e.is_promotion]
     assert ended.spent.told == len(told)
@@ -151,8 +157,8 @@ async def test_configurations_count_against_the_budget(archive: Archive) -> None
 async def test_little_that_is_left_is_not_swept(archive: Archive) -> None:
     events: list[Event] = []
     await _evolve(archive, SpyEvaluator(), events, evaluations=3)
-    assert not any(isinstance(e, Swept) for e in events)
-    assert len([e for e in events if isinstance(e, Judged) and not e.is_promotion]) == 3
+    assert not any(isinstance(e, SweepEvent) for e in events)
+    assert len([e for e in events if isinstance(e, VerdictEvent) and not e.is_promotion]) == 3
 
 
 async def test_best_parameters_of_the_family_go_first_in_the_next_sweep(archive: Archive) -> None:
@@ -163,10 +169,10 @@ async def test_best_parameters_of_the_family_go_first_in_the_next_sweep(archive:
     better = {
         e.candidate.digest: e.evaluation.configuration
         for e in events
-        if isinstance(e, Judged) and e.evaluation.swept_count
+        if isinstance(e, VerdictEvent) and e.evaluation.swept_count
     }
     assert better
-    swept = [e.candidate.digest for e in events if isinstance(e, Swept)]
+    swept = [e.candidate.digest for e in events if isinstance(e, SweepEvent)]
     newest: tuple[Setting, ...] = ()  # the default, which goes first anyway
     for digest, request in zip(swept, evaluator.sweeps, strict=True):
         assert not newest or request.order[-1].settings == newest
@@ -177,7 +183,7 @@ async def test_winner_is_measured_again_in_its_configuration(archive: Archive) -
     events: list[Event] = []
     ended = await _evolve(archive, SpyEvaluator(), events)
     assert ended.winner is not None
-    promoted = [e for e in events if isinstance(e, Judged) and e.is_promotion]
+    promoted = [e for e in events if isinstance(e, VerdictEvent) and e.is_promotion]
     assert promoted[-1].evaluation.configuration == ended.winner.evaluation.configuration
     assert ended.winner.evaluation.configuration
 
@@ -209,7 +215,7 @@ async def test_run_that_died_in_a_sweep_resumes_with_it_and_tells_once(archive: 
 async def test_resumed_run_remembers_what_sweeps_cost(archive: Archive) -> None:
     first: list[Event] = []
     ended = await _evolve(archive, SpyEvaluator(), first, evaluations=40)
-    promoted = [e for e in first if isinstance(e, Judged) and e.is_promotion]
+    promoted = [e for e in first if isinstance(e, VerdictEvent) and e.is_promotion]
     told = await archive.evaluations("run", limit=1000)
     charged = sum(cost_of(t.evaluation.swept_count) for t in told)
     assert charged > 0
@@ -217,8 +223,8 @@ async def test_resumed_run_remembers_what_sweeps_cost(archive: Archive) -> None:
     used = len(told) - len(promoted) + charged
     again = await _evolve(archive, SpyEvaluator(), events, evaluations=used)
     assert (again.spent.evaluations, again.spent.sweep_evaluations) == (used, charged)
-    assert [e.spent.told for e in events if isinstance(e, Admitted)] == [len(told)]
-    fresh = [e for e in events if isinstance(e, Judged) and not e.is_promotion]
+    assert [e.spent.told for e in events if isinstance(e, AdmissionEvent)] == [len(told)]
+    fresh = [e for e in events if isinstance(e, VerdictEvent) and not e.is_promotion]
     assert not fresh, (ended, again)
 
 

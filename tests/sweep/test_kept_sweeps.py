@@ -17,7 +17,7 @@ from kernel_foundry.ports import Evaluator, Generator
 from kernel_foundry.sdk import client, kept_sweeps
 from kernel_foundry.sdk.local import Directory, Targets
 from kernel_foundry.sdk.loop.budget import Budget
-from kernel_foundry.sdk.loop.progress import Ended, Event, SweepNotKept, Swept
+from kernel_foundry.sdk.loop.progress import Event, RunResult, SweepEvent, UnsavedSweepEvent
 from kernel_foundry.sdk.report.t4 import t4_results
 from tests.cli.conftest import TASK
 from tests.sweep.test_evolution_sweeps import SPEC, SpyEvaluator, TunedGenerator
@@ -51,13 +51,13 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "kernel-foundry"
 
 
-def optimize(listener: Callable[[Event], None]) -> Ended:
+def optimize(listener: Callable[[Event], None]) -> RunResult:
     budget = Budget(evaluations=60, stop_at=NEVER)
     with client.connect(Targets()) as foundry:
         return foundry.optimize(SPEC.task, run="run", budget=budget, listener=listener)
 
 
-def resume(listener: Callable[[Event], None]) -> Ended:
+def resume(listener: Callable[[Event], None]) -> RunResult:
     budget = Budget(evaluations=150, stop_at=NEVER)
     with client.connect(Targets()) as foundry:
         return foundry.resume("run", budget=budget, listener=listener)
@@ -72,9 +72,9 @@ def kfoundry(data: Path, *arguments: str) -> Result:
 def test_each_sweep_of_a_run_is_kept_whole_and_so_is_a_resumed_runs(data: Path) -> None:
     events: list[Event] = []
     optimize(events.append)
-    first = [e for e in events if isinstance(e, Swept)]
+    first = [e for e in events if isinstance(e, SweepEvent)]
     resume(events.append)
-    swept = {e.candidate.digest[:12]: e for e in events if isinstance(e, Swept)}
+    swept = {e.candidate.digest[:12]: e for e in events if isinstance(e, SweepEvent)}
 
     files = kept_sweeps.kept_sweeps("run")
     assert 0 < len(first) < len(swept)
@@ -83,7 +83,7 @@ def test_each_sweep_of_a_run_is_kept_whole_and_so_is_a_resumed_runs(data: Path) 
         assert path.parent == data / "sweeps" / "run"
         assert json.loads(path.read_text()) == t4_results(swept[path.stem].results)
         assert len(swept[path.stem].results) > 1
-    assert not any(isinstance(e, SweepNotKept) for e in events)
+    assert not any(isinstance(e, UnsavedSweepEvent) for e in events)
 
 
 def test_the_command_says_where_they_lie(data: Path) -> None:
@@ -127,8 +127,8 @@ def test_the_sdk_hears_of_a_folder_that_cannot_be_made(data: Path) -> None:
     ended = optimize(events.append)
 
     assert ended.winner is not None
-    missed = [e.candidate for e in events if isinstance(e, SweepNotKept)]
-    assert missed == [e.candidate for e in events if isinstance(e, Swept)] != []
+    missed = [e.candidate for e in events if isinstance(e, UnsavedSweepEvent)]
+    assert missed == [e.candidate for e in events if isinstance(e, SweepEvent)] != []
 
 
 @pytest.mark.parametrize("run", ["..", ".", "softmax-20260101-120000"])

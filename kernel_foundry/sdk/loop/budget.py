@@ -34,7 +34,7 @@ class Budget:
     """What a run may use; None: unlimited."""
 
     evaluations: int | None = None
-    """Of the run in all, also those before a resume; what counts: see `Spent.evaluations`."""
+    """Of the run in all, also those before a resume; what counts: see `BudgetUse.evaluations`."""
     minutes: float | None = None
     """Of this call, from its start; the last word (re-measuring the winner) is included."""
     cost_usd: float | None = None
@@ -74,7 +74,7 @@ class Budget:
 
 
 @dataclass(slots=True, kw_only=True)
-class Spent:
+class BudgetUse:
     """What a run has used so far."""
 
     told: int = 0
@@ -91,7 +91,7 @@ class Spent:
     """Of the best candidate, on the timed workload where it is furthest from the bound."""
 
 
-def exceeded(budget: Budget, spent: Spent, *, reserve_seconds: float = 0.0) -> StopCause | None:
+def exceeded(budget: Budget, spent: BudgetUse, *, reserve_seconds: float = 0.0) -> StopCause | None:
     """Return why `spent` ends a run under `budget`, or None.
 
     Args:

@@ -39,10 +39,17 @@ from kernel_foundry.errors import (
 )
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.ports import Archive, Evaluator, Generator
-from kernel_foundry.sdk.loop.budget import Budget, Spent, StopCause, exceeded
+from kernel_foundry.sdk.loop.budget import Budget, BudgetUse, StopCause, exceeded
 from kernel_foundry.sdk.loop.handover import Handover
 from kernel_foundry.sdk.loop.lease import Finish
-from kernel_foundry.sdk.loop.progress import Admitted, Ended, Judged, Listener, Swept, Unjudged
+from kernel_foundry.sdk.loop.progress import (
+    AdmissionEvent,
+    Listener,
+    LostCandidateEvent,
+    RunResult,
+    SweepEvent,
+    VerdictEvent,
+)
 from kernel_foundry.sdk.loop.promotion import Promotion, winner
 from kernel_foundry.sdk.loop.sweeping import Sweeper, cost_of
 
@@ -112,7 +119,7 @@ class Evolution:
         self._in_judgement = 0
         self._listener = listener
         self._finish_held = finish
-        self._spent = Spent(told=run.told_count, cost_usd=run.cost_usd)
+        self._spent = BudgetUse(told=run.told_count, cost_usd=run.cost_usd)
         self._started_s = time.monotonic()
         self._seen: set[str] = set()
         self._repeats = 0
@@ -127,7 +134,7 @@ class Evolution:
         self._sweeper = Sweeper(evaluator, run.spec, limits)
         self._yardsticks: tuple[Yardstick, ...] = ()
 
-    async def run(self) -> Ended:
+    async def run(self) -> RunResult:
         """Run until a budget ends it; return how it ended.
 
         Raises:
@@ -146,7 +153,7 @@ class Evolution:
             await self._recall()
             self._sweeper.yardsticks = self._yardsticks
             self._listener(
-                Admitted(
+                AdmissionEvent(
                     run=self._run,
                     admission=admission,
                     budget=self._budget,
@@ -317,7 +324,7 @@ class Evolution:
             if self._stop_cause() is not None:
                 handover.end()
 
-    async def _judged(self, candidate: Candidate, text: str, selection: int) -> Judged | None:
+    async def _judged(self, candidate: Candidate, text: str, selection: int) -> VerdictEvent | None:
         """Evaluate and tell one candidate; None where its device had not the memory for it.
 
         Raises:
@@ -333,7 +340,7 @@ class Evolution:
                     " choose smaller sizes, or let nothing else use the device",
                     **error.metadata,
                 ) from error
-            self._listener(Unjudged(candidate=candidate, reason=error.message))
+            self._listener(LostCandidateEvent(candidate=candidate, reason=error.message))
             await self._archive.drop_selection(self._run.spec.name, selection)
             return None
         self._unjudged = 0
@@ -346,7 +353,7 @@ class Evolution:
         most = self._budget.evaluations
         return most is not None and self._spent.evaluations + self._in_judgement >= most
 
-    async def _judge(self, candidate: Candidate, text: str, *, selection: int) -> Judged:
+    async def _judge(self, candidate: Candidate, text: str, *, selection: int) -> VerdictEvent:
         """Evaluate and tell one candidate.
 
         A text that the evaluator takes for no request, or for another candidate, is a failure of
@@ -410,7 +417,7 @@ class Evolution:
         request_id: str,
         selection: int | None = None,
         is_promotion: bool = False,
-    ) -> Judged:
+    ) -> VerdictEvent:
         """Tell the archive and the listener of a verdict."""
         cost_usd, self._untold_usd = self._untold_usd, 0.0
         result = await self._archive.tell(
@@ -426,7 +433,7 @@ class Evolution:
         if not is_promotion:
             self._spent.evaluations += 1
         self._spent.seconds = self._elapsed_s()
-        judged = Judged(
+        judged = VerdictEvent(
             candidate=candidate,
             evaluation=evaluation,
             result=result,
@@ -456,13 +463,13 @@ class Evolution:
             swept = await self._sweeper.sweep(candidate, text, evaluation, allowance)
         except (DeviceMemoryError, InvalidArgumentError) as error:
             # Of its parameters some may be such as no request has.
-            self._listener(Unjudged(candidate=candidate, reason=error.message))
+            self._listener(LostCandidateEvent(candidate=candidate, reason=error.message))
             return
         finally:
             self._in_judgement -= reserved
         self._charge_sweep(cost_of(len(swept.results)))
         self._spent.seconds = self._elapsed_s()
-        self._listener(Swept(candidate=candidate, results=swept.results, spent=self._spent))
+        self._listener(SweepEvent(candidate=candidate, results=swept.results, spent=self._spent))
         if swept.evaluation is not None:
             # Of the candidate and not of this attempt: a sweep that is repeated tells once.
             name = f"{self._run.spec.name} sweep of {candidate.digest}"
@@ -493,16 +500,16 @@ class Evolution:
             return most is not None and self._elapsed_s() > 60 * most
 
         def unjudged(candidate: Candidate, reason: str) -> None:
-            self._listener(Unjudged(candidate=candidate, reason=reason))
+            self._listener(LostCandidateEvent(candidate=candidate, reason=reason))
 
         await Promotion(
             elites=elites, measure=measure, tell=tell, is_late=is_late, unjudged=unjudged
         ).run()
 
-    async def _end(self) -> Ended:
+    async def _end(self) -> RunResult:
         run = await self._finish(RunState.FINISHED)
         self._spent.seconds = self._elapsed_s()
-        ended = Ended(
+        ended = RunResult(
             run=run,
             cause=self._stop_cause() or StopCause.EXHAUSTED,
             winner=await winner(self._archive, run.spec.name),

@@ -10,28 +10,28 @@ from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.sweep import ConfigurationResult
 from kernel_foundry.errors import EliteNotFoundError
-from kernel_foundry.sdk.loop.budget import Budget, Spent, StopCause
+from kernel_foundry.sdk.loop.budget import Budget, BudgetUse, StopCause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Admitted:
+class AdmissionEvent:
     """The task was admitted; candidates follow."""
 
     run: Run
     admission: Admission
     budget: Budget
-    spent: Spent
+    spent: BudgetUse
     """What the run had used before a resume."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class VerdictEvent:
     """A candidate was judged and told."""
 
     candidate: Candidate
     evaluation: Evaluation
     result: AddResult
-    spent: Spent
+    spent: BudgetUse
     best: Elite | None
     """The run's best elite now."""
     is_promotion: bool
@@ -39,7 +39,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unjudged:
+class LostCandidateEvent:
     """A candidate could not be judged, for no fault of its own; the run goes on without it."""
 
     candidate: Candidate
@@ -47,19 +47,19 @@ class Unjudged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Swept:
+class SweepEvent:
     """The other configurations of a promising candidate were tried.
 
-    When one of them is better, its verdict is told next, as a `Judged`.
+    When one of them is better, its verdict is told next, as a `VerdictEvent`.
     """
 
     candidate: Candidate
     results: tuple[ConfigurationResult, ...]
-    spent: Spent
+    spent: BudgetUse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SweepNotKept:
+class UnsavedSweepEvent:
     """The landscape of a sweep could not be written to disk; the run goes on without it."""
 
     candidate: Candidate
@@ -69,14 +69,14 @@ class SweepNotKept:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class RunResult:
     """The run ended; its winner is in the archive."""
 
     run: Run
     cause: StopCause
     winner: Elite | None
     """None when nothing passed."""
-    spent: Spent
+    spent: BudgetUse
     outcomes: tuple[OutcomeCount, ...] = ()
     """How what was told ended."""
 
@@ -100,5 +100,7 @@ def nothing_passed(run: str, outcomes: tuple[OutcomeCount, ...]) -> EliteNotFoun
     )
 
 
-Event = Admitted | Judged | Unjudged | Swept | SweepNotKept | Ended
+Event = (
+    AdmissionEvent | VerdictEvent | LostCandidateEvent | SweepEvent | UnsavedSweepEvent | RunResult
+)
 Listener = Callable[[Event], None]

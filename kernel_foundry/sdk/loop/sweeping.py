@@ -29,7 +29,7 @@ from kernel_foundry.plan.configuration import space_size
 from kernel_foundry.plan.errors import PlanError
 from kernel_foundry.plan.parse import parse
 from kernel_foundry.ports import Evaluator
-from kernel_foundry.sdk.loop.budget import Budget, Spent
+from kernel_foundry.sdk.loop.budget import Budget, BudgetUse
 
 CONFIGURATIONS_PER_EVALUATION = 8
 """Configurations that count as one evaluation of the budget: they share inputs, reference, runner
@@ -109,7 +109,7 @@ class Sweeper:
         return _slowdown(evaluation, best) <= reach and _space_size(candidate) > 1
 
     def allowance(
-        self, candidate: Candidate, budget: Budget, spent: Spent, *, in_judgement: int
+        self, candidate: Candidate, budget: Budget, spent: BudgetUse, *, in_judgement: int
     ) -> Allowance:
         """Return what a sweep of `candidate` may take of what is left.
 

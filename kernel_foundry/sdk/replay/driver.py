@@ -21,7 +21,7 @@ _NO_REPLY: Final = "no recorded reply"
 
 
 @dataclass(slots=True, kw_only=True)
-class Replayed:
+class ReplayCounts:
     """What was done again."""
 
     told: int = 0
@@ -39,7 +39,7 @@ class Replayed:
     restarts: int = 0
 
 
-def replay_run(rerun: Rerun, replies: Replies) -> Replayed:
+def replay_run(rerun: Rerun, replies: Replies) -> ReplayCounts:
     """Make a run again.
 
     Raises:
@@ -59,9 +59,9 @@ class _Replay:
         """Selections that were neither told nor dropped yet, by number."""
         self._known: dict[str, Candidate] = {}
         """Candidates told, by digest."""
-        self._replayed = Replayed()
+        self._replayed = ReplayCounts()
 
-    def run(self) -> Replayed:
+    def run(self) -> ReplayCounts:
         """Make the run again."""
         for told in self._rerun.recorded():
             self._prepare(told)

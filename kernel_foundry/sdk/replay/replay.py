@@ -18,7 +18,7 @@ from kernel_foundry.sdk.local import (
     rerun_into,
 )
 from kernel_foundry.sdk.replay.difference import Difference, DifferenceError
-from kernel_foundry.sdk.replay.driver import Replayed, replay_run
+from kernel_foundry.sdk.replay.driver import ReplayCounts, replay_run
 from kernel_foundry.sdk.replay.equality import check_exports, check_report_data, check_spend
 
 
@@ -27,7 +27,7 @@ class ReplayOutcome:
     """How a replay ended."""
 
     run: str
-    replayed: Replayed | None = None
+    replayed: ReplayCounts | None = None
     """None where a difference ended it early."""
     elite_count: int = 0
     export_sha256: str = ""

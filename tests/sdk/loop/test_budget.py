@@ -3,7 +3,7 @@
 import pytest
 
 from kernel_foundry.domain.bounds import NEVER
-from kernel_foundry.sdk.loop.budget import Budget, Spent, StopCause, exceeded
+from kernel_foundry.sdk.loop.budget import Budget, BudgetUse, StopCause, exceeded
 
 _AT_BOUND = StopCause.TRAFFIC_BOUND
 
@@ -11,21 +11,21 @@ _AT_BOUND = StopCause.TRAFFIC_BOUND
 @pytest.mark.parametrize(
     ("budget", "spent", "cause"),
     [
-        (Budget(evaluations=5), Spent(evaluations=4), None),
-        (Budget(evaluations=5), Spent(evaluations=5), StopCause.EVALUATIONS),
-        (Budget(minutes=1), Spent(seconds=59), None),
-        (Budget(minutes=1), Spent(seconds=60), StopCause.MINUTES),
-        (Budget(cost_usd=1.0), Spent(cost_usd=0.99), None),
-        (Budget(cost_usd=1.0), Spent(cost_usd=1.0), StopCause.COST),
-        (Budget(tokens=100), Spent(tokens=100), StopCause.COST),
-        (Budget(), Spent(evaluations=8, traffic_bound_share=0.96), None),
-        (Budget(), Spent(evaluations=8, traffic_bound_share=0.97), _AT_BOUND),
-        (Budget(), Spent(evaluations=7, traffic_bound_share=1.0), None),
-        (Budget(stop_at=0.8), Spent(evaluations=9, traffic_bound_share=0.8), _AT_BOUND),
-        (Budget(stop_at=NEVER), Spent(evaluations=99, traffic_bound_share=1.2), None),
+        (Budget(evaluations=5), BudgetUse(evaluations=4), None),
+        (Budget(evaluations=5), BudgetUse(evaluations=5), StopCause.EVALUATIONS),
+        (Budget(minutes=1), BudgetUse(seconds=59), None),
+        (Budget(minutes=1), BudgetUse(seconds=60), StopCause.MINUTES),
+        (Budget(cost_usd=1.0), BudgetUse(cost_usd=0.99), None),
+        (Budget(cost_usd=1.0), BudgetUse(cost_usd=1.0), StopCause.COST),
+        (Budget(tokens=100), BudgetUse(tokens=100), StopCause.COST),
+        (Budget(), BudgetUse(evaluations=8, traffic_bound_share=0.96), None),
+        (Budget(), BudgetUse(evaluations=8, traffic_bound_share=0.97), _AT_BOUND),
+        (Budget(), BudgetUse(evaluations=7, traffic_bound_share=1.0), None),
+        (Budget(stop_at=0.8), BudgetUse(evaluations=9, traffic_bound_share=0.8), _AT_BOUND),
+        (Budget(stop_at=NEVER), BudgetUse(evaluations=99, traffic_bound_share=1.2), None),
     ],
 )
-def test_cap_ends_the_run(budget: Budget, spent: Spent, cause: StopCause | None) -> None:
+def test_cap_ends_the_run(budget: Budget, spent: BudgetUse, cause: StopCause | None) -> None:
     assert cause == exceeded(budget, spent)
 
 
@@ -39,4 +39,6 @@ def test_resumed_run_keeps_what_is_not_told() -> None:
 
 
 def test_reserve_counts_as_spent_time() -> None:
-    assert exceeded(Budget(minutes=1), Spent(seconds=50), reserve_seconds=10) is StopCause.MINUTES
+    assert (
+        exceeded(Budget(minutes=1), BudgetUse(seconds=50), reserve_seconds=10) is StopCause.MINUTES
+    )

@@ -35,7 +35,13 @@ from kernel_foundry.sdk.loop.evolution import (
     UNJUDGED_BEFORE_GIVING_UP,
     Evolution,
 )
-from kernel_foundry.sdk.loop.progress import Admitted, Ended, Event, Judged, Unjudged
+from kernel_foundry.sdk.loop.progress import (
+    AdmissionEvent,
+    Event,
+    LostCandidateEvent,
+    RunResult,
+    VerdictEvent,
+)
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
 
@@ -70,7 +76,7 @@ async def _evolve(
     generator: FakeGenerator | None = None,
     events: list[Event] | None = None,
     judging: int = 1,
-) -> Ended:
+) -> RunResult:
     run = await archive.create_run(SPEC)
     evolution = Evolution(
         evaluator=evaluator or FakeEvaluator(),
@@ -91,12 +97,12 @@ async def test_run_ends_at_its_evaluations_and_has_a_promoted_winner(archive: Ar
     ended = await _evolve(archive, Budget(evaluations=20), events=events)
     assert ended.cause is StopCause.EVALUATIONS
     assert ended.run.state is RunState.FINISHED
-    judged = [e for e in events if isinstance(e, Judged)]
+    judged = [e for e in events if isinstance(e, VerdictEvent)]
     assert [e.is_promotion for e in judged[:20]] == [False] * 20
     assert all(e.is_promotion for e in judged[20:])
     assert ended.winner is not None
     assert ended.winner.candidate.digest in {e.candidate.digest for e in judged[20:]}
-    assert isinstance(events[0], Admitted)
+    assert isinstance(events[0], AdmissionEvent)
     assert events[-1] == ended
 
 
@@ -104,7 +110,7 @@ async def test_everything_judged_is_told_once(archive: Archive) -> None:
     events: list[Event] = []
     await _evolve(archive, Budget(evaluations=15), events=events)
     told = await archive.evaluations("run", limit=1000)
-    judged = [e.candidate.digest for e in events if isinstance(e, Judged)]
+    judged = [e.candidate.digest for e in events if isinstance(e, VerdictEvent)]
     assert judged == [t.candidate.digest for t in told]
     searched = judged[:15]
     assert len(set(searched)) == 15
@@ -114,7 +120,7 @@ async def test_proposals_answer_their_selections_and_promotions_none(archive: Ar
     events: list[Event] = []
     await _evolve(archive, Budget(evaluations=12), events=events)
     told = await archive.evaluations("run", limit=1000)
-    promoted = [e.is_promotion for e in events if isinstance(e, Judged)]
+    promoted = [e.is_promotion for e in events if isinstance(e, VerdictEvent)]
     assert promoted == [t.selection is None for t in told]
     answered = [t.selection for t in told if t.selection is not None]
     assert len(set(answered)) == len(answered) == 12
@@ -331,7 +337,7 @@ async def test_several_evaluations_at_once_keep_to_the_budget(archive: Archive) 
     ended = await _evolve(
         archive, Budget(evaluations=20), evaluator=evaluator, events=events, judging=4
     )
-    searched = [e for e in events if isinstance(e, Judged) and not e.is_promotion]
+    searched = [e for e in events if isinstance(e, VerdictEvent) and not e.is_promotion]
     assert len(searched) == 20
     assert evaluator.most == 4
     assert ended.cause is StopCause.EVALUATIONS
@@ -359,8 +365,8 @@ async def test_an_evaluation_without_memory_does_not_end_the_run(archive: Archiv
         archive, Budget(evaluations=6), evaluator=FakeEvaluator(short), events=events
     )
 
-    told = [event for event in events if isinstance(event, Judged)]
-    unjudged = [event for event in events if isinstance(event, Unjudged)]
+    told = [event for event in events if isinstance(event, VerdictEvent)]
+    unjudged = [event for event in events if isinstance(event, LostCandidateEvent)]
     assert ended.cause is StopCause.EVALUATIONS
     assert ended.run.state is RunState.FINISHED
     assert len([event for event in told if not event.is_promotion]) == 6
@@ -384,7 +390,7 @@ async def test_a_run_that_never_has_memory_ends_with_a_clear_error(
             judging=judging,
         )
 
-    unjudged = [event for event in events if isinstance(event, Unjudged)]
+    unjudged = [event for event in events if isinstance(event, LostCandidateEvent)]
     assert len(unjudged) == UNJUDGED_BEFORE_GIVING_UP - 1
     assert (await archive.get_run("run")).state is RunState.INTERRUPTED
 
@@ -400,7 +406,7 @@ async def test_a_promotion_without_memory_keeps_the_winner(archive: Archive) -> 
     assert ended.winner is not None
     assert ended.run.state is RunState.FINISHED
     assert ended.winner.evaluation.trust is Trust.SUSPECT
-    assert any(isinstance(event, Unjudged) for event in events)
+    assert any(isinstance(event, LostCandidateEvent) for event in events)
 
 
 class _DriftingEvaluator(FakeEvaluator):

@@ -20,7 +20,7 @@ from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import DeviceMemoryError
 from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.loop.evolution import Evolution
-from kernel_foundry.sdk.loop.progress import Ended, Event, Judged
+from kernel_foundry.sdk.loop.progress import Event, RunResult, VerdictEvent
 from kernel_foundry.sdk.loop.promotion import PROMOTIONS, REFUSALS, winner
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
@@ -49,7 +49,7 @@ SPEC = RunSpec(
 
 async def _evolve(
     archive: Archive, evaluator: FakeEvaluator, evaluations: int = 20
-) -> tuple[Ended, list[Judged]]:
+) -> tuple[RunResult, list[VerdictEvent]]:
     """Return how a run ended, and what its end told."""
     events: list[Event] = []
     evolution = Evolution(
@@ -64,7 +64,7 @@ async def _evolve(
         listener=events.append,
     )
     ended = await evolution.run()
-    return ended, [e for e in events if isinstance(e, Judged) and e.is_promotion]
+    return ended, [e for e in events if isinstance(e, VerdictEvent) and e.is_promotion]
 
 
 def _timed(evaluation: Evaluation, time_ns: float) -> Evaluation:
@@ -123,7 +123,7 @@ async def test_a_winner_that_was_not_measured_again_is_announced_as_such(archive
     assert await winner(archive, "run") == ended.winner
 
 
-def _assert_not_measured_again(ended: Ended) -> None:
+def _assert_not_measured_again(ended: RunResult) -> None:
     assert ended.winner is not None
     verdict = ended.winner.evaluation
     assert verdict.trust is Trust.SUSPECT
