@@ -1,7 +1,7 @@
 """Exceptions: our own failures. A candidate's failure is an `EvaluationOutcome`, never one.
 
-Each class carries its gRPC code and a stable reason, so that `kernel_foundry.rpc.status` can map
-it both ways without parsing a message. Knows nothing of grpc.
+Each class carries its gRPC code and a stable reason, so that `kernel_foundry.rpc.status` can map it
+both ways without parsing a message.
 """
 
 from enum import IntEnum

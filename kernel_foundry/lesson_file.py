@@ -1,6 +1,6 @@
 """Lessons as files: YAML written by hand, and JSON Lines that carry them from store to store.
 
-Every error names the place. Knows nothing of stores.
+Every error names the place.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

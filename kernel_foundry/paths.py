@@ -1,6 +1,6 @@
 """Where runs and reports live on this machine; every place can be set by environment.
 
-Knows nothing of what is stored there.
+What may be removed of it is in `sdk/kept.py`.
 """
 
 import os

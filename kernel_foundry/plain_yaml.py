@@ -1,7 +1,6 @@
 """YAML of plain values, read within limits: no aliases, no depth, no text that takes minutes.
 
-Aliases make a value of gigabytes out of a few lines, and readers of nested values recurse. Knows
-nothing of what the values mean.
+Aliases make a value of gigabytes out of a few lines, and readers of nested values recurse.
 """
 
 from typing import Any, Final

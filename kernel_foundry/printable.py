@@ -2,8 +2,7 @@
 
 Models, compilers and files of others write much of what is shown. Escape sequences move cursors,
 set titles and fill clipboards; marks of direction and of no width make a line read as another.
-Every stream that people read is a `PrintableStream`, so that no caller has to think of it. Knows
-nothing of commands.
+Every stream that people read is a `PrintableStream`, so that no caller has to think of it.
 """
 
 import io

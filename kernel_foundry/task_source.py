@@ -1,6 +1,7 @@
 """The text of a reference: its names and its module-level sizes, read without running it.
 
-Shared by the reader of task files and by the judge. Knows nothing of files and of torch.
+Shared by the reader of task files and by the judge. Files are read in `sdk/task_file.py`,
+references run in the judge.
 """
 
 import ast

@@ -1,6 +1,6 @@
 """Candidates: kernel source and launch plan, with where they came from.
 
-Knows nothing of scores: what the hardware said stands in `Evaluation`.
+What the hardware said of one is in `evaluation.py`.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """Content digests: the identity of sources, tasks and prompts.
 
-Knows nothing of what it digests; callers decide which bytes are canonical.
+Callers decide which bytes are canonical.
 """
 
 import hashlib

@@ -1,7 +1,4 @@
-"""The median of samples and its 95 % confidence interval.
-
-Knows nothing of where samples come from.
-"""
+"""The median of samples and its 95 % confidence interval."""
 
 import math
 from typing import Final

@@ -1,7 +1,8 @@
 """Domain values to and from plain data (dicts, lists, strings, numbers), and JSON.
 
-One structural rule serves the store, the pipes between processes and `--json`: a dataclass is
-a dict of its fields, an enum its value, a tuple a list. Knows nothing of proto.
+One structural rule serves the store, the pipes between processes and `--json`: a dataclass is a
+dict of its fields, an enum its value, a tuple a list. The converter for protobuf is in
+`wire/message.py`.
 """
 
 import dataclasses

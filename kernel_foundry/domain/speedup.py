@@ -2,7 +2,7 @@
 
 Source of the interval: G. Y. Zou and A. Donner, Construction of confidence limits about effect
 measures: a general approach, Statistics in Medicine 27 (2008), 1693-1702 (MOVER), applied to a mean
-of differences of logarithms. Knows nothing of how times are taken.
+of differences of logarithms.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Tasks: a PyTorch reference, the workloads it runs on and how close is right.
 
-Knows nothing of files; `evaluator_svc` runs the reference, `kernel_foundry.sdk.task_file` reads it.
+`sdk.task_file` reads tasks from files, `evaluator_svc` runs the reference.
 """
 
 from dataclasses import dataclass, field, replace

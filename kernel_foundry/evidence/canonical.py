@@ -1,6 +1,6 @@
 """Canonical JSON: one text for one value, so that a digest of it means something.
 
-Source: RFC 8785 (JSON Canonicalization Scheme). Knows nothing of what the data is.
+Source: RFC 8785 (JSON Canonicalization Scheme).
 """
 
 import json

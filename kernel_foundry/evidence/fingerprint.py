@@ -1,4 +1,4 @@
-"""The short name of a public key, for people. Knows nothing of what was signed."""
+"""The short name of a public key, for people."""
 
 import hashlib
 from typing import Final

@@ -1,7 +1,8 @@
 """Evidence records: one verdict with the task and the candidate that it is on, as a file.
 
-A record can be made of whatever was judged and stored: all that is digested is in task, source
-and evaluation. Knows nothing of keys; see `signature`.
+A record can be made of whatever was judged and stored: all that is digested is in task, source and
+evaluation. Keys and signatures are in `sdk/verification/signature.py` and
+`evaluator_svc/signing.py`.
 """
 
 import dataclasses

@@ -2,7 +2,7 @@
 
 A plan says which kernels run on which tensors, with which grid. Its text is hostile until checked:
 it is parsed with `ast`, interpreted here within bounds, and never executed by Python. Imports the
-standard library only; knows nothing of torch, gRPC or any device.
+standard library only.
 """
 
 from kernel_foundry.plan.bind import bind

@@ -1,6 +1,6 @@
 """Checks the arguments of a launch against the kernel's declared parameters.
 
-Knows nothing of syntax; errors carry no line, the interpreter adds it.
+Errors carry no line; the interpreter adds it.
 """
 
 from __future__ import annotations

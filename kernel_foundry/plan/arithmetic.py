@@ -1,7 +1,7 @@
 """Operators and functions on numbers and tuples, with bounds on every result.
 
-A plan is hostile until shown otherwise: no operation here can take long or hold much memory.
-Errors carry no line; the interpreter adds it. Knows nothing of syntax.
+A plan is hostile until shown otherwise: no operation here can take long or hold much memory. Errors
+carry no line; the interpreter adds it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Plan + kernels + shapes + configuration + device → flat launch sequence.
 
-Knows nothing of a driver: the sequence is data that native code replays.
+Native code replays the sequence, which is data.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """C and C++ spellings of the element and number types, and which numbers fit them.
 
-Linux x86-64: long is 64 bits, char is signed. Knows nothing of kernels.
+Linux x86-64: long is 64 bits, char is signed.
 """
 
 from __future__ import annotations

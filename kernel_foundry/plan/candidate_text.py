@@ -1,7 +1,7 @@
 """A candidate's Markdown ↔ its device code and plan.
 
-The text is what a model replied, so it may be truncated, chatty, or hold several answers. Knows
-nothing of what is inside the blocks but which language they are in.
+The text is what a model replied, so it may be truncated, chatty, or hold several answers. What is
+inside the blocks is read by `parse.py` and `signature.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The search space of a plan: TUNE under WHERE, and CONST per workload.
 
-A configuration is a dict from TUNE name to value. Knows nothing of kernels.
+A configuration is a dict from TUNE name to value. Configurations become macros in `macros.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Follows tensors from launch to launch: what is set, by whom, and what outlives `prepare`.
 
 The rules: every output depends on a kernel that `launch` launches, what `prepare` hands on is set
-there, small, and read only. Knows nothing of syntax; errors carry no line.
+there, small, and read only. Errors carry no line.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Element types by their canonical name, their size, and the other names people write.
 
-Knows nothing of torch and nothing of C++ (see `ctypes.py` for the C spelling).
+The spelling in C is in `c_types.py`.
 """
 
 from __future__ import annotations

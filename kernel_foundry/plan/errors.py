@@ -1,7 +1,7 @@
 """What can be wrong with a launch plan.
 
 A plan is written by a model, so these exceptions are caught at the stage border and become an
-outcome. Knows nothing of the evaluator's outcomes.
+outcome. The evaluator's outcomes are in `domain/evaluation.py`.
 """
 
 from __future__ import annotations

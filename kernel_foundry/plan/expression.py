@@ -1,7 +1,7 @@
 """Evaluates the expressions of a checked plan, node by node, within a step budget.
 
-Python's own evaluation is never used. Knows nothing of kernels; memory functions and helpers are
-calls that the interpreter provides.
+Python's own evaluation is never used. Memory functions and helpers are calls that the interpreter
+provides.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Checks grid, block and shared memory of a launch against the kernel and the device.
 
-Knows nothing of syntax; errors carry no line, the interpreter adds it.
+Errors carry no line; the interpreter adds it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Runs the statements of a checked plan.
 
 The interpreter computes host-side numbers and hands launches to a recorder; it never touches a
-device, a tensor's data, or Python's own evaluation. Knows nothing of C++.
+device, a tensor's data, or Python's own evaluation. Expressions are in `expression.py`, launches in
+`recorder.py`.
 """
 
 from __future__ import annotations

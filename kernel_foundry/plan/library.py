@@ -1,8 +1,7 @@
 """The library calls that a plan may make: `ops.NAME(...)`, with torch's semantics and keywords.
 
 Heavy library work, where a hand-written kernel rarely wins. Checks a call and computes the shape
-and dtype of its result, without torch: the evaluator runs it. Knows nothing of syntax or buffers;
-errors carry no line, the interpreter adds it.
+and dtype of its result, without torch: the evaluator runs it. Errors carry no line.
 """
 
 from __future__ import annotations

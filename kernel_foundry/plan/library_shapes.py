@@ -1,8 +1,8 @@
 """Shapes of what library calls return: torch's own rules, computed without torch.
 
 A rule takes the call's values by parameter name, every default filled in, and returns the shape of
-the contiguous result. Errors carry neither the call's name nor a line; the caller adds both. Knows
-nothing of plans or buffers.
+the contiguous result. Errors carry neither the call's name nor a line; the caller adds both. Which
+calls there are is in `library.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The bounds of the launch-plan language, each with its reason.
 
-Knows nothing of how they are enforced.
+Each is enforced where it applies: `expression.py`, `recorder.py`, `parse.py`.
 """
 
 from __future__ import annotations

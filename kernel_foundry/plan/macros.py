@@ -1,8 +1,7 @@
 """Puts TUNE and CONST values into the device code as macros: the text that a compiler gets.
 
 Macros are defined after the source's last `#include`, so that a name such as WG cannot break a
-header, and `#line` keeps the candidate's own line numbers in diagnostics. Knows nothing of
-compilers.
+header, and `#line` keeps the candidate's own line numbers in diagnostics.
 """
 
 from __future__ import annotations

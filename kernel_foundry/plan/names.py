@@ -1,6 +1,7 @@
 """The name table: everything of a task that a launch plan may name.
 
-Generated at admission, printed in every prompt, used to bind a plan. Knows nothing of torch.
+Generated at admission, printed in every prompt, used to bind a plan. The judge makes it in
+`evaluator_svc/judge/reference/name_table.py`.
 """
 
 from __future__ import annotations

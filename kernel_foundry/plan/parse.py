@@ -1,7 +1,7 @@
 """Plan text → checked, typed `Plan`.
 
 Uses Python's parser for the grammar and nothing else of Python: no text is compiled to code,
-nothing is executed. Knows nothing of kernels or tensors.
+nothing is executed. Kernels and tensors come in `bind.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The short reference of the launch-plan language, as it goes into prompts.
 
 The text is package data (`reference_short.md`); lines that start with a language's name are kept
-for that language only. Knows nothing of prompts around it.
+for that language only. The prompts around it are in `generator_svc/prompting`.
 """
 
 from __future__ import annotations

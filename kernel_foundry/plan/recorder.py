@@ -1,6 +1,6 @@
 """Records launches, library calls and memory while a plan is interpreted: the sequence grows here.
 
-Knows nothing of syntax; errors carry no line, the interpreter adds it.
+Errors carry no line; the interpreter adds it.
 """
 
 from __future__ import annotations

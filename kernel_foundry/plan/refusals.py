@@ -1,6 +1,6 @@
 """What the launch-plan language does not have, and what to write instead.
 
-One message for each construct of Python. Knows nothing of how a tree is walked.
+One message for each construct of Python. The tree is walked in `syntax.py`.
 """
 
 from __future__ import annotations

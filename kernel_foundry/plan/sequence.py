@@ -1,6 +1,6 @@
 """The flat launch sequence: what a bound plan is, and all that native code needs to replay it.
 
-Pure data. Knows nothing of how a plan is written.
+Pure data.
 """
 
 from __future__ import annotations

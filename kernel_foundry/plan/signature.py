@@ -1,8 +1,7 @@
 """Finds the kernels of device code and their parameters, without a compiler.
 
 A scan of comment-free text for `extern "C"` kernels; it does not expand macros in general, but
-resolves type names through the plan's macros, `#define`, `typedef` and `using`. Knows nothing of
-tensors.
+resolves type names through the plan's macros, `#define`, `typedef` and `using`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Looks at C++ text without being fooled by comments and strings.
 
-Line and column of everything that stays are kept. Knows nothing of kernels.
+Line and column of everything that stays are kept.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Checks that a Python syntax tree holds only what the launch-plan language has.
 
-Works on the tree alone, before anything is evaluated. Knows nothing of values or kernels.
+Works on the tree alone, before anything is evaluated. What is refused, and what to write instead,
+is in `refusals.py`.
 """
 
 from __future__ import annotations

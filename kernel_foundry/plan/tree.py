@@ -1,6 +1,6 @@
 """A parsed and checked plan: the typed tree that the interpreter walks.
 
-Knows nothing of kernels, tensors or values; see `bind.py` for those.
+Kernels, tensors and values come in `bind.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """A plan's text with a configuration as its default: chosen values stand first in TUNE.
 
-For handing a winner on: whoever runs it without settings gets what was measured. Knows nothing of
-evaluations.
+For handing a winner on: whoever runs it without settings gets what was measured.
 """
 
 import ast

@@ -1,7 +1,7 @@
 """The values that a plan computes with.
 
-Numbers, strings, tuples are Python's own; a dtype is its canonical name as a string; tensors,
-local memory and the device are the types here. Knows nothing of syntax.
+Numbers, strings, tuples are Python's own; a dtype is its canonical name as a string; tensors, local
+memory and the device are the types here.
 """
 
 from __future__ import annotations

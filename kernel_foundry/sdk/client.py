@@ -1,7 +1,7 @@
 """The Python SDK: `connect()` gives a `Foundry` whose calls are plain and synchronous.
 
 A thin face over the asynchronous ports; services are opened at their first use and kept until
-`close`. Knows nothing of terminals.
+`close`.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """What this machine keeps for the system, how large it is, and what of it can go.
 
 Caches and leftovers can always go: what is needed of them is made again. Runs, lessons and keys are
-their user's. Knows nothing of what is in the files.
+their user's.
 """
 
 import shutil

@@ -1,7 +1,7 @@
 """The landscapes of a run's sweeps, kept as T4 files: one for each candidate that was swept.
 
 They lie in `paths.sweeps_dir(run)`, named by the first twelve digits of the candidate's digest.
-Hears of sweeps as a listener; knows nothing of how they are made.
+It hears of sweeps as a listener; the loop makes them in `loop/sweeping.py`.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The evidence record of a candidate of a stored run. Knows nothing of how the run was made."""
+"""The evidence record of a candidate of a stored run."""
 
 from collections.abc import Iterator
 

@@ -1,7 +1,7 @@
 """Task files: a KernelBench-format Python file and its optional sidecar, read into a `Task`.
 
-`<name>.py` holds the reference, `<name>.task.yaml` beside it the workloads and the rest. The
-Python file is parsed, never executed. Knows nothing of torch and of devices.
+`<name>.py` holds the reference, `<name>.task.yaml` beside it the workloads and the rest. The Python
+file is parsed, never executed.
 """
 
 import ast

@@ -1,1 +1,1 @@
-"""The border between domain values and protobuf messages. Knows nothing of grpc."""
+"""The border between domain values and protobuf messages."""

@@ -1,7 +1,7 @@
 """Domain values to and from protobuf messages, by structure, with validation on the way in.
 
-Each message mirrors a frozen dataclass field by field, so type hints and descriptors say all
-there is to convert (see protos/DESIGN.md). Knows no single type and nothing of grpc.
+Each message mirrors a frozen dataclass field by field, so type hints and descriptors say all there
+is to convert (see protos/DESIGN.md).
 """
 
 import dataclasses

@@ -1,7 +1,4 @@
-"""Budgets of a run: evaluations, minutes, money, and the traffic bound.
-
-Knows nothing of how proposals are made or judged.
-"""
+"""Budgets of a run: evaluations, minutes, money, and the traffic bound."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum

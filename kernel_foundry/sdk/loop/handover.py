@@ -1,7 +1,4 @@
-"""Hands work from those who make it to those who take it, with little waiting in between.
-
-Knows nothing of what the work is.
-"""
+"""Hands work from those who make it to those who take it, with little waiting in between."""
 
 import asyncio
 from typing import Generic, TypeVar

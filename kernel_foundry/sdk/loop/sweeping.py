@@ -2,8 +2,8 @@
 
 A candidate with a search space is judged in its default configuration first. When that is
 promising, its other configurations are tried, and the best one becomes the candidate's verdict.
-The best parameters of a family go first in the next sweep of that family. Knows the evaluator
-only as a port, and nothing of archives.
+The best parameters of a family go first in the next sweep of that family. The native race is
+in `evaluator_svc/pipeline`.
 """
 
 import dataclasses

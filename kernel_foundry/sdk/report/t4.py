@@ -1,6 +1,5 @@
 """A sweep as T4 results: the exchange format of autotuners, which Kernel Tuner's tools read.
 
-Knows nothing of how the sweep was made.
 Source: Open Autotuning Results Schema (T4), results-schema.json 1.0.0.
 """
 

@@ -1,4 +1,4 @@
-"""Writes the report of a run. Knows nothing of how the run was made."""
+"""Writes the report of a run."""
 
 import time
 from pathlib import Path

@@ -1,6 +1,6 @@
 """Cases: candidates whose verdict is known beforehand, and what became of each.
 
-Knows nothing of files and of evaluators.
+Files of cases are read in `case_folder.py`.
 """
 
 from dataclasses import dataclass

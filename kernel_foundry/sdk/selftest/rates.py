@@ -1,6 +1,6 @@
 """Counts what became of cases: how many cheats are caught, how many honest ones are accused.
 
-Knows nothing of how cases are run.
+Cases are judged in `run_cases.py`.
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
 """The whole self-test: probes of every device kind's host, then the cases.
 
-Works on any `ports.Evaluator`. Knows nothing of terminals.
+Works on any `ports.Evaluator`.
 """
 
 from collections.abc import Mapping, Sequence

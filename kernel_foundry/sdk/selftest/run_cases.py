@@ -1,7 +1,7 @@
 """Has cases judged, a few at a time, and holds every verdict against what is expected.
 
 Works on any `ports.Evaluator`. A failure of ours on one case is that case's result; the others go
-on. Knows nothing of files and terminals.
+on.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Whether the checks of a record and its trust come out again in a second evaluation.
 
-Knows nothing of results and times.
+Results and times are compared in `compare.py`.
 """
 
 import math
