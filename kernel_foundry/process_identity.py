@@ -37,7 +37,7 @@ def _kernel() -> str:
 
 
 def _start(process_id: int) -> int | None:
-    """Return when a process started, in ticks since boot; None: it has ended."""
+    """When a process started, in ticks since boot; None: it has ended."""
     try:
         text = Path(f"/proc/{process_id}/stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):

@@ -99,7 +99,7 @@ def _folders() -> list[Path]:
 
 
 def _lock(path: Path, *, blocking: bool) -> int | None:
-    """Return the descriptor that holds the lock on a folder; None: another process has it."""
+    """The descriptor that holds the lock on a folder; None: another process has it."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     except OSError:

@@ -117,7 +117,7 @@ _LARGEST_BITS: Final = 128
 
 
 def _integer(node: ast.expr, depth: int = 0) -> int | None:
-    """Return the value of an integer literal or of arithmetic of such, else None."""
+    """The value of an integer literal or of arithmetic of such, else None."""
     if isinstance(node, ast.Constant):
         return _bounded(node.value) if type(node.value) is int else None
     if not isinstance(node, ast.BinOp) or depth == _DEEPEST:

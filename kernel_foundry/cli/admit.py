@@ -112,7 +112,7 @@ def _show(console: PrintableConsole, admission: Admission) -> None:
 
 
 def _baseline_text(baseline: Baseline) -> str:
-    """Return a time with its interval, and how far its rounds were apart."""
+    """A time with its interval, and how far its rounds were apart."""
     text = f"{baseline.name} {median_text(baseline.timing)}"
     if baseline.scatter > _TOLD_SCATTER:
         text += f" (of {baseline.round_count} rounds up to {baseline.scatter:.0%} slower)"
@@ -120,7 +120,7 @@ def _baseline_text(baseline: Baseline) -> str:
 
 
 def _tolerance_text(admission: Admission) -> str:
-    """Return the tolerance and where it comes from."""
+    """The tolerance and where it comes from."""
     tolerance, derivation = admission.tolerance, admission.derivation
     bounds = f"tolerance: rtol {tolerance.rtol:.2e}, atol {tolerance.atol:.2e}"
     if tolerance.output_shares:

@@ -148,7 +148,7 @@ def search(
 
 
 def _best(foundry: Foundry, queries: list[LessonQuery], limit: int) -> list[LessonHit]:
-    """Return the best hits of any of the queries, each lesson once."""
+    """The best hits of any of the queries, each lesson once."""
     by_lesson: dict[int, LessonHit] = {}
     for query in queries:
         for hit in foundry.ask_experience(partial(_hits, query=query, limit=limit)):
@@ -183,5 +183,5 @@ def _language(lesson: Lesson) -> str:
 
 
 def _effect(lesson: Lesson) -> str:
-    """Return the mean speed-up of those that passed."""
+    """The mean speed-up of those that passed."""
     return f"{math.exp(lesson.effect):.2f}x" if lesson.use_count > lesson.failure_count else "-"

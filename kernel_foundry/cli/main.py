@@ -111,7 +111,7 @@ def main() -> None:
 
 
 def _hint(error: KernelFoundryError) -> str:
-    """Return which command helps."""
+    """Which command helps."""
     run = error.metadata.get("run", "")
     if isinstance(error, RunNotFoundError):
         words = "runs list` shows them" if run else "optimize TASK` makes one"

@@ -216,7 +216,7 @@ def _saying_how_to_go_on(progress: Progress) -> Iterator[Listener]:
 
 
 def _language(named: str | None, device: str) -> Language:
-    """Return the language that was named, else that of the device, else SYCL."""
+    """The language that was named, else that of the device, else SYCL."""
     kind = device.partition(":")[0]
     spoken = Language(kind) if kind in list(Language) else None
     if named is None:

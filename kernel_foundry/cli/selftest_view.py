@@ -65,7 +65,7 @@ def show(console: PrintableConsole, found: SelfTest) -> None:
 
 
 def _shortened(probes: tuple[Probe, ...]) -> list[Probe]:
-    """Return probes with the passed ones of each crowded area as one; failed ones all stay."""
+    """Probes with the passed ones of each crowded area as one; failed ones all stay."""
     areas: dict[str, list[Probe]] = {}
     for probe in probes:
         areas.setdefault(probe.name.rpartition(".")[0], []).append(probe)

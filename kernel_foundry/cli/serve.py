@@ -48,7 +48,7 @@ def command(service: str, listen: str, options: tuple[str, ...]) -> int:
 
 
 def _addresses(listen: str) -> dict[str, str]:
-    """Return the address of each of the three services."""
+    """The address of each of the three services."""
     if listen.startswith(_UNIX):
         folder = Path(listen.removeprefix(_UNIX))
         folder.mkdir(parents=True, exist_ok=True)

@@ -72,7 +72,7 @@ def show_summary(foundry: Foundry, ended: RunResult, report: Path, record: Path 
 
 
 def _spent_text(spent: BudgetUse) -> str:
-    """Return what counts against the budget, which is not what was told."""
+    """What counts against the budget, which is not what was told."""
     text = f"{spent.evaluations} evaluations of its budget"
     if not spent.sweep_evaluations:
         return text

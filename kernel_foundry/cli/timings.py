@@ -67,7 +67,7 @@ def kernel_times_lines(evaluation: Evaluation) -> tuple[str, ...]:
 
 
 def _bits(audit: PrecisionAudit | None, whose: str) -> str:
-    """Return the effective bits of the candidate or of eager PyTorch; "" for others."""
+    """The effective bits of the candidate or of eager PyTorch; "" for others."""
     of = {"candidate": audit.effective_bits, "eager": audit.eager_bits} if audit else {}
     bits = of.get(whose)
     return "" if bits is None else f"{bits:.1f}"

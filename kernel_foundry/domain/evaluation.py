@@ -420,7 +420,7 @@ def speedup_interval_of(
 
 
 def _pairs(results: tuple[WorkloadResult, ...], baseline: str) -> list[TimePair]:
-    """Return baseline and candidate of each timed workload; empty where one is missing."""
+    """Baseline and candidate of each timed workload; empty where one is missing."""
     pairs = []
     for result in results:
         times = [b.timing.bounds_ns for b in result.baselines if baseline in ("", b.name)]

@@ -147,7 +147,7 @@ def _fault_of_numbers(lesson: Lesson) -> str:
 
 
 def _is_text(text: str) -> bool:
-    """Return whether a file, a database and a message can carry `text`."""
+    """Whether a file, a database and a message can carry `text`."""
     try:
         text.encode()
     except UnicodeEncodeError:

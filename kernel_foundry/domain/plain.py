@@ -77,7 +77,7 @@ def _dump(value: Any, default: Callable[[Any], Any] | None = None) -> str:
 
 
 def _members(value: Any) -> Any:
-    """Return what stands for a `value` that `json` does not know, one level of it."""
+    """What stands for a `value` that `json` does not know, one level of it."""
     kind: Any = type(value)
     names = _field_names(kind)
     if names is not None:
@@ -89,7 +89,7 @@ def _members(value: Any) -> Any:
 
 @cache
 def _field_names(kind: Any) -> tuple[str, ...] | None:
-    """Return the names of a dataclass's fields, of which there may be none; None for others."""
+    """The names of a dataclass's fields, of which there may be none; None for others."""
     if not dataclasses.is_dataclass(kind):
         return None
     return tuple(field.name for field in dataclasses.fields(kind))

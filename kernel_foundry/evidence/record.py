@@ -171,7 +171,7 @@ def _record(data: Any) -> EvidenceRecord:
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object; a member that comes twice would be read one way here, another there."""
+    """An object; a member that comes twice would be read one way here, another there."""
     data = dict(pairs)
     if len(data) != len(pairs):
         raise ValueError("a member comes twice")
@@ -199,7 +199,7 @@ def _sparse(value: Any) -> Any:
 
 @cache
 def _defaults(kind: Any) -> tuple[tuple[str, Any], ...] | None:
-    """Return the fields of a dataclass with their defaults; None for other types."""
+    """The fields of a dataclass with their defaults; None for other types."""
     if not dataclasses.is_dataclass(kind):
         return None
     return tuple((field.name, field.default) for field in dataclasses.fields(kind))

@@ -164,7 +164,7 @@ def _evaluate(
 
 
 def _in_order(plan: Plan) -> tuple[Expression, ...]:
-    """Return WHERE and CONST in order of evaluation.
+    """WHERE and CONST in order of evaluation.
 
     Conditions on TUNE alone come first: they keep CONST from being evaluated where not meant.
     """
@@ -214,7 +214,7 @@ def _same(left: TuneValue, right: TuneValue) -> bool:
 
 
 def _used_names(expression: Expression) -> set[str]:
-    """Return the names that an expression reads; names of functions it calls are not."""
+    """The names that an expression reads; names of functions it calls are not."""
     called = {id(n.func) for n in ast.walk(expression.node) if isinstance(n, ast.Call)}
     return {
         node.id

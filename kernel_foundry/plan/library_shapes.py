@@ -268,7 +268,7 @@ def _filtered(values: Values, dimensions: int) -> tuple[Tensor, Tensor]:
 
 
 def _padding(values: Values, dimensions: int, stride: Shape, spans: Shape) -> Shape:
-    """Return the padding of both sides together, by dimension."""
+    """The padding of both sides together, by dimension."""
     value = values["padding"]
     if value == "valid":
         return (0,) * dimensions

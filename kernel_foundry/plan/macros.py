@@ -124,7 +124,7 @@ def _check_names(device_code: str, macros: Mapping[str, TuneValue], language: st
 
 
 def _line_after_includes(code: str) -> int:
-    """Return how many lines to keep in front of the macros."""
+    """How many lines to keep in front of the macros."""
     text = strip_comments_and_literals(code)
     offsets = [match.start() for match in _INCLUDE.finditer(text)]
     if not offsets:

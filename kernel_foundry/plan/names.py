@@ -146,7 +146,7 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 
 def _natural(name: str) -> tuple[tuple[int, int, str], ...]:
-    """Return a sort key in which out2 stands before out10."""
+    """A sort key in which out2 stands before out10."""
     return tuple(
         (0, int(part), "") if part.isdecimal() else (1, 0, part)
         for part in re.split(r"(\d+)", name)

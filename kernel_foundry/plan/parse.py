@@ -305,7 +305,7 @@ def _dictionary(node: ast.expr, name: str, example: str) -> list[tuple[str, ast.
 
 
 def _tune_value(node: ast.expr, name: str) -> TuneValue:
-    """Return a literal of TUNE; a sign is part of the literal."""
+    """A literal of TUNE; a sign is part of the literal."""
     is_negative = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
     inner = node.operand if isinstance(node, ast.UnaryOp) and is_negative else node
     if isinstance(inner, ast.Constant):
@@ -321,7 +321,7 @@ def _tune_value(node: ast.expr, name: str) -> TuneValue:
 
 
 def _expression(node: ast.expr, name: str) -> Expression:
-    """Return an expression of CONST or WHERE, quoted or bare."""
+    """An expression of CONST or WHERE, quoted or bare."""
     line = node.lineno
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         text = node.value.strip()

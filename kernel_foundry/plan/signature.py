@@ -155,7 +155,7 @@ def _block_declarations(text: str, start: int, end: int) -> Iterator[tuple[str, 
 
 
 def _declaration_end(text: str, start: int, end: int) -> int:
-    """Return where the body `{` or the `;` stands."""
+    """Where the body `{` or the `;` stands."""
     depth = 0
     for position in range(start, end):
         character = text[position]
@@ -309,7 +309,7 @@ def _resolve_word(word: str, aliases: Mapping[str, str]) -> str:
 
 
 def _aliases(code: str, macros: Mapping[str, object]) -> dict[str, str]:
-    """Return names that stand for other text: the source's own, then the plan's macros."""
+    """Names that stand for other text: the source's own, then the plan's macros."""
     text = strip_comments(code)
     found = {
         match[1]: match[2].strip()

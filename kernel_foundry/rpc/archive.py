@@ -205,7 +205,7 @@ def _checked(run: Run, field: str) -> Run:
 async def _read_on(
     page: Callable[[int, int], Awaitable[tuple[Told, ...]]], after: int, limit: int
 ) -> tuple[Told, ...]:
-    """Return up to `limit` items behind sequence `after`, page by page until one is empty."""
+    """Up to `limit` items behind sequence `after`, page by page until one is empty."""
     items: list[Told] = []
     while True:
         more = await page(after, limit - len(items))

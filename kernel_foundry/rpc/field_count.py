@@ -98,7 +98,7 @@ def _kinds(descriptor: Descriptor) -> _Kinds:
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
-    """Return a number and where the next byte after it is."""
+    """A number and where the next byte after it is."""
     try:
         byte = data[position]
         if byte < 0x80:

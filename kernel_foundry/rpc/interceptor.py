@@ -51,7 +51,7 @@ class ErrorInterceptor(grpc.aio.ServerInterceptor):
 
 
 def _is_ours(handler: "_Handler", method: str) -> bool:
-    """Return whether it is a stream of our own; health's `Watch` sets its status itself."""
+    """Whether it is a stream of our own; health's `Watch` sets its status itself."""
     return handler.unary_stream is not None and method.startswith("/kernel_foundry.")
 
 

@@ -19,7 +19,7 @@ def require_asked(request: EvaluationRequest, evaluation: Evaluation) -> None:
 
 
 def _digests(text: str) -> set[str]:
-    """Return what a verdict on a text may name it by: its source, or the raw text."""
+    """What a verdict on a text may name it by: its source, or the raw text."""
     raw = content_digest(text)
     try:
         return {source_of(text).digest, raw}

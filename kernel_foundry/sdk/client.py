@@ -453,7 +453,7 @@ class Foundry:
 
 
 async def _evaluations_at_once(evaluator: Evaluator, spec: RunSpec) -> int:
-    """Return how many evaluations keep the run's devices busy.
+    """How many evaluations keep the run's devices busy.
 
     On a GPU one candidate is built while another is measured; on the CPU both need its cores.
     """
@@ -473,7 +473,7 @@ async def _able_models(
 
 
 def _resumed(run: Run, budget: Budget) -> Budget:
-    """Return what a run that goes on may use."""
+    """What a run that goes on may use."""
     limits = (budget.evaluations, budget.minutes, budget.cost_usd, budget.tokens)
     if run.state is RunState.FINISHED and not any(limits):
         raise InvalidArgumentError(

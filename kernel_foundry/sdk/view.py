@@ -275,5 +275,5 @@ def timing_text(timing: Timing) -> str:
 
 
 def _half_width(timing: Timing) -> float:
-    """Return half of the median's interval, in percent of the median."""
+    """Half of the median's interval, in percent of the median."""
     return 50 * (timing.ci95_ns[1] - timing.ci95_ns[0]) / timing.median_ns

@@ -56,5 +56,5 @@ def _advice(cause: BaseException | None) -> str:
 
 
 def _line(error: DBAPIError) -> str:
-    """Return the driver's message; PostgreSQL's goes over several lines."""
+    """The driver's message; PostgreSQL's goes over several lines."""
     return " ".join(str(error.orig).split())

@@ -242,7 +242,7 @@ def _swept(
 
 
 def _time_ns(text: str, configuration: tuple[Setting, ...]) -> float:
-    """Return a time that the two blocks and the configuration decide."""
+    """A time that the two blocks and the configuration decide."""
     source = _source(text)
     blocks = [source.device_code.strip(), source.plan.strip()] if source is not None else [text]
     values = [f"{s.name}={s.value}" for s in configuration]

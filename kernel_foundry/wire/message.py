@@ -169,7 +169,7 @@ Writer = Callable[[Any, Any], None]
 
 @cache
 def _writer(kind: Any, descriptor: Descriptor) -> Writer:
-    """Return what writes a dataclass into messages of one type.
+    """What writes a dataclass into messages of one type.
 
     A verdict has hundreds of parts: which field is written how is decided once, and where a part
     stands is found out when it is refused. The same holds for `_reader`.
@@ -201,7 +201,7 @@ def _is_one_scalar(field: FieldDescriptor) -> bool:
 
 @cache
 def _field_writer(field: FieldDescriptor) -> Writer:
-    """Return what writes one field, which is there."""
+    """What writes one field, which is there."""
     if field.message_type is None:
         return _scalar_writer(field)
     name, descriptor = field.name, field.message_type
@@ -227,7 +227,7 @@ def _field_writer(field: FieldDescriptor) -> Writer:
 
 
 def _scalar_writer(field: FieldDescriptor) -> Writer:
-    """Return what writes a number, a text or an enum, or a sequence of them."""
+    """What writes a number, a text or an enum, or a sequence of them."""
     name, is_repeated, enum_type = field.name, field.is_repeated, field.enum_type
 
     def write(message: Any, value: Any) -> None:
@@ -256,7 +256,7 @@ Reader = Callable[[Any], Any]
 
 @cache
 def _reader(kind: Any, descriptor: Descriptor) -> Reader:
-    """Return what reads messages of one type as a dataclass."""
+    """What reads messages of one type as a dataclass."""
     hints = typing.get_type_hints(kind)
     fields = [
         _field(hints[field.name], descriptor.fields_by_name[field.name], field.default)
@@ -278,12 +278,12 @@ def _reader(kind: Any, descriptor: Descriptor) -> Reader:
 
 
 def _is_plain(field: _Field) -> bool:
-    """Return whether a field is a scalar that is there always and taken as it is."""
+    """Whether a field is a scalar that is there always and taken as it is."""
     return not (field.is_repeated or field.has_presence or field.members is not None)
 
 
 def _field_reader(field: _Field) -> Reader:
-    """Return what reads one field of a message."""
+    """What reads one field of a message."""
     name, item = field.name, _item_reader(field)
     if field.is_repeated:
         return _sequence_reader(field, item)
@@ -305,7 +305,7 @@ def _field_reader(field: _Field) -> Reader:
 
 
 def _item_reader(field: _Field) -> Reader:
-    """Return what makes a value of what a message holds."""
+    """What makes a value of what a message holds."""
     if field.message_type is not None:
         return _reader(field.kind, field.message_type)
     if field.members is None:

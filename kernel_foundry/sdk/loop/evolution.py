@@ -260,7 +260,7 @@ class Evolution:
         handover.maker_ended()
 
     def _pause_s(self) -> float:
-        """Return how long to wait before models are asked again: longer the more went wrong."""
+        """How long to wait before models are asked again: longer the more went wrong."""
         halvings = 4 - min(self._unanswered // self._in_flight, 4)
         return _LONGEST_PAUSE_S / float(1 << halvings)
 
@@ -347,7 +347,7 @@ class Evolution:
         return judged
 
     def _is_spoken_for(self) -> bool:
-        """Return whether what is being judged uses the budget up."""
+        """Whether what is being judged uses the budget up."""
         if self._stop_cause() is not None:
             return True
         most = self._budget.evaluations
@@ -545,13 +545,13 @@ class Evolution:
         return self._cause
 
     def _left_s(self) -> float | None:
-        """Return how long the search may yet take; None: as long as it likes."""
+        """How long the search may yet take; None: as long as it likes."""
         if self._budget.minutes is None:
             return None
         return max(0.0, self._budget.minutes * 60 - self._promotion_s() - self._elapsed_s())
 
     def _promotion_s(self) -> float:
-        """Return what the end takes: two measurements of about twice an evaluation each."""
+        """What the end takes: two measurements of about twice an evaluation each."""
         return 4 * self._slowest_evaluation_s
 
     def _elapsed_s(self) -> float:
@@ -572,7 +572,7 @@ def candidate_of(proposal: Proposal, selection: Selection, language: Language) -
 
 
 def _yardsticks(admission: Admission) -> tuple[Yardstick, ...]:
-    """Return what a run that begins now holds its times against."""
+    """What a run that begins now holds its times against."""
     return tuple(
         Yardstick(workload=w.workload, time_ns=min(b.timing.median_ns for b in w.baselines))
         for w in admission.workloads
@@ -581,7 +581,7 @@ def _yardsticks(admission: Admission) -> tuple[Yardstick, ...]:
 
 
 def _told_yardsticks(evaluation: Evaluation) -> tuple[Yardstick, ...]:
-    """Return what a verdict of this run was held against; empty where it was not timed."""
+    """What a verdict of this run was held against; empty where it was not timed."""
     return tuple(
         Yardstick(workload=w.workload, time_ns=w.yardstick_ns)
         for w in evaluation.workloads
@@ -590,7 +590,7 @@ def _told_yardsticks(evaluation: Evaluation) -> tuple[Yardstick, ...]:
 
 
 def _first(failures: ExceptionGroup[Exception]) -> Exception:
-    """Return the first failure itself: callers catch its type, not a group."""
+    """The first failure itself: callers catch its type, not a group."""
     inner = failures.exceptions[0]
     return _first(inner) if isinstance(inner, ExceptionGroup) else inner
 

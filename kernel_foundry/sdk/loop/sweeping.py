@@ -197,7 +197,7 @@ class Sweeper:
         )
 
     def _order(self, candidate: Candidate) -> tuple[Configuration, ...]:
-        """Return what was best for its parents and for the newest one with the same names."""
+        """What was best for its parents and for the newest one with the same names."""
         found = [self._best_of.get(parent) for parent in candidate.parents]
         found.append(self._best_of_names.get(_names(candidate)))
         known = set(_names(candidate))
@@ -216,7 +216,7 @@ def cost_of(configuration_count: int) -> int:
 
 
 def _slowdown(evaluation: Evaluation, best: Evaluation) -> float:
-    """Return the geometric mean over workloads of a passed one's time over the best one's.
+    """The geometric mean over workloads of a passed one's time over the best one's.
 
     Not by speed-ups: each verdict's are over baselines of its own moment.
     """

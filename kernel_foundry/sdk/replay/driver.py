@@ -85,7 +85,7 @@ class _Replay:
         self._replayed.dropped += len(prepared.dropped)
 
     def _candidate(self, told: ToldEvaluation) -> Candidate:
-        """Return the candidate that was told, made again as far as it can be."""
+        """The candidate that was told, made again as far as it can be."""
         if told.selection is None:
             return self._told_before_or_by_hand(told)
         selection = self._made.pop(told.selection, None)

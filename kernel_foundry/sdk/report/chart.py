@@ -88,7 +88,7 @@ def speedup_chart(told: tuple[ToldEvaluation, ...]) -> Chart:
 
 
 def _ticks(top: float) -> list[float]:
-    """Return four to eight round values from 0 to `top`."""
+    """Four to eight round values from 0 to `top`."""
     rough = top / 5
     magnitude = 10 ** math.floor(math.log10(rough))
     step = next(m * magnitude for m in (1, 2, 2.5, 5, 10) if m * magnitude >= rough)

@@ -103,7 +103,7 @@ def speed_floor(landscape: LandscapeResult) -> float:
 
 
 def _evaluation_ticks(count: int) -> list[int]:
-    """Return the first evaluation and at most ten round numbers up to the last."""
+    """The first evaluation and at most ten round numbers up to the last."""
     step = next((s for s in (1, 2, 5, 10, 20, 25, 50, 100, 200, 500) if count <= 10 * s), 1000)
     return sorted({1, *range(step, count + 1, step)})
 

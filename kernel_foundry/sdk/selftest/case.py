@@ -138,7 +138,7 @@ def _problem(expected: Expectation, evaluation: Evaluation) -> str:
 
 
 def _gain(evaluation: Evaluation, twin: Evaluation | None) -> Comparison:
-    """Return whether a case that passed has gained nothing by it."""
+    """Whether a case that passed has gained nothing by it."""
     if evaluation.trust is Trust.SUSPECT:
         return Comparison(is_expected=True, detail="gain denied: it is not trusted")
     if twin is None or twin.speedup is None or evaluation.speedup is None:

@@ -73,7 +73,7 @@ async def selftest(
 
 
 def _chosen(capabilities: Capabilities, device: str) -> Mapping[Language, DeviceSpec]:
-    """Return the device that stands for each language."""
+    """The device that stands for each language."""
     found: dict[Language, DeviceSpec] = {}
     for spec in capabilities.devices:
         kind = spec.id.partition(":")[0]

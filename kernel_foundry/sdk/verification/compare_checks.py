@@ -87,7 +87,7 @@ def compare_checks(
 
 
 def _exact_workloads(evaluation: Evaluation) -> set[str]:
-    """Return the workloads whose results are the same in every run."""
+    """The workloads whose results are the same in every run."""
     return {
         w.workload
         for w in evaluation.workloads
@@ -96,7 +96,7 @@ def _exact_workloads(evaluation: Evaluation) -> set[str]:
 
 
 def _named(checks: tuple[Check, ...]) -> dict[_CheckName, Check]:
-    """Return checks by kind, workload, distribution and which one of its sort it is."""
+    """Checks by kind, workload, distribution and which one of its sort it is."""
     seen: Counter[tuple[CheckKind, str, str]] = Counter()
     named = {}
     for check in checks:
@@ -107,7 +107,7 @@ def _named(checks: tuple[Check, ...]) -> dict[_CheckName, Check]:
 
 
 def _counterpart(name: _CheckName, found: dict[_CheckName, Check]) -> Check | None:
-    """Return the same check of now; how often some are made depends on how long things took."""
+    """The same check of now; how often some are made depends on how long things took."""
     if name in found:
         return found[name]
     others = [check for other, check in found.items() if other[:-1] == name[:-1]]
@@ -115,7 +115,7 @@ def _counterpart(name: _CheckName, found: dict[_CheckName, Check]) -> Check | No
 
 
 def _distribution(check: Check) -> str:
-    """Return the distribution that a check of value ranges is about; "" for other checks."""
+    """The distribution that a check of value ranges is about; "" for other checks."""
     return check.note.partition(":")[0] if check.kind is CheckKind.VALUE_RANGE else ""
 
 
@@ -167,7 +167,7 @@ def _left_out(recorded: Evaluation, again: Evaluation, *, to_the_bit: bool) -> I
 
 
 def _worst(checks: tuple[Check, ...]) -> dict[tuple[CheckKind, str], Check]:
-    """Return the worst check of each kind on each workload, the first of equals."""
+    """The worst check of each kind on each workload, the first of equals."""
     worst: dict[tuple[CheckKind, str], Check] = {}
     for check in checks:
         key = (check.kind, check.workload)
@@ -177,7 +177,7 @@ def _worst(checks: tuple[Check, ...]) -> dict[tuple[CheckKind, str], Check]:
 
 
 def _is_named(wanted: Check, evaluation: Evaluation, names: dict[_CheckName, Check]) -> bool:
-    """Return whether a check of an evaluation has a name that is among `names`."""
+    """Whether a check of an evaluation has a name that is among `names`."""
     named = _named(evaluation.checks).items()
     return any(check is wanted and name in names for name, check in named)
 
