@@ -15,9 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
 from evaluator_svc.devices.build_site import BuildSites
-from evaluator_svc.devices.peaks import measure_peaks
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.devices.sites import DeviceSites
+from evaluator_svc.peaks.measure import measure_peaks
 from evaluator_svc.pipeline.admission import checked_admission
 from evaluator_svc.pipeline.build_only import CandidateBuild
 from evaluator_svc.pipeline.evaluate import CandidateEvaluation

@@ -18,10 +18,10 @@ from evaluator_svc.messages.locked import (
     PrepareRequest,
     TranslationUnit,
 )
-from evaluator_svc.messages.probe import AttemptRequest
 from evaluator_svc.messages.sweep import EnumerateRequest
 from evaluator_svc.processes.conversation import Conversation
 from evaluator_svc.processes.locked_process import OpenCompiler, answer_attempts
+from evaluator_svc.sandbox.attempt import AttemptRequest
 from kernel_foundry.domain.language import Language
 from kernel_foundry.plan.errors import PlanError
 from kernel_foundry.plan.parse import parse

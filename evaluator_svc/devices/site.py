@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Final
 
 from evaluator_svc.devices.baseline_watch import BaselineWatch
-from evaluator_svc.devices.gate import DeviceGate
-from evaluator_svc.devices.host_gate import HostGate
-from evaluator_svc.devices.host_load import HostLoad, LoadMeter
-from evaluator_svc.devices.memory_account import MemoryAccount
 from evaluator_svc.disk_cache import DiskCache, make_private
+from evaluator_svc.hardware.gate import DeviceGate
+from evaluator_svc.hardware.host_gate import HostGate
+from evaluator_svc.hardware.host_load import HostLoad, LoadMeter
+from evaluator_svc.hardware.memory_account import MemoryAccount
 from evaluator_svc.memory_needs import USABLE_SHARE
 from evaluator_svc.messages.locked import Ready
 from evaluator_svc.object_cache import ObjectCache

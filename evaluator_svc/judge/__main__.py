@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from evaluator_svc.devices.visible_device import see_only
+from evaluator_svc.hardware.visible_device import see_only
 from evaluator_svc.judge.judge import Judge
 from evaluator_svc.judge.process_state import ProcessState, TaskStates, state_warning
 from evaluator_svc.messages.exchange import Verdict

@@ -6,9 +6,9 @@ from concurrent.futures import Future
 from contextlib import ExitStack
 
 from evaluator_svc import behaviour, diagnosis
-from evaluator_svc.devices.host_load import LoadMeter
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.diagnosis import LaunchFacts
+from evaluator_svc.hardware.host_load import LoadMeter
 from evaluator_svc.messages.exchange import SEED_COUNT, Verdict
 from evaluator_svc.messages.judge import PrecisionAudited
 from evaluator_svc.messages.locked import (

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.devices.memory_account import Lease
 from evaluator_svc.devices.site import DeviceSite
+from evaluator_svc.hardware.memory_account import Lease
 from evaluator_svc.messages.locked import BoundWorkload, CandidateFailed
 from evaluator_svc.pipeline.memory_plan import MemoryPlan, memory_plans, own_bytes
 from evaluator_svc.processes.judge_client import JudgeClient

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from evaluator_svc.devices.site import DeviceSite
-from evaluator_svc.messages.probe import Attempted, AttemptRequest, AttemptTargets
 from evaluator_svc.probing.planted import Planted, planted
 from evaluator_svc.processes.channel import ChannelError
 from evaluator_svc.processes.locked_starter import FILE_BYTES, OPEN_FILES
 from evaluator_svc.processes.process import ChildProcess
 from evaluator_svc.sandbox import bubblewrap
+from evaluator_svc.sandbox.attempt import Attempted, AttemptRequest, AttemptTargets
 from evaluator_svc.sandbox.attempts import ATTEMPTS
 from kernel_foundry.domain.probe import Probe
 

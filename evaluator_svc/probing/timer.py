@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.devices.own_kernels import OwnTimes, OwnWorkload, own_kernels
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.messages.exchange import MeasurePlan
+from evaluator_svc.peaks.own_kernels import OwnTimes, OwnWorkload, own_kernels
 from evaluator_svc.probing.timer_kernels import SPINS_NS, TIMER_KERNELS
 from kernel_foundry.domain.finding import Evidence
 from kernel_foundry.domain.language import Language

@@ -7,7 +7,7 @@ SYCL builder opens the device. Knows nothing of candidates.
 import threading
 from typing import Final
 
-from evaluator_svc.devices.gate import DeviceGate
+from evaluator_svc.hardware.gate import DeviceGate
 from evaluator_svc.messages.locked import Ready
 from evaluator_svc.processes.locked_starter import BUILDER, LockedStarter
 from evaluator_svc.processes.process import ChildProcess

@@ -12,14 +12,14 @@ from typing import Final
 
 from evaluator_svc.processes.channel import FROM_LOCKED, Channel, ChannelError
 from evaluator_svc.processes.conversation import Conversation
-from evaluator_svc.processes.process import ChildProcess, RawEnd
-from evaluator_svc.runner.forking import (
+from evaluator_svc.processes.forking import (
     Forked,
     ForkRequest,
     ForkServerReady,
     Polled,
     PollRequest,
 )
+from evaluator_svc.processes.process import ChildProcess, RawEnd
 from kernel_foundry.errors import ProcessLostError
 
 _START_SECONDS: Final = 120.0

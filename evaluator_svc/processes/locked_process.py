@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final, Never, Protocol, TypeVar
 
-from evaluator_svc.devices.visible_device import node_of, open_only, see_only, use_one_queue
+from evaluator_svc.hardware.visible_device import node_of, open_only, see_only, use_one_queue
 from evaluator_svc.messages.locked import Configure, Failed, Ready
-from evaluator_svc.messages.probe import AttemptRequest
 from evaluator_svc.processes.channel import Channel, ChannelClosedError
 from evaluator_svc.processes.conversation import Conversation
+from evaluator_svc.sandbox.attempt import AttemptRequest
 from evaluator_svc.sandbox.confinement import confine, is_sufficient
 from kernel_foundry.domain.device import DeviceSpec, IsolationReport, UnitLimits
 from kernel_foundry.domain.language import Language

@@ -8,7 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 
-from evaluator_svc.devices.gate import DeviceGate
+from evaluator_svc.hardware.gate import DeviceGate
 from evaluator_svc.processes.process import ChildProcess
 
 

@@ -17,13 +17,13 @@ from evaluator_svc.messages.locked import (
     ShareRequest,
     TimeRequest,
 )
-from evaluator_svc.messages.probe import AttemptRequest
 from evaluator_svc.messages.sweep import SweepOpen
 from evaluator_svc.processes.conversation import Conversation
 from evaluator_svc.processes.locked_process import OpenDevice, answer_attempts
 from evaluator_svc.runner.faults import CandidateFaultError
 from evaluator_svc.runner.session import Session
 from evaluator_svc.runner.sweep_answers import answer_sweep
+from evaluator_svc.sandbox.attempt import AttemptRequest
 from kernel_foundry.errors import BackendUnavailableError
 
 

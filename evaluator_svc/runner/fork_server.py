@@ -15,15 +15,15 @@ from typing import Never
 
 from evaluator_svc.processes.channel import ChannelClosedError
 from evaluator_svc.processes.conversation import Conversation
-from evaluator_svc.processes.locked_process import connect, converse, serve_runner
-from evaluator_svc.runner.answers import answer_requests
-from evaluator_svc.runner.forking import (
+from evaluator_svc.processes.forking import (
     Forked,
     ForkRequest,
     ForkServerReady,
     Polled,
     PollRequest,
 )
+from evaluator_svc.processes.locked_process import connect, converse, serve_runner
+from evaluator_svc.runner.answers import answer_requests
 from evaluator_svc.sandbox.limits import end_with_parent
 
 

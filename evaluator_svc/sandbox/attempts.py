@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
-from evaluator_svc.messages.probe import Attempted, AttemptRequest, AttemptTargets
+from evaluator_svc.sandbox.attempt import Attempted, AttemptRequest, AttemptTargets
 from evaluator_svc.sandbox.kernel_attempts import KERNEL_ATTEMPTS
 
 _T = TypeVar("_T")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaluator_svc.binding import bind_workload
-from evaluator_svc.devices.visible_device import see_only
+from evaluator_svc.hardware.visible_device import see_only
 from evaluator_svc.messages.exchange import Draw, TensorSlot
 from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.memory import Buffers, PlanMemory

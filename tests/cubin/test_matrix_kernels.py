@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from evaluator_svc.devices.matrix_kernels import (
+from evaluator_svc.peaks.matrix_kernels import (
     ELEMENTS,
     MATRIX_KERNELS,
     ROUNDS,

@@ -14,9 +14,9 @@ from evaluator_svc.devices.baseline_watch import (
     RECHECK_VERDICTS,
     BaselineWatch,
 )
-from evaluator_svc.devices.host_load import HostLoad
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.hardware.host_load import HostLoad
 from evaluator_svc.messages.exchange import MeasurePlan
 from evaluator_svc.pipeline.baseline_check import check_baselines
 from evaluator_svc.settings import EvaluatorSettings

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from evaluator_svc.devices.gate import DeviceGate
+from evaluator_svc.hardware.gate import DeviceGate
 
 
 def test_sharers_are_in_together():

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.devices.gate import DeviceGate
-from evaluator_svc.devices.host_gate import HostGate
+from evaluator_svc.hardware.gate import DeviceGate
+from evaluator_svc.hardware.host_gate import HostGate
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.devices.host_load import HostLoad, LoadMeter
+from evaluator_svc.hardware.host_load import HostLoad, LoadMeter
 from kernel_foundry.domain.finding import FindingKind
 
 _TICKS = os.sysconf("SC_CLK_TCK")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from evaluator_svc.devices.memory_account import Lease, MemoryAccount
+from evaluator_svc.hardware.memory_account import Lease, MemoryAccount
 from kernel_foundry.errors import DeviceMemoryError, StatusCode
 
 

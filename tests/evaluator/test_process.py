@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.devices.gate import DeviceGate
+from evaluator_svc.hardware.gate import DeviceGate
 from evaluator_svc.processes.process import ChildProcess, ProcessCommand, ProcessLauncher
 from evaluator_svc.processes.spare_pool import SparePool
 from evaluator_svc.sandbox.host_paths import package_root

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from evaluator_svc.evaluator import Evaluator
-from evaluator_svc.messages.probe import AttemptTargets
 from evaluator_svc.probing.planted import planted
 from evaluator_svc.probing.sandbox import probe_sandbox
+from evaluator_svc.sandbox.attempt import AttemptTargets
 from evaluator_svc.sandbox.attempts import ATTEMPTS
 from evaluator_svc.sandbox.host_paths import package_root
 from evaluator_svc.settings import EvaluatorSettings
@@ -20,7 +20,7 @@ from kernel_foundry.domain.plain import to_plain
 
 _UNLOCKED = """
 import json, resource, signal, sys
-from evaluator_svc.messages.probe import AttemptRequest, AttemptTargets
+from evaluator_svc.sandbox.attempt import AttemptRequest, AttemptTargets
 from evaluator_svc.sandbox.attempts import attempt
 from kernel_foundry.domain.plain import from_plain
 _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.messages.probe import Attempted, AttemptRequest, AttemptTargets
 from evaluator_svc.processes.locked_starter import RUNNER, LockedStarter
 from evaluator_svc.processes.process import ChildProcess, ProcessLauncher
+from evaluator_svc.sandbox.attempt import Attempted, AttemptRequest, AttemptTargets
 from evaluator_svc.settings import EvaluatorSettings
 
 _REACHING = (

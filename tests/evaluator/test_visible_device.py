@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.devices.visible_device import node_of, see_only
+from evaluator_svc.hardware.visible_device import node_of, see_only
 
 
 @pytest.mark.parametrize(

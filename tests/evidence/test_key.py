@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaluator_svc.evaluator import Evaluator
-from evaluator_svc.messages.probe import Attempted, AttemptRequest, AttemptTargets
+from evaluator_svc.sandbox.attempt import Attempted, AttemptRequest, AttemptTargets
 from evaluator_svc.sandbox.attempts import attempt
 from evaluator_svc.sandbox.host_paths import readable_paths
 from evaluator_svc.settings import EvaluatorSettings

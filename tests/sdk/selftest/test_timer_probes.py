@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from evaluator_svc.devices.own_kernels import OwnTimes
+from evaluator_svc.peaks.own_kernels import OwnTimes
 from evaluator_svc.probing.timer import TimerRun, assess, assessed_tries
 from evaluator_svc.probing.timer_kernels import SPINS_NS
 

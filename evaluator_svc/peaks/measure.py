@@ -7,16 +7,16 @@ matrix units, the cost of a launch. Taken once for a device and remembered. Know
 import statistics
 from typing import Final
 
-from evaluator_svc.devices.matrix_kernels import (
+from evaluator_svc.devices.site import DeviceSite
+from evaluator_svc.messages.exchange import MeasurePlan
+from evaluator_svc.peaks.matrix_kernels import (
     MATRIX_KERNELS,
     STEPS_OF_A_BLOCK,
     matrix_formats,
     step_flops,
 )
-from evaluator_svc.devices.own_kernels import OwnKernels, OwnWorkload, own_kernels
-from evaluator_svc.devices.peak_kernels import PEAK_KERNELS
-from evaluator_svc.devices.site import DeviceSite
-from evaluator_svc.messages.exchange import MeasurePlan
+from evaluator_svc.peaks.own_kernels import OwnKernels, OwnWorkload, own_kernels
+from evaluator_svc.peaks.peak_kernels import PEAK_KERNELS
 from kernel_foundry.domain.device import DeviceSpec, MatrixRate, Peaks
 
 _LANES: Final = 32

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
-from evaluator_svc.devices.host_gate import HostGate
+from evaluator_svc.hardware.host_gate import HostGate
 
 
 class DeviceGate:
