@@ -1,7 +1,4 @@
-"""A candidate's plan bound to a workload, and what is told of it; in builder and runner alike.
-
-Knows nothing of devices beyond their facts, and nothing of processes.
-"""
+"""A candidate's plan bound to a workload, and what is told of it; in builder and runner alike."""
 
 import ast
 import math

@@ -1,7 +1,6 @@
 """A folder of entries that only holders of one key can write, or find: authenticated when read.
 
-An entry that is cut short, altered, moved or of another key is as good as absent. Knows nothing of
-what it holds.
+An entry that is cut short, altered, moved or of another key is as good as absent.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
 """The evaluator: judges candidates on this machine's devices, each in processes of its own.
 
 An async face over synchronous stages in threads. This process loads no driver and no torch and
-meets no candidate. Knows nothing of gRPC.
+meets no candidate. Its gRPC face is `service.py`.
 """
 
 import asyncio

@@ -6,7 +6,7 @@ small, so that judging on them costs little. A third one lies beside the largest
 sizes a little below its own: what a kernel does for large sizes alone shows there. Sizes below 16
 stay: they are strides and widths of kernels more often than extents. Whether a module runs with
 them is for admission to find out, so there are several ways to each. The same task has the same
-workloads. Knows nothing of torch and of devices.
+workloads.
 """
 
 import math

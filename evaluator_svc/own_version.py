@@ -1,7 +1,4 @@
-"""Which Kernel Foundry this is: its version, and its commit where it runs from a checkout.
-
-Knows nothing of other packages.
-"""
+"""Which Kernel Foundry this is: its version, and its commit where it runs from a checkout."""
 
 import importlib.metadata
 import subprocess

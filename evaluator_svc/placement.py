@@ -1,7 +1,7 @@
 """How tensors lie beside each other in memory that a kernel gets: each in pages of its own.
 
 It ends where its last page does, so that on a CPU a read behind it faults, as far as its alignment
-lets it; before and behind it is a page that belongs to nobody. Knows nothing of what lies there.
+lets it; before and behind it is a page that belongs to nobody.
 """
 
 from typing import Final

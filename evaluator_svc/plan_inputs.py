@@ -1,6 +1,6 @@
 """Domain types as the launch-plan language wants them, and its errors as findings.
 
-Used in builder and runner alike. Knows nothing of candidates.
+Used in builder and runner alike.
 """
 
 import ast

@@ -1,7 +1,4 @@
-"""Every choice of an evaluator in one place, with its environment variable.
-
-Knows nothing of how the choices are used.
-"""
+"""Every choice of an evaluator in one place, with its environment variable."""
 
 import os
 from collections.abc import Mapping

@@ -1,7 +1,6 @@
 """Sweeps in progress and just ended: their results, for whoever asks with the same request id.
 
-Threads emit; listeners in the event loop get every result from the first on. Knows nothing of
-how configurations are tried.
+Threads emit; listeners in the event loop get every result from the first on.
 """
 
 import asyncio

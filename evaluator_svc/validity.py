@@ -1,7 +1,6 @@
 """What must hold for a request before anything is built: its figures and its lengths.
 
-What a client says may end in what is signed, or decide how long a device is held. Knows nothing of
-where requests come from.
+What a client says may end in what is signed, or decide how long a device is held.
 """
 
 import math

@@ -1,6 +1,6 @@
 """When the baselines of a task were last found to hold, and when to look again.
 
-Knows nothing of how they are timed.
+They are timed in `judge/baselines.py`.
 """
 
 import threading

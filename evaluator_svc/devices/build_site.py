@@ -1,6 +1,6 @@
 """Where candidates are built for an architecture that no device here has.
 
-Knows nothing of devices; the limits of an architecture stand in its vendor's tables.
+The limits of an architecture stand in its vendor's tables.
 """
 
 import threading

@@ -1,6 +1,6 @@
 """All that belongs to one device: its gate, its judge, its ready processes, its caches.
 
-Knows nothing of the order in which a candidate is judged (see `pipeline`).
+The order in which a candidate is judged is in `pipeline`.
 """
 
 import dataclasses
@@ -261,7 +261,7 @@ class DeviceSite:
         )
 
     def _identity(self) -> tuple[str, ...]:
-        """Return what equal devices of one host have in common: they are measured once."""
+        """What equal devices of one host have in common: they are measured once."""
         spec = self.spec
         threads = str(self.settings.thread_count)
         memory = str(spec.memory_bytes)
@@ -269,7 +269,7 @@ class DeviceSite:
 
 
 def _limited(spec: DeviceSpec, memory_bytes: int) -> DeviceSpec:
-    """Return a device that tells of no more memory than may be used; 0: of all it has."""
+    """A device that tells of no more memory than may be used; 0: of all it has."""
     if not memory_bytes:
         return spec
     return dataclasses.replace(spec, memory_bytes=min(spec.memory_bytes, memory_bytes))

@@ -1,7 +1,4 @@
-"""All devices of an evaluator: found at first use, chosen by id or kind, set aside when broken.
-
-Knows nothing of candidates and of how they are judged.
-"""
+"""All devices of an evaluator: found at first use, chosen by id or kind, set aside when broken."""
 
 import threading
 from collections.abc import Collection, Iterator
@@ -191,7 +188,7 @@ class DeviceSites:
         return ready
 
     def _builder(self, kind: str, runner: Ready) -> Ready | None:
-        """Return what a builder for a runner's device says of itself."""
+        """What a builder for a runner's device says of itself."""
         if runner.device is None:
             return None
         return self.builders.describe(kind, 0, runner.device.architecture if kind == "cuda" else "")
@@ -209,7 +206,7 @@ class DeviceSites:
 
 
 def _alike(sites: list[DeviceSite]) -> list[DeviceSite]:
-    """Return the first device and its equals: times on others would not compare."""
+    """The first device and its equals: times on others would not compare."""
     return [s for s in sites if _model(s) == _model(sites[0])]
 
 

@@ -1,8 +1,8 @@
 """Who may use a device's cores: many build and verify at once, or one takes times alone.
 
-On the CPU device, compilers and timings share the cores, so they must not overlap.
-A GPU may be used by other processes of the host as well, so there a lock between processes stands
-behind this one. Knows nothing of what is done behind the gate.
+On the CPU device, compilers and timings share the cores, so they must not overlap. A GPU may be
+used by other processes of the host as well, so there a lock between processes stands behind this
+one.
 """
 
 import threading

@@ -1,8 +1,8 @@
 """The same gate between processes: several evaluators of one host may have the same device.
 
 Two locked files: who wants to take times holds the door while it waits, so that those who come
-later cannot keep it waiting for ever. The system frees the locks of a process that dies. Knows
-nothing of threads.
+later cannot keep it waiting for ever. The system frees the locks of a process that dies. Threads of
+one process meet in `gate.py`.
 """
 
 import fcntl

@@ -1,6 +1,5 @@
 """Whether other programs had the host's cores while times were taken.
 
-Knows nothing of what is timed.
 Source: proc(5) on /proc/stat, /proc/PID/stat and /proc/PID/task/TID/children.
 """
 
@@ -100,7 +99,7 @@ class LoadMeter:
         )
 
     def _ticks(self) -> tuple[int, int] | None:
-        """Return the ticks of all programs, and of this process and its descendants."""
+        """The ticks of all programs, and of this process and its descendants."""
         try:
             line = (self._proc / "stat").read_text().partition("\n")[0]
             fields = [int(field) for field in line.split()[1:]]

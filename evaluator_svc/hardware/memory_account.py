@@ -1,8 +1,8 @@
 """One account of a device's memory: whoever works on the device leases what it will hold.
 
 First come, first served: whoever cannot have its memory yet waits, and nobody goes before it. A
-lease says beforehand how much; nothing is ever promised twice. Knows nothing of what the memory is
-for.
+lease says beforehand how much; nothing is ever promised twice. How much an evaluation needs is in
+`memory_needs.py`.
 """
 
 import threading

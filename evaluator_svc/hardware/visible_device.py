@@ -1,7 +1,7 @@
 """What of the CUDA devices a process gets: its own one, and of that a single queue.
 
 A driver that is told of one device starts faster than one that finds eight, and what happens on the
-others stays out. Knows nothing of what the process does.
+others stays out.
 """
 
 import os

@@ -1,6 +1,6 @@
 """The judge's process: `Judge` behind a channel, one for each device, for as long as it takes.
 
-It never runs a candidate's code, so no candidate can end it. Knows nothing of runners.
+It never runs a candidate's code, so no candidate can end it.
 """
 
 import dataclasses

@@ -1,9 +1,8 @@
 """PyTorch's own times for a workload, taken by the measuring loop that times candidates.
 
 They run as KernelBench runs them: the module's mode, no gradients, fixed threads (eager on a CPU
-also one, if that is faster); in TF32 where the task allows it. They rotate
-over the input sets of a draw. On a GPU all their work goes to the stream that is measured, torch's
-current one. Knows nothing of candidates.
+also one, if that is faster); in TF32 where the task allows it. They rotate over the input sets of a
+draw. On a GPU all their work goes to the stream that is measured, torch's current one.
 """
 
 import math

@@ -1,7 +1,7 @@
 """The judge of one device: all of its state, and one method for each thing it is asked.
 
 Lives in a process of its own with torch, and never runs a candidate. Expected values are computed
-only when a verdict is asked for, which is after the candidate ran. Knows nothing of processes.
+only when a verdict is asked for, which is after the candidate ran.
 """
 
 import gc

@@ -2,7 +2,7 @@
 
 One process executes the files of all tasks. What a file sets for all of torch (a default dtype,
 threads, a function replaced by its own) is put back before another task's turn, and set again
-before its own next one. State that is not listed here is not seen. Knows nothing of requests.
+before its own next one. State that is not listed here is not seen.
 """
 
 import builtins

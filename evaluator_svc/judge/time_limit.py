@@ -1,7 +1,6 @@
 """A limit on how long a piece of Python code may take, for what cannot be asked to stop.
 
-By a signal, which only the main thread can have: the judge works there. Knows nothing of what is
-limited.
+By a signal, which only the main thread can have: the judge works there.
 """
 
 import signal

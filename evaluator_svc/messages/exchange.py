@@ -1,7 +1,7 @@
 """What the evaluator's processes say to each other: plain dataclasses sent as JSON frames.
 
 Sent between supervisor, builder, runner and judge with `kernel_foundry.domain.plain`; file
-descriptors of shared buffers travel beside the frame. Knows nothing of sockets.
+descriptors of shared buffers travel beside the frame.
 """
 
 from dataclasses import dataclass

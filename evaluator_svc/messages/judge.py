@@ -1,7 +1,4 @@
-"""What the supervisor asks a judge; the answers are `exchange` and domain types.
-
-Knows nothing of sockets.
-"""
+"""What the supervisor asks a judge; the answers are `exchange` and domain types."""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,4 @@
-"""The messages between supervisor, builder and runner, and those that every process knows.
-
-Knows nothing of sockets.
-"""
+"""The messages between supervisor, builder and runner, and those that every process knows."""
 
 from dataclasses import dataclass
 from typing import Self

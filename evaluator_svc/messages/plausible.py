@@ -2,7 +2,7 @@
 
 A process that met a candidate may say anything. The channel bounds its size and the dataclasses
 their types; here are the counts, ranges and references between question and answer. Whether times
-and outputs are true is for others (`pipeline.honesty`, the judge). Knows nothing of processes.
+and outputs are true is for others (`pipeline.honesty`, the judge).
 """
 
 import dataclasses
@@ -81,7 +81,7 @@ def bounded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def _text(said: str) -> str:
-    """Return text without characters that stores refuse and terminals obey."""
+    """Text without characters that stores refuse and terminals obey."""
     kept = said[:_MESSAGE_CHARACTERS]
     return "".join(c if c.isprintable() or c in "\n\t" else " " for c in kept)
 

@@ -1,7 +1,7 @@
 """What the processes say to each other in a sweep, beside `messages`.
 
-Builders enumerate once and then prepare and compile one configuration after the other; a runner
-is opened once and then tries them all. Knows nothing of sockets.
+Builders enumerate once and then prepare and compile one configuration after the other; a runner is
+opened once and then tries them all.
 """
 
 from dataclasses import dataclass

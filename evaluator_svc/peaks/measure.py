@@ -1,7 +1,7 @@
 """What a device can do at most, measured with our own kernels the way candidates are.
 
 Bandwidth from memory (of a copy, and of reading alone) and from cache, float32 operations, rates of
-matrix units, the cost of a launch. Taken once for a device and remembered. Knows nothing of tasks.
+matrix units, the cost of a launch. Taken once for a device and remembered.
 """
 
 import statistics
@@ -64,7 +64,7 @@ def measure_peaks(site: DeviceSite) -> Peaks:
 
 
 def _matrix_rates(site: DeviceSite) -> tuple[MatrixRate, ...]:
-    """Return what the matrix units do under a load that lasts, one rate for each format."""
+    """What the matrix units do under a load that lasts, one rate for each format."""
     units = site.spec.compute_units
     workloads = tuple(
         OwnWorkload(name=name, floats=units * _BLOCK) for name in matrix_formats(site.spec)
@@ -86,7 +86,7 @@ def _matrix_rates(site: DeviceSite) -> tuple[MatrixRate, ...]:
 
 
 def _lasting_ns(kernels: OwnKernels, workload: OwnWorkload) -> float:
-    """Return the median of the later samples: by then the clock is the one that power allows."""
+    """The median of the later samples: by then the clock is the one that power allows."""
     plan = MeasurePlan(seconds=_MATRIX_SECONDS, min_seconds=_MATRIX_SECONDS)
     with kernels.opened(workload):
         samples_ns = kernels.times(workload, plan).samples_ns
@@ -118,7 +118,7 @@ def _whole(floats: int) -> int:
 
 
 def _best_ns(kernels: OwnKernels, workload: OwnWorkload) -> float:
-    """Return the shortest sample: a peak, and so the physical floor of others' times."""
+    """The shortest sample: a peak, and so the physical floor of others' times."""
     plan = MeasurePlan(seconds=0.4, max_samples=300, warmup_calls=5)
     with kernels.opened(workload):
         return max(min(kernels.times(workload, plan).samples_ns), 1.0)

@@ -1,7 +1,8 @@
 """Kernels of our own in a runner, timed the way candidates are: for peaks and for probes.
 
-Each works on one input and one output tensor of float32. The policy's last part, which reads
-object code, is not asked: these may look at a clock. Knows nothing of what is measured.
+Each works on one input and one output tensor of float32. The policy's last part, which reads object
+code, is not asked: these may look at a clock. What is measured with them is in `measure.py` and
+`probing/timer.py`.
 """
 
 import fcntl
@@ -175,7 +176,7 @@ def _built(site: DeviceSite, text: str, names: tuple[WorkloadNames, ...]) -> tup
 
 
 def _buffers(workload: OwnWorkload, *, is_shared: bool) -> DrawnInputs:
-    """Return a buffer of zeros as the judge would share it: one seed, one slot for each run.
+    """A buffer of zeros as the judge would share it: one seed, one slot for each run.
 
     Device memory cannot be had here; a draw without any buffer is memory of the runner's own.
     """

@@ -1,7 +1,4 @@
-"""An admission that an earlier process made: looked at again before it is relied on.
-
-Knows nothing of candidates.
-"""
+"""An admission that an earlier process made: looked at again before it is relied on."""
 
 import contextlib
 import dataclasses

@@ -1,7 +1,7 @@
 """Whether a time leaves room for the reference's operations on the units that object code uses.
 
 No bound: a kernel that computes less than the graph is faster and may be right, so what is beyond
-is a suspicion, unless the task itself says why less will do. Knows nothing of how times are taken.
+is a suspicion, unless the task itself says why less will do.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,4 @@
-"""A candidate from text to object code: what evaluations and mere builds have in common.
-
-Knows nothing of devices that run it.
-"""
+"""A candidate from text to object code: what evaluations and mere builds have in common."""
 
 import dataclasses
 import time

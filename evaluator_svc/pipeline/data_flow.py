@@ -1,7 +1,7 @@
 """Stage data flow: do outputs follow when a few elements of the inputs change in place?
 
 After the times are taken, on the addresses that they were taken on: a candidate cannot tell this
-call from a timed one. Knows nothing of which elements change.
+call from a timed one.
 """
 
 import dataclasses

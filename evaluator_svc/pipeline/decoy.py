@@ -1,7 +1,6 @@
 """Whether a plan's kernels do anything: with library calls, results may be right without them.
 
-Copies take their place: kernels that copy, or change what makes no difference, do nothing. Knows
-nothing of what the kernels are.
+Copies take their place: kernels that copy, or change what makes no difference, do nothing.
 """
 
 from typing import Final

@@ -1,8 +1,7 @@
 """What elements mean for a candidate that are far from the reference by their own size.
 
 The tolerance is in units of a row's scale: what is small beside it could be left out. A share of
-such elements is refused where the reference is well conditioned. Knows nothing of how they are
-found.
+such elements is refused where the reference is well conditioned.
 """
 
 from typing import Final

@@ -1,7 +1,4 @@
-"""The device memory of one evaluation: leased before anything is drawn, given back when all is.
-
-Knows nothing of stages.
-"""
+"""The device memory of one evaluation: leased before anything is drawn, given back when all is."""
 
 import time
 from collections.abc import Iterable

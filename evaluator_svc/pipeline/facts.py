@@ -1,7 +1,4 @@
-"""What a verdict was reached with: device, software, limits, isolation, as lines of evidence.
-
-Knows nothing of the stages.
-"""
+"""What a verdict was reached with: device, software, limits, isolation, as lines of evidence."""
 
 from typing import Final
 

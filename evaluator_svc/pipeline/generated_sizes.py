@@ -2,7 +2,7 @@
 
 A plan may say that it is not made for them (`require`), its kernels may not compile or not launch
 there: it is left out, and told. A kernel that runs there and gives wrong results is wrong, for it
-does not say where it is right. Knows nothing of how it is run.
+does not say where it is right.
 """
 
 from collections.abc import Callable, Container, Sequence

@@ -3,7 +3,6 @@
 A timed call that is verified has ordinary inputs; on these a kernel may be right that is wrong on
 others. So some calls in between have such as value ranges try, in the very sets that are timed and
 under the same treatment: no address, neighbour, cache or count of calls tells which call is which.
-Knows nothing of how they are made.
 """
 
 import random

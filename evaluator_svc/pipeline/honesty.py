@@ -1,10 +1,9 @@
 """Whether the times that a runner claims are possible.
 
-A kernel on the CPU device lives in the runner's process and could forge its clock, so its
-samples are held against the supervisor's own clock and against what the device's memory can do.
-On a GPU the runner's host code is ours and the samples are device events, whose memory a kernel
-might reach, so they are held against the host's clock.
-Knows nothing of how times are taken.
+A kernel on the CPU device lives in the runner's process and could forge its clock, so its samples
+are held against the supervisor's own clock and against what the device's memory can do. On a GPU
+the runner's host code is ours and the samples are device events, whose memory a kernel might reach,
+so they are held against the host's clock.
 """
 
 import statistics

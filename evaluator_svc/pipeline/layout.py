@@ -1,8 +1,8 @@
 """Whether `prepare` is layout: what it may take, and what is said where it takes more.
 
-A plan prepares its weights once for many calls, so that the time counts for nothing. That holds
-for what moves bytes (a transposition, padding, a split into narrow parts) and for nothing else:
-work of the operator is work of every call. Knows nothing of how times are taken.
+A plan prepares its weights once for many calls, so that the time counts for nothing. That holds for
+what moves bytes (a transposition, padding, a split into narrow parts) and for nothing else: work of
+the operator is work of every call.
 """
 
 from typing import Final

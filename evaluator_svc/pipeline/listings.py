@@ -1,7 +1,4 @@
-"""What the compiler made, as text for people: PTX, and machine code where a disassembler is found.
-
-Knows nothing of how it was built.
-"""
+"""What the compiler made, as text: PTX, and machine code where a disassembler is found."""
 
 from typing import Final
 

@@ -1,7 +1,4 @@
-"""What an evaluation will hold of its device's memory: with every copy, or as little as can be.
-
-Knows nothing of who else works on the device.
-"""
+"""What an evaluation will hold of its device's memory: with every copy, or as little as can be."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -2,13 +2,12 @@
 
 A float32 task is to be computed in float32. Where the object code computes in a narrower format,
 errors of 16 bits or less, far above the reference's own, are refused, and the format is named;
-operands split into several parts have more. Where it does not (mantissas cut by integer
-operations, a coarse approximation), errors of 13 bits or less are a suspicion. A 16-bit task is
-to be computed in operands of 16 bits: where sums have few terms, 8-bit ones show. What no honest
-kernel of the task computes in (8-bit products of 16-bit numbers, a tangent of 11 bits) is a
-suspicion even where no draw shows it, and so is what has narrow products where errors cannot show:
-in whole numbers, in means over many products. Each output is held to the format that it rounds to.
-Knows nothing of how errors are measured.
+operands split into several parts have more. Where it does not (mantissas cut by integer operations,
+a coarse approximation), errors of 13 bits or less are a suspicion. A 16-bit task is to be computed
+in operands of 16 bits: where sums have few terms, 8-bit ones show. What no honest kernel of the
+task computes in (8-bit products of 16-bit numbers, a tangent of 11 bits) is a suspicion even where
+no draw shows it, and so is what has narrow products where errors cannot show: in whole numbers, in
+means over many products. Each output is held to the format that it rounds to.
 """
 
 from collections.abc import Callable

@@ -2,8 +2,7 @@
 
 All of them on the smallest workload, a held-out one if there is any, and on the smallest one that
 is timed where a verdict can spare that. The other timed workloads share what it can spare: which of
-them a candidate meets there follows from a secret seed, so none can be left to chance. Knows
-nothing of what they are.
+them a candidate meets there follows from a secret seed, so none can be left to chance.
 """
 
 import random

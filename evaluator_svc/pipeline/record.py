@@ -1,7 +1,4 @@
-"""What is known of a candidate while it is judged; becomes one `Evaluation` at the end.
-
-Knows nothing of processes.
-"""
+"""What is known of a candidate while it is judged; becomes one `Evaluation` at the end."""
 
 import dataclasses
 import time

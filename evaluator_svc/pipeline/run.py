@@ -1,7 +1,4 @@
-"""Stages bind and correctness: the candidate runs in a runner, the judge compares.
-
-Knows nothing of times.
-"""
+"""Stages bind and correctness: the candidate runs in a runner, the judge compares."""
 
 import os
 from collections.abc import Sequence

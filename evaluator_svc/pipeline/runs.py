@@ -1,7 +1,7 @@
 """Stage correctness: the candidate's runs and the judge's word on them.
 
 Where memory is short one seed follows the other in one shared buffer, and every run is judged
-before the next one begins. Knows nothing of times.
+before the next one begins.
 """
 
 from evaluator_svc.messages.exchange import RUN_COUNT, Verdict

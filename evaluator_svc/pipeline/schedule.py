@@ -1,8 +1,8 @@
 """Stage schedule: the same results when work-groups and work-items run in reverse order?
 
-A missing barrier, or a group that waits for what another one wrote, is right as long as the
-runtime happens to run things in order. SYCL only: on a GPU the hardware shuffles anyway, and the
-vendor's sanitizers look. Knows nothing of how an order is reversed.
+A missing barrier, or a group that waits for what another one wrote, is right as long as the runtime
+happens to run things in order. SYCL only: on a GPU the hardware shuffles anyway, and the vendor's
+sanitizers look.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""What the precision of timed calls means: they are held to what the first runs are held to.
-
-Knows nothing of which calls were kept, nor of how their errors are measured.
-"""
+"""What the precision of timed calls means: they are held to what the first runs are held to."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,6 +1,6 @@
 """Stage timing: cold samples, a short warm run, kept outputs, and whether it can be true.
 
-Runs while the device's gate is held alone. Knows nothing of building.
+Runs while the device's gate is held alone.
 """
 
 import dataclasses

@@ -1,6 +1,6 @@
 """Stage tools: the vendor's own look at a candidate that failed, or that is measured afresh.
 
-A candidate is run once more for it, outside its evaluation. Knows nothing of what tools print.
+A candidate is run once more for it, outside its evaluation.
 """
 
 import os

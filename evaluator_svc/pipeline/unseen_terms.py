@@ -2,7 +2,7 @@
 
 Rounding by chance leaves a mean of a million squares as exact as float32, whatever the inputs are;
 a sum of positive terms hides nearly as much, and where the reference takes no others a candidate
-can tell the draws that would show it. Knows nothing of errors.
+can tell the draws that would show it.
 """
 
 import math

@@ -1,8 +1,7 @@
 """Stage value ranges: the candidate on inputs of unusual values, on small and timed workloads.
 
 Where the reference is well defined it has to be right; elsewhere a difference is told, and no
-reason to refuse. On some of them its precision is audited as well. Knows nothing of how such
-inputs are made.
+reason to refuse. On some of them its precision is audited as well.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,7 @@
 """A candidate's verdict: one evaluation, and a second one where the first leaves a doubt.
 
 A suspicion is no proof. A candidate that it falls on is judged once more, in another process on
-other inputs; it passes when it passes twice, and the slower measurement counts. Knows nothing of
-the stages.
+other inputs; it passes when it passes twice, and the slower measurement counts.
 """
 
 import dataclasses

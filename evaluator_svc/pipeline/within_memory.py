@@ -1,7 +1,4 @@
-"""One evaluation within its device's memory: what runs out of it is tried again, alone.
-
-Knows nothing of stages.
-"""
+"""One evaluation within its device's memory: what runs out of it is tried again, alone."""
 
 from collections.abc import Callable
 from typing import Final

@@ -1,7 +1,7 @@
 """Whether a device, its runners and its judge do what every verdict takes for granted.
 
 Candidates whose fate is known go the way of all candidates, and a comparison is asked to find what
-was planted. Knows nothing of processes.
+was planted.
 """
 
 import time
@@ -173,7 +173,7 @@ def _correctness(evaluation: Evaluation) -> Correctness | None:
 
 
 def _told(evaluation: Evaluation) -> str:
-    """Return why a candidate failed, to stand behind its outcome."""
+    """Why a candidate failed, to stand behind its outcome."""
     errors = [f.message for f in evaluation.findings if f.severity.value == "error"]
     return f": {errors[0]}" if errors else ""
 

@@ -1,6 +1,6 @@
 """A small task, and candidates for it that are right, wrong in known places, endless or stray.
 
-Knows nothing of how they are judged.
+They are judged in `device.py`.
 """
 
 from collections.abc import Mapping

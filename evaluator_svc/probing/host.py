@@ -1,7 +1,4 @@
-"""All probes of one device's host, in order.
-
-Knows nothing of how each is made.
-"""
+"""All probes of one device's host, in order."""
 
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.probing.device import DeviceProbes, Evaluate, comparison_probe

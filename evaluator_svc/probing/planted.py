@@ -1,6 +1,6 @@
 """What is planted for a locked process to reach for: secrets, a process, sockets, a folder.
 
-Knows nothing of who reaches for it.
+A locked process reaches for it in `sandbox/attempts.py`.
 """
 
 import os

@@ -1,8 +1,7 @@
 """Whether the sandbox holds: a real locked builder and runners try what they must not be able to.
 
 Every attempt is really made (see `evaluator_svc.sandbox.attempts`), by a process that was started
-as those for candidates are, while a second runner lives beside it. Knows nothing of how a process
-is locked.
+as those for candidates are, while a second runner lives beside it.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Whether times can be believed: kernels of known duration, timed as candidates are.
 
 Every judgement is a function of samples and of the supervisor's own clock. Other load on the host
-only lengthens a sample, so the shortest ones count. Knows nothing of candidates.
+only lengthens a sample, so the shortest ones count.
 """
 
 import statistics
@@ -106,7 +106,7 @@ def _measure(site: DeviceSite) -> TimerRun:
 
 
 def _plan(*, samples: int, flush_bytes: int = 0) -> MeasurePlan:
-    """Return a plan of so many samples, however alike they are."""
+    """A plan of so many samples, however alike they are."""
     return MeasurePlan(
         seconds=2.0,
         min_samples=samples,

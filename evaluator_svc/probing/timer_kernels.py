@@ -1,7 +1,7 @@
 """Device code of the timer's probes: work whose duration is known, or known in proportion.
 
-Plans take float32 buffers `x` and `out` and the name of what to launch, `probe`. Knows nothing of
-how often it is run.
+Plans take float32 buffers `x` and `out` and the name of what to launch, `probe`. What their times
+must be is in `timer.py`.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,4 @@
-"""Questions to a process that holds a candidate: its end, silence or nonsense is an outcome.
-
-Knows nothing of what is asked.
-"""
+"""Questions to a process that holds a candidate: its end, silence or nonsense is an outcome."""
 
 import dataclasses
 import signal

@@ -1,7 +1,7 @@
 """Ready builders, shared by all devices that they can build for.
 
-A CUDA builder needs an architecture and no device, so the devices of one kind share theirs; a
-SYCL builder opens the device. Knows nothing of candidates.
+A CUDA builder needs an architecture and no device, so the devices of one kind share theirs; a SYCL
+builder opens the device.
 """
 
 import threading

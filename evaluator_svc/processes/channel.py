@@ -1,7 +1,7 @@
 """Frames between two of our processes: JSON text, binary blobs and file descriptors on a socket.
 
-Never pickle: the other side may have run a candidate. Every receive has size limits and may
-have a deadline. Knows nothing of what the frames mean (see `messages`).
+Never pickle: the other side may have run a candidate. Every receive has size limits and may have a
+deadline. What the frames mean is in `messages`.
 """
 
 import array

@@ -1,7 +1,4 @@
-"""Typed messages over a `Channel`: dataclasses out, only the expected dataclasses in.
-
-Knows nothing of processes.
-"""
+"""Typed messages over a `Channel`: dataclasses out, only the expected dataclasses in."""
 
 from dataclasses import dataclass
 from typing import Any

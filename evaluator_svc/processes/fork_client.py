@@ -1,6 +1,6 @@
 """The supervisor's side of the fork server: starts it, forks runners with it, sees their end.
 
-Knows nothing of torch; `evaluator_svc.runner.fork_server` is the process itself.
+The process itself is `evaluator_svc.runner.fork_server`.
 """
 
 import signal

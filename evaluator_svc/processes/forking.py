@@ -1,6 +1,6 @@
 """What supervisor and fork server say to each other.
 
-Knows nothing of runners; see `evaluator_svc.messages.locked` for what those hear.
+What runners hear is in `evaluator_svc.messages.locked`.
 """
 
 from dataclasses import dataclass

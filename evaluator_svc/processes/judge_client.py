@@ -1,6 +1,6 @@
 """The judge's methods as the supervisor calls them: one question at a time, with deadlines.
 
-Knows nothing of torch; `evaluator_svc.judge` does the work in its own process.
+`evaluator_svc.judge` does the work in its own process.
 """
 
 import logging

@@ -1,6 +1,6 @@
 """The first steps of every builder and runner: connect, lock in, open what it needs, say so.
 
-Runs in the child, before any candidate is near. Knows nothing of what the process does next.
+Runs in the child, before any candidate is near. The supervisor's side is `locked_starter.py`.
 """
 
 import os
@@ -161,7 +161,7 @@ def _begin(
 
 
 def _attempt(open_it: Callable[[], T]) -> T | str:
-    """Return what was opened, or why it was not."""
+    """What was opened, or why it was not."""
     # Here and not at the top: what it loads must be locked in, where the driver allows it.
     import kernel_foundry_native as native
 

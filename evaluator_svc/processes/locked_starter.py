@@ -2,7 +2,7 @@
 
 A runner is started as a process of its own, or forked from a server that has torch.
 
-Knows nothing of candidates; see `locked_process` for the child's side.
+The child's side is `locked_process.py`.
 """
 
 import dataclasses
@@ -246,7 +246,7 @@ def _configure(process: ChildProcess, configure: Configure) -> Ready:
 
 
 def _name(module: str, kind: str, *, with_library: bool = False) -> str:
-    """Return what a process is called in reports: "sycl builder", "cuda library runner"."""
+    """What a process is called in reports: "sycl builder", "cuda library runner"."""
     return f"{kind} {'library ' if with_library else ''}{module.rpartition('.')[2]}"
 
 
@@ -255,7 +255,7 @@ def _missing(without: str) -> tuple[str, ...]:
 
 
 def _told(ready: Ready, process: str, missing: tuple[str, ...]) -> Ready:
-    """Return what a process said, with what only its starter knows."""
+    """What a process said, with what only its starter knows."""
     isolation = dataclasses.replace(
         ready.isolation, process=process, missing=(*missing, *ready.isolation.missing)
     )

@@ -1,7 +1,7 @@
 """How much private memory a process and its children hold, as the kernel counts it.
 
 RLIMIT_DATA counts what may be written now: memory that was written and then made read-only is
-forgotten there, and a process may do so again and again. Knows nothing of limits.
+forgotten there, and a process may do so again and again.
 """
 
 from pathlib import Path
@@ -26,7 +26,7 @@ def private_bytes(process_id: int) -> int:
 
 
 def _read(path: str) -> str:
-    """Return what an entry says; nothing when the process has just ended, or has no such entry."""
+    """What an entry says; nothing when the process has just ended, or has no such entry."""
     try:
         return Path(path).read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):

@@ -1,6 +1,6 @@
 """Child processes of the supervisor: start, talk, kill, see how they ended.
 
-Knows nothing of builders, runners and judges beyond their module's name.
+Their ready pools are in `spare_pool.py` and `builder_pools.py`.
 """
 
 import contextlib

@@ -1,7 +1,4 @@
-"""Single-use processes kept ready: locked in, device open, waiting for their only candidate.
-
-Knows nothing of what they are used for.
-"""
+"""Single-use processes kept ready: locked in, device open, waiting for their only candidate."""
 
 import contextlib
 import threading

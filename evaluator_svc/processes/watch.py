@@ -4,7 +4,6 @@ Inside bubblewrap the scratch folder is a file system of fixed size. Elsewhere t
 each file and no folder; and it counts no memory that a process made read-only after writing it. So
 somebody has to look, several times a second: between two looks more is possible. A locked process
 cannot remove what it wrote, and no kernel can hide it in folders of its own (`sandbox.landlock`).
-Knows nothing of what the processes are.
 """
 
 import os
@@ -70,7 +69,7 @@ class ProcessWatch:
                 self._watched = [one for one in self._watched if one not in finished]
 
     def _look(self, watched: "_Watched") -> bool:
-        """Return whether to go on looking at a process."""
+        """Whether to go on looking at a process."""
         process = watched.process
         if not Path(f"/proc/{process.process_id}").exists():
             return False
@@ -92,7 +91,7 @@ class _Watched:
 
 
 def _exceeds(folder: str, limit_bytes: int) -> bool:
-    """Return whether a folder holds more than it may, in bytes or in entries."""
+    """Whether a folder holds more than it may, in bytes or in entries."""
     size, count, waiting = 0, 0, [folder]
     while waiting:
         try:

@@ -1,8 +1,8 @@
 """A runner: runs and times one candidate, then is thrown away.
 
-A kernel on the CPU device is native code in this very process, so nothing that it says is
-trusted. It holds no expected value and nothing of another candidate. Knows nothing of torch;
-a runner that needs it comes from `fork_server`.
+A kernel on the CPU device is native code in this very process, so nothing that it says is trusted.
+It holds no expected value and nothing of another candidate. A runner that needs it comes from
+`fork_server`.
 """
 
 from evaluator_svc.processes.locked_process import connect, serve_runner

@@ -1,7 +1,4 @@
-"""A runner's requests, from the first to the last: each is answered by the candidate's session.
-
-Knows nothing of how the process came to be.
-"""
+"""A runner's requests, from the first to the last: each is answered by the candidate's session."""
 
 from collections.abc import Callable
 from functools import partial

@@ -3,7 +3,6 @@
 Each launch becomes a copy into whatever it could write, from a tensor of the same size and type
 that it is given, too. Where there are several, `choice` says which; what is filled already stays at
 the first choice. Outputs, and what is filled, take only what a library call has had a part in.
-Knows nothing of what is right.
 """
 
 from collections.abc import Iterator, Sequence

@@ -2,7 +2,7 @@
 
 A kernel of `prepare` gets parameters alone, but the tensors of a call lie a known distance behind
 them: what it took from there would be work of that call, done where no time counts, and outputs of
-the call before are the answer where inputs have not changed. Knows nothing of when it runs.
+the call before are the answer where inputs have not changed.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,4 @@
-"""What a candidate can be at fault for while it is loaded, run and timed.
-
-Knows nothing of what is done about it.
-"""
+"""What a candidate can be at fault for while it is loaded, run and timed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,7 @@
 """Sequences with library calls as CUDA graphs: what a user would replay is what is timed.
 
 torch captures, since its calls allocate; launches of the native sequence are captured with them.
-Only for devices with graphs. Knows nothing of how times are taken.
+Only for devices with graphs. Times are taken in `timing.py`.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ def captured(opened: OpenDevice, replay: Replay) -> Any:
 
 
 def _capture(replay: Replay, index: int, pool: Any) -> torch.cuda.CUDAGraph:
-    """Return the graph of one set; all share memory, for they never run at once."""
+    """The graph of one set; all share memory, for they never run at once."""
     graph = torch.cuda.CUDAGraph()
     graph.capture_begin(pool=pool, capture_error_mode="thread_local")
     try:

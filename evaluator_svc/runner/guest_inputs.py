@@ -1,7 +1,7 @@
 """Inputs of unusual values for calls among the timed ones, in the very sets that are timed.
 
 They come from the judge's buffers of another draw, where the outputs of these calls go, too: a set
-has them for one call, and its own again. Knows nothing of when such calls are made.
+has them for one call, and its own again. When such calls are made is in `timing.py`.
 """
 
 from collections.abc import Sequence

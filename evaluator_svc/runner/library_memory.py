@@ -1,7 +1,7 @@
 """What torch's allocator holds on a GPU: whole segments, of which a result takes a part.
 
 A kernel that knows where a result lies reaches the rest of its segment, so all of them are
-overwritten before each call that counts. Knows nothing of calls.
+overwritten before each call that counts.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,7 @@
 """A plan's own memory: scratch, one for all runs, and what `prepare` fills, one for each seed.
 
 On a CPU results of library calls are scratch, too. Scratch is spoilt before every run, and every
-byte around the buffers is a guard: nothing of a call is left to the next. Knows nothing of
-launches.
+byte around the buffers is a guard: nothing of a call is left to the next.
 """
 
 import secrets

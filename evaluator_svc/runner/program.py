@@ -1,7 +1,4 @@
-"""Loads a candidate's object code on the device.
-
-Knows nothing of plans.
-"""
+"""Loads a candidate's object code on the device."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
 """A bound plan as native code replays it: the flat sequence on its sets of buffers.
 
-Knows nothing of plans; `kernel_foundry.plan.sequence` is its input.
+Its input is `kernel_foundry.plan.sequence`.
 """
 
 from collections.abc import Callable, Mapping

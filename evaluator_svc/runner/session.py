@@ -1,7 +1,4 @@
-"""One candidate in a runner: its programs and its workloads.
-
-Knows nothing of channels, nor of what results should be.
-"""
+"""One candidate in a runner: its programs and its workloads."""
 
 import time
 from typing import Any

@@ -3,7 +3,6 @@
 In host memory kernels can only read inputs, and reach no page without a tensor; device memory is
 opened writable as a whole. Host memory comes as file descriptors, device memory as handles. A draw
 with neither is of zeros, in memory of the runner's own: what a device's peaks are measured on.
-Knows nothing of what the outputs should be.
 """
 
 import ctypes

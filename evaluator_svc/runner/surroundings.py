@@ -2,7 +2,7 @@
 
 Where the host's pages can be closed, those without a tensor are, and those of inputs can only be
 read. Of what is left, every byte that belongs to no tensor is a guard: written before each call
-that counts, and looked at afterwards. Knows nothing of plans.
+that counts, and looked at afterwards.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -172,7 +172,7 @@ def _readable(ordered: Sequence[Place]) -> Iterator[tuple[_Span, str]]:
 
 
 def _without(span: _Span, others: Iterable[_Span]) -> list[_Span]:
-    """Return what is left of a span."""
+    """What is left of a span."""
     parts = [span]
     for begin, end in others:
         cut = [((a, min(b, begin)), (max(a, end), b)) for a, b in parts]

@@ -1,7 +1,4 @@
-"""A sweep's requests to a runner: after a configuration's fault it goes on, if it can.
-
-Knows nothing of how the process came to be.
-"""
+"""A sweep's requests to a runner: after a configuration's fault it goes on, if it can."""
 
 from collections.abc import Callable
 from functools import partial

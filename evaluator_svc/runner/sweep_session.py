@@ -1,7 +1,7 @@
 """All configurations of a sweep in one runner: inputs are mapped once, kernels come and go.
 
 Each configuration runs into an output slot of its own and is timed in a small block; its outputs
-are left for the judge. Knows nothing of channels, nor of what results should be.
+are left for the judge.
 """
 
 import dataclasses

@@ -1,7 +1,4 @@
-"""One measurement of a candidate by the native loop, with outputs of a few calls kept.
-
-Knows nothing of verdicts.
-"""
+"""One measurement of a candidate by the native loop, with outputs of a few calls kept."""
 
 from typing import Any
 

@@ -1,7 +1,4 @@
-"""One workload of a candidate in a runner: from the judge's buffers to the last sample.
-
-Knows nothing of what results should be.
-"""
+"""One workload of a candidate in a runner: from the judge's buffers to the last sample."""
 
 import os
 import secrets
@@ -275,7 +272,7 @@ class Workload:
             guests.close()
 
     def _covered(self) -> tuple[CoveredRange, ...]:
-        """Return all inputs and outputs that there are."""
+        """All inputs and outputs that there are."""
         held: tuple[GuestInputs | TimedSets | SharedSets | None, ...] = (
             self._guests,
             None if self._timed is None else self._timed.pool,
@@ -342,7 +339,7 @@ def _faults() -> Iterator[None]:
 
 
 def _profile(replay: Replay, flush_bytes: int) -> list[list[float]]:
-    """Return each step's time on the first set, in a few calls; the first of all warms up."""
+    """Each step's time on the first set, in a few calls; the first of all warms up."""
     until = time.monotonic() + _PROFILE_SECONDS
     first = replay.native.profile(0, flush_bytes=flush_bytes)
     calls: list[list[float]] = []
@@ -359,7 +356,7 @@ def _medians(calls: list[list[float]]) -> list[float]:
 def _kernel_times(
     steps: tuple[Step | Copy, ...], calls: list[list[float]]
 ) -> tuple[KernelTime, ...]:
-    """Return the time of each kernel, in order of first use; () when there are not several."""
+    """The time of each kernel, in order of first use; () when there are not several."""
     places: dict[str, list[int]] = {}
     for place, step in enumerate(steps):
         if isinstance(step, Launch):

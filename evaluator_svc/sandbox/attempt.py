@@ -1,7 +1,7 @@
 """What supervisor and a locked process say to each other when the lock itself is tried.
 
 Only the first message to a process may be such a request, and a process that got one never gets a
-candidate. Knows nothing of how anything is tried.
+candidate. How things are tried is in `attempts.py`.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """What a locked process must not be able to do, really tried: each attempt does it where it can.
 
-Every attempt returns when it was possible, having undone what it did, and raises the system's
-error when it was refused. So the same code tells a lock that holds from one that is not there.
-Runs in a builder or runner that never meets a candidate; knows nothing of how it is locked.
+Every attempt returns when it was possible, having undone what it did, and raises the system's error
+when it was refused. So the same code tells a lock that holds from one that is not there. Runs in a
+builder or runner that never meets a candidate. The lock is put on in `confinement.py`.
 """
 
 import errno
@@ -86,7 +86,7 @@ def _signal_by_descriptor(process: int) -> None:
 
 
 def _any(targets: Iterable[_T], step: Callable[[_T], object]) -> None:
-    """Return when `step` works for one target; raises as for the last of them."""
+    """When `step` works for one target; raises as for the last of them."""
     error = OSError(errno.ENOENT, "nothing to try")
     for target in targets:
         try:
@@ -99,7 +99,7 @@ def _any(targets: Iterable[_T], step: Callable[[_T], object]) -> None:
 
 
 def _others(targets: AttemptTargets) -> list[int]:
-    """Return the processes to reach for; ids of the host may mean oneself in a namespace."""
+    """The processes to reach for; ids of the host may mean oneself in a namespace."""
     return [p for p in (*targets.processes, os.getppid()) if p not in (0, os.getpid())]
 
 

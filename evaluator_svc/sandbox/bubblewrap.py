@@ -1,6 +1,6 @@
 """bubblewrap: fresh namespaces around a process, where the host has it and lets it work.
 
-Knows nothing of what runs inside; `confinement` locks that from within as well.
+`confinement.py` locks what runs inside from within as well.
 """
 
 import shutil

@@ -14,12 +14,9 @@ Covered, once `confine` has returned:
 Not covered: the process's own memory (a kernel on the CPU device runs in it and can forge what the
 process says: nothing that it says is believed); names and sizes of files it may not read; the
 number of threads beyond what memory allows; time on the device and denial of service within the
-limits; side channels; bugs of the Linux kernel and of drivers. Threads that a driver started
-before (CUDA, which has to be opened first) keep their files and capabilities: Landlock and
-capabilities are of the calling thread and those to come, seccomp holds for all. Device code cannot
-reach them.
-
-Knows nothing of device code.
+limits; side channels; bugs of the Linux kernel and of drivers. Threads that a driver started before
+(CUDA, which has to be opened first) keep their files and capabilities: Landlock and capabilities
+are of the calling thread and those to come, seccomp holds for all. Device code cannot reach them.
 """
 
 import contextlib
@@ -127,7 +124,7 @@ def _steps(confinement: Confinement) -> dict[str, Callable[[], None]]:
 
 
 def _rules(confinement: Confinement, mechanisms: list[str], interface: int) -> list[str]:
-    """Return in words what the mechanisms in force do."""
+    """In words what the mechanisms in force do."""
     devices = ", ".join(path for path in confinement.devices if Path(path).exists())
     said = {
         "bubblewrap": "bubblewrap: namespaces of its own, no network, read-only file system",

@@ -101,7 +101,7 @@ def package_root() -> str:
 
 
 def _named(paths: str) -> list[str]:
-    """Return what a variable names, with the folders of files: a library's parts lie beside it."""
+    """What a variable names, with the folders of files: a library's parts lie beside it."""
     named = [Path(part) for part in paths.split(":") if part.startswith("/")]
     return [str(p) for path in named for p in ([path] if path.is_dir() else [path, path.parent])]
 

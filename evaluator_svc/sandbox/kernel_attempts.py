@@ -1,7 +1,7 @@
 """Attempts that are single system calls: other processes, the kernel's wide doors, namespaces.
 
 Python has no names for them. Arguments are such that a call which is not refused does nothing that
-lasts. Knows nothing of what they are part of; see `attempts`.
+lasts. The others are in `attempts.py`.
 """
 
 import ctypes
@@ -38,7 +38,7 @@ _libc: Final = ctypes.CDLL(None, use_errno=True)
 
 
 def _call(number: int, *arguments: object, reached: Collection[int] = ()) -> int:
-    """Return a system call's result.
+    """A system call's result.
 
     Args:
         number: Which.

@@ -1,6 +1,7 @@
 """Landlock: the process may read some files, write to one folder, and nothing else.
 
-Source: https://docs.kernel.org/userspace-api/landlock.html. Knows nothing of which files.
+Source: https://docs.kernel.org/userspace-api/landlock.html. Which files is in `host_paths.py` and
+`confinement.py`.
 """
 
 import ctypes
@@ -129,7 +130,7 @@ def hide(nodes: Collection[str]) -> None:
 
 
 def _probe() -> tuple[ctypes.CDLL, int]:
-    """Return the C library and the version of Landlock's interface."""
+    """The C library and the version of Landlock's interface."""
     libc = ctypes.CDLL(None, use_errno=True)
     known = libc.syscall(_CREATE_RULESET, None, 0, _VERSION_FLAG)
     if known < 1:

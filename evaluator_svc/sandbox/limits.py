@@ -1,6 +1,6 @@
 """Resource limits of a process, and root's powers given up.
 
-Knows nothing of why a process needs how much.
+How much a process gets is in `confinement.py`.
 """
 
 import ctypes
@@ -53,7 +53,7 @@ def limit(*, memory_bytes: int, cpu_seconds: int, file_bytes: int, open_files: i
 
 
 def _writable_bytes() -> int:
-    """Return what RLIMIT_DATA counts of this process today."""
+    """What RLIMIT_DATA counts of this process today."""
     for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
         if line.startswith("VmData:"):
             return int(line.split()[1]) << 10

@@ -1,7 +1,7 @@
 """A seccomp filter: no new processes, no sockets, no hand on other processes or on the host.
 
 Threads stay possible. x86-64 only, as the whole project. Which calls are meant stands in
-`system_calls`; knows nothing of files (see `landlock`).
+`system_calls`. Files are `landlock.py`'s.
 """
 
 import ctypes
@@ -129,7 +129,7 @@ def _filter(policy: CallPolicy, process_id: int) -> list[_Line]:
 
 
 def _restricted(process_id: int) -> list[_Line]:
-    """Return the tests of calls that depend on their arguments under either policy."""
+    """The tests of calls that depend on their arguments under either policy."""
     # ENOSYS makes glibc fall back on clone, whose flags a filter can read.
     code = _when(system_calls.CLONE3, [_ABSENT])
     code += _when(
@@ -158,7 +158,7 @@ def _restricted(process_id: int) -> list[_Line]:
 
 
 def _only_native_memory() -> list[_Line]:
-    """Return the tests that a GPU's driver might not live with."""
+    """The tests that a GPU's driver might not live with."""
     return [
         *_when(
             system_calls.MMAP,
@@ -181,7 +181,7 @@ def _when(number: int, body: list[_Line]) -> list[_Line]:
 
 
 def _argument(index: int) -> _Line:
-    """Return the load of an argument's lower half."""
+    """The load of an argument's lower half."""
     return (_LOAD, 0, 0, _OFFSET_ARGUMENTS + _ARGUMENT_BYTES * index)
 
 

@@ -6,7 +6,7 @@ and a call that is yet to be invented is refused as well. A GPU's driver is othe
 changes with every release, and device code has no system calls at all: a process that holds one
 keeps what is not refused by name.
 
-x86-64 numbers. Knows nothing of filters (see `seccomp`).
+x86-64 numbers. The filter is in `seccomp.py`.
 """
 
 from enum import StrEnum

@@ -1,4 +1,7 @@
-"""Reads the raw metrics that ncu prints as comma-separated values. Knows nothing of findings."""
+"""Reads the raw metrics that ncu prints as comma-separated values.
+
+What they mean is in `profiler.py`.
+"""
 
 import csv
 import math

@@ -98,7 +98,7 @@ _EVIDENCE: Final = (
 
 
 def _use(one: KernelProfile) -> Finding:
-    """Return how busy the device is: what binds, by its own counters."""
+    """How busy the device is: what binds, by its own counters."""
     numbers = {n: f * one.metrics[m] for n, m, f in _EVIDENCE if m in one.metrics}
     memory, compute = numbers.get("dram_share", 0.0), numbers.get("compute_share", 0.0)
     if max(memory, compute) < _BUSY:

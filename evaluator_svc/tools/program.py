@@ -1,4 +1,4 @@
-"""Finds a tool and runs it with a deadline. Knows nothing of what tools say."""
+"""Finds a tool and runs it with a deadline."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""A candidate in a folder, as the replay program takes it. Knows nothing of tools and devices."""
+"""A candidate in a folder, as the replay program takes it. The program is `replay.py`."""
 
 import dataclasses
 import sys

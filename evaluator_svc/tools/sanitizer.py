@@ -189,7 +189,7 @@ def _access(report: Report, tensor_bytes: Mapping[str, int]) -> str:
 
 
 def _allocation(size_bytes: int, tensor_bytes: Mapping[str, int]) -> str:
-    """Return what lies there: a tensor when only one has that size."""
+    """What lies there: a tensor when only one has that size."""
     names = _of_size(size_bytes, tensor_bytes.items())
     what = names[0] if len(names) == 1 else "an allocation"
     return f"{what} of {size_bytes} bytes"

@@ -1,4 +1,4 @@
-"""Reads what compute-sanitizer prints. Knows nothing of processes and of findings."""
+"""Reads what compute-sanitizer prints."""
 
 import re
 from collections.abc import Iterator
@@ -89,7 +89,7 @@ def error_count(output: str) -> int:
 
 
 def _started(line: str) -> Report | None:
-    """Return the error whose first line this is; None for all other lines."""
+    """The error whose first line this is; None for all other lines."""
     if match := _INVALID.search(line):
         size = _integer(match[4]) if match[4] else 0
         of_size = f" of {size} bytes" if size else ""

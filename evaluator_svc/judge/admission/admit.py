@@ -1,7 +1,4 @@
-"""Admission of a task: everything that is to be known before money is spent on it.
-
-Knows nothing of candidates and of shared buffers.
-"""
+"""Admission of a task: everything that is to be known before money is spent on it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -2,7 +2,6 @@
 
 Derives the tolerance, tries the battery of trivial answers on every workload, tightens the
 tolerance as far as rounding noise allows, and says what remains to be said against the task.
-Knows nothing of baselines and graphs.
 """
 
 import dataclasses

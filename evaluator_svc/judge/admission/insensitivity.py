@@ -1,6 +1,6 @@
 """What an output hardly depends on: inputs, parameters, regions of inputs; and dead output.
 
-A kernel that leaves such a thing out is right, so it is told. Knows nothing of trivial answers.
+A kernel that leaves such a thing out is right, so it is told.
 """
 
 import dataclasses

@@ -3,7 +3,7 @@
 An operator that moves and selects rounds nothing, so neither may a candidate: what it writes is to
 be equal. Found by trial: each element occurs among the values of inputs and parameters, its sign
 aside, or is one of a few constants, such as the bound of a clamp; also where the values have been
-moved off any grid, and on inputs of unusual values. Knows nothing of candidates.
+moved off any grid, and on inputs of unusual values.
 """
 
 from collections.abc import Mapping, Sequence

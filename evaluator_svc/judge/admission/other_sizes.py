@@ -1,7 +1,7 @@
 """Whether a task can be judged on sizes that it does not name.
 
 That a module does not run with them, is too large or too ill-conditioned there, is no fault of the
-task: they are left out. Knows nothing of which sizes there are.
+task: they are left out.
 """
 
 from collections.abc import Callable

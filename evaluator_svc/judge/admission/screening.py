@@ -1,6 +1,6 @@
 """Whether a reference can be compared with at all: repeatable, finite, of fixed shapes.
 
-Refusals and warnings are sentences for the user. Knows nothing of what passes as an answer.
+Refusals and warnings are sentences for the user.
 """
 
 from collections.abc import Callable, Sequence

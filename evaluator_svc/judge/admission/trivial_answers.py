@@ -1,7 +1,6 @@
 """What a lazy candidate would write instead of computing: the battery that a task must refuse.
 
-Every answer is held against the expected output as a candidate's would be. Knows nothing of
-tolerances' origin and of what becomes of a task (`gate`).
+Every answer is held against the expected output as a candidate's would be.
 """
 
 from collections.abc import Callable, Iterator, Sequence

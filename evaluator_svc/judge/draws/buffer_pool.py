@@ -1,6 +1,6 @@
 """Shared regions that no draw uses at present, kept for the next draw of the same size.
 
-Fresh shared pages cost more time than everything else in a draw. Knows nothing of what is in them.
+Fresh shared pages cost more time than everything else in a draw.
 """
 
 from collections.abc import Sequence

@@ -4,7 +4,7 @@ Before every call they are changed in place, by bits that a key and the number o
 and after the last one they are what was drawn: `redraw.hpp` says how. Runners and baselines do so
 in the measuring loop; here it is done again for calls that are verified. Floats get other values;
 of integers, labels and masks whose order is an accident, elements change places. What a kernel may
-rely on stays: structure, range, constants of the task. Knows nothing of outputs.
+rely on stays: structure, range, constants of the task.
 """
 
 from collections.abc import Callable, Sequence

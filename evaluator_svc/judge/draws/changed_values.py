@@ -1,8 +1,8 @@
 """A tensor's elements made unusual: large, moved, cancelling, of mixed magnitudes, whole, few.
 
 Worked on in blocks, so that a large tensor takes no more than its changed copy. Zeros stay zeros
-where the change could break a mask or half of a triangular matrix. Knows nothing of which tensors
-may be changed.
+where the change could break a mask or half of a triangular matrix. Which tensors are changed is in
+`value_ranges.py`.
 """
 
 from collections.abc import Callable

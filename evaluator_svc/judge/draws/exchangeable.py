@@ -3,7 +3,7 @@
 True of labels, codes and masks that were drawn one by one. Not of what has an order: offsets,
 lengths of segments, triangles, one of several in each row, coordinates whose columns mean different
 things. A statistic of neighbours, rows and columns is held against the same elements in random
-order; what could be either is taken for ordered. Knows nothing of how elements change places.
+order; what could be either is taken for ordered. Elements change places in `call_inputs.py`.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Guards of a shared region: the bytes around its tensors, which no candidate may write.
 
-A kernel that writes past a tensor's end spoils what belongs to others, or keeps something there
-for its next call. Knows nothing of what the tensors hold.
+A kernel that writes past a tensor's end spoils what belongs to others, or keeps something there for
+its next call.
 """
 
 from collections.abc import Sequence

@@ -3,7 +3,6 @@
 Elements are replaced by those of another draw at the same places, so that every value is one that
 the reference's inputs can have. A tensor with a structure that single elements would break
 (symmetric, sorted, a permutation, shares of a whole) stays as it is: a kernel may rely on it.
-Knows nothing of shared buffers and of verdicts.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,7 @@
 """Where a draw's tensors lie in a shared buffer: inputs first, outputs in several slots last.
 
 Before, between and behind them are guards that nobody may write; on a CPU a page of each is closed
-to kernels (`placement`). Knows nothing of torch and of
-values.
+to kernels (`placement`).
 """
 
 from collections.abc import Sequence

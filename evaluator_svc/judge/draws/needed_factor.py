@@ -1,6 +1,6 @@
 """How well the reference is defined on unusual values, output by output.
 
-Knows nothing of how values become unusual.
+Values become unusual in `changed_values.py`.
 """
 
 import math

@@ -1,7 +1,7 @@
 """The format that each output rounds to: in one task some may keep more bits than others.
 
 A result in float32 beside a copy of it in float16 has all bits of float32, and is to have them in a
-candidate. Knows nothing of tolerances.
+candidate.
 """
 
 from collections.abc import Sequence

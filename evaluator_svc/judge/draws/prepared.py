@@ -1,6 +1,6 @@
 """A workload made ready once: loaded reference, name table, layout.
 
-What stays the same over all evaluations of a task. Knows nothing of seeds that candidates see.
+What stays the same over all evaluations of a task.
 """
 
 import dataclasses

@@ -3,7 +3,7 @@
 A weight that starts at 1 or a bias that starts at 0 hides a kernel that drops it, and one that
 starts as the identity a kernel that looks at the diagonal. Scale and sign stay as the reference
 made them; so do the zeros of parameters that are frozen and the values of buffers, which mean what
-they are. Knows nothing of inputs, which the reference draws itself.
+they are.
 """
 
 import math

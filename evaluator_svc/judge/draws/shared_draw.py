@@ -1,11 +1,11 @@
 """One draw: the judge's pristine input sets and the shared regions that a runner works on.
 
-Outputs are poisoned before a runner sees them (NaN as float, -1 as integer), and guarded bytes
-lie around every tensor. Inputs can be of a distribution of their own, and be changed in place
-later on. Regions are handed on to the next draw of the same size; by then the runner that had them
-is dead, and every byte that it could have written is written anew. A lean draw has one region,
-which holds one seed's inputs at a time, and keeps nothing beside it: pristine tensors are drawn
-again from their seed, expected outputs computed again. Knows nothing of comparison.
+Outputs are poisoned before a runner sees them (NaN as float, -1 as integer), and guarded bytes lie
+around every tensor. Inputs can be of a distribution of their own, and be changed in place later on.
+Regions are handed on to the next draw of the same size; by then the runner that had them is dead,
+and every byte that it could have written is written anew. A lean draw has one region, which holds
+one seed's inputs at a time, and keeps nothing beside it: pristine tensors are drawn again from
+their seed, expected outputs computed again. Comparison is in `judge/verdict`.
 """
 
 import dataclasses

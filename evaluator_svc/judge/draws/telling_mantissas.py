@@ -1,12 +1,12 @@
 """Inputs on which rounding to 16 bits or TF32 is a bias, which no averaging hides.
 
 Rounding errors of ordinary values point either way, so a sum over thousands of them looks exact
-even where every term was computed in float16. The mantissas made here all end in the second, or
-all in the third quarter of the last place that float16 and TF32 have: rounding, or cutting, moves
-every value of a tensor in one direction. Which quarter follows from the draw's seed, and where in
-it from the element. Every seed has such mantissas, so that none is recognised by them. Values
-change by less than one part in a thousand, keep their order, and stay what they are where 11 bits
-hold them (whole numbers, masks). Worked on in blocks. Knows nothing of how seeds are drawn.
+even where every term was computed in float16. The mantissas made here all end in the second, or all
+in the third quarter of the last place that float16 and TF32 have: rounding, or cutting, moves every
+value of a tensor in one direction. Which quarter follows from the draw's seed, and where in it from
+the element. Every seed has such mantissas, so that none is recognised by them. Values change by
+less than one part in a thousand, keep their order, and stay what they are where 11 bits hold them
+(whole numbers, masks). Worked on in blocks.
 """
 
 import random

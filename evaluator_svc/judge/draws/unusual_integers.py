@@ -1,7 +1,7 @@
 """Integer inputs of any size that a reference takes.
 
 What a kernel may take for a place, a length or a class stays: numbers no larger than the longest
-axis, few of them, offsets in order. Knows nothing of verdicts.
+axis, few of them, offsets in order.
 """
 
 from typing import Final

@@ -3,9 +3,8 @@
 Inputs are changed only where they keep their structure: of floating point, and integers by a
 distribution of their own where they stand for no place, length or class. Parameters have
 distributions of their own, on ordinary inputs: whatever they start as, they may become anything,
-but for those that are frozen, buffers, and constants of the task.
-What admission finds of a task here tells evaluations where the reference is defined well enough
-to hold candidates to it. Knows nothing of candidates.
+but for those that are frozen, buffers, and constants of the task. What admission finds of a task
+here tells evaluations where the reference is defined well enough to hold candidates to it.
 """
 
 from collections.abc import Callable, Iterator, Sequence

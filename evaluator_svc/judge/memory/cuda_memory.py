@@ -1,8 +1,8 @@
 """The judge's work in the memory of a CUDA device.
 
-Torch and the native module share the device's primary context and one stream, the native
-device's own, so that their work is ordered and timed by the same events. Shared regions travel as
-CUDA IPC handles. Imports no CUDA library before a device is opened. Knows nothing of tasks.
+Torch and the native module share the device's primary context and one stream, the native device's
+own, so that their work is ordered and timed by the same events. Shared regions travel as CUDA IPC
+handles. Imports no CUDA library before a device is opened.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The judge's work in host memory, for devices whose kernels run on the CPU.
 
-Shared regions travel as file descriptors. Knows nothing of tasks.
+Shared regions travel as file descriptors.
 """
 
 import os

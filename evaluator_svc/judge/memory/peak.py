@@ -1,7 +1,4 @@
-"""The most memory that torch held on a device while something ran.
-
-Knows nothing of what runs.
-"""
+"""The most memory that torch held on a device while something ran."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

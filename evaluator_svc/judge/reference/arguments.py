@@ -1,7 +1,4 @@
-"""The arguments of a reference's forward: which of them are tensors, and what they are called.
-
-Knows nothing of shared buffers and of comparison.
-"""
+"""The arguments of a reference's forward: which of them are tensors, and what they are called."""
 
 import inspect
 from collections.abc import Sequence

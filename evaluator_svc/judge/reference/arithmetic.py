@@ -1,7 +1,7 @@
 """The arithmetic estimate: what a reference's FLOPs take on the fastest unit that may do them.
 
-No bound: a kernel that computes less than the graph (algebra, Winograd, skipped work), or
-cheaper, is faster. Knows nothing of memory.
+No bound: a kernel that computes less than the graph (algebra, Winograd, skipped work), or cheaper,
+is faster.
 """
 
 from collections.abc import Iterator

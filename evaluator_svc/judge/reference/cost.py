@@ -1,7 +1,7 @@
 """FLOPs of a reference: those of its products, and all others.
 
-Matrix products and convolutions are counted by torch, all else from the graph with the usual
-rough weights. Knows nothing of devices.
+Matrix products and convolutions are counted by torch, all else from the graph with the usual rough
+weights.
 """
 
 import math

@@ -1,7 +1,6 @@
 """What a launch plan may name in a task, from shapes alone: no device, hardly any memory.
 
-The reference runs on torch's meta device; one that needs real values runs on the CPU. Knows
-nothing of devices and values.
+The reference runs on torch's meta device; one that needs real values runs on the CPU.
 """
 
 from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
 A reference keeps the formats that it has. For its exact result every cast, factory and state that
 it makes on the way is widened as well, so that a state made in `forward` does not meet a float64
-parameter in float32. Knows nothing of tolerances.
+parameter in float32.
 """
 
 from collections import Counter

@@ -1,7 +1,6 @@
 """The reference's operator graph, as recipes and prompts read it.
 
-Exported by torch.export without decomposition, so that a softmax stays a softmax. Knows nothing
-of cost.
+Exported by torch.export without decomposition, so that a softmax stays a softmax.
 """
 
 import warnings

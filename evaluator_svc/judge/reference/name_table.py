@@ -1,7 +1,7 @@
 """The name table of docs/design.md §4: everything of a reference that a launch plan may name.
 
 Outputs keep their names `out` or `out0`…; then come forward's arguments, parameters, buffers and
-scalar attributes, and a later name that is taken gets a suffix. Knows nothing of plans.
+scalar attributes, and a later name that is taken gets a suffix.
 """
 
 import keyword

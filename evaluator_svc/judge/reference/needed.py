@@ -1,8 +1,7 @@
 """How many elements of each node of a reference's graph its outputs need for certain.
 
-A lower bound, so that no honest kernel is faster than what follows from it: where a node's own
-need is not clear (masks, indices, windows), less is counted rather than more. Knows nothing of
-bytes.
+A lower bound, so that no honest kernel is faster than what follows from it: where a node's own need
+is not clear (masks, indices, windows), less is counted rather than more.
 """
 
 import ast

@@ -1,11 +1,10 @@
 """Work of a reference that its result does not need, found in its exported graph.
 
 A candidate that leaves such work out is right, and its speed-up is partly the reference's doing.
-Found from the graph alone (results never used, the same twice, reductions of one element,
-products that are only added up) and from its values on two draws (operators that give back what
-they get, results that no input changes). A guard against zeros, large values or NaN gives back what
-it gets on every ordinary draw and is needed all the same, so what gives back is tried on those.
-Knows nothing of tolerances.
+Found from the graph alone (results never used, the same twice, reductions of one element, products
+that are only added up) and from its values on two draws (operators that give back what they get,
+results that no input changes). A guard against zeros, large values or NaN gives back what it gets
+on every ordinary draw and is needed all the same, so what gives back is tried on those.
 """
 
 import math

@@ -1,7 +1,7 @@
 """A task's reference as a live module: its text executed with one workload's sizes.
 
-Whatever the reference raises becomes a `TaskInvalidError` that names the user's own line. The
-text is the user's own, not a candidate's, and runs in the judge. Knows nothing of candidates.
+Whatever the reference raises becomes a `TaskInvalidError` that names the user's own line. The text
+is the user's own, not a candidate's, and runs in the judge.
 """
 
 import ast

@@ -1,7 +1,7 @@
 """TF32: switched on for the reference of tasks that allow it, and what it costs in accuracy.
 
 TF32 keeps 10 of a float32's 23 bits of mantissa in the operands of a product, and adds up in
-float32. Knows nothing of tolerances.
+float32.
 """
 
 from collections.abc import Iterator, Mapping

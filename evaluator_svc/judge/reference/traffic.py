@@ -1,6 +1,6 @@
 """The traffic bound: the time below which a device cannot move what a reference must move.
 
-The only hard bound on a kernel's time. Knows nothing of arithmetic.
+The only hard bound on a kernel's time.
 """
 
 import math

@@ -1,7 +1,4 @@
-"""Mismatches that keep to the borders or the tail of an output, along one of its axes.
-
-Knows nothing of values: it sees only which elements are wrong.
-"""
+"""Mismatches that keep to the borders or the tail of an output, along one of its axes."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -1,6 +1,6 @@
 """What a comparison rests on, as checks with their figures.
 
-Knows nothing of how outputs are compared.
+Outputs are compared in `compare.py`.
 """
 
 import math

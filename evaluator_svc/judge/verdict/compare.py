@@ -3,7 +3,7 @@
 The bound of an element is atol * scale + rtol * |expected|. The scale is the root mean square of
 the element's row (of its image, for batches of images), since one output can span ten orders of
 magnitude; of its column where rows are a few elements, as those of points and angles; 1 where the
-tolerance was given by hand. Knows nothing of seeds and findings.
+tolerance was given by hand.
 """
 
 import math

@@ -1,7 +1,6 @@
 """Whether the comparison finds what differs: planted differences, counted by the usual way.
 
 Differences are planted at places that are random each time, at the first and at the last element.
-Knows nothing of tasks.
 """
 
 import secrets

@@ -1,7 +1,7 @@
 """Whether outputs follow their inputs when a few elements change in place.
 
 A candidate that hands out what it stored, keyed on addresses, on the number of calls or on a few
-sampled elements, gives what the inputs gave before. Knows nothing of how it is run.
+sampled elements, gives what the inputs gave before.
 """
 
 from collections.abc import Sequence

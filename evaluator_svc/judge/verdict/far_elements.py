@@ -3,8 +3,7 @@
 The tolerance is in units of a row's scale, beneath which small elements may hold anything: zeros,
 or whatever costs no work. Where the reference itself is well conditioned at an element, so that a
 small change of its inputs changes it by little, an honest kernel is close to it in relation to the
-element, too. Condition is found by perturbing inputs and parameters in float64. Knows nothing of
-where outputs come from.
+element, too. Condition is found by perturbing inputs and parameters in float64.
 """
 
 from collections.abc import Mapping, Sequence

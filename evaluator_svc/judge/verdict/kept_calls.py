@@ -4,7 +4,7 @@ Which calls those are was drawn before they were made. They are compared with th
 held to the precision audit and to the check of elements: work that is left out, or done in fewer
 bits, in timed calls alone shows here whatever tells the candidate that it is timed. The reference
 in float64 runs for cause: where a call is further from the reference in its own formats than what
-was audited before. Knows nothing of how calls are timed.
+was audited before.
 """
 
 from collections.abc import Sequence

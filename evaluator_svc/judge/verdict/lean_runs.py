@@ -1,7 +1,6 @@
 """The verdict on runs that use one output slot, one after the other.
 
-Each is compared as soon as it is over; whether all wrote the same is told by digests. Knows nothing
-of who makes the runs.
+Each is compared as soon as it is over; whether all wrote the same is told by digests.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,6 @@
 """Why an output is wrong: the pattern of its mismatches, as findings with numbers and a hint.
 
 The patterns are tried from the most to the least telling; the first that fits is reported.
-Knows nothing of seeds' values and of processes.
 """
 
 import math

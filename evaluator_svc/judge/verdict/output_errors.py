@@ -1,7 +1,4 @@
-"""The distribution of one output's errors against the exact result, and which output is worst.
-
-Knows nothing of draws and of where outputs come from.
-"""
+"""The distribution of one output's errors against the exact result, and which output is worst."""
 
 import math
 from collections.abc import Sequence

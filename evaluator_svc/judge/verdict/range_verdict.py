@@ -1,7 +1,4 @@
-"""The verdict on outputs that belong to inputs of unusual values.
-
-Knows nothing of how the inputs were made (`value_ranges`).
-"""
+"""The verdict on outputs that belong to inputs of unusual values."""
 
 import dataclasses
 from collections.abc import Sequence

@@ -1,7 +1,4 @@
-"""Errors of an output in the units of the tolerance: |a - e| / (scale of the row + |e|).
-
-Knows nothing of where the values come from.
-"""
+"""Errors of an output in the units of the tolerance: |a - e| / (scale of the row + |e|)."""
 
 from collections.abc import Iterator
 from typing import Final

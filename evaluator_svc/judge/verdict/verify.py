@@ -1,7 +1,6 @@
 """The verdict on what a runner wrote: every element of every output, run and seed.
 
-Runs only after the candidate ran, so that no expected value exists before. Knows nothing of how
-a mismatch is explained (`mismatch`).
+Runs only after the candidate ran, so that no expected value exists before.
 """
 
 import math
