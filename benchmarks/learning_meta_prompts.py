@@ -33,7 +33,7 @@ from benchmarks.result_file import out_option, write_host_result
 from generator_svc.assembly import assemble
 from generator_svc.llm.litellm_models import LiteLlmModels
 from generator_svc.meta_prompts.population import MetaPrompts
-from generator_svc.store.sections import SectionsRow
+from generator_svc.meta_prompts.tables import SectionsRow
 from generator_svc.store.store import GeneratorStore
 from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.language import Language

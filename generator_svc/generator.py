@@ -22,6 +22,7 @@ from generator_svc.learning import NO_GUIDANCE, Guidance, Learning, proposal_row
 from generator_svc.llm.assignment import Assignment
 from generator_svc.llm.catalogue import RECIPES
 from generator_svc.llm.interface import LanguageModels, ModelReply
+from generator_svc.markdown import clip
 from generator_svc.meta_prompts.population import MetaPrompts
 from generator_svc.meta_prompts.sections import SECTION_NAMES
 from generator_svc.model_choice import (
@@ -31,7 +32,6 @@ from generator_svc.model_choice import (
     named_models,
 )
 from generator_svc.prompting.budget import CHARS_PER_TOKEN, DEFAULT_MAX_CHARS
-from generator_svc.prompting.text import clip
 from generator_svc.prompting.writer import PromptWriter, WrittenPrompt
 from generator_svc.recipes import missing_recipe
 from generator_svc.replies.reading import proposal_of, source_of

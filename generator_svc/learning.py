@@ -14,8 +14,9 @@ from functools import partial
 from typing import Final
 
 from generator_svc.experience.library import ExperienceLibrary
+from generator_svc.experience.query import lesson_query
 from generator_svc.experience.transition import ObservedTransition
-from generator_svc.experts import Expert, lesson_query
+from generator_svc.experts import Expert
 from generator_svc.meta_prompts.population import MetaPrompts
 from generator_svc.meta_prompts.records import PromptRecord, prompt_record
 from generator_svc.meta_prompts.sections import Sections
@@ -184,7 +185,6 @@ class Learning:
         await self._meta_prompts.credit(
             row.sections,
             run=row.run,
-            operator=row.operator,
             gain=gain,
             outcome=outcome.evaluation.outcome,
             request_id=_request_id(outcome),

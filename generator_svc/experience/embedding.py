@@ -72,12 +72,8 @@ class Embedder(Protocol):
         """Return the length of a vector."""
         ...
 
-    async def embed(self, passages: Sequence[Passage], *, is_kept: bool = True) -> Vectors:
+    async def embed(self, passages: Sequence[Passage]) -> Vectors:
         """Return a vector for each passage; one that says nothing may be all zero.
-
-        Args:
-            passages: Any number.
-            is_kept: Whether the same passages are likely to come again; queries are not.
 
         Raises:
             LlmConfigurationError, LlmQuotaError, LlmUnavailableError: of a model's provider.
@@ -139,8 +135,8 @@ class HashedEmbedder:
         """See `Embedder.dimension`."""
         return self._dimension
 
-    async def embed(self, passages: Sequence[Passage], *, is_kept: bool = True) -> Vectors:
-        """See `Embedder.embed`; never raises, and keeps nothing."""
+    async def embed(self, passages: Sequence[Passage]) -> Vectors:
+        """See `Embedder.embed`; never raises."""
         if len(passages) > _IN_THREAD_ABOVE:
             return await asyncio.to_thread(self.embed_now, passages)
         return self.embed_now(passages)

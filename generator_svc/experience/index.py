@@ -1,93 +1,124 @@
-"""The vector index: exact cosines by FAISS, kept in one file that is whole or absent.
+"""The index of lessons: FAISS finds the nearest by their vectors, numbers beside them rank these.
 
-The database is the truth: the file says which of its states it shows, and whoever reads it back
-compares. Knows nothing of lessons, only of ids and vectors of length 1. FAISS is loaded at first
-use.
+All of it comes from the database and is made anew at every start. What ranking is worth stands in
+`ranking`, what the database has in `tables`.
 """
 
-import hashlib
-import json
-import os
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from generator_svc.experience.embedding import Vectors
-from kernel_foundry.domain.plain import PlainError, from_json, to_json
+from generator_svc.experience import ranking
+from generator_svc.experience.columns import LessonColumns
+from generator_svc.experience.embedding import Likeness, Vectors
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.lesson import Lesson, LessonQuery
 
-_MAGIC: Final = b"KFLX1\n"
+_CANDIDATES: Final = 512
+"""Nearest lessons that are ranked: matches and worth lift none from farther down."""
+_LIKELY_DUPLICATES: Final = 64
 
 Ids = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IndexState:
-    """Which state of which database an index shows."""
+class RankedLesson:
+    """A lesson that was found."""
 
-    store: str
-    """Name that the database gave itself."""
-    version: int
-    """Of its lessons."""
-    embedder: str
-    passages: tuple[str, ...] = ()
-    """Digests of what the vectors were made of, in the order of the index's ids."""
+    id: int
+    similarity: float
+    """Cosine with the query."""
+    score: float
+    """What it was ranked by."""
 
 
-class VectorIndex:
-    """Vectors by id, searched exhaustively: exact, and fast for some ten thousands.
+class LessonIndex:
+    """Vectors and numbers of lessons by id.
+
+    Searches are exhaustive: exact, and fast enough for some ten thousands.
 
     Args:
         dimension: Length of a vector.
+        likeness: Of the embedder that makes the vectors.
     """
 
-    def __init__(self, dimension: int) -> None:
+    def __init__(self, dimension: int, likeness: Likeness) -> None:
         import faiss
 
         self._faiss: Any = faiss
-        self._index: Any = faiss.IndexIDMap2(faiss.IndexFlatIP(dimension))
-        self.dimension: Final = dimension
+        self._vectors: Any = faiss.IndexIDMap2(faiss.IndexFlatIP(dimension))
+        self._columns = LessonColumns()
+        self._dimension = dimension
+        self._likeness = likeness
+        self._suitable: dict[tuple[Language, str], tuple[int, Any]] = {}
+        """By language and role: how many lessons suit, and FAISS's selector of these."""
 
     def __len__(self) -> int:
-        return int(self._index.ntotal)
+        return len(self._columns)
 
-    def ids(self) -> Ids:
-        """Return all ids, in no order."""
-        ids: Ids = self._faiss.vector_to_array(self._index.id_map)
-        return ids
+    def put(self, lessons: Iterable[Lesson]) -> None:
+        """Add the numbers of lessons, or replace those of the same ids."""
+        self._suitable.clear()
+        for lesson in lessons:
+            self._columns.put(lesson)
 
-    def put(self, ids: Sequence[int], vectors: Vectors) -> None:
-        """Set the vectors of `ids`, whether they have one already or not."""
+    def put_vectors(self, ids: Sequence[int], vectors: Vectors) -> None:
+        """Add the vectors of lessons, or replace them: (lessons, dimension), of length 1 each."""
         if len(ids):
-            self.remove(ids)
-            self._index.add_with_ids(vectors, np.asarray(ids, dtype=np.int64))
+            wanted = np.asarray(ids, dtype=np.int64)
+            self._vectors.remove_ids(wanted)
+            self._vectors.add_with_ids(vectors, wanted)
 
     def remove(self, ids: Sequence[int]) -> None:
-        """Forget the vectors of `ids`; those that are not there are fine."""
-        if len(ids) and len(self):
-            self._index.remove_ids(np.asarray(ids, dtype=np.int64))
+        """Forget lessons, which must be there."""
+        self._suitable.clear()
+        self._columns.remove(ids)
+        if ids:
+            self._vectors.remove_ids(np.asarray(ids, dtype=np.int64))
 
-    def vectors(self, ids: Ids) -> Vectors:
-        """Return the vectors of `ids`, which must be there."""
-        found: Vectors = self._index.reconstruct_batch(ids)
-        return found
+    def search(self, vector: Vectors, query: LessonQuery, limit: int) -> tuple[RankedLesson, ...]:
+        """Return up to `limit` lessons for the query that `vector` stands for, best first."""
+        count, selector = self._selector(query.language, query.expert)
+        ids, cosines = self._nearest(vector, min(count, max(_CANDIDATES, limit)), selector)
+        if not len(ids):
+            return ()
+        scores = ranking.scores(self._columns, self._columns.rows(ids), cosines, query)
+        order = np.lexsort((ids, -scores))  # of equal ones the older first, always
+        found: list[RankedLesson] = []
+        shown = np.zeros((0, self._dimension), dtype=np.float32)
+        for position in order:
+            if len(found) == limit:
+                break
+            own = self._vectors.reconstruct_batch(ids[position : position + 1])
+            if len(shown) and float((shown @ own[0]).max()) > self._likeness.alike:
+                continue
+            shown = np.concatenate([shown, own])
+            found.append(
+                RankedLesson(
+                    id=int(ids[position]),
+                    similarity=float(np.clip(cosines[position], -1.0, 1.0)),
+                    score=float(scores[position]),
+                )
+            )
+        return tuple(found)
 
-    def selector(self, ids: Ids) -> Any:
-        """Return what restricts a search to `ids`; good for many searches."""
-        return self._faiss.IDSelectorBatch(ids)
+    def alike(self, vector: Vectors) -> tuple[int, ...]:
+        """Return the ids of lessons that may say the same as what `vector` stands for."""
+        ids, cosines = self._nearest(vector, _LIKELY_DUPLICATES)
+        return tuple(ids[cosines >= self._likeness.duplicate].tolist())
 
-    def search(self, vector: Vectors, count: int, among: Any = None) -> tuple[Ids, Vectors]:
-        """Return (ids, cosines) of up to `count` nearest, best first.
+    def _selector(self, language: Language, expert: str) -> tuple[int, Any]:
+        key = (language, expert)
+        if key not in self._suitable:
+            ids = self._columns.suitable(language, expert)
+            self._suitable[key] = len(ids), self._faiss.IDSelectorBatch(ids)
+        return self._suitable[key]
 
-        Args:
-            vector: (dimension,) of length 1.
-            count: How many.
-            among: A `selector`; None: all.
-        """
+    def _nearest(self, vector: Vectors, count: int, among: Any = None) -> tuple[Ids, Vectors]:
+        """Return (ids, cosines) of up to `count` nearest, best first; `among` None: of all."""
         wanted = min(count, len(self))
         if wanted == 0:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
@@ -95,43 +126,6 @@ class VectorIndex:
         # For one query threads cost more than they bring. The setting is one of the calling
         # thread, which may not be the one that made the index.
         self._faiss.omp_set_num_threads(1)
-        cosines, ids = self._index.search(vector[np.newaxis, :], wanted, params=options)
+        cosines, ids = self._vectors.search(vector[np.newaxis, :], wanted, params=options)
         is_there = ids[0] >= 0
         return ids[0][is_there], cosines[0][is_there]
-
-    def write(self, path: Path, state: IndexState) -> None:
-        """Write the index beside `path`, then put it in its place: readers see old or new.
-
-        Raises:
-            OSError: the folder cannot be written.
-        """
-        content = self._faiss.serialize_index(self._index).tobytes()
-        header = {"sha256": hashlib.sha256(content).hexdigest(), "state": to_json(state)}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(_MAGIC + json.dumps(header).encode() + b"\n")
-                file.write(content)
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-
-    @classmethod
-    def read(cls, path: Path, dimension: int) -> tuple[Self, IndexState] | None:
-        """Return the index of a file and what it shows; None when it is absent or damaged."""
-        try:
-            magic, header, content = path.read_bytes().split(b"\n", 2)
-            described = json.loads(header)
-            state = from_json(IndexState, described["state"])
-        except (OSError, ValueError, KeyError, TypeError, PlainError):
-            return None
-        # FAISS trusts what it reads, so the bytes are checked before.
-        if magic + b"\n" != _MAGIC or hashlib.sha256(content).hexdigest() != described.get(
-            "sha256"
-        ):
-            return None
-        index = cls(dimension)
-        index._index = index._faiss.deserialize_index(np.frombuffer(content, dtype=np.uint8))
-        return (index, state) if index._index.d == dimension else None

@@ -1,16 +1,16 @@
 """The library's writes, each one transaction on the lessons' tables.
 
-Knows nothing of vectors; whoever calls found the near-duplicate, and at which version.
+What becomes of a lesson's words and numbers is decided in `merging`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 import sqlalchemy as sa
 
-from generator_svc.experience.merging import bounded_effect, credited, merged, worst
-from generator_svc.store import lessons as rows
+from generator_svc.experience import tables
+from generator_svc.experience.merging import bounded_effect, credited, merged, says_the_same, worst
 from kernel_foundry.domain.lesson import AddedLesson, Lesson, LessonOrigin
 
 _DROPPED_SHARE: Final = 20
@@ -22,32 +22,42 @@ def keep(
     connection: sa.Connection,
     *,
     lesson: Lesson,
-    duplicate: Lesson | None,
+    alike: Sequence[int],
     version: int,
     request_id: str,
     most_learnt: int,
 ) -> AddedLesson | None:
-    """Add a lesson or merge it into `duplicate`; None when the lessons changed since `version`.
+    """Add a lesson, or merge it into the one that says the same.
 
-    The same request_id counts once: a second time the duplicate stays as it is.
+    None when the lessons changed since `version`: then others may be alike.
+
+    Args:
+        connection: Of the transaction.
+        lesson: The new one.
+        alike: Ids of lessons whose vectors are near its own, the nearest first.
+        version: Of the lessons among which these were found.
+        request_id: The same counts once: a second time a lesson that is there stays as it is.
+        most_learnt: Learnt lessons beyond which the worst are dropped.
     """
-    if rows.hold(connection).version != version:
+    if tables.hold(connection).version != version:
         return None
-    is_first = rows.count_once(connection, request_id)
+    near = {known.id: known for known in tables.of_ids(connection, alike)}
+    duplicate = next((near[i] for i in alike if says_the_same(near[i], lesson)), None)
+    is_first = tables.count_once(connection, request_id)
     # One with the very same numbers comes from here: an own export that is read back.
     is_own = duplicate is not None and replace(duplicate, id=0) == lesson
     lesson = replace(lesson, effect=bounded_effect(lesson.effect))
     if lesson.origin is LessonOrigin.SEED:  # of another version of the package, by an import
         lesson = replace(lesson, origin=LessonOrigin.USER)
     if duplicate is None:
-        revision = rows.advance(connection)
-        lesson_id = rows.insert(connection, lesson, revision=revision)
+        revision = tables.advance(connection)
+        lesson_id = tables.insert(connection, lesson, revision=revision)
         if lesson.origin is LessonOrigin.LEARNT:
             _drop_worst(connection, most_learnt, but=lesson_id, revision=revision)
         return AddedLesson(lesson=replace(lesson, id=lesson_id), is_new=True)
     both = merged(duplicate, lesson) if is_first and not is_own else duplicate
     if both != duplicate:
-        rows.update(connection, both, revision=rows.advance(connection))
+        tables.update(connection, both, revision=tables.advance(connection))
     return AddedLesson(lesson=both, is_new=False)
 
 
@@ -59,14 +69,14 @@ def credit(
     request_id: str,
 ) -> None:
     """Credit lessons with a proposal that showed them, once for each request_id."""
-    rows.hold(connection)
-    if not rows.count_once(connection, request_id):
+    tables.hold(connection)
+    if not tables.count_once(connection, request_id):
         return
-    found = rows.of_ids(connection, lesson_ids)
+    found = tables.of_ids(connection, lesson_ids)
     if found:
-        revision = rows.advance(connection)
+        revision = tables.advance(connection)
         for lesson in found:
-            rows.update(connection, credited(lesson, log_speedup), revision=revision)
+            tables.update(connection, credited(lesson, log_speedup), revision=revision)
 
 
 def take_seeds(connection: sa.Connection, *, seeds: Mapping[str, Lesson], digest: str) -> None:
@@ -74,21 +84,21 @@ def take_seeds(connection: sa.Connection, *, seeds: Mapping[str, Lesson], digest
 
     One whose text changed keeps its id. One that is no longer among them is withdrawn.
     """
-    if rows.hold(connection).seeds == digest:
+    if tables.hold(connection).seeds == digest:
         return  # another process was faster
-    revision = rows.advance(connection)
-    known = rows.of_keys(connection)
+    revision = tables.advance(connection)
+    known = tables.of_keys(connection)
     for key, seed in seeds.items():
         if key not in known:
-            rows.insert(connection, seed, revision=revision, key=key)
+            tables.insert(connection, seed, revision=revision, key=key)
             continue
         old = known[key]
         renewed = seed if old.use_count == 0 else _with_numbers(seed, old)
         if replace(renewed, id=old.id) != old:
-            rows.update(connection, replace(renewed, id=old.id), revision=revision)
+            tables.update(connection, replace(renewed, id=old.id), revision=revision)
     withdrawn = [lesson.id for key, lesson in known.items() if key not in seeds]
-    rows.remove(connection, withdrawn, revision=revision)
-    rows.note_seeds(connection, digest)
+    tables.remove(connection, withdrawn, revision=revision)
+    tables.note_seeds(connection, digest)
 
 
 def _with_numbers(seed: Lesson, old: Lesson) -> Lesson:
@@ -98,8 +108,8 @@ def _with_numbers(seed: Lesson, old: Lesson) -> Lesson:
 
 
 def _drop_worst(connection: sa.Connection, most: int, *, but: int, revision: int) -> None:
-    if rows.count_of_origin(connection, LessonOrigin.LEARNT) <= most:
+    if tables.count_of_origin(connection, LessonOrigin.LEARNT) <= most:
         return
-    learnt = [x for x in rows.of_origin(connection, LessonOrigin.LEARNT) if x.id != but]
+    learnt = [x for x in tables.of_origin(connection, LessonOrigin.LEARNT) if x.id != but]
     unwanted = worst(learnt, max(1, most // _DROPPED_SHARE))
-    rows.remove(connection, unwanted, revision=revision)
+    tables.remove(connection, unwanted, revision=revision)

@@ -17,7 +17,7 @@ from generator_svc.experience.transition import (
     moved_as_asked,
     verdict,
 )
-from generator_svc.prompting.secrets import secrets_of
+from generator_svc.held_out import held_out_of
 from kernel_foundry.domain.archive import Elite
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import Evaluation
@@ -53,8 +53,8 @@ def write_lesson(transition: ObservedTransition) -> Lesson | None:
     change = change_between(parent.candidate.source, transition.child.source)
     speedup = log_speedup(parent.evaluation, child)
     # A later prompt for the same task must not tell what this one did not.
-    secrets = secrets_of(transition.request.task, transition.request.admission)
-    seen = secrets.told(_seen(parent.evaluation, child, said), parent.evaluation)
+    held_out = held_out_of(transition.request.task, transition.request.admission)
+    seen = held_out.redacted(_seen(parent.evaluation, child, said), parent.evaluation)
     is_repair = said is Verdict.REPAIRED
     island = transition.request.selection.island
     return Lesson(

@@ -1,6 +1,7 @@
-"""The experience library: lessons in the database, found by their vectors.
+"""The experience library: lessons in the database, found by an index that follows it.
 
-Knows nothing of prompts and of how proposals are made.
+The database is the truth. Each call asks for its version and takes into the index what changed
+since the last one, whoever changed it.
 """
 
 import asyncio
@@ -8,20 +9,21 @@ import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Final
 
-from generator_svc.experience import keeping
+from generator_svc.experience import keeping, tables
 from generator_svc.experience.embedding import (
     Embedder,
     HashedEmbedder,
     passage_of_lesson,
     passage_of_query,
 )
+from generator_svc.experience.index import LessonIndex
 from generator_svc.experience.lesson_writer import write_lesson
-from generator_svc.experience.mirror import Mirror
+from generator_svc.experience.seeds import seed_lessons, seeds_digest
+from generator_svc.experience.tables import LessonChanges, LessonsState
 from generator_svc.experience.transition import ObservedTransition
-from generator_svc.store import lessons as rows
+from generator_svc.experience.vectors import LessonVectors, passage_digest
 from generator_svc.store.store import GeneratorStore
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.lesson import AddedLesson, Lesson, LessonHit, LessonQuery, lesson_fault
@@ -36,6 +38,8 @@ MOST_LEARNT: Final = 5_000
 _LEAST_RECALLED_SCORE: Final = 0.15
 """A hit of less has little to do with a proposal: a prompt is better without it."""
 
+_NOTHING: Final = LessonsState(store="", version=0, last_removal=0, seeds="")
+
 
 class ExperienceLibrary:
     """Implements `kernel_foundry.ports.Experience`, and what the generator needs beside it.
@@ -43,7 +47,6 @@ class ExperienceLibrary:
     Args:
         store: Where lessons are kept.
         embedder: Makes the vectors; None: the one that needs no model.
-        index_file: Keeps the vectors between starts; None: in memory only.
         seeds: Hand-written lessons by key; None: the package's.
         most_learnt: Learnt lessons beyond which the worst are dropped.
         owns_store: Whether `close` closes the store.
@@ -54,17 +57,23 @@ class ExperienceLibrary:
         store: GeneratorStore,
         *,
         embedder: Embedder | None = None,
-        index_file: Path | None = None,
         seeds: Mapping[str, Lesson] | None = None,
         most_learnt: int = MOST_LEARNT,
         owns_store: bool = False,
     ) -> None:
         self._store = store
         self._embedder = embedder or HashedEmbedder()
+        self._vectors = LessonVectors(store, self._embedder)
+        self._seeds = seeds
         self._most_learnt = most_learnt
         self._owns_store = owns_store
         self._lock = asyncio.Lock()
-        self._mirror = Mirror(store, self._embedder, index_file=index_file, seeds=seeds)
+        """Held by the one task that uses the index."""
+        self._index: LessonIndex | None = None
+        self._indexed = _NOTHING
+        """State of the lessons that the index shows."""
+        self._passages: dict[int, str] = {}
+        """By lesson: digest of what its vector was made of."""
 
     async def lessons(self, *, after: int = 0, limit: int = 100) -> tuple[Lesson, ...]:
         """See `Experience.lessons`."""
@@ -74,17 +83,32 @@ class ExperienceLibrary:
                 field="limit" if limit < 1 else "after",
             )
         async with self._lock:
-            await self._mirror.current()
-        return await self._store.read(partial(rows.page, after=after, limit=limit))
+            await self._synchronized()
+        return await self._store.read(partial(tables.page, after=after, limit=limit))
 
     async def search(self, query: LessonQuery, *, limit: int = 5) -> tuple[LessonHit, ...]:
         """See `Experience.search`; raises as `Embedder.embed` too."""
         if limit < 1:
             raise InvalidArgumentError(f"a limit of {limit}: expected at least 1", field="limit")
-        (vector,) = await self._embedder.embed([passage_of_query(query)], is_kept=False)
+        (vector,) = await self._embedder.embed([passage_of_query(query)])
         async with self._lock:
-            shelf = await self._mirror.current()
-            return shelf.search(vector, query, limit)
+            index = self._index or await self._synchronized()
+            while True:
+                ranked = index.search(vector, query, limit)
+                lessons = await self._store.read(
+                    partial(
+                        tables.of_ids_at,
+                        wanted=[one.id for one in ranked],
+                        expected=self._indexed,
+                    )
+                )
+                if lessons is not None:
+                    break
+                index = await self._synchronized()
+        return tuple(
+            LessonHit(lesson=lessons[one.id], similarity=one.similarity, score=one.score)
+            for one in ranked
+        )
 
     async def add(self, lesson: Lesson) -> AddedLesson:
         """See `Experience.add`; raises as `Embedder.embed` too."""
@@ -145,9 +169,7 @@ class ExperienceLibrary:
             return None
 
     async def close(self) -> None:
-        """Write the index, and close the store if it is the library's own."""
-        async with self._lock:
-            await self._mirror.close()
+        """Close the store if it is the library's own."""
         if self._owns_store:
             await self._store.close()
 
@@ -155,20 +177,63 @@ class ExperienceLibrary:
         fault = lesson_fault(lesson)
         if fault:
             raise InvalidArgumentError(f"lesson: {fault}", field="lesson")
-        (vector,) = await self._embedder.embed([passage_of_lesson(lesson)])
+        (vector,) = await self._vectors.of([passage_of_lesson(lesson)])
         async with self._lock:
             while True:
-                shelf = await self._mirror.current()
+                index = await self._synchronized()
                 added = await self._store.write(
                     partial(
                         keeping.keep,
                         lesson=lesson,
-                        duplicate=shelf.duplicate_of(lesson, vector),
-                        version=self._mirror.version,
+                        alike=index.alike(vector),
+                        version=self._indexed.version,
                         request_id=request_id,
                         most_learnt=self._most_learnt,
                     )
                 )
                 if added is not None:
-                    await self._mirror.current()
                     return added
+
+    async def _synchronized(self) -> LessonIndex:
+        """Return the index, as the database is now.
+
+        Raises:
+            StoreUnavailableError, CorruptArchiveError: of the store.
+            LlmConfigurationError, LlmQuotaError, LlmUnavailableError: of the embedder.
+        """
+        index = await self._opened() if self._index is None else self._index
+        changes = await self._store.read(partial(tables.changes, since=self._indexed))
+        now, shown = changes.state, self._indexed
+        if shown != _NOTHING and (now.store != shown.store or now.version < shown.version):
+            # The database was replaced, as by a backup: nothing that the index shows holds.
+            self._index, self._indexed, self._passages = None, _NOTHING, {}
+            return await self._synchronized()
+        if now.version != shown.version:
+            await self._take(index, changes)
+        self._index, self._indexed = index, now
+        return index
+
+    async def _opened(self) -> LessonIndex:
+        """Take the hand-written lessons into the database; return an empty index."""
+        seeds = self._seeds
+        if seeds is None:
+            seeds = await asyncio.to_thread(seed_lessons)
+        digest = seeds_digest(seeds)
+        if (await self._store.read(tables.state)).seeds != digest:
+            await self._store.write(partial(keeping.take_seeds, seeds=seeds, digest=digest))
+        return LessonIndex(await self._embedder.dimension(), self._embedder.likeness)
+
+    async def _take(self, index: LessonIndex, changes: LessonChanges) -> None:
+        """Take changes into the index; all of them, or, when the embedder fails, none."""
+        passages = {lesson.id: passage_of_lesson(lesson) for lesson in changes.changed}
+        digests = {lesson_id: passage_digest(passage) for lesson_id, passage in passages.items()}
+        stale = [i for i, digest in digests.items() if self._passages.get(i) != digest]
+        vectors = await self._vectors.of([passages[lesson_id] for lesson_id in stale])
+        if changes.left is not None:
+            gone = [lesson_id for lesson_id in self._passages if lesson_id not in changes.left]
+            index.remove(gone)
+            for lesson_id in gone:
+                del self._passages[lesson_id]
+        index.put(changes.changed)
+        index.put_vectors(stale, vectors)
+        self._passages |= digests

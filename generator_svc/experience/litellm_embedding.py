@@ -1,11 +1,7 @@
-"""Embeddings by any model that LiteLLM reaches; those of lessons are kept in the store.
-
-LiteLLM is loaded by the first passage that is not kept. Knows nothing of lessons.
-"""
+"""Embeddings by any model that LiteLLM reaches, which is loaded by the first passage."""
 
 import asyncio
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -13,9 +9,6 @@ import numpy as np
 from generator_svc.experience.embedding import Likeness, Passage, Vectors, unit
 from generator_svc.llm.litellm_models import load_sdk
 from generator_svc.llm.retrying import FailedAttempt
-from generator_svc.store import lessons as rows
-from generator_svc.store.store import GeneratorStore
-from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.errors import (
     KernelFoundryError,
     LlmConfigurationError,
@@ -42,13 +35,11 @@ class LiteLlmEmbedder:
 
     Args:
         model: LiteLLM name, such as "openai/text-embedding-3-small".
-        store: Keeps what was paid for.
         timeout_seconds: Of one request.
     """
 
-    def __init__(self, model: str, store: GeneratorStore, *, timeout_seconds: float = 15.0) -> None:
+    def __init__(self, model: str, *, timeout_seconds: float = 15.0) -> None:
         self._model = model
-        self._store = store
         self._timeout_seconds = timeout_seconds
         self._dimension = 0
 
@@ -68,31 +59,15 @@ class LiteLlmEmbedder:
             self._dimension = (await self.embed([_PROBE])).shape[1]
         return self._dimension
 
-    async def embed(self, passages: Sequence[Passage], *, is_kept: bool = True) -> Vectors:
+    async def embed(self, passages: Sequence[Passage]) -> Vectors:
         """See `Embedder.embed`."""
         texts = [_text(passage) for passage in passages]
         if not texts:
             return np.zeros((0, self._dimension), dtype=np.float32)
-        text_by_digest = {content_digest(text): text for text in texts}
-        vectors = await self._kept(tuple(text_by_digest)) if is_kept else {}
-        new = [digest for digest in text_by_digest if digest not in vectors]
-        for start in range(0, len(new), _AT_ONCE):
-            some = new[start : start + _AT_ONCE]
-            asked = await self._ask([text_by_digest[digest] for digest in some])
-            answered = dict(zip(some, asked, strict=True))
-            vectors |= answered
-            if is_kept:
-                await self._keep(answered)
-        return np.stack([vectors[content_digest(text)] for text in texts])
-
-    async def _kept(self, digests: Sequence[str]) -> dict[str, Vectors]:
-        work = partial(rows.vectors, embedder=self.name, passages=digests)
-        kept = await self._store.read(work)
-        return {digest: np.frombuffer(data, dtype="<f4") for digest, data in kept.items()}
-
-    async def _keep(self, vectors: dict[str, Vectors]) -> None:
-        new = {digest: vector.astype("<f4").tobytes() for digest, vector in vectors.items()}
-        await self._store.write(partial(rows.keep_vectors, embedder=self.name, new=new))
+        vectors: list[Vectors] = []
+        for start in range(0, len(texts), _AT_ONCE):
+            vectors += await self._ask(texts[start : start + _AT_ONCE])
+        return np.stack(vectors)
 
     async def _ask(self, texts: list[str]) -> list[Vectors]:
         """Return the model's vectors, brought to length 1."""

@@ -1,6 +1,6 @@
 """What becomes of a lesson's words and numbers: credited, merged, dropped.
 
-Pure functions. Knows nothing of databases and vectors.
+Pure functions; the database is written in `keeping`.
 """
 
 import math
@@ -11,8 +11,10 @@ from typing import Final
 import numpy as np
 
 from generator_svc.experience.columns import LessonColumns
+from generator_svc.experience.concepts import identifiers
 from generator_svc.experience.ranking import worth
 from kernel_foundry.domain.lesson import Lesson, LessonOrigin
+from kernel_foundry.plan.source_text import strip_comments
 
 _LARGEST_EFFECT: Final = math.log(10.0)
 """A hopeless parent is easily outrun a hundredfold: that says little of what a lesson is worth."""
@@ -35,6 +37,18 @@ def credited(lesson: Lesson, log_speedup: float | None) -> Lesson:
     passes = lesson.use_count - lesson.failure_count
     effect = (lesson.effect * passes + bounded_effect(log_speedup)) / (passes + 1)
     return replace(lesson, use_count=lesson.use_count + 1, effect=effect)
+
+
+def says_the_same(known: Lesson, new: Lesson) -> bool:
+    """Return whether two lessons whose vectors are alike are one: for the same language and kinds.
+
+    Vectors are blind to operators and numbers. Where these are all that two repairs differ by,
+    they are the repair, and both stay.
+    """
+    answers_same = (
+        bool(set(known.findings) & set(new.findings)) or not known.findings + new.findings
+    )
+    return known.language is new.language and answers_same and not _mend_otherwise(known, new)
 
 
 def merged(known: Lesson, new: Lesson) -> Lesson:
@@ -74,6 +88,16 @@ def worst(lessons: Sequence[Lesson], count: int) -> tuple[int, ...]:
     ids = np.array([lesson.id for lesson in lessons])
     order = np.lexsort((ids, worths))
     return tuple(int(ids[position]) for position in order[:count])
+
+
+def _mend_otherwise(one: Lesson, other: Lesson) -> bool:
+    """Return whether two learnt repairs have code of the same names that is not the same."""
+    repairs = [x for x in (one, other) if x.origin is LessonOrigin.LEARNT and x.after is None]
+    if len(repairs) < 2:
+        return False
+    codes = [strip_comments(lesson.excerpt).split() for lesson in repairs]
+    names = [identifiers(" ".join(code)) for code in codes]
+    return codes[0] != codes[1] and names[0] == names[1]
 
 
 def _wording(lesson: Lesson) -> tuple[int, bool]:

@@ -12,11 +12,11 @@ from typing import Final
 
 import jinja2
 
+from generator_svc.markdown import clip, fenced, one_item
 from generator_svc.meta_prompts import records as kept
 from generator_svc.meta_prompts.records import PromptRecord
 from generator_svc.meta_prompts.section_edits import MAX_EDITS
 from generator_svc.meta_prompts.sections import MAX_SECTION_CHARS, SECTION_NAMES, Sections
-from generator_svc.prompting.text import clip, fenced, one_item
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.exchange import ChatMessage
 from kernel_foundry.domain.finding import Finding, errors_first
@@ -123,7 +123,7 @@ def _finding_rows(records: Sequence[PromptRecord]) -> list[CountRow]:
 
 
 def _example(record: PromptRecord) -> ExampleView:
-    code = clip(record.secrets.without_names(record.source.device_code), _MAX_CODE_CHARS)
+    code = clip(record.held_out.without_names(record.source.device_code), _MAX_CODE_CHARS)
     return ExampleView(
         move=record.operator.value,
         gain=record.gain,

@@ -1,8 +1,8 @@
 """The population of guidance: one for each language, kept in the generator's store.
 
 Chooses for each proposal, credits what came of it, and has a model make a better one now and then.
-What is decided stands in `policy`, what is asked and taken in `editor` and `section_edits`; this
-file puts them upon the store. Whatever is cancelled here leaves the store as it was, or done.
+What is decided stands in `policy`, what is asked and taken in `editor` and `section_edits`.
+Whatever is cancelled here leaves the store as it was, or done.
 """
 
 import time
@@ -15,16 +15,14 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from generator_svc.meta_prompts import policy
+from generator_svc.meta_prompts import policy, tables
 from generator_svc.meta_prompts.editor import asked_again, editing_prompt
-from generator_svc.meta_prompts.policy import Estimates, Member, PromptState
+from generator_svc.meta_prompts.policy import Member, PromptState, Worths
 from generator_svc.meta_prompts.records import PromptRecord
 from generator_svc.meta_prompts.section_edits import EditedSections, edited
 from generator_svc.meta_prompts.sections import Sections, seed_sections
-from generator_svc.store import sections as rows
-from generator_svc.store.sections import Credit, EditRow, SectionsRow
+from generator_svc.meta_prompts.tables import Credit, EditRow, SectionsRow
 from generator_svc.store.store import GeneratorStore
-from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.exchange import ChatMessage
 from kernel_foundry.domain.language import Language
@@ -33,15 +31,15 @@ from kernel_foundry.errors import LlmConfigurationError, LlmQuotaError, LlmUnava
 Ask = Callable[[tuple[ChatMessage, ...]], Awaitable[str]]
 """Asks a model and returns its reply's text."""
 
+CREDITS_BETWEEN_EDITS: Final = 10
+"""Verdicts in a language after which better guidance is asked for."""
+
+_RECORDS_FOR_AN_EDIT: Final = 5
+"""Fewer make no diagnosis."""
+
 _MAX_ATTEMPTS: Final = 2
 _MAX_TRIED: Final = 3
 """Edits that did not pay, told to the editor."""
-
-_MOVES: Final = {Operator.SEED: "seed", Operator.REPAIR: "repair"}
-"""Kinds of moves whose gains do not compare; the others change a correct parent."""
-
-_STRATUM_CREDITS: Final = 32
-"""Gains shrink while a run gets better: only those of about the same time compare."""
 
 
 class EditResult(StrEnum):
@@ -51,11 +49,7 @@ class EditResult(StrEnum):
     REFUSED = "refused"
     """Its edits did not apply, or made what cannot be shown."""
     DUPLICATE = "duplicate"
-    """The very text is there."""
-    RESUMED = "resumed"
-    """The very text was dropped before. Few credits mislead, and that an editor comes to the same
-    again speaks for it: its trial goes on, with what it was credited with."""
-    NO_ROOM = "no_room"
+    """The very text is there, or was tried before."""
     UNANSWERED = "unanswered"
     """No model answered."""
 
@@ -78,24 +72,12 @@ class _Answer:
     is_answered: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PopulationLimits:
-    """How many there may be, and how often a new one is asked for."""
-
-    members: int = 12
-    """Most prompts that are not dropped."""
-    trials: int = 2
-    """Most on trial at once: each waits for the one before."""
-    credits_between_edits: int = 10
-    records_for_an_edit: int = 5
-
-
 class MetaPrompts:
     """The guidance of every language.
 
     Args:
         store: Where it is kept.
-        limits: How many, how often.
+        most_members: Most prompts of a language that are not dropped.
         clock: Seconds since the epoch.
     """
 
@@ -103,11 +85,11 @@ class MetaPrompts:
         self,
         store: GeneratorStore,
         *,
-        limits: PopulationLimits | None = None,
+        most_members: int = 12,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
-        self._limits = limits or PopulationLimits()
+        self._most_members = most_members
         self._clock = clock
         self._seeded: set[Language] = set()
         self._editing: set[Language] = set()
@@ -126,9 +108,9 @@ class MetaPrompts:
         await self._ensure_seed(language)
 
         def work(connection: sa.Connection) -> ChosenPrompt:
-            members, estimates = _known(connection, language)
-            chosen = policy.choose(members, estimates, run=run, seed=seed, sequence=sequence)
-            row = rows.find(connection, chosen)
+            members, known = _population(connection, language)
+            chosen = policy.choose(members, known, run=run, seed=seed, sequence=sequence)
+            row = tables.find(connection, chosen)
             assert row is not None  # it was among the members of this transaction
             return ChosenPrompt(id=row.id, sections=row.sections)
 
@@ -139,60 +121,43 @@ class MetaPrompts:
         prompt_id: int,
         *,
         run: str,
-        operator: Operator,
         gain: float,
         outcome: EvaluationOutcome,
         request_id: str,
     ) -> None:
         """Credit a prompt with what a proposal made under it gained; once for each request.
 
-        Trials that this ends are judged at once.
+        A trial that this ends is judged at once.
 
         Args:
             prompt_id: As chosen.
             run: Name of the run.
-            operator: What kind of move the proposal was.
             gain: Fitness gained over the parent, 0 when worse or failed; of a seed, its fitness.
             outcome: The verdict.
             request_id: Names the proposal.
         """
+        credit = Credit(request_id=request_id, run=run, gain=gain, outcome=outcome.value)
 
         def work(connection: sa.Connection) -> None:
-            row = rows.find(connection, prompt_id, is_locked=True)
-            if row is None:
-                return  # of another store: what it says of the text is lost, no more
-            period = rows.credit_count(connection, row.language, run) // _STRATUM_CREDITS
-            credit = Credit(
-                request_id=request_id,
-                run=run,
-                stratum=f"{_MOVES.get(operator, 'change')}/{period}",
-                gain=gain,
-                outcome=outcome.value,
-            )
-            if rows.add_credit(connection, row, credit):
-                members, estimates = _known(connection, row.language)
-                state = policy.judge(members, estimates, credited=row.id)
-                if state is not None:
-                    rows.set_state(connection, row.id, state)
+            row = tables.find(connection, prompt_id, is_locked=True)
+            # A row may be of another store: what it says of the text is lost, no more.
+            if row is not None and tables.add_credit(connection, row, credit):
+                members, known = _population(connection, row.language)
+                member = next(m for m in members if m.id == row.id)
+                tables.set_state(connection, row.id, policy.judge(member, known))
 
         await self._store.write(work)
 
     async def is_due(self, language: Language) -> bool:
-        """Return whether it is time to ask for better guidance."""
+        """Return whether it is time to ask for better guidance: nothing is on trial or edited."""
         if language in self._editing:
             return False
 
         def work(connection: sa.Connection) -> bool:
-            members = rows.members(connection, language)
-            trials = sum(m.state is PromptState.TRIAL for m in members)
-            states = {m.id: m.state for m in members}
-            last = rows.edits(connection, language, limit=policy.MOST_FAILURES)
-            pause = policy.edit_pause(
-                self._limits.credits_between_edits,
-                [None if e.child is None else states[e.child] for e in last],
-            )
-            waited = rows.credits_since_edit(connection, language)
-            return trials < self._limits.trials and waited >= pause
+            members = tables.members(connection, language)
+            waited = tables.credits_since_edit(connection, language)
+            is_free = all(m.state is not PromptState.TRIAL for m in members)
+            return is_free and waited >= CREDITS_BETWEEN_EDITS
 
         return await self._store.read(work)
 
@@ -221,20 +186,17 @@ class MetaPrompts:
     async def list_prompts(self, language: Language) -> tuple[SectionsRow, ...]:
         """Return every guidance that was ever tried, oldest first."""
         await self._ensure_seed(language)
-        return await self._store.read(partial(rows.listed, language=language))
+        return await self._store.read(partial(tables.listed, language=language))
 
     async def list_edits(self, language: Language, *, limit: int = 100) -> tuple[EditRow, ...]:
         """Return what came of asking for better guidance, newest first."""
-        return await self._store.read(partial(rows.edits, language=language, limit=limit))
+        return await self._store.read(partial(tables.edits, language=language, limit=limit))
 
     async def _evolve(
         self, run: str, language: Language, ask: Ask, records: tuple[PromptRecord, ...]
     ) -> int | None:
         await self._ensure_seed(language)
-        least = self._limits.records_for_an_edit
-        parent = await self._store.read(
-            partial(_to_edit, language=language, records=records, least=least)
-        )
+        parent = await self._store.read(partial(_to_edit, language=language, records=records))
         if parent is None:
             return None
         row, tried = parent
@@ -252,7 +214,7 @@ class MetaPrompts:
                 reason=answer.failure or answer.diagnosis,
                 created_unix_s=self._clock(),
             )
-            rows.add_edit(connection, edit)
+            tables.add_edit(connection, edit)
             return child
 
         return await self._store.write(add)
@@ -260,22 +222,11 @@ class MetaPrompts:
     def _add(
         self, connection: sa.Connection, parent: SectionsRow, answer: _Answer
     ) -> tuple[int | None, EditResult]:
-        """Put edited guidance on trial; the accepted one that is worth least makes room."""
+        """Put edited guidance on trial; the one that is worth least makes room."""
         if answer.sections is None:
             return None, EditResult.REFUSED if answer.is_answered else EditResult.UNANSWERED
-        members, estimates = _known(connection, parent.language)
-        known = rows.with_digest(connection, parent.language, answer.sections.digest)
-        if any(m.id == known and m.state is not PromptState.DROPPED for m in members):
-            return None, EditResult.DUPLICATE
-        if sum(m.state is not PromptState.DROPPED for m in members) >= self._limits.members:
-            spare = policy.least_missed(members, estimates)
-            if spare is None:
-                return None, EditResult.NO_ROOM
-            rows.set_state(connection, spare, PromptState.DROPPED)
-        if known is not None:
-            rows.set_state(connection, known, PromptState.TRIAL)
-            return known, EditResult.RESUMED
-        child = rows.add(
+        members, known = _population(connection, parent.language)
+        child = tables.add(
             connection,
             parent.language,
             answer.sections,
@@ -283,7 +234,12 @@ class MetaPrompts:
             parent=parent.id,
             now_unix_s=self._clock(),
         )
-        return child, EditResult.DUPLICATE if child is None else EditResult.ADDED
+        if child is None:
+            return None, EditResult.DUPLICATE
+        if sum(m.state is not PromptState.DROPPED for m in members) >= self._most_members:
+            spare = policy.least_missed(members, known)
+            tables.set_state(connection, spare, PromptState.DROPPED)
+        return child, EditResult.ADDED
 
     async def _ensure_seed(self, language: Language) -> None:
         """Make the seed what its files say: who edits them starts a new one."""
@@ -294,16 +250,16 @@ class MetaPrompts:
         def work(connection: sa.Connection) -> None:
             # First: a seed that another process commits between the two reads is known then, and
             # not dropped as one of other files.
-            members = rows.members(connection, language)
-            known = rows.with_digest(connection, language, seed.digest)
+            members = tables.members(connection, language)
+            known = tables.with_digest(connection, language, seed.digest)
             for member in members:
                 if member.state is PromptState.SEED and member.id != known:
-                    rows.set_state(connection, member.id, PromptState.DROPPED)
+                    tables.set_state(connection, member.id, PromptState.DROPPED)
             if known is not None:
-                rows.set_state(connection, known, PromptState.SEED)
+                tables.set_state(connection, known, PromptState.SEED)
                 return
             now = self._clock()
-            rows.add(
+            tables.add(
                 connection, language, seed, state=PromptState.SEED, parent=None, now_unix_s=now
             )
 
@@ -311,30 +267,26 @@ class MetaPrompts:
         self._seeded.add(language)
 
 
-def _known(connection: sa.Connection, language: Language) -> tuple[tuple[Member, ...], Estimates]:
-    """Return a language's population and what each of it is worth."""
-    members = rows.members(connection, language)
-    return members, policy.estimate(members, rows.tallies(connection, language))
+def _population(connection: sa.Connection, language: Language) -> tuple[tuple[Member, ...], Worths]:
+    """Return a language's prompts and what each of them is worth."""
+    tallies = tables.tallies(connection, language)
+    return tables.members(connection, language), policy.worths(tallies)
 
 
 def _to_edit(
-    connection: sa.Connection,
-    *,
-    language: Language,
-    records: Sequence[PromptRecord],
-    least: int,
+    connection: sa.Connection, *, language: Language, records: Sequence[PromptRecord]
 ) -> tuple[SectionsRow, tuple[str, ...]] | None:
     """Return the guidance to improve, and why earlier edits of it that did not pay were made."""
-    members, estimates = _known(connection, language)
+    members, known = _population(connection, language)
     counts = Counter(record.prompt for record in records)
-    parent = policy.to_edit(members, estimates, counts, least=least)
-    row = None if parent is None else rows.find(connection, parent)
-    if row is None or counts[row.id] < least:
+    parent = policy.to_edit(members, known, counts, least=_RECORDS_FOR_AN_EDIT)
+    row = None if parent is None else tables.find(connection, parent)
+    if row is None:
         return None
     dropped = {m.id for m in members if m.state is PromptState.DROPPED}
     tried = [
         edit.reason
-        for edit in rows.edits(connection, language, limit=rows.REMEMBERED_EDITS)
+        for edit in tables.edits(connection, language, limit=tables.REMEMBERED_EDITS)
         if edit.parent == row.id and edit.child in dropped
     ]
     return row, tuple(tried[:_MAX_TRIED])
@@ -347,14 +299,14 @@ async def _edits(
     records: Sequence[PromptRecord],
 ) -> _Answer:
     """Ask for edits; once more with the reason when they cannot be applied."""
-    secrets = tuple({record.secrets for record in records})
+    held_out = tuple({record.held_out for record in records})
     result = EditedSections(sections=None, failure="")
     for _ in range(_MAX_ATTEMPTS):
         try:
             reply = await ask(messages)
         except (LlmQuotaError, LlmUnavailableError, LlmConfigurationError) as error:
             return _Answer(sections=None, failure=error.message, is_answered=False)
-        result = edited(row.sections, reply, secrets)
+        result = edited(row.sections, reply, held_out)
         if result.sections is not None:
             break
         messages = (*messages, *asked_again(reply, result.failure))

@@ -6,7 +6,7 @@ Names and sizes of held-out workloads are taken out here. Knows nothing of popul
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from generator_svc.prompting.secrets import Secrets, secrets_of
+from generator_svc.held_out import HeldOut, held_out_of
 from kernel_foundry.domain.candidate import KernelSource, Operator
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Finding, Severity
@@ -25,7 +25,7 @@ class PromptRecord:
     """As credited: fitness won over the parent, 0 when worse or failed."""
     findings: tuple[Finding, ...]
     source: KernelSource
-    secrets: Secrets
+    held_out: HeldOut
     """What guidance must not tell."""
 
 
@@ -33,16 +33,16 @@ def prompt_record(
     prompt: int, request: ProposalRequest, outcome: ProposalOutcome, *, gain: float
 ) -> PromptRecord:
     """Return the record of a proposal that was evaluated."""
-    secrets = secrets_of(request.task, request.admission)
+    held_out = held_out_of(request.task, request.admission)
     evaluation = outcome.evaluation
     return PromptRecord(
         prompt=prompt,
         operator=outcome.candidate.operator,
         outcome=evaluation.outcome,
         gain=gain,
-        findings=secrets.told(evaluation.findings, evaluation),
+        findings=held_out.redacted(evaluation.findings, evaluation),
         source=outcome.candidate.source,
-        secrets=secrets,
+        held_out=held_out,
     )
 
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from generator_svc.held_out import HeldOut
+from generator_svc.markdown import clip
 from generator_svc.meta_prompts.sections import MAX_SECTION_CHARS, SECTION_NAMES, Sections
-from generator_svc.prompting.secrets import Secrets
-from generator_svc.prompting.text import clip
 from generator_svc.replies.reply_parts import UnusableReplyError, WrittenEdit, read_parts
 
 MAX_EDITS: Final = 8
@@ -44,20 +44,20 @@ class _Edit:
     text: str
 
 
-def edited(sections: Sections, reply: str, secrets: Sequence[Secrets]) -> EditedSections:
+def edited(sections: Sections, reply: str, held_out: Sequence[HeldOut]) -> EditedSections:
     """Return `sections` with the edits of `reply`, all of them or none.
 
     Args:
         sections: As the reply's writer saw them.
         reply: A diagnosis and edits.
-        secrets: What no guidance may tell.
+        held_out: What no guidance may tell.
     """
     reply = reply.replace("\r\n", "\n")
     result = sections
     try:
         for edit in _find(reply):
             result = _apply(result, edit)
-        _require_showable(sections, result, secrets)
+        _require_showable(sections, result, held_out)
     except UnusableReplyError as error:
         return EditedSections(sections=None, failure=error.message)
     return EditedSections(sections=result, diagnosis=_diagnosis(reply))
@@ -107,7 +107,7 @@ def _apply(sections: Sections, edit: _Edit) -> Sections:
     return replace(sections, **{edit.section: "\n".join(lines)})
 
 
-def _require_showable(old: Sections, new: Sections, secrets: Sequence[Secrets]) -> None:
+def _require_showable(old: Sections, new: Sections, held_out: Sequence[HeldOut]) -> None:
     """Refuse what cannot be shown to writers."""
     if new == old:
         raise UnusableReplyError("the edits change nothing")
@@ -115,7 +115,7 @@ def _require_showable(old: Sections, new: Sections, secrets: Sequence[Secrets]) 
         text = getattr(new, name)
         added = set(text.splitlines()) - set(getattr(old, name).splitlines())
         fault = _fault(text)
-        if not fault and any(_tells(line, hidden) for line in added for hidden in secrets):
+        if not fault and any(_tells(line, hidden) for line in added for hidden in held_out):
             fault = "would name a workload or a size of one task"
         if fault:
             raise UnusableReplyError(f"section {name} {fault}")
@@ -132,7 +132,7 @@ def _fault(text: str) -> str:
     return "would have a heading" if _HEADING.search(text) else ""
 
 
-def _tells(line: str, hidden: Secrets) -> bool:
+def _tells(line: str, hidden: HeldOut) -> bool:
     """Return whether `line` has a name or a size of a held-out workload.
 
     Powers of two are not meant: guidance speaks of vectors, groups and tiles, and what is held

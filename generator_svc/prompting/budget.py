@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
+from generator_svc.markdown import clip
 from generator_svc.prompting.parts import PromptParts
-from generator_svc.prompting.text import clip
 from generator_svc.prompting.views import CandidateView, source_text
 
 CHARS_PER_TOKEN: Final = 3

@@ -7,7 +7,7 @@ at stay to the last. Knows nothing of prompts.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from generator_svc.prompting.text import clip
+from generator_svc.markdown import clip
 from kernel_foundry.plan.source_text import (
     blank_directives,
     matching,

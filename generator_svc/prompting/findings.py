@@ -6,8 +6,8 @@ Knows nothing of templates; what to do about a kind stands in `prompts/repair/`.
 from dataclasses import dataclass
 from typing import Final
 
-from generator_svc.prompting.secrets import Secrets
-from generator_svc.prompting.text import clip, one_item
+from generator_svc.held_out import HeldOut
+from generator_svc.markdown import clip, one_item
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.finding import (
@@ -48,23 +48,23 @@ class Diagnosis:
 
 
 def finding_views(
-    source: KernelSource, evaluation: Evaluation, secrets: Secrets
+    source: KernelSource, evaluation: Evaluation, held_out: HeldOut
 ) -> tuple[FindingView, ...]:
     """Return the findings, errors first, each with the line of source that it points at."""
     return tuple(
         _view(finding, line_text=_line_text(source, finding))
-        for finding in _told(evaluation, secrets)
+        for finding in _told(evaluation, held_out)
     )
 
 
 def diagnoses(
-    source: KernelSource, evaluation: Evaluation, secrets: Secrets
+    source: KernelSource, evaluation: Evaluation, held_out: HeldOut
 ) -> tuple[Diagnosis, ...]:
     """Return what a failure is put down to: its errors by kind, the first one first.
 
     A failure without errors is put down to its outcome alone.
     """
-    found = [f for f in _told(evaluation, secrets) if f.severity is Severity.ERROR]
+    found = [f for f in _told(evaluation, held_out) if f.severity is Severity.ERROR]
     if not found:
         return (Diagnosis(kind=evaluation.outcome.value, findings=()),)
     room = min(MAX_FINDING_CHARS, MAX_FINDINGS_CHARS // len(found))
@@ -81,14 +81,14 @@ def diagnoses(
     )
 
 
-def side_findings(evaluation: Evaluation, secrets: Secrets) -> tuple[FindingView, ...]:
+def side_findings(evaluation: Evaluation, held_out: HeldOut) -> tuple[FindingView, ...]:
     """Return what was found beside the errors of a failure."""
-    return tuple(_view(f) for f in _told(evaluation, secrets) if f.severity is not Severity.ERROR)
+    return tuple(_view(f) for f in _told(evaluation, held_out) if f.severity is not Severity.ERROR)
 
 
-def _told(evaluation: Evaluation, secrets: Secrets) -> tuple[Finding, ...]:
+def _told(evaluation: Evaluation, held_out: HeldOut) -> tuple[Finding, ...]:
     about_it = [f for f in evaluation.findings if f.kind not in OF_THE_MOMENT]
-    return secrets.told(errors_first(about_it)[:MAX_FINDINGS], evaluation)
+    return held_out.redacted(errors_first(about_it)[:MAX_FINDINGS], evaluation)
 
 
 def _view(

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from generator_svc.prompting.text import time_text
+from generator_svc.prompting.units import time_text
 from kernel_foundry.domain.evaluation import WorkloadResult
 from kernel_foundry.domain.kernel_time import shares
 

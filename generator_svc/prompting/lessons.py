@@ -8,8 +8,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from generator_svc.prompting.secrets import Secrets
-from generator_svc.prompting.text import clip
+from generator_svc.held_out import HeldOut
+from generator_svc.markdown import clip
 from kernel_foundry.domain.lesson import MAX_EXCERPT_CHARS, Lesson
 from kernel_foundry.domain.measures import DIMENSIONS
 
@@ -33,22 +33,22 @@ class LessonView:
 
 
 def lesson_views(
-    lessons: tuple[Lesson, ...], secrets: Secrets, *, kinds: Collection[str] = ()
+    lessons: tuple[Lesson, ...], held_out: HeldOut, *, kinds: Collection[str] = ()
 ) -> tuple[LessonView, ...]:
     """Return `lessons` in order.
 
     Args:
         lessons: The most useful first.
-        secrets: What no lesson may tell either.
+        held_out: What no lesson may tell either.
         kinds: Kinds of finding that have a place of their own in the prompt.
     """
     return tuple(
         LessonView(
             lesson=lesson,
-            symptom=_line(secrets.without_names(lesson.symptom), _MAX_SYMPTOM_CHARS),
-            move=_line(secrets.without_names(lesson.move), _MAX_MOVE_CHARS),
+            symptom=_line(held_out.without_names(lesson.symptom), _MAX_SYMPTOM_CHARS),
+            move=_line(held_out.without_names(lesson.move), _MAX_MOVE_CHARS),
             effect=_effect(lesson),
-            excerpt=clip(secrets.without_names(lesson.excerpt.strip("\n")), MAX_EXCERPT_CHARS),
+            excerpt=clip(held_out.without_names(lesson.excerpt.strip("\n")), MAX_EXCERPT_CHARS),
             beside=next((kind.value for kind in lesson.findings if kind.value in kinds), ""),
         )
         for lesson in lessons

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from generator_svc.experts import Expert
+from generator_svc.held_out import HeldOut, held_out_of
+from generator_svc.markdown import clip
 from generator_svc.meta_prompts.sections import MAX_SECTION_CHARS, SECTION_NAMES, Sections
 from generator_svc.prompting import views
 from generator_svc.prompting.findings import Diagnosis, FindingView, diagnoses, side_findings
 from generator_svc.prompting.lessons import LessonView, lesson_views
-from generator_svc.prompting.secrets import Secrets, secrets_of
-from generator_svc.prompting.text import clip
 from kernel_foundry.domain.archive import Elite
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.language import Language
@@ -98,13 +98,13 @@ def parts_of(
     """
     task, admission = request.task, request.admission
     language = admission.device.language
-    secrets = secrets_of(task, admission)
-    failure = _failure(request, operator, secrets)
+    held_out = held_out_of(task, admission)
+    failure = _failure(request, operator, held_out)
     kinds = tuple(diagnosis.kind for diagnosis in failure.diagnoses)
     # Lessons are moves: what keeps the algorithm has no use for them.
     lessons = guidance.lessons if operator is not Operator.TEMPLATISE else ()
     is_free = operator not in (Operator.REPAIR, Operator.TEMPLATISE)
-    known = _known_candidates(request, operator, secrets, max_chars)
+    known = _known_candidates(request, operator, held_out, max_chars)
     return PromptParts(
         operator=operator,
         language=language.value,
@@ -126,7 +126,7 @@ def parts_of(
         partner=known.partner,
         inspirations=known.inspirations if is_free else (),
         direction_lines=views.direction_lines(request.selection) if is_free else (),
-        lessons=lesson_views(lessons, secrets, kinds=kinds),
+        lessons=lesson_views(lessons, held_out, kinds=kinds),
         sections=_clipped(guidance.sections),
     )
 
@@ -150,14 +150,14 @@ class _Failure:
     side_findings: tuple[FindingView, ...] = ()
 
 
-def _failure(request: ProposalRequest, operator: Operator, secrets: Secrets) -> _Failure:
+def _failure(request: ProposalRequest, operator: Operator, held_out: HeldOut) -> _Failure:
     parent = request.selection.parent
     if parent is None or operator is not Operator.REPAIR:
         return _Failure()
     return _Failure(
         outcome=parent.evaluation.outcome.value,
-        diagnoses=diagnoses(parent.candidate.source, parent.evaluation, secrets),
-        side_findings=side_findings(parent.evaluation, secrets),
+        diagnoses=diagnoses(parent.candidate.source, parent.evaluation, held_out),
+        side_findings=side_findings(parent.evaluation, held_out),
     )
 
 
@@ -171,13 +171,13 @@ class _KnownCandidates:
 
 
 def _known_candidates(
-    request: ProposalRequest, operator: Operator, secrets: Secrets, max_chars: int
+    request: ProposalRequest, operator: Operator, held_out: HeldOut, max_chars: int
 ) -> _KnownCandidates:
     """Return parent, partner of a combination, and correct candidates to learn from."""
     selection = request.selection
 
     def view(elite: Elite, room: int | None = None) -> views.CandidateView:
-        return views.candidate_view(elite, request.admission, secrets, max_chars=room)
+        return views.candidate_view(elite, request.admission, held_out, max_chars=room)
 
     partner, others = None, selection.inspirations
     if operator is Operator.COMBINE:

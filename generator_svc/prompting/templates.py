@@ -10,7 +10,7 @@ from typing import Final
 
 import jinja2
 
-from generator_svc.prompting.text import fenced
+from generator_svc.markdown import fenced
 from kernel_foundry.errors import LlmConfigurationError
 
 _TEMPLATE_SUFFIX: Final = ".j2"

@@ -8,11 +8,12 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from generator_svc.held_out import HeldOut
+from generator_svc.markdown import clip, fenced
 from generator_svc.prompting.code_pieces import shortened_code
 from generator_svc.prompting.findings import FindingView, finding_views
 from generator_svc.prompting.kernel_times import kernel_times_lines
-from generator_svc.prompting.secrets import Secrets
-from generator_svc.prompting.text import bytes_text, clip, fenced, time_text
+from generator_svc.prompting.units import bytes_text, time_text
 from kernel_foundry.domain.admission import Admission, TensorRole, WorkloadAdmission
 from kernel_foundry.domain.archive import Elite, Selection
 from kernel_foundry.domain.candidate import KernelSource
@@ -231,14 +232,14 @@ def target_lines(device: DeviceSpec) -> tuple[str, ...]:
 
 
 def candidate_view(
-    elite: Elite, admission: Admission, secrets: Secrets, *, max_chars: int | None = None
+    elite: Elite, admission: Admission, held_out: HeldOut, *, max_chars: int | None = None
 ) -> CandidateView:
     """Return `elite` as prompts show it.
 
     Args:
         elite: A known candidate.
         admission: Of its task.
-        secrets: What a prompt must not tell.
+        held_out: What a prompt must not tell.
         max_chars: Room for its code; None: it is to be edited, and shown whole.
     """
     evaluation, source = elite.evaluation, elite.candidate.source
@@ -256,8 +257,8 @@ def candidate_view(
         ),
         verdict=_verdict(evaluation),
         lines=_result_lines(evaluation, admission),
-        findings=finding_views(source, evaluation, secrets),
-        log=clip(secrets.without_sizes(log.strip()), MAX_LOG_CHARS),
+        findings=finding_views(source, evaluation, held_out),
+        log=clip(held_out.without_sizes(log.strip()), MAX_LOG_CHARS),
     )
 
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from kernel_foundry.sql.migrate import SchemaLocation
 
-HEAD: Final = "0002"
+HEAD: Final = "0001"
 """Schema version this code reads and writes."""
 
 SCHEMA: Final = SchemaLocation(
@@ -82,7 +82,6 @@ SECTIONS = sa.Table(
     sa.Column("analysis", sa.Text, nullable=False),
     sa.Column("uses", sa.Integer, nullable=False, server_default=sa.text("0")),
     sa.Column("gain_sum", sa.Float, nullable=False, server_default=sa.text("0")),
-    sa.Column("gain_square_sum", sa.Float, nullable=False, server_default=sa.text("0")),
     sa.Column("outcomes", sa.Text, nullable=False, server_default=sa.text("'{}'")),
     sa.Column("created_unix_s", sa.Float, nullable=False),
     sa.UniqueConstraint("language", "digest", name="uq_sections_digest"),
@@ -98,11 +97,10 @@ SECTION_CREDITS = sa.Table(
     sa.Column("section", sa.Integer, sa.ForeignKey("sections.id"), nullable=False),
     sa.Column("language", sa.String(10), nullable=False),
     sa.Column("run", sa.String(200), nullable=False),
-    sa.Column("stratum", sa.String(40), nullable=False),
     sa.Column("gain", sa.Float, nullable=False),
     sa.Index("ix_section_credits_language", "language", "id"),
 )
-"""Every judged proposal's gain. Gains are compared within a `stratum` of a run only."""
+"""The gain of every judged proposal."""
 
 SECTION_EDITS = sa.Table(
     "section_edits",
@@ -175,4 +173,4 @@ LESSON_VECTORS = sa.Table(
     sa.Column("passage", sa.String(64), primary_key=True),
     sa.Column("vector", sa.LargeBinary, nullable=False),
 )
-"""Embeddings that a provider was paid for: float32 values, by digest of the passage."""
+"""Embeddings of lessons: float32 values, by digest of the passage."""

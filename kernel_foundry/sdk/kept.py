@@ -51,7 +51,7 @@ def user_data() -> tuple[KeptFiles, ...]:
         return ()
     return tuple(
         KeptFiles(
-            what=_WHAT.get(path.name, "index of lessons" if path.suffix == ".faiss" else ""),
+            what=_WHAT.get(path.name, ""),
             path=path,
             size_bytes=folder_bytes(path) if path.is_dir() else path.stat().st_size,
         )

@@ -10,6 +10,7 @@ from generator_svc.experience.embedding import Passage
 from generator_svc.experience.library import ExperienceLibrary
 from generator_svc.experience.litellm_embedding import LiteLlmEmbedder
 from generator_svc.experience.opening import open_library
+from generator_svc.experience.vectors import LessonVectors
 from generator_svc.store.store import GeneratorStore
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
@@ -33,26 +34,25 @@ async def store(tmp_path: Path) -> AsyncIterator[GeneratorStore]:
 
 
 async def test_vectors_come_from_the_model_and_have_length_one(
-    store: GeneratorStore, llm_server: LlmServer
+    llm_server: LlmServer,
 ) -> None:
     """One request for many passages, in their order."""
-    vectors = await LiteLlmEmbedder(MODEL, store).embed([BANKS, LANES, BANKS])
+    vectors = await LiteLlmEmbedder(MODEL).embed([BANKS, LANES, BANKS])
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, rtol=1e-5)
     np.testing.assert_array_equal(vectors[0], vectors[2])
     (request,) = llm_server.embedding_requests
     assert request.model == "text-embedding-3-small"
-    assert len(request.body["input"]) == 2
+    assert len(request.body["input"]) == 3
 
 
 async def test_what_was_paid_for_is_kept(store: GeneratorStore, llm_server: LlmServer) -> None:
-    """Another embedder of the same model asks only for what is new; queries are not kept."""
-    first = await LiteLlmEmbedder(MODEL, store).embed([BANKS])
-    again = LiteLlmEmbedder(MODEL, store)
-    np.testing.assert_array_equal(first, await again.embed([BANKS]))
-    assert len(llm_server.embedding_requests) == 1
-    await again.embed([LANES], is_kept=False)
-    await again.embed([LANES], is_kept=False)
-    assert len(llm_server.embedding_requests) == 3
+    """Another embedder of the same model asks only for what is new."""
+    first = await LessonVectors(store, LiteLlmEmbedder(MODEL)).of([BANKS])
+    again = LessonVectors(store, LiteLlmEmbedder(MODEL))
+    np.testing.assert_array_equal(first, (await again.of([BANKS, LANES, BANKS]))[::2][:1])
+    texts = [request.body["input"] for request in llm_server.embedding_requests]
+    assert sum("bank conflicts" in text for asked in texts for text in asked) == 1
+    assert sum("lanes gather" in text for asked in texts for text in asked) == 1
 
 
 async def test_a_library_finds_lessons_by_a_model(
@@ -74,27 +74,24 @@ async def test_a_provider_that_does_not_answer_costs_a_proposal_its_lessons_only
     """A search says why; a recall is empty."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    library = ExperienceLibrary(store, embedder=LiteLlmEmbedder(MODEL, store), seeds={})
+    library = ExperienceLibrary(store, embedder=LiteLlmEmbedder(MODEL), seeds={})
     query = LessonQuery(language=Language.CUDA, text="bank conflicts")
     with pytest.raises(LlmUnavailableError, match="text-embedding-3-small"):
         await library.search(query)
     assert await library.recall(query) == ()
 
 
-async def test_a_missing_key_is_named(
-    store: GeneratorStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_missing_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is asked without it."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(LlmConfigurationError, match="OPENAI_API_KEY") as raised:
-        await LiteLlmEmbedder(MODEL, store).embed([BANKS])
+        await LiteLlmEmbedder(MODEL).embed([BANKS])
     assert "unset that" in raised.value.message, "--model would not help"
 
 
-async def test_another_model_is_another_index(
-    store: GeneratorStore, llm_server: LlmServer, tmp_path: Path
+async def test_going_to_another_model_and_back_finds_the_same_lessons(
+    store: GeneratorStore, llm_server: LlmServer
 ) -> None:
-    """Going from one embedding to another and back finds the same lessons."""
     lesson = Lesson(
         symptom="Bank conflicts.",
         move="Pad the rows.",
@@ -111,8 +108,3 @@ async def test_another_model_is_another_index(
         hits = await library.search(query, limit=20)
         await library.close()
         assert added.lesson in [hit.lesson for hit in hits]
-    assert _index_count(tmp_path) == 2
-
-
-def _index_count(folder: Path) -> int:
-    return len(list(folder.glob("*.faiss")))

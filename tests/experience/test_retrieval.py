@@ -14,17 +14,17 @@ from generator_svc.experience.embedding import (
     Passage,
     passage_of_query,
 )
-from generator_svc.experience.index import VectorIndex
-from generator_svc.experience.shelf import Shelf
+from generator_svc.experience.index import LessonIndex
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
-from kernel_foundry.domain.lesson import LessonQuery
+from kernel_foundry.domain.lesson import Lesson, LessonQuery
 from kernel_foundry.domain.measures import Measures
 from tests.experience.conftest import SCALAR, VECTOR, lesson
 from tests.experience.recall import answers
 
 _FOLDER = Path(__file__).parent
 _LEAST_RECALL = 0.8
+VECTOR_OF_ALL = np.eye(4, dtype=np.float32)[0]
 
 
 @pytest.mark.parametrize("name", ["development_queries.yaml", "held_out_queries.yaml"])
@@ -105,12 +105,11 @@ def test_matches_lift_a_lesson() -> None:
         target=there,
     )
     for better in fits[:-1]:
-        shelf = _shelf([plain, better])
         # An equal text is shown once only, so the first one alone tells.
-        (first, *_) = shelf.search(_vector(shelf), query, 1)
-        assert first.lesson.id == better.id
-    (first, *_) = _shelf([plain, fits[-1]]).search(_vector(shelf), query, 1)
-    assert first.lesson.id == plain.id, "of equal ones the older"
+        (first,) = _index([plain, better]).search(VECTOR_OF_ALL, query, 1)
+        assert first.id == better.id
+    (first,) = _index([plain, fits[-1]]).search(VECTOR_OF_ALL, query, 1)
+    assert first.id == plain.id, "of equal ones the older"
 
 
 def test_a_role_that_is_named_twice_is_still_that_role() -> None:
@@ -125,37 +124,32 @@ def test_a_role_that_is_named_twice_is_still_that_role() -> None:
 
 def test_a_large_library_answers_with_as_many_as_asked_for() -> None:
     random = np.random.default_rng(1)
-    embedder = HashedEmbedder()
-    shelf = Shelf(VectorIndex(len(embedder.embed_now([_passage("a")])[0])), HASHED_LIKENESS)
+    index = LessonIndex(384, HASHED_LIKENESS)
     kinds = tuple(FindingKind)
-    shelf.put(
+    languages = [(Language.CUDA, Language.SYCL, None)[number % 3] for number in range(2_001)]
+    index.put(
         lesson(
             id=number,
-            language=(Language.CUDA, Language.SYCL, None)[number % 3],
+            language=languages[number],
             findings=(kinds[number % len(kinds)],),
         )
         for number in range(1, 2_001)
     )
-    vectors = random.standard_normal((2_000, shelf.index.dimension)).astype(np.float32)
+    vectors = random.standard_normal((2_000, 384)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    shelf.index.put(list(range(1, 2_001)), vectors)
+    index.put_vectors(range(1, 2_001), vectors)
     query = LessonQuery(language=Language.CUDA, findings=kinds[:2], text="x")
     for number in range(100):
-        hits = shelf.search(vectors[number], query, 5)
-        assert len({hit.lesson.id for hit in hits}) == 5
-        assert all(hit.lesson.language in (Language.CUDA, None) for hit in hits)
+        found = index.search(vectors[number], query, 5)
+        assert len({one.id for one in found}) == 5
+        assert all(languages[one.id] is not Language.SYCL for one in found)
 
 
-def _shelf(lessons: list) -> Shelf:
-    shelf = Shelf(VectorIndex(4), HASHED_LIKENESS)
-    shelf.put(lessons)
-    vector = np.array([[1.0, 0.0, 0.0, 0.0]], dtype=np.float32)
-    shelf.index.put([one.id for one in lessons], np.repeat(vector, len(lessons), axis=0))
-    return shelf
-
-
-def _vector(shelf: Shelf) -> np.ndarray:
-    return np.eye(shelf.index.dimension, dtype=np.float32)[0]
+def _index(lessons: list[Lesson]) -> LessonIndex:
+    index = LessonIndex(4, HASHED_LIKENESS)
+    index.put(lessons)
+    index.put_vectors([one.id for one in lessons], np.stack([VECTOR_OF_ALL] * len(lessons)))
+    return index
 
 
 def test_a_query_is_a_passage_of_text_code_and_findings() -> None:

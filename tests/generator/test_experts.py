@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from archive_svc.islands import ISLANDS
-from generator_svc.experts import EXPERTS, GENERAL, expert_of, lesson_query
+from generator_svc.experience.query import lesson_query
+from generator_svc.experts import EXPERTS, GENERAL, expert_of
 from generator_svc.prompting.writer import PromptWriter
 from kernel_foundry.domain.admission import GraphNode
 from kernel_foundry.domain.archive import Selection

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from generator_svc.held_out import HeldOut
 from generator_svc.meta_prompts.section_edits import MAX_EDITS, edited
 from generator_svc.meta_prompts.sections import MAX_SECTION_CHARS, Sections, seed_sections
-from generator_svc.prompting.secrets import Secrets
 from kernel_foundry.domain.language import Language
 
 SECTIONS = Sections(
@@ -15,7 +15,7 @@ SECTIONS = Sections(
     pitfalls="- Mask the tail.\n- Guard the border.",
     analysis="- Read the findings.",
 )
-HIDDEN = Secrets(names=("rows=3,cols=1001",), sizes=frozenset({1001, 64}))
+HIDDEN = HeldOut(names=("rows=3,cols=1001",), sizes=frozenset({1001, 64}))
 
 
 def edit(section: str, search: str, text: str) -> str:

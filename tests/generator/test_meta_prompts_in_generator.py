@@ -14,7 +14,7 @@ from generator_svc.meta_prompts.editor import editing_prompt
 from generator_svc.meta_prompts.population import MetaPrompts
 from generator_svc.meta_prompts.records import prompt_record
 from generator_svc.meta_prompts.sections import seed_sections
-from generator_svc.store.sections import SectionsRow
+from generator_svc.meta_prompts.tables import SectionsRow
 from generator_svc.store.store import GeneratorStore
 from kernel_foundry.domain.exchange import ExchangePurpose
 from kernel_foundry.domain.language import Language

@@ -9,6 +9,7 @@ import pytest
 
 from generator_svc.meta_prompts import policy
 from generator_svc.meta_prompts.policy import Member, PromptState, Tally
+from generator_svc.meta_prompts.population import CREDITS_BETWEEN_EDITS
 
 SEED = Member(id=1, parent=None, state=PromptState.SEED)
 
@@ -36,39 +37,28 @@ class World:
         meant = sum(count for p, count in self.uses.items() if is_meant(self.chances[p]))
         return meant / self.uses.total()
 
-    def tallies(self) -> list[Tally]:
-        return [
-            Tally(
-                prompt=prompt,
-                stratum=stratum,
-                count=len(gains),
-                gain_sum=sum(gains),
-                gain_square_sum=sum(g * g for g in gains),
-            )
-            for (prompt, stratum), gains in self._sums.items()
-        ]
+    def worths(self) -> policy.Worths:
+        return policy.worths([tally(p, run, *gains) for (p, run), gains in self._sums.items()])
 
     def _propose(self, run: str, sequence: int) -> None:
-        estimates = policy.estimate(self.members, self.tallies())
-        chosen = policy.choose(self.members, estimates, run=run, seed=0, sequence=sequence)
+        known = self.worths()
+        chosen = policy.choose(self.members, known, run=run, seed=0, sequence=sequence)
         self.uses[chosen] += 1
-        move, most = ("repair", 2.4) if self._random.random() < 0.3 else ("change", 0.6)
+        most = 2.4 if self._random.random() < 0.3 else 0.6
         pays = self._random.random() < self.chances[chosen]
         gain = self._random.random() * most / (1 + sequence / 50) if pays else 0.0
-        self._sums[chosen, f"{run}/{move}/{sequence // 32}"].append(gain)
+        self._sums[chosen, run].append(gain)
         self._judge_and_edit(chosen)
 
     def _judge_and_edit(self, credited: int) -> None:
-        estimates = policy.estimate(self.members, self.tallies())
-        state = policy.judge(self.members, estimates, credited=credited)
-        if state is not None:
-            self.members[credited - 1] = replace(self.members[credited - 1], state=state)
+        known = self.worths()
+        member = self.members[credited - 1]
+        self.members[credited - 1] = replace(member, state=policy.judge(member, known))
         self._waited += 1
-        edits = [m.state for m in reversed(self.members[1:])][: policy.MOST_FAILURES]
-        trials = edits.count(PromptState.TRIAL)
-        if trials < 2 and self._waited >= policy.edit_pause(10, edits):
+        is_free = all(m.state is not PromptState.TRIAL for m in self.members)
+        if is_free and self._waited >= CREDITS_BETWEEN_EDITS:
             self._waited = 0
-            parent = policy.to_edit(self.members, estimates, self.uses, least=5)
+            parent = policy.to_edit(self.members, known, self.uses, least=5)
             child = Member(id=len(self.members) + 1, parent=parent, state=PromptState.TRIAL)
             assert parent is not None
             self.members.append(child)
@@ -87,10 +77,10 @@ def mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-def tally(prompt: int, stratum: str, *gains: float) -> Tally:
+def tally(prompt: int, run: str, *gains: float) -> Tally:
     return Tally(
         prompt=prompt,
-        stratum=stratum,
+        run=run,
         count=len(gains),
         gain_sum=sum(gains),
         gain_square_sum=sum(g * g for g in gains),
@@ -100,7 +90,7 @@ def tally(prompt: int, stratum: str, *gains: float) -> Tally:
 @pytest.mark.slow
 def test_a_better_prompt_is_found_and_gets_most_of_the_uses() -> None:
     made = worlds(0.15, lambda chance: min(0.8, chance + 0.65))
-    assert mean([w.share_of(lambda chance: chance > 0.5) for w in made]) > 0.5
+    assert mean([w.share_of(lambda chance: chance > 0.5) for w in made]) > 0.7
     late = [w.uses.copy() for w in made]
     for world in made:
         world.run("one more", 40)
@@ -119,30 +109,30 @@ def test_worse_prompts_are_dropped_after_bounded_uses_and_cost_a_bounded_share()
         assert dropped
         assert max(world.uses[p] for p in dropped) <= policy.TRIAL_CREDITS
         assert not any(m.state is PromptState.ACCEPTED for m in world.members)
-    assert mean([w.uses[SEED.id] / w.uses.total() for w in made]) > 0.75
+    assert mean([w.uses[SEED.id] / w.uses.total() for w in made]) >= 0.75
 
 
 @pytest.mark.slow
-def test_noise_among_equals_does_not_push_out_the_seed() -> None:
-    made = worlds(0.4, lambda chance: chance)
-    trials = sum(len(w.members) - 1 for w in made)
-    accepted = sum(m.state is PromptState.ACCEPTED for w in made for m in w.members)
-    assert accepted / trials < 0.15
-    assert mean([w.uses[SEED.id] / w.uses.total() for w in made]) > 0.55
+def test_where_most_edits_change_nothing_or_harm_the_better_ones_win() -> None:
+    rng = random.Random(1)
+    made = worlds(0.15, lambda chance: rng.choice((chance, chance, 0.02, min(0.8, chance + 0.4))))
+    for world in made:
+        world.run("one more", 80)
+    assert mean([w.share_of(lambda chance: chance < 0.1) for w in made]) < 0.2
+    assert mean([w.share_of(lambda chance: chance > 0.4) for w in made]) > 0.4
 
 
 def test_the_same_state_and_request_get_the_same_prompt() -> None:
     members = [SEED, Member(id=2, parent=1, state=PromptState.ACCEPTED)]
-    estimates = policy.estimate(members, [])
+    known = policy.worths([])
     picks = {
-        (seed, sequence): policy.choose(members, estimates, run="r", seed=seed, sequence=sequence)
+        (seed, sequence): policy.choose(members, known, run="r", seed=seed, sequence=sequence)
         for seed in range(4)
         for sequence in range(20)
     }
     assert set(picks.values()) == {1, 2}
     for (seed, sequence), pick in picks.items():
-        again = policy.choose(members, estimates, run="r", seed=seed, sequence=sequence)
-        assert pick == again
+        assert pick == policy.choose(members, known, run="r", seed=seed, sequence=sequence)
 
 
 def test_at_most_one_proposal_in_four_goes_to_a_trial() -> None:
@@ -151,86 +141,63 @@ def test_at_most_one_proposal_in_four_goes_to_a_trial() -> None:
         Member(id=2, parent=1, state=PromptState.TRIAL),
         Member(id=3, parent=1, state=PromptState.TRIAL),
     ]
-    estimates = policy.estimate(members, [])
+    known = policy.worths([])
     picks = [
-        policy.choose(members, estimates, run="r", seed=5, sequence=sequence)
-        for sequence in range(400)
+        policy.choose(members, known, run="r", seed=5, sequence=sequence) for sequence in range(400)
     ]
     blocks = [picks[i : i + 4] for i in range(0, 400, 4)]
     assert all(block.count(2) == 1 and block.count(3) == 0 for block in blocks)
     assert {block.index(2) for block in blocks} == {0, 1, 2, 3}
 
 
-def test_a_trial_that_goes_on_waits_for_new_ones() -> None:
-    members = [
-        SEED,
-        Member(id=2, parent=1, state=PromptState.TRIAL),
-        Member(id=3, parent=1, state=PromptState.TRIAL),
-    ]
-    gains = [0.1] * policy.TRIAL_CREDITS
-    known = policy.estimate(members, [tally(1, "a", *gains), tally(2, "a", *gains)])
-    picks = {
-        policy.choose(members, known, run="r", seed=5, sequence=sequence) for sequence in range(40)
-    }
-    assert picks == {1, 3}
-
-
-def test_gains_of_different_strata_are_not_compared() -> None:
-    """Trial 2 had the easy run to itself: that says nothing for it."""
-    members = [SEED, Member(id=2, parent=1, state=PromptState.TRIAL)]
+def test_gains_count_from_the_mean_of_their_run() -> None:
+    """Prompt 2 had the easy run to itself: that says nothing for it."""
     easy, hard = [2.0, 2.4, 1.6, 2.0] * 2, [0.0, 0.4, 0.0, 0.4] * 2
-    apart = policy.estimate(members, [tally(2, "easy", *easy), tally(1, "hard", *hard)])
-    assert apart.of(2).mean == pytest.approx(0.0, abs=1e-3)
-    assert apart.of(2).comparable == 0.0
-    assert policy.judge(members, apart, credited=2) is None
-    both = policy.estimate(members, [tally(2, "hard", *easy), tally(1, "hard", *hard)])
-    assert both.of(2).mean > 0.1
-    assert policy.judge(members, both, credited=2) is PromptState.ACCEPTED
-    assert policy.judge(members, both, credited=1) is None
+    trial = Member(id=2, parent=1, state=PromptState.TRIAL)
+    apart = policy.worths([tally(2, "easy", *easy), tally(1, "hard", *hard)])
+    assert apart.of(2).mean == pytest.approx(apart.of(1).mean, abs=1e-9)
+    both = policy.worths([tally(2, "hard", *easy), tally(1, "hard", *hard)])
+    assert both.of(2).mean > both.of(1).mean + 0.5
+    assert policy.judge(trial, both) is PromptState.ACCEPTED
+    assert policy.judge(SEED, both) is PromptState.SEED
 
 
-def test_few_credits_are_drawn_towards_the_parent() -> None:
+def test_few_gains_are_drawn_towards_the_mean_of_their_run() -> None:
+    one = policy.worths([tally(1, "a", *[0.0] * 40), tally(2, "a", 0.5)])
+    many = policy.worths([tally(1, "a", *[0.0] * 40), tally(2, "a", *[0.5] * 20)])
+    assert 0.0 < one.of(2).mean < 0.15
+    assert 0.2 < many.of(2).mean < 0.5
+    assert one.of(3) == policy.Worth(mean=0.0, count=0)
+
+
+def test_a_trial_ends_with_its_last_credit() -> None:
+    trial = Member(id=2, parent=1, state=PromptState.TRIAL)
+    gains = [0.0, 0.2] * (policy.TRIAL_CREDITS // 2)
+    fewer = policy.worths([tally(1, "a", *gains), tally(2, "a", *gains[:-1])])
+    assert policy.judge(trial, fewer) is PromptState.TRIAL
+    enough = policy.worths([tally(1, "a", *gains), tally(2, "a", *gains)])
+    assert policy.judge(trial, enough) is PromptState.DROPPED
+    better = policy.worths([tally(1, "a", *gains), tally(2, "a", *[g + 0.1 for g in gains])])
+    assert policy.judge(trial, better) is PromptState.ACCEPTED
+
+
+def test_the_accepted_prompt_that_is_worth_least_makes_room() -> None:
+    accepted = PromptState.ACCEPTED
     members = [
         SEED,
-        Member(id=2, parent=1, state=PromptState.ACCEPTED),
-        Member(id=3, parent=2, state=PromptState.TRIAL),
+        Member(id=2, parent=1, state=accepted),
+        Member(id=3, parent=1, state=accepted),
+        Member(id=4, parent=1, state=PromptState.TRIAL),
+        Member(id=5, parent=1, state=PromptState.DROPPED),
     ]
-    good, bad = [0.3] * 40, [0.0] * 40
-    known = policy.estimate(members, [tally(1, "a", *bad), tally(2, "a", *good)])
-    assert 0.2 < known.of(2).mean < 0.3
-    assert known.of(3).mean == pytest.approx(known.of(2).mean, abs=1e-4)
-    tried = policy.estimate(
-        members, [tally(1, "a", *bad), tally(2, "a", *good), tally(3, "a", 0.0)]
-    )
-    assert 0.6 * known.of(2).mean < tried.of(3).mean < known.of(2).mean
-
-
-def test_an_undecided_trial_ends() -> None:
-    members = [SEED, Member(id=2, parent=1, state=PromptState.TRIAL)]
-    gains = [0.0, 0.2] * (policy.TRIAL_CREDITS // 2)
-    fewer = policy.estimate(members, [tally(1, "a", *gains), tally(2, "a", *gains[:-1])])
-    assert policy.judge(members, fewer, credited=2) is None
-    enough = policy.estimate(members, [tally(1, "a", *gains), tally(2, "a", *gains)])
-    assert policy.judge(members, enough, credited=2) is PromptState.DROPPED
-    resumed = [0.0, 0.2] * ((policy.TRIAL_CREDITS + policy.RESUMED_CREDITS) // 2)
-    more = policy.estimate(members, [tally(1, "a", *resumed), tally(2, "a", *resumed[:-1])])
-    assert policy.judge(members, more, credited=2) is None
-    again = policy.estimate(members, [tally(1, "a", *resumed), tally(2, "a", *resumed)])
-    assert policy.judge(members, again, credited=2) is PromptState.DROPPED
-
-
-def test_edits_that_came_to_nothing_make_the_pause_longer() -> None:
-    dropped, accepted = PromptState.DROPPED, PromptState.ACCEPTED
-    assert policy.edit_pause(10, []) == 10
-    assert policy.edit_pause(10, [dropped, accepted]) == 10
-    assert policy.edit_pause(10, [dropped, None]) == 20
-    assert policy.edit_pause(10, [PromptState.TRIAL, dropped, dropped, accepted]) == 20
-    assert policy.edit_pause(10, [None] * 20) == 80
+    known = policy.worths([tally(2, "a", 0.4, 0.4), tally(3, "a", 0.2, 0.1), tally(4, "a", 0.0)])
+    assert policy.least_missed(members, known) == 3
+    assert policy.least_missed([SEED, members[3]], known) == 4
 
 
 def test_the_best_prompt_with_enough_records_is_edited() -> None:
     members = [SEED, Member(id=2, parent=1, state=PromptState.ACCEPTED)]
-    estimates = policy.estimate(members, [tally(1, "a", 0.0, 0.1), tally(2, "a", 0.3, 0.4)])
-    assert policy.to_edit(members, estimates, {1: 9, 2: 5}, least=5) == 2
-    assert policy.to_edit(members, estimates, {1: 9, 2: 4}, least=5) == 1
-    assert policy.to_edit(members, estimates, {}, least=5) is None
+    known = policy.worths([tally(1, "a", 0.0, 0.1), tally(2, "a", 0.3, 0.4)])
+    assert policy.to_edit(members, known, {1: 9, 2: 5}, least=5) == 2
+    assert policy.to_edit(members, known, {1: 9, 2: 4}, least=5) == 1
+    assert policy.to_edit(members, known, {1: 4}, least=5) is None

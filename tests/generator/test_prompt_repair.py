@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from generator_svc.prompting.secrets import Secrets
+from generator_svc.held_out import HeldOut
 from generator_svc.prompting.writer import PromptWriter
 from kernel_foundry.domain.archive import Elite, Selection
 from kernel_foundry.domain.candidate import KernelSource, Operator
@@ -349,6 +349,6 @@ def test_a_lesson_does_not_name_a_hidden_workload(request_: ProposalRequest, sam
 
 
 def test_numbers_of_any_length_are_compared_with_secret_sizes() -> None:
-    secrets = Secrets(names=(), sizes=frozenset({1001}))
+    held_out = HeldOut(names=(), sizes=frozenset({1001}))
     long = "9" * 5000
-    assert secrets.without_sizes(f"{long} 1001 0001001 1001.5 1002") == f"{long} … … 1001.5 1002"
+    assert held_out.without_sizes(f"{long} 1001 0001001 1001.5 1002") == f"{long} … … 1001.5 1002"

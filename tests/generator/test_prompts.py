@@ -9,9 +9,9 @@ import kernel_foundry_native as native
 from archive_svc.islands import ISLANDS
 from generator_svc.effective_operator import effective_operator
 from generator_svc.experts import EXPERTS, expert_of
+from generator_svc.markdown import clip
 from generator_svc.meta_prompts.sections import Sections, seed_sections
 from generator_svc.prompting import views
-from generator_svc.prompting.text import clip
 from generator_svc.prompting.writer import PromptWriter
 from kernel_foundry.domain.archive import Selection
 from kernel_foundry.domain.candidate import Operator

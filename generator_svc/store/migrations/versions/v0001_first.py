@@ -63,7 +63,6 @@ def upgrade() -> None:
         sa.Column("analysis", sa.Text, nullable=False),
         sa.Column("uses", sa.Integer, nullable=False, server_default=sa.text("0")),
         sa.Column("gain_sum", sa.Float, nullable=False, server_default=sa.text("0")),
-        sa.Column("gain_square_sum", sa.Float, nullable=False, server_default=sa.text("0")),
         sa.Column("outcomes", sa.Text, nullable=False, server_default=sa.text("'{}'")),
         sa.Column("created_unix_s", sa.Float, nullable=False),
         sa.UniqueConstraint("language", "digest", name="uq_sections_digest"),
@@ -75,7 +74,6 @@ def upgrade() -> None:
         sa.Column("section", sa.Integer, sa.ForeignKey("sections.id"), nullable=False),
         sa.Column("language", sa.String(10), nullable=False),
         sa.Column("run", sa.String(200), nullable=False),
-        sa.Column("stratum", sa.String(40), nullable=False),
         sa.Column("gain", sa.Float, nullable=False),
     )
     op.create_index("ix_section_credits_language", "section_credits", ["language", "id"])

@@ -6,7 +6,7 @@ Knows nothing of how lessons are stored, found and ranked.
 from typing import Final
 
 from generator_svc.experts.expert import GENERAL, Expert
-from generator_svc.prompting.secrets import secrets_of
+from generator_svc.held_out import held_out_of
 from kernel_foundry.domain.archive import Elite
 from kernel_foundry.domain.finding import FindingKind, blamed
 from kernel_foundry.domain.lesson import LessonQuery
@@ -56,8 +56,8 @@ def _text(request: ProposalRequest) -> str:
         evaluation = parent.evaluation
         found = evaluation.findings if evaluation.passed else blamed(evaluation.findings)
         # The text may go to a provider of embeddings, which is to see no more than a writer.
-        secrets = secrets_of(request.task, request.admission)
-        lines += [finding.message for finding in secrets.told(found, evaluation)]
+        held_out = held_out_of(request.task, request.admission)
+        lines += [finding.message for finding in held_out.redacted(found, evaluation)]
     lines.append(request.task.name.replace("_", " "))
     operators = (
         node.op.removeprefix("aten.").partition(".")[0]

@@ -1,6 +1,6 @@
 """Lessons in the database: rows by id, and the version that tells when another process wrote.
 
-Every function is part of the caller's transaction. Knows nothing of how lessons are found.
+Every function is part of the caller's transaction. How lessons are found stands in `index`.
 """
 
 import json
@@ -39,9 +39,29 @@ class LessonsState:
     """Digest of the hand-written lessons as they were taken in."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LessonChanges:
+    """What happened to the lessons since another state of theirs."""
+
+    state: LessonsState
+    changed: tuple[Lesson, ...]
+    """New, or not what they were."""
+    left: frozenset[int] | None
+    """Ids of all lessons; None when none was removed."""
+
+
 def state(connection: sa.Connection) -> LessonsState:
     """Return where the lessons stand."""
     return LessonsState(**connection.execute(_STATE).one()._mapping)
+
+
+def changes(connection: sa.Connection, since: LessonsState) -> LessonChanges:
+    """Return what happened since a state of the same database."""
+    now = state(connection)
+    if now.version == since.version:
+        return LessonChanges(state=now, changed=(), left=None)
+    left = ids(connection) if now.last_removal > since.version else None
+    return LessonChanges(state=now, changed=changed(connection, since.version), left=left)
 
 
 def hold(connection: sa.Connection) -> LessonsState:
@@ -99,6 +119,15 @@ def of_ids(connection: sa.Connection, wanted: Iterable[int]) -> tuple[Lesson, ..
     """Return the lessons of `wanted` that are still there, by id."""
     found = sa.select(LESSONS).where(LESSONS.c.id.in_(tuple(wanted))).order_by(LESSONS.c.id)
     return tuple(_lesson(row) for row in connection.execute(found))
+
+
+def of_ids_at(
+    connection: sa.Connection, wanted: Iterable[int], expected: LessonsState
+) -> Mapping[int, Lesson] | None:
+    """Return the lessons of `wanted` by id; None when the lessons are not in `expected` state."""
+    if state(connection) != expected:
+        return None
+    return {lesson.id: lesson for lesson in of_ids(connection, wanted)}
 
 
 def of_keys(connection: sa.Connection) -> Mapping[str, Lesson]:

@@ -1,7 +1,7 @@
 """Guidance that evolves, as rows: texts, what each was worth, and every edit that was tried.
 
-Knows nothing of how prompts are chosen and judged. Each function works within its caller's
-transaction.
+Each function works within its caller's transaction. How prompts are chosen and judged stands in
+`policy`.
 """
 
 import json
@@ -32,7 +32,6 @@ _NEWEST: Final = (
     sa.select(
         SECTION_CREDITS.c.section,
         SECTION_CREDITS.c.run,
-        SECTION_CREDITS.c.stratum,
         SECTION_CREDITS.c.gain,
     )
     .where(SECTION_CREDITS.c.language == sa.bindparam("of_language"))
@@ -44,13 +43,12 @@ _TALLIES: Final = (
     sa.select(
         _NEWEST.c.section,
         _NEWEST.c.run,
-        _NEWEST.c.stratum,
         sa.func.count().label("credit_count"),
         sa.func.sum(_NEWEST.c.gain).label("gain_sum"),
         sa.func.sum(_NEWEST.c.gain * _NEWEST.c.gain).label("gain_square_sum"),
     )
-    .group_by(_NEWEST.c.section, _NEWEST.c.run, _NEWEST.c.stratum)
-    .order_by(_NEWEST.c.section, _NEWEST.c.run, _NEWEST.c.stratum)
+    .group_by(_NEWEST.c.section, _NEWEST.c.run)
+    .order_by(_NEWEST.c.section, _NEWEST.c.run)
 )
 
 
@@ -66,7 +64,6 @@ class SectionsRow:
     uses: int
     """Judged proposals made under it."""
     gain_sum: float
-    gain_square_sum: float
     outcomes: Mapping[str, int]
     """The same proposals by outcome."""
     created_unix_s: float
@@ -79,8 +76,6 @@ class Credit:
     request_id: str
     """The same one credits once."""
     run: str
-    stratum: str
-    """Which others of the run it compares with."""
     gain: float
     outcome: str
 
@@ -110,7 +105,7 @@ def tallies(connection: sa.Connection, language: Language) -> tuple[Tally, ...]:
     return tuple(
         Tally(
             prompt=row.section,
-            stratum=f"{row.run}/{row.stratum}",
+            run=row.run,
             count=row.credit_count,
             gain_sum=row.gain_sum,
             gain_square_sum=row.gain_square_sum,
@@ -187,7 +182,6 @@ def add_credit(connection: sa.Connection, row: SectionsRow, credit: Credit) -> b
             "section": row.id,
             "language": row.language.value,
             "run": credit.run,
-            "stratum": credit.stratum,
             "gain": credit.gain,
         },
     )
@@ -199,21 +193,10 @@ def add_credit(connection: sa.Connection, row: SectionsRow, credit: Credit) -> b
         .values(
             uses=SECTIONS.c.uses + 1,
             gain_sum=SECTIONS.c.gain_sum + credit.gain,
-            gain_square_sum=SECTIONS.c.gain_square_sum + credit.gain**2,
             outcomes=json.dumps(outcomes, sort_keys=True),
         )
     )
     return True
-
-
-def credit_count(connection: sa.Connection, language: Language, run: str) -> int:
-    """Return how many credits of a language a run has brought."""
-    count: int = connection.execute(
-        sa.select(sa.func.count()).where(
-            SECTION_CREDITS.c.language == language.value, SECTION_CREDITS.c.run == run
-        )
-    ).scalar_one()
-    return count
 
 
 def add_edit(connection: sa.Connection, edit: EditRow) -> None:
@@ -284,7 +267,6 @@ def _row(row: Any) -> SectionsRow:
         sections=Sections(**{name: getattr(row, name) for name in SECTION_NAMES}),
         uses=row.uses,
         gain_sum=row.gain_sum,
-        gain_square_sum=row.gain_square_sum,
         outcomes=json.loads(row.outcomes),
         created_unix_s=row.created_unix_s,
     )

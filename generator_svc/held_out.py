@@ -1,4 +1,4 @@
-"""Secrets: what of a task its writers must not see, and texts without it.
+"""What of a task its writers must not see, and texts without it.
 
 Held-out workloads judge whether a candidate is right on sizes that nobody tuned for. Their names,
 and sizes that only they have, are taken out of every text that could tell them.
@@ -26,7 +26,7 @@ _TELLING_NOTHING: Final = ("share", "factor", "over", "seconds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Secrets:
+class HeldOut:
     """Names and sizes of the workloads that are held out."""
 
     names: tuple[str, ...]
@@ -51,8 +51,8 @@ class Secrets:
 
         return _NUMBER.sub(shown, self.without_names(text))
 
-    def told(self, findings: Iterable[Finding], evaluation: Evaluation) -> tuple[Finding, ...]:
-        """Return what may be told of findings.
+    def redacted(self, findings: Iterable[Finding], evaluation: Evaluation) -> tuple[Finding, ...]:
+        """Return findings as writers may see them.
 
         Args:
             findings: As the evaluator made them, all or some of `evaluation`.
@@ -80,14 +80,14 @@ class Secrets:
         )
 
 
-def secrets_of(task: Task, admission: Admission) -> Secrets:
+def held_out_of(task: Task, admission: Admission) -> HeldOut:
     """Return what must not be told of `task`."""
     hidden = [w for w in admission.workloads if w.held_out]
     shown = [w for w in admission.workloads if not w.held_out]
     names = {w.name for w in task.workloads if w.held_out} | {w.workload for w in hidden}
     sizes = _sizes(hidden) | {s.value for w in task.workloads if w.held_out for s in w.sizes}
     sizes -= _sizes(shown)
-    return Secrets(
+    return HeldOut(
         # The longest first: one name may be part of another.
         names=tuple(sorted(names, key=lambda name: (-len(name), name))),
         sizes=frozenset(size for size in sizes if size >= _LEAST_SECRET_SIZE),
