@@ -87,7 +87,7 @@ class Evaluator:
         starter = LockedStarter(settings, self._launcher)
         self._signer = Signer(settings.signing_key)
         self._sites = DeviceSites(settings, starter, self._launcher, self._signer)
-        self._build_sites = BuildSites(settings, self._launcher, self._sites.builders, self._signer)
+        self._build_sites = BuildSites(settings, self._launcher, self._sites.pools, self._signer)
         self._face = ThreadPoolExecutor(thread_name_prefix="evaluator")
         self._admission_lock = threading.Lock()
         self._closing = False

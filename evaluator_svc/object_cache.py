@@ -1,6 +1,6 @@
-"""Object code in memory and on disk, by everything that decides it; failed builds too.
+"""Object code in memory and on disk with what was found in it; failed builds too.
 
-Knows nothing of how objects are built.
+By everything that decides it: what it is built from and by, and the code of ours that reads it.
 """
 
 import hashlib
@@ -16,14 +16,18 @@ from typing import Final
 
 from evaluator_svc.disk_cache import DiskCache
 from evaluator_svc.messages.locked import TranslationUnit
+from evaluator_svc.object_report import ObjectReport
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.plain import from_plain, to_plain
 
 _MEMORY_BYTES: Final = 64 << 20
 """Of one cache: about a thousand objects of usual size, a run's whole population."""
-_ENTRY_BYTES: Final = 1 << 10
-"""What an entry takes beside its content."""
+_ENTRY_BYTES: Final = 2 << 10
+"""What an entry takes beside its content, its report included."""
+_READERS: Final = ("behaviour", "cubin", "inspector", "policy", "ptx", "spirv")
+"""Packages that decide what a report says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +41,8 @@ class BuiltUnit:
     log: str
     build_ns: float
     """Time of the build, whenever it was."""
+    report: ObjectReport | None = None
+    """What an inspector found in it; None: none has read it."""
 
     @property
     def succeeded(self) -> bool:
@@ -52,10 +58,12 @@ class BuiltUnit:
 def object_key(unit: TranslationUnit, device: DeviceSpec, compiler_version: str) -> str:
     """Return the digest of source (macros included), options, compiler and architecture.
 
-    Of our own part in it, too: its headers and options are in the native module.
+    Of our own part in it, too: its headers and options are in the native module, and what a report
+    says follows from the code that reads it.
     """
     return content_digest(
         _native_digest(),
+        _readers_digest(),
         unit.source,
         "\0".join(unit.options),
         "\0".join(unit.kernels),
@@ -79,6 +87,16 @@ def _native_digest() -> str:
         for path in Path(folder).glob("_core*.so")
     )
     return hashlib.sha256(module.read_bytes()).hexdigest()
+
+
+@cache
+def _readers_digest() -> str:
+    """Return the digest of the code that reads objects; it is not loaded for that."""
+    digest = hashlib.sha256()
+    for name in _READERS:
+        for path in sorted(Path(__file__).with_name(name).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 class ObjectCache:
@@ -105,7 +123,12 @@ class ObjectCache:
 
     def put(self, key: str, unit: BuiltUnit) -> None:
         """Remember `unit`."""
-        facts = {"log": unit.log, "build_ns": unit.build_ns, "code_bytes": len(unit.code)}
+        facts = {
+            "log": unit.log,
+            "build_ns": unit.build_ns,
+            "code_bytes": len(unit.code),
+            "report": to_plain(unit.report),
+        }
         head = json.dumps(facts).encode()
         self._entries.put(key, b"\n".join((head, unit.code + unit.assembly)))
         self._recent.put(key, unit)
@@ -118,11 +141,13 @@ class ObjectCache:
         try:
             facts = json.loads(head)
             size = int(facts["code_bytes"])
+            report = facts["report"]
             return BuiltUnit(
                 code=body[:size],
                 assembly=body[size:],
                 log=str(facts["log"]),
                 build_ns=float(facts["build_ns"]),
+                report=None if report is None else from_plain(ObjectReport, report),
             )
         except (ValueError, KeyError, TypeError):
             return None

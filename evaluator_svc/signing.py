@@ -1,6 +1,6 @@
 """The evaluator's own key, and its signature under every verdict that passed.
 
-Only the supervisor reads the key: builder and runner see neither its file nor this process's
+Only the supervisor reads the key: locked processes see neither its file nor this process's
 memory. Whoever has the user's account has the key too: a signature says which evaluator judged, and
 that nothing was changed since.
 """

@@ -1,16 +1,20 @@
 """What kernels do, counted: the ground that levels and diagnoses stand on.
 
-The same facts for every language; `from_spirv` and `from_ptx` find them. Knows nothing of levels.
+The same facts for every language; `evaluator_svc.inspector` finds them in object code.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from enum import StrEnum
 
-from evaluator_svc.behaviour.access import Access
 
-_LOOP_WEIGHT: Final = 8.0
-_MAX_DEPTH: Final = 4
+class Scope(StrEnum):
+    """Who takes part in a barrier or a group operation."""
+
+    WORK_ITEM = "work_item"
+    SUB_GROUP = "sub_group"
+    WORK_GROUP = "work_group"
+    DEVICE = "device"
+    """Several work-groups, up to all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +47,10 @@ class KernelFacts:
     is_online: bool = False
     reduces_in_group: bool = False
     """Reductions, scans or exchanges over a sub-group or work-group."""
-    group_scopes: frozenset[int] = frozenset()
-    """`Scope` of every group operation, in SPIR-V's numbers whatever the language."""
-    barrier_scopes: frozenset[int] = frozenset()
+    group_scopes: tuple[Scope, ...] = ()
+    """Of every group operation, each once."""
+    barrier_scopes: tuple[Scope, ...] = ()
+    """Of every barrier, each once."""
     has_global_atomics: bool = False
     has_local_atomics: bool = False
 
@@ -54,8 +59,3 @@ class KernelFacts:
         """Share of strided accesses among all global ones, in [0, 1]."""
         total = self.contiguous_weight + self.strided_weight + self.uniform_weight
         return self.strided_weight / total if total else 0.0
-
-
-def access_weight(found: Iterable[Access]) -> float:
-    """Return how much accesses count together."""
-    return sum(_LOOP_WEIGHT ** min(a.depth, _MAX_DEPTH) for a in found)

@@ -10,8 +10,7 @@ operations · 3 global atomics, or several launches that hand data on through sc
 
 from dataclasses import dataclass
 
-from evaluator_svc.behaviour.facts import KernelFacts
-from evaluator_svc.spirv.opcodes import Scope
+from evaluator_svc.behaviour.facts import KernelFacts, Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,16 +67,16 @@ def algorithm(facts: KernelFacts, counts: PlanCounts) -> Level:
 
 def synchronization(facts: KernelFacts, counts: PlanCounts) -> Level:
     """Return how far work-items wait for each other."""
-    scopes = facts.barrier_scopes | facts.group_scopes
+    scopes = {*facts.barrier_scopes, *facts.group_scopes}
     if facts.has_global_atomics:
         return Level(level=3, reason="atomics on global memory")
-    if not scopes.isdisjoint({Scope.DEVICE, Scope.CROSS_DEVICE}):
+    if Scope.DEVICE in scopes:
         return Level(level=3, reason="barriers across work-groups")
     if counts.launch_count > 1 and counts.scratch_count > 0:
         text = f"{counts.launch_count} launches hand data on through scratch"
         return Level(level=3, reason=text)
-    if Scope.SUBGROUP in scopes:
+    if Scope.SUB_GROUP in scopes:
         return Level(level=2, reason="sub-group operations")
-    if Scope.WORKGROUP in scopes or facts.has_local_atomics:
+    if Scope.WORK_GROUP in scopes or facts.has_local_atomics:
         return Level(level=1, reason="work-group barriers or group operations")
     return Level(level=0, reason="work-items never wait for each other")

@@ -10,7 +10,7 @@ from typing import Final
 from evaluator_svc.devices.site import start_judge
 from evaluator_svc.disk_cache import make_private
 from evaluator_svc.object_cache import ObjectCache
-from evaluator_svc.processes.builder_pools import BuilderPools
+from evaluator_svc.processes.build_pools import BuildPools
 from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.process import ProcessLauncher
 from evaluator_svc.settings import EvaluatorSettings
@@ -67,7 +67,7 @@ class BuildSite:
         compiler_version: Of the builders.
         isolation: Of the builders.
         settings: The evaluator's settings.
-        builders: Ready builders of all targets.
+        pools: Ready builders and inspectors of all targets.
         judge: Describes tasks.
         signer: Holds the key of the caches.
     """
@@ -79,7 +79,7 @@ class BuildSite:
         compiler_version: str,
         isolation: IsolationReport,
         settings: EvaluatorSettings,
-        builders: BuilderPools,
+        pools: BuildPools,
         judge: JudgeClient,
         signer: Signer,
     ) -> None:
@@ -88,7 +88,8 @@ class BuildSite:
         self.compiler_version = compiler_version
         self.isolation = isolation
         self.settings = settings
-        self.builders = builders.of_architecture(self.kind, spec.architecture)
+        self.builders = pools.builders_of_architecture(self.kind, spec.architecture)
+        self.inspectors = pools.inspectors_of_kind(self.kind)
         self.judge = judge
         self.objects = ObjectCache(settings.cache_dir / "objects", signer.cache_key)
 
@@ -103,7 +104,7 @@ class BuildSites:
     Args:
         settings: The evaluator's settings.
         launcher: Starts the judge.
-        builders: Ready builders of all targets.
+        pools: Ready builders and inspectors of all targets.
         signer: Holds the key of the caches.
     """
 
@@ -111,12 +112,12 @@ class BuildSites:
         self,
         settings: EvaluatorSettings,
         launcher: ProcessLauncher,
-        builders: BuilderPools,
+        pools: BuildPools,
         signer: Signer,
     ) -> None:
         self._settings = settings
         self._launcher = launcher
-        self._builders = builders
+        self._pools = pools
         self._signer = signer
         self._lock = threading.Lock()
         self._sites: dict[str, BuildSite] = {}
@@ -143,7 +144,7 @@ class BuildSites:
             return site
 
     def close(self) -> None:
-        """End the judge; the builders are others'."""
+        """End the judge; builders and inspectors are others'."""
         with self._lock:
             if self._judge is not None:
                 self._judge.close()
@@ -151,7 +152,7 @@ class BuildSites:
     def _open(self, architecture: str) -> BuildSite:
         spec = _spec(architecture)
         make_private(self._settings.cache_dir)
-        ready = self._builders.describe(Language.CUDA.value, 0, architecture)
+        ready = self._pools.describe(Language.CUDA.value, 0, architecture)
         if ready.unavailable:
             raise BackendUnavailableError(ready.unavailable, device=spec.id)
         return BuildSite(
@@ -159,7 +160,7 @@ class BuildSites:
             compiler_version=ready.compiler_version,
             isolation=ready.isolation,
             settings=self._settings,
-            builders=self._builders,
+            pools=self._pools,
             judge=self._running_judge(),
             signer=self._signer,
         )

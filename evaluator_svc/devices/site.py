@@ -22,7 +22,7 @@ from evaluator_svc.hardware.memory_account import MemoryAccount
 from evaluator_svc.memory_needs import USABLE_SHARE
 from evaluator_svc.messages.locked import Ready
 from evaluator_svc.object_cache import ObjectCache
-from evaluator_svc.processes.builder_pools import BuilderPools
+from evaluator_svc.processes.build_pools import BuildPools
 from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.locked_starter import RUNNER, LockedStarter
 from evaluator_svc.processes.process import ChildProcess, ProcessCommand, ProcessLauncher
@@ -65,7 +65,7 @@ class DeviceSite:
         starter: Starts runners.
         launcher: Starts the judge.
         signer: Holds the key of the caches.
-        builders: Ready builders of all devices.
+        pools: Ready builders and inspectors of all devices.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class DeviceSite:
         starter: LockedStarter,
         launcher: ProcessLauncher,
         signer: Signer,
-        builders: BuilderPools,
+        pools: BuildPools,
     ) -> None:
         if ready.device is None:
             raise BackendUnavailableError(ready.unavailable)
@@ -110,9 +110,11 @@ class DeviceSite:
         self.baselines = BaselineWatch()
         self.helpers = ThreadPoolExecutor(thread_name_prefix="judge-call")
         if self.shares_cores:
-            self.builders = builders.of_device(self.kind, self._index, self.gate)
+            self.builders = pools.builders_of_device(self.kind, self._index, self.gate)
+            self.inspectors = pools.inspectors_of_device(self.kind, self._index, self.gate)
         else:
-            self.builders = builders.of_architecture(self.kind, self.spec.architecture)
+            self.builders = pools.builders_of_architecture(self.kind, self.spec.architecture)
+            self.inspectors = pools.inspectors_of_kind(self.kind)
         spares = settings.spare_processes
         if not self.shares_cores:
             spares = min(settings.spare_processes_of_gpu, self.spec.memory_bytes // _MEMORY_A_SPARE)
@@ -144,8 +146,9 @@ class DeviceSite:
         self.helpers.submit(self._starter.warm_up_library)
 
     def refill(self) -> None:
-        """Replace used builders and runners, in the background."""
+        """Replace used builders, inspectors and runners, in the background."""
         self.builders.refill()
+        self.inspectors.refill()
         self.runners.refill()
 
     def building(self) -> AbstractContextManager[None]:

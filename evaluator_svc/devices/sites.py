@@ -9,7 +9,7 @@ from typing import Final
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.disk_cache import make_private
 from evaluator_svc.messages.locked import Ready
-from evaluator_svc.processes.builder_pools import BuilderPools
+from evaluator_svc.processes.build_pools import BuildPools
 from evaluator_svc.processes.locked_starter import RUNNER, LockedStarter
 from evaluator_svc.processes.process import ProcessLauncher
 from evaluator_svc.settings import EvaluatorSettings
@@ -27,7 +27,7 @@ class DeviceSites:
 
     Args:
         settings: The evaluator's settings.
-        starter: Starts builders and runners.
+        starter: Starts builders, inspectors and runners.
         launcher: Starts judges.
         signer: Holds the key of the caches.
     """
@@ -49,7 +49,7 @@ class DeviceSites:
         self._availability: list[Availability] = []
         self._failures: dict[str, int] = {}
         self._set_aside: dict[str, str] = {}
-        self.builders = BuilderPools(settings, starter)
+        self.pools = BuildPools(settings, starter)
 
     def working(self) -> tuple[DeviceSite, ...]:
         """Return the devices that are not set aside."""
@@ -122,7 +122,7 @@ class DeviceSites:
         """End every process of every device."""
         for site in (self._sites or {}).values():
             site.close()
-        self.builders.close()
+        self.pools.close()
         self._starter.close()
 
     def _matching(self, device: str, language: Language | None) -> list[DeviceSite]:
@@ -163,7 +163,10 @@ class DeviceSites:
     def _probe(self, kind: str) -> list[DeviceSite]:
         """Ask a runner for the first device of a kind; the others are opened side by side."""
         first = self._ready(kind, 0)
-        builder = self._builder(kind, first)
+        with ThreadPoolExecutor(max_workers=1) as threads:
+            inspector = threads.submit(self.pools.try_inspector, kind)
+            builder = self._builder(kind, first)
+            inspector.result()
         reason = first.unavailable or ("" if builder is None else builder.unavailable)
         self._availability.append(Availability(kind=kind, available=not reason, reason=reason))
         if reason or builder is None:
@@ -191,7 +194,7 @@ class DeviceSites:
         """What a builder for a runner's device says of itself."""
         if runner.device is None:
             return None
-        return self.builders.describe(kind, 0, runner.device.architecture if kind == "cuda" else "")
+        return self.pools.describe(kind, 0, runner.device.architecture if kind == "cuda" else "")
 
     def _open(self, ready: Ready, compiler_version: str) -> DeviceSite:
         return DeviceSite(
@@ -201,7 +204,7 @@ class DeviceSites:
             starter=self._starter,
             launcher=self._launcher,
             signer=self._signer,
-            builders=self.builders,
+            pools=self.pools,
         )
 
 

@@ -23,7 +23,7 @@ from kernel_foundry.domain.language import Language
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configure:
-    """First message to a builder or runner: lock yourself in and open what you need."""
+    """First message to a builder, inspector or runner: lock yourself in and open what you need."""
 
     kind: str
     """Device kind: "cuda", "sycl" or "null"."""

@@ -1,4 +1,4 @@
-"""Whether what a builder or runner says can be an answer at all, before anybody uses it.
+"""Whether what a locked process says can be an answer at all, before anybody uses it.
 
 A process that met a candidate may say anything. The channel bounds its size and the dataclasses
 their types; here are the counts, ranges and references between question and answer. Whether times
@@ -11,7 +11,9 @@ from collections.abc import Iterable
 from functools import singledispatch
 from typing import Any, Final
 
+from evaluator_svc.behaviour import Scope
 from evaluator_svc.messages.exchange import OUTPUT_SLOTS
+from evaluator_svc.messages.inspect import Inspected
 from evaluator_svc.messages.locked import (
     Bound,
     BoundWorkload,
@@ -25,6 +27,8 @@ from evaluator_svc.messages.locked import (
     WithoutKernels,
 )
 from evaluator_svc.messages.sweep import ConfigurationFailed, Enumerated, TimedAgain, Tried
+from evaluator_svc.policy.facts import FLOAT64, INT8, NARROW_FORMATS, ROUGH_TANH
+from evaluator_svc.policy.object_rules import OBJECT_RULES
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Finding
 
@@ -38,6 +42,11 @@ _MESSAGE_CHARACTERS: Final = 4000
 _NAME_CHARACTERS: Final = 200
 _MOST_EVIDENCE: Final = 64
 _MOST_REASONS: Final = 32
+_MOST_KERNELS: Final = 4096
+"""Of one unit; a library of templates may leave many."""
+_OBJECT_RULES: Final = {rule.id for rule in OBJECT_RULES}
+_OPERANDS: Final = {*NARROW_FORMATS, INT8, FLOAT64}
+"""Of matrix units."""
 _OBJECT_BLOBS: Final = 2
 """Object code and assembly."""
 
@@ -116,6 +125,25 @@ def _prepared(answer: Prepared, request: Any) -> None:
 @_check.register
 def _compiled(answer: Compiled, _request: Any) -> None:
     _durations(answer.build_ns)
+
+
+@_check.register
+def _inspected(answer: Inspected, _request: Any) -> None:
+    report = answer.report
+    _require({f.rule for f in report.findings} <= _OBJECT_RULES, "findings of other rules")
+    numbers, kernels = report.numbers, report.kernels
+    _require(set(numbers.formats) <= set(NARROW_FORMATS), "formats that there are not")
+    _require(set(numbers.matrix_formats) <= _OPERANDS, "formats that there are not")
+    _require(set(numbers.rough_functions) <= {ROUGH_TANH}, "functions that there are not")
+    _counts(numbers.products_of_a_step, kernels.pass_count, kernels.strided_line or 0)
+    weights = (kernels.contiguous_weight, kernels.strided_weight, kernels.uniform_weight)
+    _amounts(*weights, kernels.vector_weight, what="a weight that is no weight")
+    for scopes in (kernels.group_scopes, kernels.barrier_scopes):
+        _require(len(scopes) <= len(Scope), "scopes that repeat")
+    _require(len(report.resources) <= _MOST_KERNELS, f"{len(report.resources)} kernels")
+    for taken in report.resources:
+        _require(len(taken.kernel) <= _MESSAGE_CHARACTERS and taken.kernel.isprintable(), "a name")
+        _counts(taken.registers, taken.shared_bytes, taken.local_bytes, taken.spill_bytes)
 
 
 @_check.register
@@ -227,7 +255,11 @@ def _counts(*values: int) -> None:
 
 
 def _durations(*values: float) -> None:
-    _require(all(math.isfinite(v) and v >= 0 for v in values), "a time that is no time")
+    _amounts(*values, what="a time that is no time")
+
+
+def _amounts(*values: float, what: str) -> None:
+    _require(all(math.isfinite(v) and v >= 0 for v in values), what)
 
 
 def _require(holds: bool, what: str) -> None:

@@ -1,14 +1,13 @@
 """Stages parse, policy and build: a candidate's text to object code, in a builder.
 
-Knows nothing of buffers and of results.
+What the object code tells is found in `inspect`.
 """
 
-import dataclasses
 import time
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc import cubin, diagnosis, policy
+from evaluator_svc import diagnosis
 from evaluator_svc.messages.locked import (
     CandidateFailed,
     Compiled,
@@ -17,12 +16,12 @@ from evaluator_svc.messages.locked import (
     PrepareRequest,
 )
 from evaluator_svc.object_cache import BuiltUnit, ObjectCache, object_key
+from evaluator_svc.object_report import ObjectReport
 from evaluator_svc.processes.answers import ask_candidate
 from evaluator_svc.processes.process import ChildProcess, ProcessEnd
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import CompileReport, EvaluationOutcome
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
-from kernel_foundry.domain.language import Language
 
 _PREPARE_SECONDS: Final = 10.0
 """Reading a text takes milliseconds; the language's own limits end odd ones."""
@@ -47,19 +46,28 @@ class BuildSettings:
 class Built:
     """Every unit's object code."""
 
-    codes: tuple[bytes, ...]
-    assemblies: tuple[bytes, ...]
-    """PTX of each unit; empty ones where the object code is read itself (SPIR-V)."""
+    units: tuple[BuiltUnit, ...]
+    keys: tuple[str, ...]
+    """Of each unit's entry in the cache."""
     report: CompileReport
     left_out: frozenset[int] = frozenset()
     """Units of optional workloads alone that did not build; the first unit's code is in their
     place."""
 
     @property
-    def readable(self) -> tuple[bytes, ...]:
-        """What tells of a unit's behaviour: its assembly, else its object code."""
-        pairs = zip(self.codes, self.assemblies, strict=True)
-        return tuple(assembly or code for code, assembly in pairs)
+    def codes(self) -> tuple[bytes, ...]:
+        """Object code of each unit."""
+        return tuple(unit.code for unit in self.units)
+
+    @property
+    def reports(self) -> tuple[ObjectReport, ...]:
+        """What was found in each unit that an inspector has read."""
+        return tuple(unit.report for unit in self.units if unit.report is not None)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the policy's rules found in the units, each thing once."""
+        return tuple(dict.fromkeys(f for report in self.reports for f in report.findings))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +103,13 @@ def build(
     """
     deadline = time.monotonic() + settings.seconds
     units: list[BuiltUnit] = []
+    keys: list[str] = []
     left_out: set[int] = set()
     cached = True
     spent_ns = 0.0
     for index, unit in enumerate(prepared.units):
         key = object_key(unit, settings.device, settings.compiler_version)
+        keys.append(key)
         found = cache.get(key)
         if found is None:
             cached = False
@@ -121,25 +131,12 @@ def build(
                 report=_report(log, spent_ns, cached, 0),
             )
     log = "\n".join(u.log for u in units if u.log)[-_LOG_CHARACTERS:]
-    report = _report(log, spent_ns, cached, sum(len(u.code) for u in units))
-    if settings.device.language is Language.CUDA:
-        kernels = tuple(r for u in units for r in cubin.resources(u.code, u.log))
-        report = dataclasses.replace(report, kernels=tuple(dict.fromkeys(kernels)))
     return Built(
-        codes=tuple(u.code for u in units),
-        assemblies=tuple(u.assembly for u in units),
-        report=report,
+        units=tuple(units),
+        keys=tuple(keys),
+        report=_report(log, spent_ns, cached, sum(len(u.code) for u in units)),
         left_out=frozenset(left_out),
     )
-
-
-def check_objects(built: Built, prepared: Prepared) -> tuple[Finding, ...]:
-    """Return what the policy's rules find in object code, cached or not; nothing has run yet."""
-    found: dict[Finding, None] = {}
-    for code, unit in zip(built.readable, prepared.units, strict=True):
-        several = policy.check_object(code, unit.kernels, prepared.source.language)
-        found |= dict.fromkeys(several)
-    return tuple(found)
 
 
 def is_refused(findings: tuple[Finding, ...]) -> bool:

@@ -77,9 +77,7 @@ class CandidateBuild:
             return answer
         bound: Bound = answer.message
         with self._record.stage("behaviour"):
-            _, self._record.measures = describe(
-                built, self._site.spec, bound.workloads[0], operator_count
-            )
+            _, self._record.measures = describe(built, bound.workloads[0], operator_count)
         for workload in bound.workloads:
             self._record.add_fact(
                 f"bound to {workload.workload}",

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from evaluator_svc import behaviour
+from evaluator_svc.behaviour import KernelFacts, PlanCounts, measures
 from evaluator_svc.messages.locked import (
     BoundWorkload,
     CandidateFailed,
@@ -21,14 +21,15 @@ from evaluator_svc.pipeline.build import (
     BuildSettings,
     Built,
     build,
-    check_objects,
     is_refused,
     prepare,
 )
+from evaluator_svc.pipeline.inspect import inspect_units
 from evaluator_svc.pipeline.listings import listings
 from evaluator_svc.pipeline.record import EvaluationRecord
-from evaluator_svc.policy import ObjectFacts, Subject, narrow_findings, object_facts, policy_checks
+from evaluator_svc.policy import ObjectFacts, Subject, narrow_findings, policy_checks
 from evaluator_svc.policy.facts import NARROW_FORMATS, TF32
+from evaluator_svc.processes.candidate_inspectors import CandidateInspectors
 from evaluator_svc.processes.process import ChildProcess
 from evaluator_svc.processes.spare_pool import SparePool
 from evaluator_svc.settings import EvaluatorSettings
@@ -53,6 +54,7 @@ class BuildPlace(Protocol):
     settings: EvaluatorSettings
     objects: ObjectCache
     builders: SparePool
+    inspectors: SparePool
 
     def building(self) -> AbstractContextManager[None]:
         """Return what is held while building."""
@@ -61,12 +63,12 @@ class BuildPlace(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltCandidate:
-    """A candidate that was read and built."""
+    """A candidate that was read, built and inspected."""
 
     prepared: Prepared
     built: Built
     facts: ObjectFacts | None = None
-    """What the object code computes in; None: it was not read."""
+    """What the object code computes in; None: it was not inspected."""
 
 
 def read_and_build(
@@ -76,7 +78,7 @@ def read_and_build(
     names: tuple[WorkloadNames, ...],
     record: EvaluationRecord,
 ) -> BuiltCandidate | CandidateFailed:
-    """Take a candidate's text through parse, policy and build."""
+    """Take a candidate's text through parse, policy, build and inspection."""
     prepared = _prepare(builder, place, request, names, record)
     if isinstance(prepared, CandidateFailed):
         return prepared
@@ -97,9 +99,16 @@ def read_and_build(
         record.compile = dataclasses.replace(built.report, listings=listings(built))
     if is_null(place.spec):
         return BuiltCandidate(prepared=prepared, built=built)
-    with record.stage("policy"):
-        candidate = BuiltCandidate(prepared=prepared, built=built)
-        return _check_objects(candidate, request.task, names, record)
+    with record.stage("policy"), CandidateInspectors(place.inspectors) as inspectors:
+        inspected = inspect_units(inspectors, built, prepared, place.objects)
+        if isinstance(inspected, CandidateFailed):
+            record.add_checks(
+                policy_checks(inspected.findings, prepared.source.language, Subject.OBJECT)
+            )
+            return inspected
+        record.compile = dataclasses.replace(record.compile, kernels=inspected.report.kernels)
+        candidate = BuiltCandidate(prepared=prepared, built=inspected)
+        return _judge_objects(candidate, request.task, names, record)
 
 
 def _optional(prepared: Prepared, names: Sequence[WorkloadNames]) -> frozenset[int]:
@@ -109,7 +118,7 @@ def _optional(prepared: Prepared, names: Sequence[WorkloadNames]) -> frozenset[i
     return frozenset(unit for unit, _ in pairs) - needed
 
 
-def _check_objects(
+def _judge_objects(
     candidate: BuiltCandidate,
     task: Task,
     names: Sequence[WorkloadNames],
@@ -117,9 +126,9 @@ def _check_objects(
 ) -> BuiltCandidate | CandidateFailed:
     """Hold what was built, or found in the cache, against the policy's rules."""
     language = candidate.prepared.source.language
-    facts = object_facts(candidate.built.readable, language)
+    facts = ObjectFacts.of_all([report.numbers for report in candidate.built.reports])
     findings = (
-        *check_objects(candidate.built, candidate.prepared),
+        *candidate.built.findings,
         *narrow_findings(facts.formats, _allowed_formats(task, names)),
     )
     record.add_checks(policy_checks(findings, language, Subject.OBJECT))
@@ -137,21 +146,17 @@ def _allowed_formats(task: Task, names: Sequence[WorkloadNames]) -> tuple[str, .
 
 
 def describe(
-    candidate: BuiltCandidate, device: DeviceSpec, bound: BoundWorkload, operator_count: int
-) -> tuple[behaviour.KernelFacts, Measures]:
-    """Return what the compiler's output says of the kernels, and their measures."""
-    source = candidate.prepared.source
-    objects = () if is_null(device) else candidate.built.readable
-    facts = behaviour.facts_of(source.device_code, source.language, objects)
-    measures = behaviour.measures(
-        device_code=source.device_code,
-        language=source.language,
-        objects=objects,
+    candidate: BuiltCandidate, bound: BoundWorkload, operator_count: int
+) -> tuple[KernelFacts, Measures]:
+    """Return what the object code says of the kernels, and their measures."""
+    # Units differ in sizes alone: the first tells of all.
+    facts = candidate.built.reports[0].kernels if candidate.built.reports else KernelFacts()
+    counts = PlanCounts(
         launch_count=bound.launch_count,
         scratch_count=bound.scratch_count,
         reference_op_count=operator_count,
     )
-    return facts, measures
+    return facts, measures(facts, counts)
 
 
 def operator_count(graph: Sequence[GraphNode]) -> int:

@@ -5,7 +5,8 @@ import secrets
 from concurrent.futures import Future
 from contextlib import ExitStack
 
-from evaluator_svc import behaviour, diagnosis
+from evaluator_svc import diagnosis
+from evaluator_svc.behaviour import KernelFacts
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.diagnosis import LaunchFacts
 from evaluator_svc.hardware.host_load import LoadMeter
@@ -106,7 +107,7 @@ class CandidateEvaluation:
         )
         self._drawn: dict[str, Future[DrawnInputs]] = {}
         self._bound: dict[str, BoundWorkload] = {}
-        self._kernel_facts: behaviour.KernelFacts | None = None
+        self._kernel_facts: KernelFacts | None = None
         self._facts: ObjectFacts | None = None
         """What the object code computes in; None: it cannot be read."""
         self._uses_library = False
@@ -227,7 +228,7 @@ class CandidateEvaluation:
         operators = operator_count(self._admission.workloads[0].graph)
         with self._record.stage("behaviour"):
             self._kernel_facts, self._record.measures = describe(
-                candidate, self._site.spec, loaded.workloads[0], operators
+                candidate, loaded.workloads[0], operators
             )
 
     def _start_draw(self, workload: WorkloadAdmission) -> Future[DrawnInputs]:

@@ -5,7 +5,6 @@ cores, both take turns. Knows nothing of how processes are started and of gRPC.
 """
 
 import dataclasses
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -48,8 +47,6 @@ _AHEAD: Final = 512
 """Most configurations that are built and wait for the runner, elsewhere."""
 _OTHERS: Final = 2
 """Cores that judge, runner and supervisor need meanwhile."""
-_SWITCH_SECONDS: Final = 0.0005
-"""By the interpreter's default a thread that reads assembly keeps the runner waiting for 5 ms."""
 _VALIDITY: Final = {
     EvaluationOutcome.PASSED: Validity.CORRECT,
     EvaluationOutcome.REJECTED: Validity.COMPILE,
@@ -109,7 +106,6 @@ class CandidateSweep:
 
     def run(self) -> None:
         """Emit a result for every configuration; raises only for failures of our own."""
-        sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_SECONDS))
         try:
             with self._site.building():
                 enumerated = self._team.enumerate()

@@ -1,7 +1,4 @@
-"""Configurations to object code, in several builders side by side.
-
-Knows nothing of runners and of times.
-"""
+"""Configurations to object code, in several builders side by side."""
 
 import queue
 import re
@@ -21,18 +18,22 @@ from evaluator_svc.pipeline.build import (
     BuildSettings,
     Built,
     build,
-    check_objects,
     is_refused,
     prepare,
 )
+from evaluator_svc.pipeline.inspect import inspect_units
 from evaluator_svc.plan_inputs import is_not_meant
 from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.candidate_inspectors import CandidateInspectors
 from evaluator_svc.processes.process import ChildProcess
+from evaluator_svc.settings import usable_cores
 from kernel_foundry.domain.evaluation import CompileReport, EvaluationOutcome, Setting
 from kernel_foundry.domain.sweep import Configuration, SweepRequest
 
 _ENUMERATE_SECONDS: Final = 20.0
 """Beyond what the builder allows itself."""
+_BUILDERS_OF_AN_INSPECTOR: Final = 4
+"""Reading object code takes a fraction of its build."""
 _STATIC_ASSERT: Final = re.compile(r"static.?assert(ion)?[ _]failed", re.IGNORECASE)
 """What clang and NVRTC say; such a failure means that the configuration is not meant."""
 
@@ -59,7 +60,7 @@ class UnbuiltConfiguration:
 
 
 class BuilderTeam:
-    """Builders that are used for one configuration after the other.
+    """Builders and inspectors that are used for one configuration after the other.
 
     Args:
         site: The device to build for.
@@ -79,6 +80,9 @@ class BuilderTeam:
             compiler_version=site.compiler_version,
             seconds=request.limits.build_seconds,
             memory_bytes=site.settings.builder_memory_bytes,
+        )
+        self._inspectors = CandidateInspectors(
+            site.inspectors, max(usable_cores() // _BUILDERS_OF_AN_INSPECTOR, 1)
         )
 
     def enumerate(self) -> Enumerated | CandidateFailed:
@@ -118,7 +122,8 @@ class BuilderTeam:
                 self._give(builder)
 
     def close(self) -> None:
-        """End every builder. No build is under way any more."""
+        """End every builder and inspector. No build is under way any more."""
+        self._inspectors.close()
         while not self._idle.empty():
             self._idle.get().kill()
 
@@ -154,7 +159,10 @@ class BuilderTeam:
                 report=built.report,
             )
         if not self._site.spec.id.startswith("null:"):
-            findings = check_objects(built, prepared)
+            inspected = inspect_units(self._inspectors, built, prepared, self._site.objects)
+            if isinstance(inspected, CandidateFailed):
+                return unbuilt(inspected, report=built.report)
+            built, findings = inspected, inspected.findings
             if is_refused(findings):
                 refused = CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=findings)
                 return unbuilt(refused, report=built.report)

@@ -8,8 +8,7 @@ through a forged pointer, which is why it runs in a locked process of its own.
 """
 
 from evaluator_svc.policy.checks import policy_checks
-from evaluator_svc.policy.facts import ObjectFacts, object_facts
-from evaluator_svc.policy.object_code import check_object, narrow_findings
+from evaluator_svc.policy.facts import ObjectFacts, narrow_findings
 from evaluator_svc.policy.plan import check_plan
 from evaluator_svc.policy.rule import PolicyRule, RuleClass, Subject
 from evaluator_svc.policy.rules import RULES
@@ -21,10 +20,8 @@ __all__ = [
     "PolicyRule",
     "RuleClass",
     "Subject",
-    "check_object",
     "check_plan",
     "check_source",
     "narrow_findings",
-    "object_facts",
     "policy_checks",
 ]

@@ -13,5 +13,7 @@ MAX_CONSTANT_BYTES: Final = 32 << 10
 """Constant data of an object; coefficients and tables of twiddle factors have a tenth of that."""
 LARGE_EXTENT: Final = 1024
 """From here on a number that is compared with is taken for a measured shape's."""
+SHORTENING_MASKS: Final = frozenset((0xFFFF_FFFF << bits) & 0xFFFF_FFFF for bits in range(11, 21))
+"""A bitwise and with one of them leaves 12 bits of a float32's fraction or fewer."""
 ADDRESSES: Final = range(1 << 40, 1 << 48)
 """Where a process on Linux has its memory; sizes are below, most hash multipliers above."""

@@ -1,4 +1,4 @@
-"""Whether the sandbox holds: a real locked builder and runners try what they must not be able to.
+"""Whether the sandbox holds: real locked processes of every kind try what they must not be able to.
 
 Every attempt is really made (see `evaluator_svc.sandbox.attempts`), by a process that was started
 as those for candidates are, while a second runner lives beside it.
@@ -11,7 +11,7 @@ from typing import Final
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.probing.planted import Planted, planted
 from evaluator_svc.processes.channel import ChannelError
-from evaluator_svc.processes.locked_starter import FILE_BYTES, OPEN_FILES
+from evaluator_svc.processes.locked_starter import FILE_BYTES, INSPECTOR_BYTES, OPEN_FILES
 from evaluator_svc.processes.process import ChildProcess
 from evaluator_svc.sandbox import bubblewrap
 from evaluator_svc.sandbox.attempt import Attempted, AttemptRequest, AttemptTargets
@@ -26,6 +26,7 @@ def probe_sandbox(site: DeviceSite) -> tuple[Probe, ...]:
     settings = site.settings
     kinds = {
         "builder": (site.builders.start_another, settings.builder_memory_bytes),
+        "inspector": (site.inspectors.start_another, INSPECTOR_BYTES),
         "runner": (site.runners.start_another, settings.runner_bytes),
         "library_runner": (site.library_runners.start_another, settings.runner_bytes),
     }
@@ -41,7 +42,7 @@ class _Lock:
     """The lock of one kind of process.
 
     Args:
-        kind: "builder", "runner" or "library_runner".
+        kind: "builder", "inspector", "runner" or "library_runner".
         start: Starts such a process.
         memory_bytes: What it may use.
     """

@@ -53,7 +53,7 @@ FROM_OURS: Final = FrameLimits(text_bytes=16 << 20, blobs=256, blob_bytes=256 <<
 graphs, the largest blobs are the object code of every translation unit."""
 
 FROM_LOCKED: Final = FrameLimits(text_bytes=4 << 20, blobs=2, blob_bytes=128 << 20)
-"""From a builder or runner: a thousand samples or configurations; one unit's object code."""
+"""From a locked process: a thousand samples or configurations; one unit's object code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class Channel:
     Args:
         connection: A connected UNIX stream socket; the channel owns it.
         accepts_descriptors: Whether descriptors may come in. The supervisor says no to
-            builder and runner.
+            locked processes.
         limits: What is taken from the other side.
     """
 

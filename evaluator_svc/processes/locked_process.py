@@ -1,4 +1,4 @@
-"""The first steps of every builder and runner: connect, lock in, open what it needs, say so.
+"""First steps of every builder, inspector and runner: connect, lock in, open what it needs.
 
 Runs in the child, before any candidate is near. The supervisor's side is `locked_starter.py`.
 """
@@ -52,6 +52,13 @@ class OpenCompiler:
         """A compiler holds nothing that has to be given up."""
 
 
+class OpenNothing:
+    """What a process opens that needs neither device nor compiler."""
+
+    def release(self) -> None:
+        """There is nothing to give up."""
+
+
 class _Opened(Protocol):
     def release(self) -> None: ...
 
@@ -81,7 +88,7 @@ def serve_runner(
         return _begin(
             conversation,
             configure,
-            open_it=lambda: _open_device(configure),
+            open_it=lambda: _attempt(lambda: _open_device(configure)),
             describe=lambda opened: {
                 "device": describe_device(opened.device, configure.kind, configure.index),
                 "device_count": opened.module.device_count(),
@@ -103,13 +110,29 @@ def serve_builder(
         return _begin(
             conversation,
             configure,
-            open_it=lambda: _open_compiler(configure),
+            open_it=lambda: _attempt(lambda: _open_compiler(configure)),
             describe=lambda opened: {"compiler_version": opened.compiler.compiler_version},
             # Without an architecture the driver is asked for it.
             opens_first=configure.kind == "cuda" and not configure.architecture,
         )
 
     _serve(work, begin, conversation)
+
+
+def serve_inspector(work: Callable[[Conversation], None], conversation: Conversation) -> None:
+    """Lock this process in, then do `work`; ends the process. It opens nothing."""
+
+    def begin() -> OpenNothing | None:
+        configure: Configure = conversation.receive(Configure).message
+        return _begin(
+            conversation,
+            configure,
+            open_it=OpenNothing,
+            describe=lambda _: {},
+            opens_first=False,
+        )
+
+    _serve(lambda conversation, _: work(conversation), begin, conversation)
 
 
 def _serve(
@@ -137,20 +160,23 @@ def _begin(
     conversation: Conversation,
     configure: Configure,
     *,
-    open_it: Callable[[], T],
+    open_it: Callable[[], T | str],
     describe: Callable[[T], dict[str, Any]],
     opens_first: bool,
 ) -> T | None:
-    """Lock in and open, in the order that the device kind wants; tell the supervisor."""
+    """Lock in and open, in the order that the device kind wants; tell the supervisor.
+
+    `open_it` returns what it opened, or why it could not.
+    """
     opened: T | str = ""
     if opens_first:
-        opened = _attempt(open_it)
+        opened = open_it()
     isolation = confine(configure.confinement, outer=configure.outer)
     if not is_sufficient(isolation) and not configure.unsafe_no_sandbox:
         conversation.send(Failed.of(_not_locked(isolation)))
         return None
     if not opens_first:
-        opened = _attempt(open_it)
+        opened = open_it()
     facts: dict[str, Any] = {"device": None}
     if isinstance(opened, str):
         facts["unavailable"] = opened

@@ -1,4 +1,4 @@
-"""Starts builders and runners: their environment, their lock, their first two messages.
+"""Starts builders, inspectors and runners: their environment, their lock, their first two messages.
 
 A runner is started as a process of its own, or forked from a server that has torch.
 
@@ -30,6 +30,7 @@ from kernel_foundry.errors import ProcessLostError
 from kernel_foundry.scratch import scratch_folder
 
 BUILDER: Final = "evaluator_svc.builder"
+INSPECTOR: Final = "evaluator_svc.inspector"
 RUNNER: Final = "evaluator_svc.runner"
 
 _START_SECONDS: Final = 60.0
@@ -37,8 +38,11 @@ _START_SECONDS: Final = 60.0
 _END_SECONDS: Final = 1.0
 """From the channel's end to the process's own."""
 _BUILDER_CPU_SECONDS: Final = 600
+_INSPECTOR_CPU_SECONDS: Final = 600
 _RUNNER_CPU_SECONDS: Final = 3600
 """Far beyond any deadline: these only end what nobody watches any more."""
+INSPECTOR_BYTES: Final = 2 << 30
+"""Private memory of an inspector: the largest text that it reads takes a quarter of that."""
 FILE_BYTES: Final = 16 << 20
 """Nothing that is needed writes any; output is cut here as well."""
 OPEN_FILES: Final = 1024
@@ -83,7 +87,7 @@ class LockedStarter:
         """Start `module` for a device and wait until it is ready.
 
         Args:
-            module: `BUILDER` or `RUNNER`.
+            module: `BUILDER`, `INSPECTOR` or `RUNNER`.
             kind: Device kind.
             index: Of the device among its kind.
             node: The device's own, as `Ready` told it; a runner then opens no other GPU.
@@ -101,7 +105,7 @@ class LockedStarter:
         if with_library:
             process = self._forks.fork(_scratch_variables(folder))
         else:
-            wrapping = None if without else self._wrapping(kind, folder)
+            wrapping = None if without else self._wrapping(module, kind, folder)
             process = self._spawn(module, folder, wrapping)
         process.scratch = scratch
         confinement = self._confinement(module, folder, kind, node, architecture)
@@ -122,12 +126,12 @@ class LockedStarter:
         return process, ready
 
     def reports(self, kind: str) -> tuple[IsolationReport, ...]:
-        """Return what locks in a device kind's builders, runners and library runners.
+        """Return what locks in a device kind's builders, inspectors, runners and library runners.
 
         As the last of each found it in force. Before the first library runner, which takes
         seconds to start, what it shares with a runner is told.
         """
-        found = [self._reports.get(_name(m, kind)) for m in (BUILDER, RUNNER)]
+        found = [self._reports.get(_name(m, kind)) for m in (BUILDER, INSPECTOR, RUNNER)]
         name = _name(RUNNER, kind, with_library=True)
         runner, library = found[-1], self._reports.get(name)
         if runner is not None and library is None:
@@ -184,12 +188,13 @@ class LockedStarter:
             return "not around a CUDA runner: memory is not shared across namespaces"
         if not self._settings.use_bubblewrap:
             return "switched off"
-        return bubblewrap.probe(self._wrapping(kind, bubblewrap.SCRATCH), sys.executable)
+        return bubblewrap.probe(self._wrapping(module, kind, bubblewrap.SCRATCH), sys.executable)
 
-    def _wrapping(self, kind: str, scratch: str) -> bubblewrap.Wrapping:
+    def _wrapping(self, module: str, kind: str, scratch: str) -> bubblewrap.Wrapping:
+        opens_device = kind == "sycl" and module != INSPECTOR
         return bubblewrap.Wrapping(
             readable=self._readable,
-            devices=device_nodes(kind) if kind == "sycl" else (),
+            devices=device_nodes(kind) if opens_device else (),
             environment=self._environment(scratch),
         )
 
@@ -213,16 +218,21 @@ class LockedStarter:
         self, module: str, scratch: str, kind: str, node: str, architecture: str
     ) -> Confinement:
         is_builder = module == BUILDER
-        settings = self._settings
         # A builder for a given architecture asks no device.
-        opened = "" if is_builder and architecture else kind
+        opens_none = module == INSPECTOR or (is_builder and architecture)
+        opened = "" if opens_none else kind
+        memory_bytes, cpu_seconds = {
+            BUILDER: (self._settings.builder_memory_bytes, _BUILDER_CPU_SECONDS),
+            INSPECTOR: (INSPECTOR_BYTES, _INSPECTOR_CPU_SECONDS),
+            RUNNER: (self._settings.runner_bytes, _RUNNER_CPU_SECONDS),
+        }[module]
         return Confinement(
             readable=self._readable,
             devices=device_nodes(opened, node),
             scratch=scratch,
             makes_folders=is_builder or opened == "cuda",
-            memory_bytes=settings.builder_memory_bytes if is_builder else settings.runner_bytes,
-            cpu_seconds=_BUILDER_CPU_SECONDS if is_builder else _RUNNER_CPU_SECONDS,
+            memory_bytes=memory_bytes,
+            cpu_seconds=cpu_seconds,
             file_bytes=FILE_BYTES,
             open_files=OPEN_FILES,
             scratch_bytes=bubblewrap.SCRATCH_BYTES,

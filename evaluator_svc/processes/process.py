@@ -1,6 +1,6 @@
 """Child processes of the supervisor: start, talk, kill, see how they ended.
 
-Their ready pools are in `spare_pool.py` and `builder_pools.py`.
+Their ready pools are in `spare_pool.py` and `build_pools.py`.
 """
 
 import contextlib

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-OWN_FILE: Final = "candidate.cu"
+from kernel_foundry.plan.macros import SOURCE_FILE_NAMES
+
+OWN_FILE: Final = SOURCE_FILE_NAMES["cuda"]
 """Name that a candidate's lines are compiled under."""
 
 LABEL: Final = "(label)"

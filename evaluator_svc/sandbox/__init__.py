@@ -1,1 +1,1 @@
-"""What locks builder and runner in: Landlock, seccomp, rlimits, and bubblewrap where present."""
+"""What locks processes of candidates in: Landlock, seccomp, rlimits, bubblewrap where present."""

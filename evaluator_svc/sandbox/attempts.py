@@ -2,7 +2,7 @@
 
 Every attempt returns when it was possible, having undone what it did, and raises the system's error
 when it was refused. So the same code tells a lock that holds from one that is not there. Runs in a
-builder or runner that never meets a candidate. The lock is put on in `confinement.py`.
+process that is locked as those for candidates are, and never meets one. See `confinement.py`.
 """
 
 import errno

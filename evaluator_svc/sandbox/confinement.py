@@ -1,4 +1,4 @@
-"""How a builder or runner locks itself in, and what of it is in force.
+"""How a builder, inspector or runner locks itself in, and what of it is in force.
 
 Covered, once `confine` has returned:
 * files: reading beyond the interpreter, its packages and the system's libraries, writing beyond

@@ -111,16 +111,6 @@ class StorageClass(IntEnum):
     GENERIC = 8
 
 
-class Scope(IntEnum):
-    """Who takes part in a barrier or a group operation."""
-
-    CROSS_DEVICE = 0
-    DEVICE = 1
-    WORKGROUP = 2
-    SUBGROUP = 3
-    INVOCATION = 4
-
-
 class BuiltIn(IntEnum):
     """Work-item queries that come as input variables."""
 

@@ -17,6 +17,7 @@ PACKAGES = (
     "evaluator_svc.cubin",
     "evaluator_svc.diagnosis",
     "evaluator_svc.evaluator",
+    "evaluator_svc.inspector",
     "evaluator_svc.policy",
     "evaluator_svc.ptx",
     "evaluator_svc.tools",
@@ -39,7 +40,7 @@ ANCHORED = {
     # Tried at the places alone where a name, a statement, a line or an argument begins.
     "evaluator_svc.diagnosis.clang_log": {"_QUOTED", "_CARET"},
     "evaluator_svc.policy.directives": {"_QUOTED", "_PARENTHESES"},
-    "evaluator_svc.policy.ptx_object": {"_SYSTEM_FUNCTIONS"},
+    "evaluator_svc.inspector.from_ptx.rules": {"_SYSTEM_FUNCTIONS"},
     "evaluator_svc.ptx.parse": {"_STATEMENT", "_DECLARATOR"},
     "evaluator_svc.tools.sanitizer_report": {"_PLACE"},
     "generator_svc.recipes.plain.kernel_text": {"_POSITION"},

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator_svc.behaviour import facts_of
+from evaluator_svc.inspector import inspect_ptx
 from evaluator_svc.ptx import LABEL, PtxError, parse
-from kernel_foundry.domain.language import Language
 
 TEXT = """// Generated
 .version 9.0
@@ -110,7 +109,7 @@ def test_damaged_texts_raise_nothing_else(cut: int, inserted: str) -> None:
 
     with contextlib.suppress(PtxError):
         assert parse(text).target
-    assert facts_of("", Language.CUDA, (text,)).strided_share <= 1
+    assert inspect_ptx(text).kernels.strided_share <= 1
 
 
 @given(st.text(alphabet=".entryfucglobal {}();:@%r1,[]+\n", max_size=200))

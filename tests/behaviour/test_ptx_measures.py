@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.behaviour import KernelFacts, explain, facts_of, measures
-from kernel_foundry.domain.language import Language
+from evaluator_svc.behaviour import KernelFacts, PlanCounts, explain, measures
+from evaluator_svc.inspector import inspect_ptx
 from tests.behaviour import nvrtc
 
 pytestmark = pytest.mark.skipif(bool(nvrtc.absence()), reason=nvrtc.absence() or "NVRTC is there")
@@ -28,18 +28,12 @@ CELLS = {
 
 
 def cell(ptx: bytes, *, launches: int = 1, scratch: int = 0, operators: int = 1) -> tuple:
-    return measures(
-        device_code="",
-        language=Language.CUDA,
-        objects=(ptx,),
-        launch_count=launches,
-        scratch_count=scratch,
-        reference_op_count=operators,
-    ).cell
+    counts = PlanCounts(launch_count=launches, scratch_count=scratch, reference_op_count=operators)
+    return measures(inspect_ptx(ptx).kernels, counts).cell
 
 
 def facts(source: str) -> KernelFacts:
-    return facts_of("", Language.CUDA, (nvrtc.build(source).ptx,))
+    return inspect_ptx(nvrtc.build(source).ptx).kernels
 
 
 def kernel(body: str) -> str:
@@ -73,7 +67,7 @@ def test_fewer_passes_than_operators_is_fused() -> None:
 def test_an_unrolled_loop_is_one_pass() -> None:
     ptx = nvrtc.build((KERNELS / "row_per_thread.cu").read_text()).ptx
 
-    assert facts_of("", Language.CUDA, (ptx,)).pass_count == 3
+    assert inspect_ptx(ptx).kernels.pass_count == 3
 
 
 @pytest.mark.parametrize(
@@ -169,13 +163,9 @@ def test_bulk_copies_stage_ahead() -> None:
 
 
 def test_every_level_has_its_reason() -> None:
-    reasons = explain(
-        device_code="",
-        language=Language.CUDA,
-        objects=(nvrtc.build((KERNELS / "matmul_register_tile.cu").read_text()).ptx,),
-        launch_count=1,
-        scratch_count=0,
-        reference_op_count=3,
-    )
+    ptx = nvrtc.build((KERNELS / "matmul_register_tile.cu").read_text()).ptx
+    counts = PlanCounts(launch_count=1, scratch_count=0, reference_op_count=3)
+
+    reasons = explain(inspect_ptx(ptx).kernels, counts)
 
     assert [r.split(":")[0] for r in reasons] == ["memory 3", "algorithm 3", "synchronization 1"]

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator_svc.behaviour import facts_of
+from evaluator_svc.inspector import inspect_spirv
 from evaluator_svc.spirv import SpirvError, parse
-from kernel_foundry.domain.language import Language
 
 KERNELS = Path(__file__).parent / "kernels"
 HEADER_BYTES = 20
@@ -62,6 +61,6 @@ def test_damaged_modules_raise_nothing_else(name: str, changes: list[tuple[int, 
         if 4 * position + 4 <= len(words):
             struct.pack_into("<I", words, 4 * position, word)
 
-    facts = facts_of("", Language.SYCL, (bytes(words),))
+    facts = inspect_spirv(bytes(words)).kernels
 
     assert facts.strided_share <= 1

@@ -84,27 +84,6 @@ def test_spills_of_called_functions_are_not_the_kernels() -> None:
     assert by_kernel(built().cubin, LOG)["pressed"].spill_bytes == 252
 
 
-@needs_nvrtc
-def test_code_is_text_where_a_disassembler_is_installed(
-    tmp_path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program = tmp_path / "nvdisasm"
-    program.write_text('#!/bin/sh\n[ "$1" = -c ] && echo "code of $(wc -c < "$2") bytes"\n')
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-
-    assert cubin.disassemble(built().cubin) == f"code of {len(built().cubin)} bytes\n"
-
-
-def test_a_disassembler_that_fails_is_none(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = tmp_path / "nvdisasm"
-    program.write_text("#!/bin/sh\nexit 1\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-
-    assert cubin.disassemble(b"anything") is None
-
-
 @pytest.mark.parametrize(
     ("code", "reason"),
     [

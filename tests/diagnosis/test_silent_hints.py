@@ -2,10 +2,9 @@
 
 import pytest
 
-from evaluator_svc.behaviour import KernelFacts
+from evaluator_svc.behaviour import KernelFacts, Scope
 from evaluator_svc.diagnosis import LaunchFacts
 from evaluator_svc.diagnosis.bound_hints import bound_hint
-from evaluator_svc.spirv.opcodes import Scope
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
 from tests.diagnosis.test_performance import findings
@@ -16,7 +15,7 @@ VECTORS = KernelFacts(contiguous_weight=8.0, vector_weight=8.0)
 ONE_PASS = KernelFacts(contiguous_weight=8.0, pass_count=1)
 TILES = KernelFacts(has_register_tile=True, contiguous_weight=8.0)
 MATRIX = KernelFacts(has_matrix_product=True, has_register_tile=True, moves_ahead=True)
-ROWS = KernelFacts(reduces_in_group=True, barrier_scopes=frozenset({int(Scope.WORKGROUP)}))
+ROWS = KernelFacts(reduces_in_group=True, barrier_scopes=(Scope.WORK_GROUP,))
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@
 
 import pytest
 
+from evaluator_svc.inspector import inspect_ptx
 from evaluator_svc.pipeline.arithmetic import arithmetic_text
-from evaluator_svc.policy import ObjectFacts, object_facts
-from kernel_foundry.domain.language import Language
+from evaluator_svc.policy import ObjectFacts
 from tests.behaviour import nvrtc
 
 FMA = ObjectFacts()
@@ -91,6 +91,6 @@ def test_products_of_a_step_are_counted_in_ptx(products: int, found: int) -> Non
         ).replace("PRODUCTS > 1", "N > 1")
     )
     assert built.ptx, built.log
-    facts = object_facts((built.ptx,), Language.CUDA)
+    facts = inspect_ptx(built.ptx).numbers
 
     assert (facts.matrix_formats, facts.products_of_a_step) == (("bfloat16",), found)

@@ -8,13 +8,18 @@ import shutil
 
 import pytest
 
+from evaluator_svc.behaviour import KernelFacts, Scope
 from evaluator_svc.disk_cache import DiskCache, make_private
 from evaluator_svc.evaluator import Evaluator
 from evaluator_svc.messages.locked import TranslationUnit
 from evaluator_svc.object_cache import BuiltUnit, ObjectCache, object_key
+from evaluator_svc.object_report import ObjectReport
+from evaluator_svc.policy import ObjectFacts
+from evaluator_svc.policy.finding import told
 from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.signing import Signer
 from kernel_foundry.domain.device import DeviceSpec
+from kernel_foundry.domain.evaluation import KernelResources
 from kernel_foundry.domain.language import Language
 from kernel_foundry.errors import InvalidArgumentError
 
@@ -33,6 +38,16 @@ _DEVICE = DeviceSpec(
     cache_bytes=1 << 20,
 )
 _UNIT = TranslationUnit(source="int x;", options=(), kernels=("k",))
+
+
+_REPORT = ObjectReport(
+    findings=(told("object.clock", "the kernel reads a clock", line=3),),
+    numbers=ObjectFacts(formats=("TF32",)),
+    kernels=KernelFacts(contiguous_weight=8.0, barrier_scopes=(Scope.WORK_GROUP,)),
+    resources=(
+        KernelResources(kernel="k", registers=32, shared_bytes=0, local_bytes=0, spill_bytes=0),
+    ),
+)
 
 
 def _secret() -> bytes:
@@ -157,10 +172,12 @@ def test_a_disk_that_cannot_be_written_costs_only_the_entry(tmp_path):
     assert cache.get("ab" * 32) is None
 
 
-@pytest.mark.parametrize("code", [b"\x03\x02#\x07\n\x00", b""])
-def test_built_units_and_failures_come_back(tmp_path, code):
-    """Failed builds are remembered with their log."""
-    unit = BuiltUnit(code=code, assembly=b"// text\n", log="warning: ü\n", build_ns=12.5)
+@pytest.mark.parametrize(("code", "report"), [(b"\x03\x02#\x07\n\x00", _REPORT), (b"", None)])
+def test_built_units_and_failures_come_back(tmp_path, code, report):
+    """Objects with what was found in them, failed builds with their log."""
+    unit = BuiltUnit(
+        code=code, assembly=b"// text\n", log="warning: ü\n", build_ns=12.5, report=report
+    )
     ObjectCache(tmp_path, _secret).put("ab" * 32, unit)
     assert ObjectCache(tmp_path, _secret).get("ab" * 32) == unit
 

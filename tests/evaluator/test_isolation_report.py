@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from evaluator_svc.evaluator import Evaluator
-from evaluator_svc.processes.locked_starter import FILE_BYTES, OPEN_FILES
+from evaluator_svc.processes.locked_starter import FILE_BYTES, INSPECTOR_BYTES, OPEN_FILES
 from evaluator_svc.sandbox.confinement import is_sufficient
 from evaluator_svc.sandbox.host_paths import package_root
 from evaluator_svc.settings import EvaluatorSettings
@@ -60,13 +60,18 @@ def capabilities(tmp_path: Path) -> Iterator[Capabilities]:
 
 
 def test_every_kind_of_process_is_reported_with_its_limits(capabilities: Capabilities) -> None:
-    """Builder, runner and library runner, each with what holds for it."""
+    """Builder, inspector, runner and library runner, each with what holds for it."""
     reports = {report.process: report for report in capabilities.processes}
-    assert list(reports) == ["null builder", "null runner", "null library runner"]
+    memory_bytes = {
+        "null builder": MEMORY_BYTES,
+        "null inspector": INSPECTOR_BYTES,
+        "null runner": 2 * MEMORY_BYTES,
+        "null library runner": 2 * MEMORY_BYTES,
+    }
+    assert list(reports) == list(memory_bytes)
     for name, report in reports.items():
         limits = {limit.name: limit.value for limit in report.limits}
-        expected = MEMORY_BYTES if name == "null builder" else 2 * MEMORY_BYTES
-        assert limits["memory_bytes"] == expected
+        assert limits["memory_bytes"] == memory_bytes[name]
         assert (limits["file_bytes"], limits["open_files"]) == (FILE_BYTES, OPEN_FILES)
         assert limits["processes"] == 0
         assert any(rule.startswith("seccomp: ") for rule in report.rules)

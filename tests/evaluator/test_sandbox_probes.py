@@ -56,8 +56,8 @@ def probes(request, tmp_path_factory):
 
 
 def test_every_attempt_of_every_process_is_refused(probes):
-    """Builder, runner and library runner try everything, and nothing works."""
-    kinds = ("builder", "runner", "library_runner")
+    """Builder, inspector, runner and library runner try everything, and nothing works."""
+    kinds = ("builder", "inspector", "runner", "library_runner")
     assert set(probes) == {f"sandbox.{kind}.{name}" for kind in kinds for name in ATTEMPTS}
     assert [f"{p.name}: {p.detail}" for p in probes.values() if not p.passed] == []
 

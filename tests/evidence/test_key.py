@@ -126,8 +126,8 @@ def test_builder_and_runner_reach_neither_the_key_nor_who_holds_it(
     if lock == "bubblewrap" and "bubblewrap" not in site.isolation.mechanisms:
         pytest.skip(site.isolation.missing[0])
     memory = AttemptRequest(name="memory_of_other", targets=targets)
-    for start in (site.builders.start_another, site.runners.start_another):
-        process = start()
+    for pool in (site.builders, site.inspectors, site.runners):
+        process = pool.start_another()
         for request in (read, memory):
             answer = process.ask(request, Attempted, timeout_seconds=60.0)
             assert not answer.message.succeeded, request.name

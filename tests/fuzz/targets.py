@@ -12,7 +12,9 @@ from types import MappingProxyType
 from typing import Final
 
 from evaluator_svc.cubin import elf
+from evaluator_svc.inspector import inspect_ptx, inspect_spirv
 from evaluator_svc.messages.exchange import MeasurePlan
+from evaluator_svc.messages.inspect import Inspected, InspectRequest
 from evaluator_svc.messages.locked import (
     CandidateFailed,
     CandidateSource,
@@ -31,9 +33,8 @@ from evaluator_svc.messages.locked import (
     WorkloadNames,
 )
 from evaluator_svc.messages.plausible import ImplausibleError, check_answer
+from evaluator_svc.object_report import ObjectReport
 from evaluator_svc.policy import check_source
-from evaluator_svc.policy.ptx_object import check_ptx
-from evaluator_svc.policy.spirv_object import check_spirv
 from evaluator_svc.processes.channel import FROM_LOCKED, Channel, ChannelError
 from evaluator_svc.processes.conversation import Conversation
 from evaluator_svc.spirv import SpirvError
@@ -42,6 +43,7 @@ from generator_svc.replies.extraction import ReplyForm, extract
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.plain import from_plain, to_plain
 from kernel_foundry.plan import (
     DeviceLimits,
     NameTable,
@@ -161,14 +163,20 @@ def _spirv(data: bytes) -> None:
     """Read SPIR-V, and judge it."""
     with contextlib.suppress(SpirvError):
         parse_spirv(data)
-        check_spirv(data, ("scale",))
+        _reported(inspect_spirv(data, ("scale",)))
         return
-    assert check_spirv(data), "what cannot be read is refused"
+    assert inspect_spirv(data).findings, "what cannot be read is refused"
 
 
 def _ptx(data: bytes) -> None:
     """Read PTX, and judge it."""
-    check_ptx(data, ("scale",))
+    _reported(inspect_ptx(data, ("scale",)))
+
+
+def _reported(report: ObjectReport) -> None:
+    """Send a report as an inspector does, and hold it against what can be one."""
+    request = InspectRequest(language=Language.CUDA, kernels=("scale",), log="")
+    check_answer(request, from_plain(Inspected, to_plain(Inspected(report=report))), blob_count=0)
 
 
 def _cubin(data: bytes) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 import kernel_foundry_native as native
-from evaluator_svc.policy import check_object, check_source
+from evaluator_svc.inspector import inspect_spirv
+from evaluator_svc.policy import check_source
 from kernel_foundry.domain.finding import Severity
 
 KERNEL = """\
@@ -49,5 +50,5 @@ def compiler() -> Iterator[Any]:
 def test_everyday_code_is_built_and_passes(compiler: Any, name: str) -> None:
     code = f"{KERNEL}  {BODIES[name]}\n}}\n"
     built = compiler.compile(source=native.prelude("sycl") + code, options=[], kernels=["k"])
-    found = (*check_source(code, "sycl"), *check_object(built.code, ("k",)))
+    found = (*check_source(code, "sycl"), *inspect_spirv(built.code, ("k",)).findings)
     assert [f.rule for f in found if f.severity is not Severity.INFO] == []

@@ -10,7 +10,8 @@ import torch
 import yaml
 
 import kernel_foundry_native as native
-from evaluator_svc.policy import check_object, check_plan, check_source
+from evaluator_svc.inspector import inspect_ptx, inspect_spirv
+from evaluator_svc.policy import check_plan, check_source
 from generator_svc.recipes.genome import draw, plain
 from generator_svc.recipes.graph_reader import read_graph
 from generator_svc.recipes.recipes import choose_recipe
@@ -85,7 +86,7 @@ def test_recipes_of_products_pass(name: str, language: Language) -> None:
 @pytest.mark.parametrize("path", SPIRV, ids=lambda p: p.stem)
 def test_known_kernels_pass(path: Path) -> None:
     if path.stem not in BAD_SPIRV:
-        assert check_object(path.read_bytes()) == ()
+        assert inspect_spirv(path.read_bytes()).findings == ()
 
 
 @pytest.fixture(scope="module")
@@ -114,4 +115,4 @@ def test_what_cuda_examples_become_passes(compiler: Any, path: Path) -> None:
     options = [f"-I{folder}" for folder in native.cuda_include_paths()]
     built = compiler.compile(source=unit, options=options, kernels=names)
 
-    assert unwelcome(check_object(built.assembly, tuple(names), Language.CUDA)) == []
+    assert unwelcome(inspect_ptx(built.assembly, tuple(names)).findings) == []

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator_svc.policy import check_object
+from evaluator_svc.inspector import inspect_spirv
 from kernel_foundry.domain.finding import FindingKind
 
 KERNELS = Path(__file__).parents[1] / "behaviour" / "kernels"
 
 
 def messages(name: str) -> list[str]:
-    findings = check_object((KERNELS / f"{name}.spv").read_bytes())
+    findings = inspect_spirv((KERNELS / f"{name}.spv").read_bytes()).findings
     assert all(f.kind is FindingKind.POLICY for f in findings)
     return [f.message for f in findings]
 
@@ -39,10 +39,10 @@ def test_built_ins_and_the_device_library_are_allowed(name: str) -> None:
 def test_a_kernel_that_is_not_there_is_named() -> None:
     code = (KERNELS / "pointwise.spv").read_bytes()
 
-    assert check_object(code, ("relu",)) == ()
-    assert "gelu" in check_object(code, ("gelu",))[0].message
+    assert inspect_spirv(code, ("relu",)).findings == ()
+    assert "gelu" in inspect_spirv(code, ("gelu",)).findings[0].message
 
 
 @given(st.binary(max_size=200))
 def test_bytes_that_are_no_module_are_refused(code: bytes) -> None:
-    assert check_object(code)
+    assert inspect_spirv(code).findings

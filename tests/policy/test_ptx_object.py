@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.policy import check_object
+from evaluator_svc.inspector import inspect_ptx
 from kernel_foundry.domain.finding import Finding, Severity
-from kernel_foundry.domain.language import Language
 from tests.behaviour import nvrtc
 
 pytestmark = pytest.mark.skipif(bool(nvrtc.absence()), reason=nvrtc.absence() or "NVRTC is there")
@@ -19,7 +18,7 @@ def findings(before: str, body: str) -> tuple[Finding, ...]:
         f'{before}\nextern "C" __global__ void k(float* out, const float* x, int n) {{\n{body}\n}}'
     )
     assert built.ptx, built.log
-    return check_object(built.ptx, ("k",), Language.CUDA)
+    return inspect_ptx(built.ptx, ("k",)).findings
 
 
 REFUSED = [
@@ -126,7 +125,7 @@ def test_honest_kernels_are_clean(before: str, body: str) -> None:
 
 @pytest.mark.parametrize("path", sorted(KERNELS.glob("*.cu")), ids=lambda p: p.stem)
 def test_the_known_kernels_are_clean(path: Path) -> None:
-    assert check_object(nvrtc.build(path.read_text()).ptx, (), Language.CUDA) == ()
+    assert inspect_ptx(nvrtc.build(path.read_text()).ptx, ()).findings == ()
 
 
 def test_a_clock_is_told_with_its_line_and_refuses_nothing() -> None:
@@ -152,7 +151,7 @@ def test_data_kept_in_the_cache_is_told() -> None:
 def test_a_kernel_that_is_not_there_is_named() -> None:
     ptx = nvrtc.build((KERNELS / "pointwise.cu").read_text()).ptx
 
-    assert "gelu" in check_object(ptx, ("gelu",), Language.CUDA)[0].message
+    assert "gelu" in inspect_ptx(ptx, ("gelu",)).findings[0].message
 
 
 def test_addresses_too_tangled_to_follow_count_as_written() -> None:
@@ -168,13 +167,13 @@ st.global.u32 [%rd0], %r1;
 ret;
 }}"""
 
-    (refused,) = check_object(text.encode(), ("k",), Language.CUDA)
+    (refused,) = inspect_ptx(text.encode(), ("k",)).findings
 
     assert "counter" in refused.message
 
 
 @pytest.mark.parametrize("code", [b"", b"\0\1", b".version 9.0\n.target sm_90\n.entry k() {"])
 def test_text_that_is_no_module_is_refused(code: bytes) -> None:
-    (refused,) = check_object(code, (), Language.CUDA)
+    (refused,) = inspect_ptx(code, ()).findings
 
     assert refused.severity is Severity.ERROR

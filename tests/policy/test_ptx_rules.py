@@ -2,7 +2,8 @@
 
 import pytest
 
-from evaluator_svc.policy import RULES, RuleClass, Subject, check_object, object_facts
+from evaluator_svc.inspector import inspect_ptx
+from evaluator_svc.policy import RULES, RuleClass, Subject
 from evaluator_svc.policy.facts import ObjectFacts
 from evaluator_svc.policy.rules import rule_of
 from kernel_foundry.domain.finding import FindingKind, Severity
@@ -244,7 +245,7 @@ HONEST: dict[str, tuple[Snippet, ...]] = {
     ("rule", "snippet"), [(rule, s) for rule, several in FOUND.items() for s in several]
 )
 def test_what_a_rule_catches_names_the_rule(rule: str, snippet: Snippet) -> None:
-    found = {f.rule: f for f in check_object(ptx(*snippet), ("k",), Language.CUDA)}
+    found = {f.rule: f for f in inspect_ptx(ptx(*snippet), ("k",)).findings}
 
     assert rule in found
     expected = SEVERITIES[rule_of(rule).verdict]
@@ -253,7 +254,7 @@ def test_what_a_rule_catches_names_the_rule(rule: str, snippet: Snippet) -> None
 
 @pytest.mark.parametrize(("rule", "text"), TEXTS.items())
 def test_what_no_compiler_makes_whole_names_the_rule(rule: str, text: bytes) -> None:
-    (found,) = check_object(text, (), Language.CUDA)
+    (found,) = inspect_ptx(text, ()).findings
 
     assert (found.rule, found.severity) == (rule, Severity.ERROR)
 
@@ -263,7 +264,7 @@ def test_what_no_compiler_makes_whole_names_the_rule(rule: str, text: bytes) -> 
 )
 def test_honest_look_alikes_pass(rule: str, snippet: Snippet) -> None:
     # As a builder compiles: assertions are left out.
-    assert check_object(ptx(*snippet, "-DNDEBUG"), ("k",), Language.CUDA) == (), rule
+    assert inspect_ptx(ptx(*snippet, "-DNDEBUG"), ("k",)).findings == (), rule
 
 
 def test_every_refusing_rule_has_an_honest_look_alike() -> None:
@@ -308,4 +309,4 @@ def test_every_rule_has_a_case() -> None:
     ],
 )
 def test_narrow_formats_are_facts(body: str, facts: ObjectFacts) -> None:
-    assert object_facts((ptx("", body),), Language.CUDA) == facts
+    assert inspect_ptx(ptx("", body)).numbers == facts

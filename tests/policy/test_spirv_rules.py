@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.policy import RULES, RuleClass, Subject, check_object, object_facts
+from evaluator_svc.inspector import inspect_spirv
+from evaluator_svc.policy import RULES, ObjectFacts, RuleClass, Subject
 from evaluator_svc.policy.rules import rule_of
 from kernel_foundry.domain.finding import FindingKind, Severity
 from kernel_foundry.domain.language import Language
@@ -22,6 +23,10 @@ SEVERITIES = {
 def module(name: str) -> bytes:
     folder = KERNELS if (KERNELS / f"{name}.spv").exists() else OTHERS
     return (folder / f"{name}.spv").read_bytes()
+
+
+def formats(code: bytes) -> ObjectFacts:
+    return inspect_spirv(code).numbers
 
 
 def with_capability(number: int) -> bytes:
@@ -73,7 +78,7 @@ HONEST = {
     ("rule", "code"), [(rule, code) for rule, codes in FOUND.items() for code in codes]
 )
 def test_what_a_rule_catches_names_the_rule(rule: str, code: bytes) -> None:
-    found = {f.rule: f for f in check_object(code)}
+    found = {f.rule: f for f in inspect_spirv(code).findings}
 
     assert rule in found
     expected = SEVERITIES[rule_of(rule).verdict]
@@ -84,7 +89,7 @@ def test_what_a_rule_catches_names_the_rule(rule: str, code: bytes) -> None:
     ("rule", "name"), [(rule, name) for rule, names in HONEST.items() for name in names]
 )
 def test_honest_look_alikes_pass(rule: str, name: str) -> None:
-    assert check_object(module(name)) == (), rule
+    assert inspect_spirv(module(name)).findings == (), rule
 
 
 def test_every_refusing_rule_has_an_honest_look_alike() -> None:
@@ -112,14 +117,14 @@ def test_every_rule_has_a_case() -> None:
 
 
 def test_a_kernel_that_is_not_there_is_refused() -> None:
-    (finding,) = check_object(module("honest_views"), ("k", "gelu"))
+    (finding,) = inspect_spirv(module("honest_views"), ("k", "gelu")).findings
 
     assert finding.rule == "object.missing_kernel"
 
 
 def test_narrow_formats_are_facts() -> None:
-    half = object_facts((module("pointwise"), module("honest_half")), Language.SYCL)
-    cut = object_facts((module("masks_mantissa"),), Language.SYCL)
+    half = ObjectFacts.of_all([formats(module("pointwise")), formats(module("honest_half"))])
+    cut = formats(module("masks_mantissa"))
 
     assert (half.formats, half.uses_16_bit_floats, half.masks_low_bits) == (
         ("float16",),
@@ -127,4 +132,4 @@ def test_narrow_formats_are_facts() -> None:
         False,
     )
     assert (cut.formats, cut.masks_low_bits) == ((), True)
-    assert object_facts((b"nothing",), Language.SYCL).formats == ()
+    assert formats(b"nothing").formats == ()

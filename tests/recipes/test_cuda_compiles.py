@@ -13,13 +13,12 @@ import torch
 from torch import nn
 
 import kernel_foundry_native as native
-from evaluator_svc.behaviour import measures
-from evaluator_svc.policy.ptx_object import check_ptx
+from evaluator_svc.behaviour import PlanCounts, measures
+from evaluator_svc.inspector import inspect_ptx
 from evaluator_svc.policy.source import check_source
 from generator_svc.recipes import RecipeUnsupported
 from generator_svc.recipes.genome import Genome, draw, plain
 from generator_svc.recipes.recipe import Recipe
-from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import Measures
 from tests.cuda_on_host.host_run import BoundCandidate
 from tests.recipes.cuda_candidates import bind, cuda_recipe
@@ -47,19 +46,17 @@ def _build(compiler: Any, candidate: BoundCandidate) -> Any:
     assert check_source(candidate.device_code, "cuda") == ()
     unit = candidate.unit(native.prelude("cuda"))
     built = compiler.compile(source=unit, options=[], kernels=list(candidate.kernels))
-    assert check_ptx(built.assembly, candidate.kernels) == ()
+    assert inspect_ptx(built.assembly, candidate.kernels).findings == ()
     return built
 
 
 def _measures(candidate: BoundCandidate, built: Any) -> Measures:
-    return measures(
-        device_code=candidate.device_code,
-        language=Language.CUDA,
-        objects=(built.assembly,),
+    counts = PlanCounts(
         launch_count=len(candidate.sequence.steps),
         scratch_count=sum(b.kind == "scratch" for b in candidate.sequence.buffers),
         reference_op_count=3,
     )
+    return measures(inspect_ptx(built.assembly).kernels, counts)
 
 
 def _example(name: str) -> ModuleType:

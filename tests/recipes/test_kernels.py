@@ -10,7 +10,8 @@ import torch
 from torch import nn
 
 import kernel_foundry_native as native
-from evaluator_svc.behaviour import measures
+from evaluator_svc.behaviour import PlanCounts, measures
+from evaluator_svc.inspector import inspect_spirv
 from generator_svc.recipes.genome import Genome, draw, plain
 from generator_svc.recipes.graph_reader import read_graph
 from generator_svc.recipes.recipe import Recipe
@@ -219,12 +220,6 @@ def test_row_styles_land_where_they_are_expected(sycl, who: str, keep: str) -> N
     names = [s.name for s in plans.kernels(code, "sycl", macros)]
     unit = plans.translation_unit(code, macros, native.prelude("sycl"), "sycl")
     built = compiler.compile(source=unit, options=[], kernels=names)
-    found = measures(
-        device_code=code,
-        language=Language.SYCL,
-        objects=(built.code,),
-        launch_count=1,
-        scratch_count=0,
-        reference_op_count=1,
-    )
+    counts = PlanCounts(launch_count=1, scratch_count=0, reference_op_count=1)
+    found = measures(inspect_spirv(built.code).kernels, counts)
     assert found.cell == recipe.expected(genome)

@@ -11,10 +11,11 @@ import pytest
     [
         "evaluator_svc.runner.answers",
         "evaluator_svc.builder.work",
+        "evaluator_svc.inspector.work",
         "evaluator_svc.processes.fork_client",
     ],
 )
 def test_torch_is_not_imported_without_need(module):
-    """Neither by a runner that makes no library calls, nor by builder and supervisor."""
+    """Neither by a runner that makes no library calls, nor by builder, inspector and supervisor."""
     program = f"import sys, {module}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -6,13 +6,14 @@ Knows nothing of levels.
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from evaluator_svc.behaviour.facts import KernelFacts, access_weight
-from evaluator_svc.behaviour.from_ptx.access import PtxAccess, accesses
-from evaluator_svc.behaviour.from_ptx.dataflow import dataflow
-from evaluator_svc.behaviour.from_ptx.values import space_of
-from evaluator_svc.behaviour.recurrence import recurrences
+from evaluator_svc.behaviour.facts import KernelFacts, Scope
+from evaluator_svc.inspector.access import access_weight
+from evaluator_svc.inspector.from_ptx.access import PtxAccess, accesses
+from evaluator_svc.inspector.from_ptx.dataflow import dataflow
+from evaluator_svc.inspector.from_ptx.values import space_of
+from evaluator_svc.inspector.recurrence import recurrences
 from evaluator_svc.ptx import Function, Instruction, Module
-from evaluator_svc.spirv.opcodes import Scope, StorageClass
+from evaluator_svc.spirv.opcodes import StorageClass
 
 _GLOBAL: Final = (StorageClass.CROSS_WORKGROUP, StorageClass.GENERIC)
 """A generic address that nothing more is known of is taken for a global one."""
@@ -30,8 +31,8 @@ def kernel_facts(module: Module) -> KernelFacts:
     far = [a for a in found if a.storage in _GLOBAL]
     local = [a for a in found if a.storage == StorageClass.WORKGROUP]
     atomics = {_atomic_space(i) for i in instructions} - {None}
-    group_scopes = frozenset(_group_scopes(instructions))
-    barriers = frozenset(_barrier_scopes(instructions))
+    group_scopes = tuple(sorted(set(_group_scopes(instructions))))
+    barriers = tuple(sorted(set(_barrier_scopes(instructions))))
     # Matrix units read shared memory by descriptors, which are no addresses.
     has_descriptors = any(i.opcode in ("wgmma", "tcgen05") for i in instructions)
     reads_local = has_descriptors or any(not a.is_store for a in local)
@@ -96,24 +97,24 @@ def _atomic_space(instruction: Instruction) -> str | None:
     return space_of(instruction)
 
 
-def _group_scopes(instructions: Iterable[Instruction]) -> Iterator[int]:
+def _group_scopes(instructions: Iterable[Instruction]) -> Iterator[Scope]:
     for instruction in instructions:
         if instruction.opcode in _WARP:
-            yield Scope.SUBGROUP
+            yield Scope.SUB_GROUP
         elif instruction.opcode in ("bar", "barrier") and "red" in instruction.parts:
-            yield Scope.WORKGROUP
+            yield Scope.WORK_GROUP
 
 
-def _barrier_scopes(instructions: Iterable[Instruction]) -> Iterator[int]:
+def _barrier_scopes(instructions: Iterable[Instruction]) -> Iterator[Scope]:
     for instruction in instructions:
         parts = instruction.parts
         if parts[0] in ("bar", "barrier"):
             if "cluster" in parts:
                 yield Scope.DEVICE
             else:
-                yield Scope.SUBGROUP if "warp" in parts else Scope.WORKGROUP
+                yield Scope.SUB_GROUP if "warp" in parts else Scope.WORK_GROUP
         elif parts[0] == "mbarrier":
-            yield Scope.WORKGROUP
+            yield Scope.WORK_GROUP
         elif _hands_over(instruction):
             yield Scope.DEVICE
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from evaluator_svc.behaviour.control_flow import ControlFlow, Loop
-from evaluator_svc.behaviour.dataflow import Carried, Dataflow, Kind, Node
-from evaluator_svc.behaviour.from_spirv.flow import control_flow
-from evaluator_svc.behaviour.recurrence import TILE_SIZE
+from evaluator_svc.inspector.control_flow import ControlFlow, Loop
+from evaluator_svc.inspector.dataflow import Carried, Dataflow, Kind, Node
+from evaluator_svc.inspector.from_spirv.flow import control_flow
+from evaluator_svc.inspector.recurrence import TILE_SIZE
 from evaluator_svc.spirv import Function, Instruction, Module
 from evaluator_svc.spirv.opcodes import OPENCL_EXP, OPENCL_FMA, Op, StorageClass
 

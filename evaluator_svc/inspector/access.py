@@ -3,9 +3,14 @@
 The same for every language. Knows nothing of levels.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
-from evaluator_svc.behaviour.stride import Stride
+from evaluator_svc.inspector.stride import Stride
+
+_LOOP_WEIGHT: Final = 8.0
+_MAX_DEPTH: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,3 +39,8 @@ class Access:
     def is_uniform(self) -> bool:
         """True when all neighbours touch the same data."""
         return self.stride == 0
+
+
+def access_weight(found: Iterable[Access]) -> float:
+    """Return how much accesses count together."""
+    return sum(_LOOP_WEIGHT ** min(a.depth, _MAX_DEPTH) for a in found)

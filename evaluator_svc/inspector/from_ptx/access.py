@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.behaviour.access import Access
-from evaluator_svc.behaviour.from_ptx.flow import control_flow
-from evaluator_svc.behaviour.from_ptx.values import Value, Values, integer, space_of
-from evaluator_svc.behaviour.stride import VARIES, Stride
+from evaluator_svc.inspector.access import Access
+from evaluator_svc.inspector.from_ptx.flow import control_flow
+from evaluator_svc.inspector.from_ptx.values import Value, Values, integer, space_of
+from evaluator_svc.inspector.stride import VARIES, Stride
 from evaluator_svc.ptx import Function, Instruction, Location, Module
 from evaluator_svc.ptx.module import names_in
 from evaluator_svc.spirv.opcodes import StorageClass

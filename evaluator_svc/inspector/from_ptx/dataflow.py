@@ -7,9 +7,9 @@ its assignments, and is carried by a loop that has some of them and not all.
 from collections.abc import Iterator
 from typing import Final
 
-from evaluator_svc.behaviour.control_flow import ControlFlow, Loop
-from evaluator_svc.behaviour.dataflow import Carried, Dataflow, Kind, Node
-from evaluator_svc.behaviour.from_ptx.flow import control_flow
+from evaluator_svc.inspector.control_flow import ControlFlow, Loop
+from evaluator_svc.inspector.dataflow import Carried, Dataflow, Kind, Node
+from evaluator_svc.inspector.from_ptx.flow import control_flow
 from evaluator_svc.ptx import Function, Instruction
 from evaluator_svc.ptx.module import names_in
 

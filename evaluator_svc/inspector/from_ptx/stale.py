@@ -5,8 +5,8 @@ Knows what reads and writes memory, and not what is refused.
 
 from typing import Final
 
-from evaluator_svc.behaviour.from_ptx.flow import control_flow
-from evaluator_svc.policy.stale_reads import Accesses, reads_stale
+from evaluator_svc.inspector.from_ptx.flow import control_flow
+from evaluator_svc.inspector.stale_reads import Accesses, reads_stale
 from evaluator_svc.ptx import Function, Instruction, Module
 
 SPACES: Final = ("shared", "local")

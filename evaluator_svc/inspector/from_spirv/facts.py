@@ -6,10 +6,11 @@ Knows nothing of levels.
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from evaluator_svc.behaviour.facts import KernelFacts, access_weight
-from evaluator_svc.behaviour.from_spirv.access import accesses
-from evaluator_svc.behaviour.from_spirv.dataflow import dataflow
-from evaluator_svc.behaviour.recurrence import recurrences
+from evaluator_svc.behaviour.facts import KernelFacts, Scope
+from evaluator_svc.inspector.access import access_weight
+from evaluator_svc.inspector.from_spirv.access import accesses
+from evaluator_svc.inspector.from_spirv.dataflow import dataflow
+from evaluator_svc.inspector.recurrence import recurrences
 from evaluator_svc.spirv import Function, Instruction, Module
 from evaluator_svc.spirv.opcodes import (
     ATOMICS,
@@ -19,7 +20,6 @@ from evaluator_svc.spirv.opcodes import (
     OPENCL_PREFETCH,
     SUBGROUP_EXCHANGES,
     Op,
-    Scope,
     StorageClass,
 )
 
@@ -50,8 +50,8 @@ def kernel_facts(module: Module) -> KernelFacts:
         has_matrix_product=not used.isdisjoint(MATRIX_PRODUCTS),
         is_online=any(c.is_online for c in carried),
         reduces_in_group=not used.isdisjoint(_GROUP_OPCODES),
-        group_scopes=frozenset(_group_scopes(module, instructions)),
-        barrier_scopes=frozenset(barriers),
+        group_scopes=tuple(sorted(set(_group_scopes(module, instructions)))),
+        barrier_scopes=tuple(sorted(barriers)),
         has_global_atomics=bool(atomics - {StorageClass.WORKGROUP}),
         has_local_atomics=StorageClass.WORKGROUP in atomics,
     )
@@ -59,6 +59,8 @@ def kernel_facts(module: Module) -> KernelFacts:
 
 _GLOBAL: Final = (StorageClass.CROSS_WORKGROUP, StorageClass.GENERIC)
 """A generic pointer that nothing more is known of is taken for a global one."""
+_SCOPES: Final = {0: Scope.DEVICE, 1: Scope.DEVICE, 2: Scope.WORK_GROUP, 3: Scope.SUB_GROUP}
+"""Scopes by their numbers in SPIR-V; that of a single work-item is 4."""
 _GROUP_OPCODES: Final = GROUP_REDUCTIONS | GROUP_EXCHANGES | SUBGROUP_EXCHANGES
 _COPYING: Final = frozenset(
     {
@@ -87,15 +89,16 @@ def _reachable(module: Module) -> Iterator[Function]:
         pending.extend(i.operands[0] for i in calls)
 
 
-def _scope(module: Module, instruction: Instruction) -> int:
+def _scope(module: Module, instruction: Instruction) -> Scope:
     operands = instruction.operands
-    return module.constants.get(operands[0], Scope.INVOCATION) if operands else Scope.INVOCATION
+    number = module.constants.get(operands[0], -1) if operands else -1
+    return _SCOPES.get(number, Scope.WORK_ITEM)
 
 
-def _group_scopes(module: Module, instructions: Iterable[Instruction]) -> Iterator[int]:
+def _group_scopes(module: Module, instructions: Iterable[Instruction]) -> Iterator[Scope]:
     for instruction in instructions:
         if instruction.opcode in SUBGROUP_EXCHANGES:
-            yield Scope.SUBGROUP
+            yield Scope.SUB_GROUP
         elif instruction.opcode in _GROUP_OPCODES:
             yield _scope(module, instruction)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from evaluator_svc.behaviour.control_flow import ControlFlow, loops
+from evaluator_svc.inspector.control_flow import ControlFlow, loops
 from evaluator_svc.ptx import LABEL, Function, Instruction
 
 _MAX_BLOCKS: Final = 5_000

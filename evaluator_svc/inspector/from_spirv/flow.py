@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from evaluator_svc.behaviour.control_flow import ControlFlow, loops
+from evaluator_svc.inspector.control_flow import ControlFlow, loops
 from evaluator_svc.spirv import Function, Instruction
 from evaluator_svc.spirv.opcodes import Op
 

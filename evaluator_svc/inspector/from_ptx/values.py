@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from evaluator_svc.behaviour.stride import (
+from evaluator_svc.inspector.stride import (
     SHORTEST_RUN,
     VARIES,
     Rule,
@@ -237,6 +237,8 @@ def _combined(rule: Rule, a: Value, b: Value) -> Value:
 
 
 def _product(values: Values, instruction: Instruction, inputs: list[Value]) -> Value:
+    if len(inputs) < 2:
+        return _anything(inputs)
     a, b = inputs[:2]
     if "hi" in instruction.parts:
         # The upper half of a product with a constant is how compilers write a quotient.
@@ -246,6 +248,8 @@ def _product(values: Values, instruction: Instruction, inputs: list[Value]) -> V
 
 
 def _converted(_: Values, instruction: Instruction, inputs: list[Value]) -> Value:
+    if len(instruction.parts) < 2:
+        return _anything(inputs)
     to, from_ = instruction.parts[-2:]
     if _is_float(to):
         return _UNIFORM

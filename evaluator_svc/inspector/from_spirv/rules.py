@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from evaluator_svc.inspector.from_spirv.pointers import Origin, Pointers
+from evaluator_svc.inspector.from_spirv.stale import MemoryUse
 from evaluator_svc.policy.finding import MAX_FINDINGS, short, told
 from evaluator_svc.policy.limits import MAX_CONSTANT_BYTES
-from evaluator_svc.policy.spirv_pointers import Origin, Pointers
-from evaluator_svc.policy.spirv_stale import MemoryUse
-from evaluator_svc.spirv import Module, SpirvError, parse
+from evaluator_svc.spirv import Module
 from evaluator_svc.spirv.opcodes import OPENCL_PRINTF, Op, StorageClass
 from kernel_foundry.domain.finding import Finding
 
@@ -46,17 +46,13 @@ _PRINTF: Final = re.compile(r"printf")
 _CLOCK: Final = re.compile(r"clock|cycle_?counter", re.IGNORECASE)
 
 
-def check_spirv(code: bytes, kernels: tuple[str, ...] = ()) -> tuple[Finding, ...]:
+def findings(module: Module, kernels: tuple[str, ...] = ()) -> tuple[Finding, ...]:
     """Return what the rules find in a SPIR-V module; empty when they find nothing.
 
     Args:
-        code: What the compiler produced.
+        module: The module.
         kernels: Names of kernels that must be in it.
     """
-    try:
-        module = parse(code)
-    except SpirvError as error:
-        return (told("object.unreadable", f"the object code cannot be read: {error.reason}"),)
     refused = (*_imports(module), *_state(module), *_host_code(module))[:MAX_FINDINGS]
     odd = (*_stale(module), *_pointers(module), *_clocks(module), *_tables(module))
     return (*refused, *_missing(module, kernels), *odd)

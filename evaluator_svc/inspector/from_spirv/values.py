@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.behaviour.stride import (
+from evaluator_svc.inspector.stride import (
     VARIES,
     Rule,
     Runs,

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.behaviour.access import Access
-from evaluator_svc.behaviour.from_spirv.flow import control_flow
-from evaluator_svc.behaviour.from_spirv.values import Value, Values
+from evaluator_svc.inspector.access import Access
+from evaluator_svc.inspector.from_spirv.flow import control_flow
+from evaluator_svc.inspector.from_spirv.values import Value, Values
 from evaluator_svc.spirv import Function, Instruction, Module
 from evaluator_svc.spirv.opcodes import Op, StorageClass
 

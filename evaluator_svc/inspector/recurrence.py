@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.behaviour.dataflow import Carried, Dataflow, Kind, Node
+from evaluator_svc.inspector.dataflow import Carried, Dataflow, Kind, Node
 
 _MAX_NODES: Final = 400
 """Values looked at for one expression."""

@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from evaluator_svc.inspector.from_ptx.addresses import absolute_accesses
+from evaluator_svc.inspector.from_ptx.stale import stale_spaces
+from evaluator_svc.inspector.from_ptx.taint import Addresses
 from evaluator_svc.policy.finding import MAX_FINDINGS, short, told
 from evaluator_svc.policy.limits import MAX_CONSTANT_BYTES
-from evaluator_svc.policy.ptx_addresses import absolute_accesses
-from evaluator_svc.policy.ptx_stale import stale_spaces
-from evaluator_svc.policy.taint import Addresses
-from evaluator_svc.ptx import Instruction, Location, Module, PtxError, parse
+from evaluator_svc.ptx import Instruction, Location, Module
 from evaluator_svc.ptx.module import OWN_FILE
 from kernel_foundry.domain.finding import Finding
 
@@ -71,17 +71,13 @@ _LASTING: Final = ("global", "const")
 _LENGTH: Final = re.compile(r"\d{1,4}")
 
 
-def check_ptx(code: bytes, kernels: tuple[str, ...] = ()) -> tuple[Finding, ...]:
+def findings(module: Module, kernels: tuple[str, ...] = ()) -> tuple[Finding, ...]:
     """Return what the rules find in a PTX module; empty when they find nothing.
 
     Args:
-        code: The text.
+        module: The module.
         kernels: Names of kernels that must be in it.
     """
-    try:
-        module = parse(code)
-    except PtxError as error:
-        return (told("object.unreadable", f"the assembly cannot be read: {error.reason}"),)
     refused = (*_imports(module), *_state(module))[:MAX_FINDINGS]
     odd = (*_stale(module), *_oddities(module), *_absolute(module), *_tables(module))
     return (*refused, *_missing(module, kernels), *odd)

@@ -1,1 +1,0 @@
-"""Facts of kernels that came as SPIR-V."""

@@ -1,0 +1,62 @@
+"""One pass over object code: its report. Nothing in the code makes it fail."""
+
+import dataclasses
+
+from evaluator_svc import cubin, ptx, spirv
+from evaluator_svc.behaviour import KernelFacts
+from evaluator_svc.inspector import from_ptx, from_spirv
+from evaluator_svc.object_report import ObjectReport
+from evaluator_svc.policy.facts import ObjectFacts
+from evaluator_svc.policy.finding import told
+
+
+def inspect_spirv(code: bytes, kernels: tuple[str, ...] = ()) -> ObjectReport:
+    """Return what a SPIR-V module tells; `kernels` must be in it."""
+    try:
+        module = spirv.parse(code)
+    except spirv.SpirvError as error:
+        return _unreadable(f"the object code cannot be read: {error.reason}")
+    return ObjectReport(
+        findings=from_spirv.findings(module, kernels),
+        numbers=from_spirv.number_formats(module),
+        kernels=from_spirv.kernel_facts(module),
+    )
+
+
+def inspect_cubin(
+    code: bytes, assembly: bytes, kernels: tuple[str, ...] = (), *, log: str = ""
+) -> ObjectReport:
+    """Return what a cubin tells, and the PTX that it was made from.
+
+    Args:
+        code: The cubin; only what its kernels take is read there.
+        assembly: The PTX.
+        kernels: Names of kernels that must be in it.
+        log: The compiler's, with the assembler's report (`-v`) in it; may be empty.
+    """
+    report = inspect_ptx(assembly, kernels)
+    try:
+        return dataclasses.replace(report, resources=cubin.resources(code, log))
+    except cubin.CubinError as error:
+        return _unreadable(f"the object code cannot be read: {error.reason}")
+
+
+def inspect_ptx(assembly: bytes, kernels: tuple[str, ...] = ()) -> ObjectReport:
+    """Return what a PTX text tells; `kernels` must be in it."""
+    try:
+        module = ptx.parse(assembly)
+    except ptx.PtxError as error:
+        return _unreadable(f"the assembly cannot be read: {error.reason}")
+    return ObjectReport(
+        findings=from_ptx.findings(module, kernels),
+        numbers=from_ptx.number_formats(module),
+        kernels=from_ptx.kernel_facts(module),
+    )
+
+
+def _unreadable(message: str) -> ObjectReport:
+    return ObjectReport(
+        findings=(told("object.unreadable", message),),
+        numbers=ObjectFacts(),
+        kernels=KernelFacts(),
+    )

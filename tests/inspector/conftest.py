@@ -1,0 +1,25 @@
+from collections.abc import Iterator
+
+import pytest
+
+from evaluator_svc.hardware.gate import DeviceGate
+from evaluator_svc.processes.locked_starter import INSPECTOR, LockedStarter
+from evaluator_svc.processes.process import ProcessLauncher
+from evaluator_svc.processes.spare_pool import SparePool
+from evaluator_svc.settings import EvaluatorSettings
+
+
+@pytest.fixture(scope="module")
+def inspectors() -> Iterator[SparePool]:
+    """Real ones, started as for candidates, when they are taken."""
+    launcher = ProcessLauncher()
+    starter = LockedStarter(EvaluatorSettings(), launcher)
+
+    def start():
+        return starter.start(INSPECTOR, kind="sycl", index=0)[0]
+
+    pool = SparePool(start, gate=DeviceGate(), size=0)
+    yield pool
+    pool.close()
+    starter.close()
+    launcher.close()
