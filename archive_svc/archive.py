@@ -1,7 +1,7 @@
 """The archive: implements `kernel_foundry.ports.Archive` over a store.
 
 Keeps each run's numbers in memory and lets the store decide every race: several processes may
-select from one run and tell into it. Knows nothing of grpc.
+select from one run and tell into it. Over gRPC: `service.py`.
 """
 
 import asyncio
@@ -11,14 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from typing import Final, TypeVar
 
-from archive_svc.events import PAGE, Bell, Page, follow
-from archive_svc.gradient_cells import gradient_cells
-from archive_svc.open_run import OpenRun
+from archive_svc.run.elite_cache import EliteCache
+from archive_svc.run.events import PAGE, Bell, Page, follow
+from archive_svc.run.open_run import OpenRun
+from archive_svc.run.validity import check_cost, check_spec
 from archive_svc.store.leases import Lease
 from archive_svc.store.rows import RunRow
 from archive_svc.store.store import Store
-from archive_svc.texts import Texts
-from archive_svc.validity import check_cost, check_spec
 from kernel_foundry.domain.archive import (
     LEASE_SECONDS,
     AddResult,
@@ -70,7 +69,7 @@ class Archive:
         self._owner = ThreadPoolExecutor(max_workers=1, thread_name_prefix="archive")
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="archive-reader")
         self._store = self._owner.submit(Store, url).result()
-        self._texts = Texts(self._store)
+        self._elites = EliteCache(self._store)
         self._open: OrderedDict[int, OpenRun] = OrderedDict()
         self._ids: dict[str, int] = {}
         """Of runs that were opened; an id is never given to another run."""
@@ -154,7 +153,9 @@ class Archive:
     ) -> tuple[ToldEvaluation, ...]:
         """Return up to `limit` told evaluations with a sequence above `after`, in order."""
         _check_page(after, limit)
-        return await self._read(lambda: tuple(self._store.told(self._row(run).id, after, limit)))
+        return await self._read(
+            lambda: tuple(self._store.evaluations(self._row(run).id, after, limit))
+        )
 
     async def transitions(
         self, run: str, *, after: int = 0, limit: int = 100
@@ -167,7 +168,7 @@ class Archive:
 
     async def gradient(self, run: str) -> tuple[GradientCell, ...]:
         """Return the gradient field: all cells of the first island, then of the next."""
-        return await self._ask(run, lambda opened: tuple(gradient_cells(opened.archive)))
+        return await self._ask(run, lambda opened: tuple(opened.archive.gradient()))
 
     async def watch(self, run: str, *, after: int = 0) -> AsyncGenerator[RunEvent, None]:
         """Yield everything told with a sequence above `after`, then what is told as it comes.
@@ -247,7 +248,7 @@ class Archive:
         """Return the run with everything told so far taken in, also by other processes."""
         run = self._open.get(row.id)
         if run is None:
-            run = self._open[row.id] = OpenRun(self._store, self._texts, row)
+            run = self._open[row.id] = OpenRun(self._store, self._elites, row)
             self._ids[row.spec.name] = row.id
         self._open.move_to_end(row.id)
         while len(self._open) > OPEN_RUNS:
@@ -260,8 +261,8 @@ class Archive:
         opened = self._open.get(self._ids.get(name, 0))
         if (
             opened is None
-            or (selection is not None and not opened.has_made(selection))
-            or not all(opened.knows(parent) for parent in candidate.parents)
+            or (selection is not None and not opened.archive.is_in_flight(selection))
+            or not all(parent in opened.archive for parent in candidate.parents)
         ):
             row = self._row(name)
             _check_selection(selection, row.selected_count)
@@ -275,7 +276,7 @@ class Archive:
         if best is not None:
             # A verdict that cannot be read hides neither its run nor the others.
             with suppress(PlainError):
-                told = self._store.told_at(row.id, [best])
+                told = self._store.evaluations_at(row.id, [best])
         return Run(
             spec=row.spec,
             state=row.state,
@@ -292,7 +293,7 @@ class Archive:
     def _page(self, name: str, after: int) -> Page:
         row = self._row(name)
         is_new = row.told_count > after
-        told = self._store.told(row.id, after, PAGE) if is_new else []
+        told = self._store.evaluations(row.id, after, PAGE) if is_new else []
         return Page(told=told, state=row.state, told_count=row.told_count)
 
 

@@ -115,9 +115,9 @@ def _compare(store_url: str, known: list[dict[str, Any]], seconds: float) -> dic
     with closing(Store(store_url)) as store:
         run = store.find_run(RUN)
         assert run is not None
-        sequences = {numbers.sequence for numbers in store.told_numbers(run.id, 0)}
+        sequences = {result.sequence for result in store.results(run.id, 0)}
     with closing(WholeRuns(store_url)) as runs:
-        stored = Counter(row.request_id for row in runs.tellings(run.id))
+        stored = Counter(row.request_id for row in runs.evaluations(run.id))
     return {
         "loops": len(known),
         "seconds": seconds,

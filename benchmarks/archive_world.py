@@ -13,10 +13,10 @@ from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from archive_svc.run_file import import_run
-from archive_svc.store.rows import Telling, number_values
+from archive_svc.run.run_file import import_run
+from archive_svc.store.rows import EvaluationRow, NewEvaluation, evaluation_row
 from archive_svc.store.store import Store
-from archive_svc.store.whole_run import RunHead, TellingRow, WholeRuns
+from archive_svc.store.whole_run import RunHead, WholeRuns
 from kernel_foundry.domain.archive import RunSpec, RunState
 from kernel_foundry.domain.attestation import Attestation, WorkloadSeeds
 from kernel_foundry.domain.candidate import Candidate, Operator
@@ -24,7 +24,6 @@ from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.finding import Evidence
 from kernel_foundry.domain.measures import Measures
-from kernel_foundry.domain.plain import to_json
 from kernel_foundry.rpc.readiness import wait_until_serving
 
 RECORDED = Path(__file__).parent / "runs" / "bias_gelu_layernorm.jsonl.gz"
@@ -51,7 +50,7 @@ def read_recorded(folder: Path) -> Recorded:
     import_run(url, RECORDED)
     with closing(Store(url)) as store:
         (run,) = store.list_runs()
-        told = store.told(run.id, 0, run.told_count)
+        told = store.evaluations(run.id, 0, run.told_count)
     return Recorded(spec=run.spec, verdicts=tuple((t.candidate, t.evaluation) for t in told))
 
 
@@ -127,7 +126,7 @@ def _with_evidence(evaluation: Evaluation) -> Evaluation:
 
 
 def fill(store_url: str, recorded: Recorded, *, name: str, count: int) -> None:
-    """Insert a run of `count` tellings, each the child of one of the thousand before it."""
+    """Insert a run of `count` evaluations, each the child of one of the thousand before it."""
     head = RunHead(
         spec=replace(recorded.spec, name=name, strategy="gradient"),
         state=RunState.RUNNING,
@@ -139,24 +138,21 @@ def fill(store_url: str, recorded: Recorded, *, name: str, count: int) -> None:
         assert runs.insert(head, _rows(Variants(recorded, seed=0, label="fill"), count))
 
 
-def _rows(variants: Variants, count: int) -> Iterator[TellingRow]:
+def _rows(variants: Variants, count: int) -> Iterator[EvaluationRow]:
     rng = random.Random(1)
     recent: list[str] = []
     for i in range(count):
         parents = (rng.choice(recent),) if recent else ()
         candidate, evaluation = variants.next(parents)
         recent = [*recent[-999:], candidate.digest]
-        telling = Telling(
-            request_id=f"fill {i}",
-            candidate=candidate,
-            evaluation=evaluation,
-            island=rng.choice(ISLANDS),
-            selection=i,
-        )
-        yield TellingRow(
-            numbers=number_values(telling, time.time()),
-            candidate=to_json(candidate),
-            evaluation=to_json(evaluation),
+        yield evaluation_row(
+            NewEvaluation(
+                request_id=f"fill {i}",
+                candidate=candidate,
+                evaluation=evaluation,
+                island=rng.choice(ISLANDS),
+                selection=i,
+            )
         )
 
 

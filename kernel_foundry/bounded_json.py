@@ -1,6 +1,6 @@
 """JSON of other people, counted before it is read: two bytes can be an object of a hundred.
 
-Values are checked by who reads them: `evidence/record.py`, `archive_svc/run_file.py`.
+Values are checked by who reads them: `evidence/record.py`, `archive_svc/run/run_file.py`.
 """
 
 import json

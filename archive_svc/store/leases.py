@@ -1,7 +1,7 @@
 """Which loop works on a run: one at a time, and one that dies is noticed.
 
-A lease runs out by the clock of whoever asks. A loop of this host whose process is gone is told
-from the host, so that a run can go on at once after a kill. Knows nothing of what loops do.
+A lease runs out by the clock of whoever asks. Of a loop of this host it is seen whether its process
+is gone, so that a run can go on at once after a kill.
 """
 
 import time

@@ -2,17 +2,19 @@
 
 import re
 import sys
+import time
 from dataclasses import dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
 
-from archive_svc.store.schema import TEXTS, TOLD
-from archive_svc.told import Cell, ToldNumbers
+from archive_svc.grids.result import Result
+from archive_svc.store.schema import EVALUATIONS, TEXTS
 from kernel_foundry.domain.archive import RunBudget, RunSpec, RunState, ToldEvaluation
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.gradient import Transition
+from kernel_foundry.domain.measures import Cell
 from kernel_foundry.domain.plain import from_json, to_json
 
 PASSED: Final = EvaluationOutcome.PASSED.value
@@ -35,7 +37,7 @@ class RunRow:
     cost_usd: float
     """Of everything told."""
     best_sequence: int | None
-    """Newest telling of the candidate that is worth most for certain; None: none passed."""
+    """Newest evaluation of the candidate that is worth most for certain; None: none passed."""
     best_fitness: float | None
     best_speedup: float | None
     budget: RunBudget | None
@@ -43,8 +45,8 @@ class RunRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Telling:
-    """An evaluation to be told."""
+class NewEvaluation:
+    """An evaluation to be stored."""
 
     request_id: str
     """The same one tells once."""
@@ -56,89 +58,124 @@ class Telling:
     selection: int | None = None
     """Number of the selection that it answers."""
     journal: str = ""
-    """What was selected and dropped before it, see `archive_svc.journal`."""
+    """What was selected and dropped before it, see `archive_svc.run.journal`; "": not known."""
     told_unix_s: float | None = None
     """When it was told; None: now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToldOutcome:
-    """What the store did with a telling."""
+class EvaluationRow:
+    """An evaluation as its columns."""
 
-    numbers: ToldNumbers
-    """As stored; its sequence is the run's newest unless `is_repeat`."""
-    is_repeat: bool
-    """True when the request had been told before: nothing was written."""
+    numbers: dict[str, Any]
+    """As of `numbers_of`."""
+    candidate: str
+    """JSON text."""
+    evaluation: str
+    """JSON text."""
 
 
-NUMBERS: Final = sa.select(
-    TOLD.c.sequence,
-    TOLD.c.digest,
-    TOLD.c.operator,
-    TOLD.c.parent,
-    TOLD.c.outcome,
-    TOLD.c.fitness,
-    TOLD.c.memory,
-    TOLD.c.algorithm,
-    TOLD.c.synchronization,
-    TOLD.c.speedup,
-    TOLD.c.has_parameters,
-    TOLD.c.island,
-    TOLD.c.selection,
+RESULTS: Final = sa.select(
+    EVALUATIONS.c.sequence,
+    EVALUATIONS.c.digest,
+    EVALUATIONS.c.operator,
+    EVALUATIONS.c.parent,
+    EVALUATIONS.c.outcome,
+    EVALUATIONS.c.fitness,
+    EVALUATIONS.c.memory,
+    EVALUATIONS.c.algorithm,
+    EVALUATIONS.c.synchronization,
+    EVALUATIONS.c.has_parameters,
+    EVALUATIONS.c.island,
+    EVALUATIONS.c.selection,
 )
-"""Columns of `told_numbers`, in its order."""
+"""Columns of `result_of`, in its order."""
 
 WHOLE: Final = sa.select(
-    TOLD.c.sequence,
-    TOLD.c.request_id,
-    TOLD.c.told_unix_s,
-    TOLD.c.cost_usd,
-    TOLD.c.island,
-    TOLD.c.selection,
-    TOLD.c.journal,
+    EVALUATIONS.c.sequence,
+    EVALUATIONS.c.request_id,
+    EVALUATIONS.c.told_unix_s,
+    EVALUATIONS.c.cost_usd,
+    EVALUATIONS.c.island,
+    EVALUATIONS.c.selection,
+    EVALUATIONS.c.journal,
     TEXTS.c.candidate,
     TEXTS.c.evaluation,
-).join_from(TOLD, TEXTS)
-"""A telling with its texts; what it makes of the run's search can be computed from it."""
+).join_from(EVALUATIONS, TEXTS)
+"""An evaluation with its texts; all its other columns can be computed from these."""
 
-_PARENT = TOLD.alias("parent")
+_PARENT = EVALUATIONS.alias("parent")
 TRANSITIONS: Final = sa.select(
-    TOLD.c.sequence,
-    TOLD.c.island,
-    TOLD.c.parent,
-    TOLD.c.digest,
+    EVALUATIONS.c.sequence,
+    EVALUATIONS.c.island,
+    EVALUATIONS.c.parent,
+    EVALUATIONS.c.digest,
     _PARENT.c.memory.label("parent_memory"),
     _PARENT.c.algorithm.label("parent_algorithm"),
     _PARENT.c.synchronization.label("parent_synchronization"),
-    TOLD.c.memory,
-    TOLD.c.algorithm,
-    TOLD.c.synchronization,
-    TOLD.c.gain,
-    TOLD.c.outcome,
+    EVALUATIONS.c.memory,
+    EVALUATIONS.c.algorithm,
+    EVALUATIONS.c.synchronization,
+    EVALUATIONS.c.gain,
+    EVALUATIONS.c.outcome,
 ).join_from(
-    TOLD,
+    EVALUATIONS,
     _PARENT,
-    sa.and_(_PARENT.c.run_id == TOLD.c.run_id, _PARENT.c.sequence == TOLD.c.parent_sequence),
+    sa.and_(
+        _PARENT.c.run_id == EVALUATIONS.c.run_id,
+        _PARENT.c.sequence == EVALUATIONS.c.parent_sequence,
+    ),
 )
 """Columns of `transition`, in its order; one row for each child with a parent."""
 
 
-def told_numbers(row: Any) -> ToldNumbers:
-    """Return the numbers in a row of `NUMBERS`; equal strings are one object."""
+def evaluation_row(new: NewEvaluation) -> EvaluationRow:
+    """Return the columns of an evaluation to be stored."""
+    return EvaluationRow(
+        numbers=numbers_of(new),
+        candidate=to_json(new.candidate),
+        evaluation=to_json(new.evaluation),
+    )
+
+
+def numbers_of(new: NewEvaluation) -> dict[str, Any]:
+    """Return the columns of `EVALUATIONS` that do not depend on what was told before."""
+    candidate, evaluation = new.candidate, new.evaluation
+    measures = evaluation.measures
+    return {
+        "request_id": new.request_id,
+        "digest": candidate.digest,
+        "operator": candidate.operator.value,
+        "parent": candidate.parents[0] if candidate.parents else "",
+        "outcome": evaluation.outcome.value,
+        "fitness": evaluation.fitness,
+        "memory": measures.memory if measures else None,
+        "algorithm": measures.algorithm if measures else None,
+        "synchronization": measures.synchronization if measures else None,
+        "speedup": evaluation.speedup,
+        "has_parameters": _HAS_TUNE.search(candidate.source.plan) is not None,
+        "island": new.island,
+        "selection": new.selection,
+        "cost_usd": new.cost_usd,
+        "told_unix_s": time.time() if new.told_unix_s is None else new.told_unix_s,
+        "journal": new.journal,
+    }
+
+
+def result_of(row: Any) -> Result:
+    """Return the result in a row of `RESULTS`; equal strings are one object."""
     (
         sequence, digest, operator, parent, outcome, fitness,
-        memory, algorithm, synchronization, speedup, has_parameters, island, selection,
+        memory, algorithm, synchronization, has_parameters, island, selection,
     ) = row  # fmt: skip
-    return ToldNumbers(
+    return Result(
         sequence=sequence,
         digest=sys.intern(digest),
         operator=sys.intern(operator),
         parent=sys.intern(parent),
         outcome=sys.intern(outcome),
-        passed=outcome == PASSED,
         fitness=fitness,
         cell=_cell(memory, algorithm, synchronization),
-        speedup=speedup,
         has_parameters=bool(has_parameters),
         island=sys.intern(island),
         selection=selection,
@@ -146,7 +183,7 @@ def told_numbers(row: Any) -> ToldNumbers:
 
 
 def told_evaluation(row: Any) -> ToldEvaluation:
-    """Return the told evaluation in a row of `WHOLE`."""
+    """Return the evaluation in a row of `WHOLE`."""
     return ToldEvaluation(
         sequence=row.sequence,
         candidate=from_json(Candidate, row.candidate),
@@ -172,39 +209,6 @@ def transition(row: Any) -> Transition:
         gain=gain,
         outcome=outcome,
     )
-
-
-def number_values(telling: Telling, told_unix_s: float) -> dict[str, Any]:
-    """Return the columns of `TOLD` that do not depend on what was told before."""
-    candidate, evaluation = telling.candidate, telling.evaluation
-    measures = evaluation.measures
-    return {
-        "request_id": telling.request_id,
-        "digest": candidate.digest,
-        "operator": candidate.operator.value,
-        "parent": candidate.parents[0] if candidate.parents else "",
-        "outcome": evaluation.outcome.value,
-        "fitness": evaluation.fitness,
-        "optimistic": evaluation.optimistic_fitness,
-        "memory": measures.memory if measures else None,
-        "algorithm": measures.algorithm if measures else None,
-        "synchronization": measures.synchronization if measures else None,
-        "speedup": evaluation.speedup,
-        "has_parameters": _HAS_TUNE.search(candidate.source.plan) is not None,
-        "island": telling.island,
-        "selection": telling.selection,
-        "cost_usd": telling.cost_usd,
-        "told_unix_s": told_unix_s,
-        "journal": telling.journal,
-    }
-
-
-def text_values(telling: Telling) -> dict[str, Any]:
-    """Return the texts of `TEXTS`."""
-    return {
-        "candidate": to_json(telling.candidate),
-        "evaluation": to_json(telling.evaluation),
-    }
 
 
 def _cell(memory: int | None, algorithm: int | None, synchronization: int | None) -> Cell | None:

@@ -7,10 +7,10 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from archive_svc.journal import JOURNAL_LENGTH
+from archive_svc.run.journal import JOURNAL_LENGTH
 from kernel_foundry.sql.migrate import SchemaLocation
 
-HEAD: Final = "0005"
+HEAD: Final = "0001"
 """Schema version this code reads and writes."""
 
 SCHEMA: Final = SchemaLocation(head=HEAD, migrations="archive_svc.store:migrations")
@@ -57,8 +57,8 @@ def emptied(run_id: int) -> dict[str, object]:
     }
 
 
-TOLD = sa.Table(
-    "told",
+EVALUATIONS = sa.Table(
+    "evaluations",
     METADATA,
     sa.Column("run_id", sa.Integer, sa.ForeignKey("runs.id"), primary_key=True),
     sa.Column("sequence", sa.Integer, primary_key=True, autoincrement=False),
@@ -70,7 +70,6 @@ TOLD = sa.Table(
     sa.Column("gain", sa.Float),
     sa.Column("outcome", sa.String(30), nullable=False),
     sa.Column("fitness", sa.Float, nullable=False),
-    sa.Column("optimistic", sa.Float, nullable=False),
     sa.Column("memory", sa.Integer),
     sa.Column("algorithm", sa.Integer),
     sa.Column("synchronization", sa.Integer),
@@ -80,23 +79,23 @@ TOLD = sa.Table(
     sa.Column("selection", sa.Integer),
     sa.Column("cost_usd", sa.Float, nullable=False),
     sa.Column("told_unix_s", sa.Float, nullable=False),
-    sa.Column("journal", sa.String(JOURNAL_LENGTH), nullable=False, server_default=sa.text("''")),
-    sa.UniqueConstraint("run_id", "request_id", name="uq_told_request_id"),
-    sa.Index("ix_told_digest", "run_id", "digest", "sequence"),
+    sa.Column("journal", sa.String(JOURNAL_LENGTH), nullable=False),
+    sa.UniqueConstraint("run_id", "request_id", name="uq_evaluations_request_id"),
+    sa.Index("ix_evaluations_digest", "run_id", "digest", "sequence"),
     # Rows lie in the order of their key: a whole run is read in one sweep.
     sqlite_with_rowid=False,
 )
-"""The numbers of told evaluations. `parent_sequence` and `gain` are of a child's first telling:
-which telling of its parent was the newest then, and how much fitter the child is. `journal` is
-what `archive_svc.journal` says; "" where nothing is known."""
+"""The numbers of evaluations. `parent_sequence` and `gain` are of a child's first evaluation: which
+one of its parent was the newest then, and how much fitter the child is. `journal` is what
+`archive_svc.run.journal` says; "" where nothing is known."""
 
 TEXTS = sa.Table(
-    "told_texts",
+    "evaluation_texts",
     METADATA,
     sa.Column("run_id", sa.Integer, primary_key=True),
     sa.Column("sequence", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("candidate", sa.Text, nullable=False),
     sa.Column("evaluation", sa.Text, nullable=False),
-    sa.ForeignKeyConstraint(["run_id", "sequence"], ["told.run_id", "told.sequence"]),
+    sa.ForeignKeyConstraint(["run_id", "sequence"], ["evaluations.run_id", "evaluations.sequence"]),
 )
-"""Candidate and evaluation of each told row; apart, since the numbers are read far more often."""
+"""Candidate and verdict of each evaluation; apart, since the numbers are read far more often."""

@@ -1,7 +1,7 @@
-"""The store: runs in, told evaluations in, both out again.
+"""The store: runs and their evaluations in, and out again.
 
 Synchronous; every write is one transaction that is on disk when the method returns. Several
-threads and processes may use one database at once. Knows nothing of grids and selection.
+threads and processes may use one database at once. Whole runs, for files: `whole_run.py`.
 """
 
 import time
@@ -11,21 +11,21 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from archive_svc.grids.result import Result
 from archive_svc.store.leases import Lease, read_lease, state_of, write_lease, write_state
 from archive_svc.store.rows import (
-    NUMBERS,
+    RESULTS,
     TRANSITIONS,
     WHOLE,
+    NewEvaluation,
     RunRow,
-    Telling,
-    ToldOutcome,
+    evaluation_row,
+    result_of,
     told_evaluation,
-    told_numbers,
     transition,
 )
-from archive_svc.store.schema import RUNS, SCHEMA, TEXTS, TOLD, emptied, is_there
-from archive_svc.store.telling import LOCK_RUN, Teller
-from archive_svc.told import ToldNumbers
+from archive_svc.store.schema import EVALUATIONS, RUNS, SCHEMA, TEXTS, emptied, is_there
+from archive_svc.store.tell import LOCK_RUN, check_row, insert_evaluation
 from kernel_foundry.domain.archive import LeaseHolder, RunBudget, RunSpec, RunState, ToldEvaluation
 from kernel_foundry.domain.gradient import Transition
 from kernel_foundry.domain.plain import PlainError, from_json, to_json
@@ -46,16 +46,23 @@ _RESERVE: Final = (
     .values(selected_count=RUNS.c.selected_count + sa.bindparam("count"))
 )
 
-_AFTER = (TOLD.c.run_id == sa.bindparam("run"), TOLD.c.sequence > sa.bindparam("after"))
-_NUMBERS_AFTER: Final = NUMBERS.where(*_AFTER).order_by(TOLD.c.sequence)
-_JOURNALS_AFTER: Final = sa.select(TOLD.c.journal).where(*_AFTER).order_by(TOLD.c.sequence)
-_WHOLE_AFTER: Final = WHOLE.where(*_AFTER).order_by(TOLD.c.sequence).limit(sa.bindparam("limit"))
+_AFTER = (
+    EVALUATIONS.c.run_id == sa.bindparam("run"),
+    EVALUATIONS.c.sequence > sa.bindparam("after"),
+)
+_RESULTS_AFTER: Final = RESULTS.where(*_AFTER).order_by(EVALUATIONS.c.sequence)
+_JOURNALS_AFTER: Final = (
+    sa.select(EVALUATIONS.c.journal).where(*_AFTER).order_by(EVALUATIONS.c.sequence)
+)
+_WHOLE_AFTER: Final = (
+    WHOLE.where(*_AFTER).order_by(EVALUATIONS.c.sequence).limit(sa.bindparam("limit"))
+)
 _WHOLE_AT: Final = WHOLE.where(
-    TOLD.c.run_id == sa.bindparam("run"),
-    TOLD.c.sequence.in_(sa.bindparam("sequences", expanding=True)),
+    EVALUATIONS.c.run_id == sa.bindparam("run"),
+    EVALUATIONS.c.sequence.in_(sa.bindparam("sequences", expanding=True)),
 )
 _TRANSITIONS_AFTER: Final = (
-    TRANSITIONS.where(*_AFTER).order_by(TOLD.c.sequence).limit(sa.bindparam("limit"))
+    TRANSITIONS.where(*_AFTER).order_by(EVALUATIONS.c.sequence).limit(sa.bindparam("limit"))
 )
 
 
@@ -141,7 +148,7 @@ class Store:
             if lease.is_live():
                 return lease
             connection.execute(TEXTS.delete().where(TEXTS.c.run_id == run_id))
-            connection.execute(TOLD.delete().where(TOLD.c.run_id == run_id))
+            connection.execute(EVALUATIONS.delete().where(EVALUATIONS.c.run_id == run_id))
             connection.execute(RUNS.update().where(RUNS.c.id == run_id).values(emptied(run_id)))
         return None
 
@@ -152,8 +159,12 @@ class Store:
             connection.execute(_RESERVE, {"run": run_id, "count": count})
         return first
 
-    def tell(self, run_id: int, telling: Telling) -> ToldOutcome:
-        """Store a told evaluation, or find that its request was told before.
+    def tell(self, run_id: int, new: NewEvaluation) -> tuple[Result, bool]:
+        """Store an evaluation, or find that its request was told before.
+
+        Returns:
+            The result as stored, and whether its request was told before: then nothing was
+            written. Else its sequence is the run's newest.
 
         Raises:
             RunNotFoundError: no run has that id.
@@ -162,15 +173,16 @@ class Store:
             InvalidArgumentError: a parent was not told in this run, or the request_id is empty
                 or too long.
         """
-        teller = Teller(run_id, telling)
+        row = evaluation_row(new)  # slow, and needs no lock
+        check_row(row)
         with store_errors(self._shown_url), self._engine.begin() as connection:
-            return teller.write(connection)
+            return insert_evaluation(connection, run_id, row, new.candidate)
 
-    def told_numbers(self, run_id: int, after: int) -> list[ToldNumbers]:
-        """Return the numbers of everything told with a sequence above `after`, in order."""
+    def results(self, run_id: int, after: int) -> list[Result]:
+        """Return the results of everything told with a sequence above `after`, in order."""
         with store_errors(self._shown_url), self._reader() as connection:
-            rows = connection.execute(_NUMBERS_AFTER, {"run": run_id, "after": after})
-            return [told_numbers(row) for row in rows]
+            rows = connection.execute(_RESULTS_AFTER, {"run": run_id, "after": after})
+            return [result_of(row) for row in rows]
 
     def journals(self, run_id: int, after: int) -> list[str]:
         """Return the journals of everything told with a sequence above `after`, in order."""
@@ -178,14 +190,14 @@ class Store:
             values = {"run": run_id, "after": after}
             return list(connection.execute(_JOURNALS_AFTER, values).scalars())
 
-    def told(self, run_id: int, after: int, limit: int) -> list[ToldEvaluation]:
-        """Return up to `limit` told evaluations with a sequence above `after`, in order."""
+    def evaluations(self, run_id: int, after: int, limit: int) -> list[ToldEvaluation]:
+        """Return up to `limit` evaluations with a sequence above `after`, in order."""
         values = {"run": run_id, "after": after, "limit": limit}
         with store_errors(self._shown_url), self._reader() as connection:
             return [told_evaluation(row) for row in connection.execute(_WHOLE_AFTER, values)]
 
-    def told_at(self, run_id: int, sequences: Sequence[int]) -> dict[int, ToldEvaluation]:
-        """Return the told evaluations with these sequences, by sequence."""
+    def evaluations_at(self, run_id: int, sequences: Sequence[int]) -> dict[int, ToldEvaluation]:
+        """Return the evaluations with these sequences, by sequence."""
         values = {"run": run_id, "sequences": tuple(sequences)}
         with store_errors(self._shown_url), self._reader() as connection:
             found = [told_evaluation(row) for row in connection.execute(_WHOLE_AT, values)]

@@ -1,6 +1,7 @@
-"""Whole runs in and out of a store, in batches: for files that carry them between stores.
+"""Whole runs in and out of a store, in batches.
 
-Knows nothing of those files.
+For files that carry them between stores (`archive_svc.run.run_file`) and for replays
+(`archive_svc.run.replay`).
 """
 
 import math
@@ -13,8 +14,8 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from archive_svc.store.leases import state_of
-from archive_svc.store.rows import PASSED, WHOLE
-from archive_svc.store.schema import RUNS, SCHEMA, TEXTS, TOLD, is_there
+from archive_svc.store.rows import PASSED, WHOLE, EvaluationRow
+from archive_svc.store.schema import EVALUATIONS, RUNS, SCHEMA, TEXTS, is_there
 from kernel_foundry.domain.archive import RunSpec, RunState
 from kernel_foundry.domain.plain import from_json, to_json
 from kernel_foundry.errors import InvalidArgumentError
@@ -22,22 +23,25 @@ from kernel_foundry.sql.engine import open_engine
 from kernel_foundry.sql.failures import store_errors
 
 BATCH: Final = 200
-"""Tellings in memory at a time: each has several kilobytes of text."""
+"""Evaluations in memory at a time: each has several kilobytes of text."""
 
 LARGEST_INTEGER: Final = 2**31 - 1
 """That every database's integer columns hold."""
 
 _RUN: Final = sa.select(RUNS).where(is_there).order_by(RUNS.c.id.desc()).limit(1)
 _BATCH_AFTER: Final = (
-    WHOLE.where(TOLD.c.run_id == sa.bindparam("run"), TOLD.c.sequence > sa.bindparam("after"))
-    .order_by(TOLD.c.sequence)
+    WHOLE.where(
+        EVALUATIONS.c.run_id == sa.bindparam("run"),
+        EVALUATIONS.c.sequence > sa.bindparam("after"),
+    )
+    .order_by(EVALUATIONS.c.sequence)
     .limit(BATCH)
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunHead:
-    """A run without its tellings."""
+    """A run without its evaluations."""
 
     spec: RunSpec
     state: RunState
@@ -46,29 +50,17 @@ class RunHead:
     selected_count: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TellingRow:
-    """A telling as its columns."""
-
-    numbers: dict[str, Any]
-    """As `rows.number_values` gives them."""
-    candidate: str
-    """JSON text."""
-    evaluation: str
-    """JSON text."""
-
-
 def check_columns(numbers: Mapping[str, Any]) -> None:
-    """Refuse what the columns of a telling cannot hold: SQLite would, PostgreSQL fails half-way.
+    """Refuse what the columns cannot hold: SQLite takes it, PostgreSQL fails half-way.
 
     Args:
-        numbers: As of `TellingRow`.
+        numbers: As of `EvaluationRow`.
 
     Raises:
         InvalidArgumentError: it says which column.
     """
     for name, value in numbers.items():
-        kind = TOLD.c[name].type
+        kind = EVALUATIONS.c[name].type
         if isinstance(value, str):
             assert isinstance(kind, sa.String)  # the columns of texts
             is_held = len(value) <= (kind.length or 0) and "\0" not in value and _is_utf8(value)
@@ -109,8 +101,8 @@ class WholeRuns:
             row = connection.execute(_RUN.where(RUNS.c.name == name) if name else _RUN).first()
         return None if row is None else (row.id, _head(row))
 
-    def tellings(self, run_id: int) -> Iterator[Any]:
-        """Yield the tellings of a run in order, each a row of `rows.WHOLE`."""
+    def evaluations(self, run_id: int) -> Iterator[Any]:
+        """Yield the evaluations of a run in order, each a row of `rows.WHOLE`."""
         after = 0
         while True:
             with self._reading() as connection:
@@ -120,20 +112,21 @@ class WholeRuns:
             yield from batch
             after = batch[-1].sequence
 
-    def insert(self, head: RunHead, tellings: Iterable[TellingRow]) -> bool:
+    def insert(self, head: RunHead, evaluations: Iterable[EvaluationRow]) -> bool:
         """Insert a run with everything that it was told, in one transaction.
 
         Returns:
             False when its name is taken: nothing was written.
         """
-        rows = iter(tellings)
+        rows = iter(evaluations)
         with store_errors(self._shown_url):
             try:
                 with self._engine.begin() as connection:
                     run_id = _insert_head(connection, head)
                     history = _History(run_id)
                     while batch := list(islice(rows, BATCH)):
-                        connection.execute(TOLD.insert(), [history.take(r.numbers) for r in batch])
+                        numbers = [history.add(r.numbers) for r in batch]
+                        connection.execute(EVALUATIONS.insert(), numbers)
                         first = history.told_count - len(batch) + 1
                         texts = [
                             {
@@ -165,7 +158,7 @@ class _NameTakenError(Exception):
 
 
 class _History:
-    """What the tellings of a run add up to, and how each stands to the ones before it."""
+    """What the evaluations of a run add up to, and how each stands to the ones before it."""
 
     def __init__(self, run_id: int) -> None:
         self.told_count = 0
@@ -174,8 +167,8 @@ class _History:
         self._newest: dict[str, tuple[int, str, float, float | None]] = {}
         """Sequence, outcome, fitness and speed-up by digest."""
 
-    def take(self, numbers: dict[str, Any]) -> dict[str, Any]:
-        """Return the row of the next telling."""
+    def add(self, numbers: dict[str, Any]) -> dict[str, Any]:
+        """Return the columns of the next evaluation."""
         self.told_count += 1
         digest, fitness = numbers["digest"], numbers["fitness"]
         parent = self._newest.get(numbers["parent"]) if digest not in self._newest else None

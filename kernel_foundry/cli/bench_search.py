@@ -6,28 +6,17 @@ from pathlib import Path
 from typing import Self
 
 import click
-from rich.box import SIMPLE_HEAD
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Column, Table
 
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.options import json_option
 from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.domain.plain import to_plain
-from kernel_foundry.sdk.local import compare_searches
-from kernel_foundry.sdk.report.comparison import write_comparison_report
-from kernel_foundry.sdk.report.comparison_plot import check_plots, write_comparison_plot
-from kernel_foundry.sdk.report.comparison_text import (
-    difference_text,
-    estimate_text,
-    ratio_text,
-    verdict_text,
-)
-from kernel_foundry.search_comparison import (
-    LandscapeResult,
-    OverallDifference,
-    SearchComparison,
-)
+from landscapes.compare import compare_strategies
+from landscapes.comparison import SearchComparison
+from landscapes.plot import check_plots, write_comparison_plot
+from landscapes.report import write_comparison_report
+from landscapes.tables import landscape_table, overall_table
 
 _LOG_COLUMNS = 120
 
@@ -102,7 +91,7 @@ def search(
     if plot is not None:
         check_plots()
     with _Progress(is_quiet=as_json) as progress:
-        comparison = compare_searches(
+        comparison = compare_strategies(
             chosen,
             strategies=[s.strip() for s in strategies.split(",") if s.strip()],
             seed_count=seed_count,
@@ -164,68 +153,12 @@ def _show(comparison: SearchComparison) -> None:
     console = PrintableConsole() if sys.stdout.isatty() else PrintableConsole(width=_LOG_COLUMNS)
     percent = f"{comparison.target:.0%}"
     for landscape in comparison.landscapes:
-        console.print(_landscape_table(landscape, percent))
+        console.print(landscape_table(landscape, percent))
     if comparison.overall:
-        console.print(_overall_table(comparison.overall, len(comparison.landscapes)))
+        console.print(overall_table(comparison.overall, len(comparison.landscapes)))
     console.print(
         f"{comparison.seed_count} seeds. Evaluations: mean until a variant with {percent} of the "
         "best speed was judged [95 % interval]; a search that did not get there counts as its "
         "budget + 1. Differences are paired by seed; * where the interval excludes zero. Final: "
         "best speed at the end. Cells: share of the grid.",
     )
-
-
-def _landscape_table(landscape: LandscapeResult, percent: str) -> Table:
-    differences = {d.other: d for d in landscape.differences}
-    subject = landscape.differences[0].strategy if differences else ""
-    table = Table(
-        Column("strategy", no_wrap=True),
-        Column("evaluations", justify="right"),
-        Column("median", justify="right"),
-        Column("reached", justify="right"),
-        Column(f"{subject} − it" if subject else "", justify="right"),
-        Column("final", justify="right"),
-        Column("cells", justify="right"),
-        Column("QD", justify="right"),
-        box=SIMPLE_HEAD,
-        title=f"{landscape.name}: {landscape.variant_count} variants, "
-        f"{landscape.target_count} of them at {percent} of the best "
-        f"(drawing blindly: {landscape.drawing_evaluations:.1f} evaluations); "
-        f"budget {landscape.evaluations}",
-        title_justify="left",
-    )
-    for result in landscape.strategies:
-        difference = differences.get(result.strategy)
-        table.add_row(
-            result.strategy,
-            estimate_text(result.evaluations_mean),
-            f"{result.evaluations_median.value:.0f}",
-            f"{result.reached_share.value:.0%}",
-            difference_text(difference) if difference else "",
-            f"{result.final_speed.value:.1%}",
-            f"{result.coverage.value:.0%}",
-            f"{result.qd_score.value:.2f}",
-        )
-    return table
-
-
-def _overall_table(overall: tuple[OverallDifference, ...], landscape_count: int) -> Table:
-    table = Table(
-        f"{overall[0].strategy} against",
-        "ratio of evaluations",
-        "fewer on",
-        "more on",
-        "verdict",
-        box=SIMPLE_HEAD,
-        title=f"Over {landscape_count} landscape{'s' if landscape_count > 1 else ''}",
-        title_justify="left",
-    )
-    for difference in overall:
-        table.add_row(
-            difference.other,
-            ratio_text(difference.evaluations_ratio),
-            str(difference.fewer_count),
-            str(difference.more_count),
-            verdict_text(difference),
-        )
-    return table

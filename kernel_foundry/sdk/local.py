@@ -5,7 +5,7 @@ The only file that imports the services themselves; nothing else knows which kin
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,12 +15,13 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.paths import exchanges_dir, generator_store_url, prompts_dir, store_url
 from kernel_foundry.ports import Archive, Evaluator, Experience, Generator
 from kernel_foundry.scratch import remove_leftovers, scratch_folder
-from kernel_foundry.search_comparison import SearchComparison
 
 if TYPE_CHECKING:
-    from archive_svc.rerun import Rerun
-    from archive_svc.run_file import CopiedRun
-    from generator_svc.replaying_generator import ReplayingGenerator
+    from archive_svc.run.replay import RunReplay as RunReplay  # noqa: PLC0414  sdk.replay has it from here
+    from archive_svc.run.run_file import CopiedRun
+    from generator_svc.replaying_generator import (
+        ReplayingGenerator as ReplayingGenerator,  # noqa: PLC0414  sdk.replay has it from here
+    )
     from kernel_foundry.rpc.connection import CallOptions
 
 LOCAL = "local"
@@ -159,40 +160,13 @@ class Directory:
         return []
 
 
-def compare_searches(
-    landscapes: Sequence[Path],
-    *,
-    strategies: Sequence[str],
-    seed_count: int,
-    first_seed: int,
-    evaluations: int | None,
-    processes: int,
-    on_progress: Callable[[int, int], None],
-) -> SearchComparison:
-    """Compare the archive's strategies on recorded landscapes, in this process and its children.
-
-    See `archive_svc.replay.comparison.compare_strategies`.
-    """
-    from archive_svc.replay.comparison import compare_strategies
-
-    return compare_strategies(
-        landscapes,
-        strategies=strategies,
-        seed_count=seed_count,
-        first_seed=first_seed,
-        evaluations=evaluations,
-        processes=processes,
-        on_progress=on_progress,
-    )
-
-
 def export_run(store: str, run: str, path: Path) -> "CopiedRun":
     """Write a run ("" for the newest) of the store at a URL ("" for the default) to a file.
 
     Raises:
-        As `archive_svc.run_file.export_run`.
+        As `archive_svc.run.run_file.export_run`.
     """
-    from archive_svc.run_file import export_run as export
+    from archive_svc.run.run_file import export_run as export
 
     return export(store or store_url(), run, path)
 
@@ -201,22 +175,22 @@ def import_run(store: str, path: Path, *, name: str = "") -> "CopiedRun":
     """Take a run from a file into the store at a URL ("" for the default).
 
     Raises:
-        As `archive_svc.run_file.import_run`.
+        As `archive_svc.run.run_file.import_run`.
     """
-    from archive_svc.run_file import import_run as take_in
+    from archive_svc.run.run_file import import_run as take_in
 
     return take_in(store or store_url(), path, name=name)
 
 
-def rerun_into(store: str, run: str, into: str) -> "Rerun":
+def replay_into(store: str, run: str, into: str) -> "RunReplay":
     """Return a run ("" for the newest) of one store, to be made again in another; close it.
 
     Raises:
-        As `archive_svc.rerun.Rerun`.
+        As `archive_svc.run.replay.RunReplay`.
     """
-    from archive_svc.rerun import Rerun
+    from archive_svc.run.replay import RunReplay
 
-    return Rerun(store, run, into)
+    return RunReplay(store, run, into)
 
 
 def recorded_replies(language: Language, exchanges: Iterable[Exchange]) -> "ReplayingGenerator":

@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
-PACKAGES = ("kernel_foundry", "generator_svc", "evaluator_svc", "archive_svc")
+PACKAGES = ("kernel_foundry", "generator_svc", "evaluator_svc", "archive_svc", "landscapes")
 
 MAY_IMPORT_GENERATED = re.compile(
     r"kernel_foundry/(wire|rpc)/|kernel_foundry/.*_pb2|"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from archive_svc import strategies
 from archive_svc.archive import Archive
+from archive_svc.search import strategies
 from kernel_foundry.domain.archive import (
     DEFAULT_STRATEGY,
     STRATEGIES,
@@ -240,7 +240,7 @@ _TELLER = """
 import asyncio, sys
 sys.path.insert(0, {tests!r})
 from tests.archive.conftest import make_candidate, make_evaluation
-from archive_svc import strategies
+from archive_svc.search import strategies
 from archive_svc.archive import Archive
 
 async def main():

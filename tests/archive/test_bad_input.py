@@ -12,7 +12,7 @@ from google.rpc.status_pb2 import Status
 
 from archive_svc.archive import Archive
 from archive_svc.service import archive_service
-from archive_svc.store.telling import LARGEST_TELLING
+from archive_svc.store.tell import LARGEST_EVALUATION
 from kernel_foundry.archive.v1 import archive_service_pb2 as pb2
 from kernel_foundry.archive.v1.archive_service_pb2_grpc import ArchiveServiceStub
 from kernel_foundry.domain.archive import Run, RunSpec
@@ -122,7 +122,7 @@ async def test_verdict_on_another_task(stub: ArchiveServiceStub, make: Make) -> 
 
 async def test_verdict_that_no_answer_could_list(stub: ArchiveServiceStub, make: Make) -> None:
     request = _request(make)
-    request.evaluation.compile.log = "x" * LARGEST_TELLING
+    request.evaluation.compile.log = "x" * LARGEST_EVALUATION
     code, error = await _refusal(stub, request)
     assert code is grpc.StatusCode.INVALID_ARGUMENT
     assert error.metadata["field"] == "evaluation"
@@ -195,14 +195,14 @@ async def test_one_bad_row_hides_no_other_run(tmp_path: Path, spec: RunSpec, mak
     await archive.close()
     with closing(sqlite3.connect(path)) as store, store:
         runs = dict(store.execute("select name, id from runs"))
-        (text,) = store.execute("select evaluation from told_texts limit 1").fetchone()
+        (text,) = store.execute("select evaluation from evaluation_texts limit 1").fetchone()
         for name, new in (
             ("absurd", text.replace("1000.0", "1e-300").replace("1001.0", "1e308")),
             ("unread", "{"),
         ):
             assert new != text
             store.execute(
-                "update told_texts set evaluation = ? where run_id = ?", (new, runs[name])
+                "update evaluation_texts set evaluation = ? where run_id = ?", (new, runs[name])
             )
         (text,) = store.execute("select spec from runs where name = 'renamed'").fetchone()
         new = text.replace('"renamed"', '"../../index"')

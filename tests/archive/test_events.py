@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from archive_svc.events import PAGE, Bell, Page, follow
+from archive_svc.run.events import PAGE, Bell, Page, follow
 from archive_svc.service import archive_service
 from kernel_foundry.domain.archive import RunEvent, RunSpec, RunState, ToldEvaluation
 from kernel_foundry.domain.candidate import Candidate
@@ -59,7 +59,7 @@ async def test_pages_are_read_as_they_are_needed(make: Make) -> None:
 async def test_a_ring_wakes_at_once_and_polling_finds_the_rest(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("archive_svc.events.POLL_S", 3600.0)
+    monkeypatch.setattr("archive_svc.run.events.POLL_S", 3600.0)
     source = _Source(make, 2)
     later, source.told, source.state = source.told, [], RunState.RUNNING
     bell = Bell()
@@ -70,7 +70,7 @@ async def test_a_ring_wakes_at_once_and_polling_finds_the_rest(
         source.told = later[:1]
         bell.ring()
         assert await first == RunEvent(sequence=1, told=later[0])
-        monkeypatch.setattr("archive_svc.events.POLL_S", 0.01)
+        monkeypatch.setattr("archive_svc.run.events.POLL_S", 0.01)
         second = asyncio.ensure_future(anext(events))
         await asyncio.sleep(0)
         source.told = later  # by another process, which rings no bell of ours

@@ -5,26 +5,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archive_svc.gradient import POSITIONS, SHRINKAGE, GradientWeights, gradient_field
-from archive_svc.grid import CELL_COUNT
-from archive_svc.transitions import Step, Transitions, cell_index
-from kernel_foundry.domain.measures import LEVELS
+from archive_svc.grids.grid import CELL_COUNT, cell_index
+from archive_svc.search.gradient import POSITIONS, SHRINKAGE, GradientWeights, gradient_field
+from archive_svc.search.transitions import Transitions
+from kernel_foundry.domain.measures import LEVELS, Cell
 
 WEIGHTS = GradientWeights()
 EMPTY = np.zeros(CELL_COUNT)
 CELLS = st.tuples(*[st.integers(0, 3)] * 3)
-STEPS = st.builds(Step, parent=CELLS, child=CELLS, gain=st.floats(-1, 1), is_better=st.booleans())
+MOVES = st.tuples(CELLS, CELLS, st.floats(-1, 1), st.booleans())
+
+Move = tuple[Cell, Cell, float, bool]
+"""Cells of parent and child, gain, and whether the child is better."""
 
 
-def _transitions(*steps: Step) -> Transitions:
+def _transitions(*moves: Move) -> Transitions:
     transitions = Transitions()
-    for step in steps:
-        transitions.add(step)
+    for parent, child, gain, is_better in moves:
+        transitions.add(parent, child, gain=gain, is_better=is_better)
     return transitions
 
 
-def _up(gain: float, is_better: bool = True) -> Step:
-    return Step(parent=(1, 1, 1), child=(2, 1, 1), gain=gain, is_better=is_better)
+def _up(gain: float, is_better: bool = True) -> Move:
+    return ((1, 1, 1), (2, 1, 1), gain, is_better)
 
 
 def test_nothing_told_leaves_exploration_alone() -> None:
@@ -48,7 +51,7 @@ def test_gains_along_a_dimension_point_along_it() -> None:
 def test_few_observations_move_little() -> None:
     """By shrinkage and priors: one lucky child is not yet a direction."""
     here = cell_index((1, 1, 1))
-    other = [Step(parent=(3, 3, 3), child=(2, 3, 3), gain=-1.0, is_better=False)] * 12
+    other = [((3, 3, 3), (2, 3, 3), -1.0, False)] * 12
     one = gradient_field(_transitions(_up(0.2), *other), EMPTY, WEIGHTS)
     many = gradient_field(_transitions(*[_up(0.2)] * 12, *other), EMPTY, WEIGHTS)
     assert 0 < one.fitness[here, 0] < many.fitness[here, 0] / 2
@@ -82,10 +85,10 @@ def test_exploration_points_to_what_is_empty_or_weak_and_not_where_aims_missed()
 
 
 @given(
-    steps=st.lists(STEPS, max_size=40), worth=st.lists(st.floats(0, 1), min_size=64, max_size=64)
+    moves=st.lists(MOVES, max_size=40), worth=st.lists(st.floats(0, 1), min_size=64, max_size=64)
 )
-def test_the_whole_is_bounded_and_stays_inside(steps, worth) -> None:
-    field = gradient_field(_transitions(*steps), np.array(worth), WEIGHTS)
+def test_the_whole_is_bounded_and_stays_inside(moves, worth) -> None:
+    field = gradient_field(_transitions(*moves), np.array(worth), WEIGHTS)
     assert np.isfinite(field.total).all()
     assert (np.abs(field.fitness) <= 1).all()
     assert (np.abs(field.rate) < 1).all()

@@ -5,8 +5,9 @@ import re
 
 import pytest
 
-from archive_svc.hints import Step, hint, step
-from archive_svc.told import Cell
+from archive_svc.grids.result import Cell
+from archive_svc.search.hints.hint import hint
+from archive_svc.search.hints.table import Step, step
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import DIMENSIONS, LEVELS
 

@@ -7,14 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archive_svc.in_flight import KEPT
-from archive_svc.islands import ISLANDS
-from archive_svc.run_archive import SEEDS, RunArchive
-from archive_svc.strategies import STRATEGIES
-from archive_svc.told import Cell, ToldNumbers
+from archive_svc.grids.island_model import ISLANDS
+from archive_svc.grids.result import Result
+from archive_svc.run.run_archive import SEEDS, RunArchive
+from archive_svc.search.in_flight import KEPT
+from archive_svc.search.strategies import STRATEGIES
 from kernel_foundry.domain.archive import STRATEGIES as NAMES
 from kernel_foundry.domain.archive import AddStatus
 from kernel_foundry.domain.candidate import Operator
+from kernel_foundry.domain.measures import Cell
 
 APART = dataclasses.replace(ISLANDS, founding=0, stagnation=4, migrants=1)
 """Islands that share nothing from the start."""
@@ -24,17 +25,15 @@ def _archive(strategy: str = "gradient", **options: object) -> RunArchive:
     return RunArchive(strategy=strategy, seed=3, **options)  # type: ignore[arg-type]
 
 
-def _told(sequence: int, fitness: float, **changes: object) -> ToldNumbers:
-    numbers = ToldNumbers(
+def _told(sequence: int, fitness: float, **changes: object) -> Result:
+    numbers = Result(
         sequence=sequence,
         digest=f"digest {sequence}",
         operator="seed",
         parent="",
         outcome="passed",
-        passed=True,
         fitness=fitness,
         cell=(1, 1, 1),
-        speedup=1.0,
         has_parameters=True,
         island="fusion",
         selection=None,
@@ -46,7 +45,7 @@ def _fill(archive: RunArchive, count: int = 12) -> None:
     rng = np.random.default_rng(1)
     for sequence in range(1, count + 1):
         cell: Cell = tuple(rng.integers(0, 4, 3).tolist())  # type: ignore[assignment]
-        archive.take(_told(sequence, float(rng.uniform(0.2, 0.9)), cell=cell))
+        archive.tell(_told(sequence, float(rng.uniform(0.2, 0.9)), cell=cell))
 
 
 def test_strategies_have_the_names_that_the_domain_knows() -> None:
@@ -74,11 +73,11 @@ def test_the_best_is_never_lost_and_a_failure_never_an_elite(tells) -> None:
     newest: dict[str, tuple[float, bool]] = {}
     for sequence, (fitness, passed, cell, digest, born_on) in enumerate(tells, 1):
         name = str(digest)
-        told = _told(sequence, fitness if passed else 0.1, digest=name, passed=passed, cell=cell)
         outcome = "passed" if passed else "wrong_result"
+        told = _told(sequence, fitness if passed else 0.1, digest=name, cell=cell)
         home = archive.island_for(selection=None, parent="", digest=name)
         island = home if name in newest else born_on
-        archive.take(dataclasses.replace(told, outcome=outcome, island=island))
+        archive.tell(dataclasses.replace(told, outcome=outcome, island=island))
         newest[name] = (fitness, passed)
         alive = {d: f for d, (f, ok) in newest.items() if ok}
         assert {e.digest for e in archive.elites()} <= set(alive)
@@ -88,20 +87,20 @@ def test_the_best_is_never_lost_and_a_failure_never_an_elite(tells) -> None:
 
 def test_a_told_selection_is_in_flight_no_more() -> None:
     archive = _archive("fitness")
-    archive.take(_told(1, 0.5))
+    archive.tell(_told(1, 0.5))
     mutations = [
         n for n in range(SEEDS, SEEDS + 40) if archive.select(n).operator is Operator.MUTATE
     ]
     # One elite and nothing to combine it with: each island may ask for it once.
     assert len(mutations) == len(ISLANDS.islands)
-    archive.take(_told(2, 0.4, parent="digest 1", operator="mutate", selection=mutations[0]))
+    archive.tell(_told(2, 0.4, parent="digest 1", operator="mutate", selection=mutations[0]))
     again = [archive.select(n).operator for n in range(100, 140)]
     assert again.count(Operator.MUTATE) == 1
 
 
 def test_a_dropped_selection_may_be_asked_for_again() -> None:
     archive = _archive("fitness")
-    archive.take(_told(1, 0.5))
+    archive.tell(_told(1, 0.5))
     for number in range(SEEDS, SEEDS + 40):
         archive.select(number)
         archive.drop(number)
@@ -118,7 +117,7 @@ def test_no_two_proposals_in_flight_have_the_same_assignment(strategy: str) -> N
     archive = _archive(strategy)
     _fill(archive)
     plans = [archive.select(n) for n in range(60)]
-    asked = [plan.assignment for plan in plans if plan.operator is not Operator.SEED]
+    asked = [plan for plan in plans if plan.operator is not Operator.SEED]
     assert len(asked) == len(set(asked))
 
 
@@ -141,7 +140,7 @@ def test_what_is_in_flight_is_bounded() -> None:
     for number in range(3 * KEPT):
         archive.select(number)
     assert len(archive._in_flight) == KEPT
-    assert sum(archive._in_flight._assigned.values()) == KEPT
+    assert sum(archive._in_flight._counts.values()) == KEPT
 
 
 def test_best_of_n_asks_for_seeds_alone() -> None:
@@ -154,23 +153,23 @@ def test_islands_set_out_from_one_population_and_then_part() -> None:
     archive = RunArchive(
         strategy="gradient", seed=1, model=dataclasses.replace(ISLANDS, founding=1, stagnation=99)
     )
-    archive.take(_told(1, 0.5))
-    archive.take(_told(2, 0.6, cell=(2, 2, 2), island="memory"))
-    cells = {i.name: [e.cell for e in i.grid.elites()] for i in archive.islands}
+    archive.tell(_told(1, 0.5))
+    archive.tell(_told(2, 0.6, cell=(2, 2, 2), island="memory"))
+    cells = {i.name: [e.cell for e in i.elites()] for i in archive.islands}
     assert cells["memory"] == [(2, 2, 2), (1, 1, 1)]
     assert cells["fusion"] == cells["compute"] == [(1, 1, 1)]
 
 
 def test_a_stagnating_island_is_given_elites_of_the_best_one() -> None:
     archive = RunArchive(strategy="gradient", seed=1, model=APART)
-    archive.take(_told(1, 0.9, cell=(3, 3, 3), island="memory"))
+    archive.tell(_told(1, 0.9, cell=(3, 3, 3), island="memory"))
     for sequence in range(2, 2 + APART.stagnation):
-        archive.take(_told(sequence, 0.3, cell=(0, 0, 0), island="fusion"))
+        archive.tell(_told(sequence, 0.3, cell=(0, 0, 0), island="fusion"))
     fusion = archive.islands[0]
     assert fusion.migrations == 0
-    archive.take(_told(9, 0.2, cell=(0, 0, 0), island="fusion"))
+    archive.tell(_told(9, 0.2, cell=(0, 0, 0), island="fusion"))
     assert fusion.migrations == 1
-    assert fusion.grid.elites()[0].digest == "digest 1"
+    assert fusion.elites()[0].digest == "digest 1"
     stats = {island.name: island for island in archive.stats().islands}
     assert stats["fusion"].elite_count == 2
     assert archive.stats().elite_count == 2  # cells, whichever island holds them
@@ -178,12 +177,12 @@ def test_a_stagnating_island_is_given_elites_of_the_best_one() -> None:
 
 def test_children_of_correct_parents_are_transitions_failed_ones_too() -> None:
     archive = _archive()
-    archive.take(_told(1, 0.5))
+    archive.tell(_told(1, 0.5))
     child = {"parent": "digest 1", "operator": "mutate"}
-    archive.take(_told(2, 0.7, cell=(2, 1, 1), **child))
-    archive.take(_told(3, 0.1, cell=(1, 1, 2), passed=False, outcome="wrong_result", **child))
-    archive.take(_told(4, 0.6, cell=(2, 2, 2), parent="digest 3", operator="repair"))
-    archive.take(_told(5, 0.8, digest="digest 2", cell=(2, 1, 1), **child))  # measured again
+    archive.tell(_told(2, 0.7, cell=(2, 1, 1), **child))
+    archive.tell(_told(3, 0.1, cell=(1, 1, 2), outcome="wrong_result", **child))
+    archive.tell(_told(4, 0.6, cell=(2, 2, 2), parent="digest 3", operator="repair"))
+    archive.tell(_told(5, 0.8, digest="digest 2", cell=(2, 1, 1), **child))  # measured again
     field = archive.field(archive.islands[0])
     here = (1 * 4 + 1) * 4 + 1
     assert field.total[here, 0] > 0 > field.fitness[here, 2]
@@ -192,42 +191,42 @@ def test_children_of_correct_parents_are_transitions_failed_ones_too() -> None:
 
 def test_a_failure_is_repaired_once_and_without_a_direction() -> None:
     archive = _archive()
-    archive.take(_told(1, 0.1, passed=False, outcome="compile_error", cell=None))
+    archive.tell(_told(1, 0.1, outcome="compile_error", cell=None))
     plans = [archive.select(n) for n in range(SEEDS, 60)]
     (repair,) = [plan for plan in plans if plan.operator is Operator.REPAIR]
     assert (repair.parent, repair.target, repair.inspirations) == ("digest 1", None, ())
 
 
-def _failed(sequence: int, **changes: object) -> ToldNumbers:
-    return _told(sequence, 0.1, passed=False, outcome="compile_error", cell=None, **changes)
+def _failed(sequence: int, **changes: object) -> Result:
+    return _told(sequence, 0.1, outcome="compile_error", cell=None, **changes)
 
 
 def test_a_line_of_failures_is_repaired_twice_at_most() -> None:
     archive = _archive()
-    archive.take(_failed(1))
-    archive.take(_failed(2, operator="repair", parent="digest 1"))
+    archive.tell(_failed(1))
+    archive.tell(_failed(2, operator="repair", parent="digest 1"))
     offered = {archive.select(n).parent for n in range(SEEDS, 60)}
     assert "digest 2" in offered
-    archive.take(_failed(3, operator="repair", parent="digest 2"))
-    archive.take(_failed(4, digest="digest 3"))  # measured again
+    archive.tell(_failed(3, operator="repair", parent="digest 2"))
+    archive.tell(_failed(4, digest="digest 3"))  # measured again
     plans = [archive.select(n) for n in range(100, 160)]
     assert not [plan for plan in plans if plan.operator is Operator.REPAIR]
 
 
 def test_a_repair_that_passed_begins_a_new_line() -> None:
     archive = _archive()
-    archive.take(_failed(1))
-    archive.take(_failed(2, operator="repair", parent="digest 1"))
-    archive.take(_told(3, 0.5, operator="repair", parent="digest 2"))
-    archive.take(_failed(4, operator="mutate", parent="digest 3"))
+    archive.tell(_failed(1))
+    archive.tell(_failed(2, operator="repair", parent="digest 1"))
+    archive.tell(_told(3, 0.5, operator="repair", parent="digest 2"))
+    archive.tell(_failed(4, operator="mutate", parent="digest 3"))
     plans = [archive.select(n) for n in range(SEEDS, 60)]
     assert "digest 4" in {plan.parent for plan in plans if plan.operator is Operator.REPAIR}
 
 
 def test_an_elite_without_parameters_is_given_some_once() -> None:
     archive = _archive()
-    archive.take(_told(1, 0.5, has_parameters=False))
-    archive.take(_told(2, 0.6, cell=(2, 2, 2)))
+    archive.tell(_told(1, 0.5, has_parameters=False))
+    archive.tell(_told(2, 0.6, cell=(2, 2, 2)))
     plans = [archive.select(n) for n in range(SEEDS, 200)]
     (templatise,) = [plan for plan in plans if plan.operator is Operator.TEMPLATISE]
     assert templatise.parent == "digest 1"
@@ -239,46 +238,46 @@ def test_a_run_may_have_a_negative_seed() -> None:
 
 def test_a_child_without_measures_found_no_place_either() -> None:
     archive = _archive("curiosity")
-    archive.take(_told(1, 0.5))
-    archive.take(_told(2, 0.0, passed=False, outcome="compile_error", parent="digest 1", cell=None))
+    archive.tell(_told(1, 0.5))
+    archive.tell(_told(2, 0.0, outcome="compile_error", parent="digest 1", cell=None))
     assert archive._curiosity["digest 1"] < archive._curiosity["digest never told"]
 
 
 @pytest.mark.parametrize("operator", ["repair", "templatise"])
 def test_what_was_tried_before_a_restart_is_not_tried_again(operator: str) -> None:
     archive = _archive()
-    archive.take(_told(1, 0.5, has_parameters=False))
-    archive.take(_told(2, 0.1, passed=False, outcome="compile_error", cell=None))
+    archive.tell(_told(1, 0.5, has_parameters=False))
+    archive.tell(_told(2, 0.1, outcome="compile_error", cell=None))
     tried = "digest 1" if operator == "templatise" else "digest 2"
-    archive.take(_told(3, 0.4, operator=operator, parent=tried, cell=(2, 2, 2)))
+    archive.tell(_told(3, 0.4, operator=operator, parent=tried, cell=(2, 2, 2)))
     plans = [archive.select(n) for n in range(SEEDS, 200)]
     assert not [plan for plan in plans if plan.operator == operator]
 
 
 def test_measured_again_an_elite_is_not_given_parameters_again() -> None:
     archive = _archive()
-    archive.take(_told(1, 0.5, has_parameters=False))
-    archive.take(_told(2, 0.4, operator="templatise", parent="digest 1", cell=(2, 2, 2)))
-    archive.take(_told(3, 0.55, digest="digest 1", has_parameters=False))
+    archive.tell(_told(1, 0.5, has_parameters=False))
+    archive.tell(_told(2, 0.4, operator="templatise", parent="digest 1", cell=(2, 2, 2)))
+    archive.tell(_told(3, 0.55, digest="digest 1", has_parameters=False))
     plans = [archive.select(n) for n in range(SEEDS, 200)]
     assert not [plan for plan in plans if plan.operator is Operator.TEMPLATISE]
 
 
 def test_what_passes_when_measured_again_needs_no_repair() -> None:
     archive = _archive()
-    archive.take(_told(1, 0.05, passed=False, outcome="timeout", cell=None))
-    archive.take(_told(2, 0.5, digest="digest 1"))
+    archive.tell(_told(1, 0.05, outcome="timeout", cell=None))
+    archive.tell(_told(2, 0.5, digest="digest 1"))
     plans = [archive.select(n) for n in range(SEEDS, 200)]
     assert not [plan for plan in plans if plan.operator is Operator.REPAIR]
 
 
 def test_a_refused_status_tells_that_nothing_changed() -> None:
     archive = _archive()
-    first = archive.take(_told(1, 0.5))
+    first = archive.tell(_told(1, 0.5))
     assert (first.status, first.improvement, first.is_best) == (AddStatus.NEW, 0.5, True)
-    second = archive.take(_told(2, 0.4))
+    second = archive.tell(_told(2, 0.4))
     assert (second.status, second.improvement) == (AddStatus.NOT_ADDED, 0.0)
     assert not second.is_best
-    third = archive.take(_told(3, 0.8))
+    third = archive.tell(_told(3, 0.8))
     assert third.status is AddStatus.IMPROVE_EXISTING
     assert third.improvement == pytest.approx(0.3)

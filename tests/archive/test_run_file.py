@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from archive_svc.run_file import CopiedRun, export_run, import_run
-from archive_svc.store.rows import Telling
+from archive_svc.run.run_file import CopiedRun, export_run, import_run
+from archive_svc.store.rows import NewEvaluation
 from archive_svc.store.store import Store
 from kernel_foundry.domain.archive import RunSpec, RunState
 from kernel_foundry.domain.candidate import Operator
@@ -42,7 +42,7 @@ def tell(store: Store, run_id: int, i: int) -> None:
     )
     store.tell(
         run_id,
-        Telling(
+        NewEvaluation(
             request_id=f"request {i}",
             candidate=candidate,
             evaluation=evaluation,
@@ -55,7 +55,7 @@ def tell(store: Store, run_id: int, i: int) -> None:
 
 @pytest.fixture(scope="module")
 def source_url(tmp_path_factory: pytest.TempPathFactory, spec: RunSpec) -> str:
-    """A store with the runs "first", of `COUNT` + 1 tellings, and "empty"; nobody changes it."""
+    """A store with the runs "first", of `COUNT` + 1 evaluations, and "empty"; nobody changes it."""
     url = f"sqlite:///{tmp_path_factory.mktemp('source') / 'runs.db'}"
     with closing(Store(url)) as store:
         store.insert_run(spec)
@@ -66,7 +66,7 @@ def source_url(tmp_path_factory: pytest.TempPathFactory, spec: RunSpec) -> str:
         # The best one, measured again, is worth less.
         best = make_candidate(str(COUNT - 1))
         again = make_evaluation(best, median_ns=950.0)
-        store.tell(1, Telling(request_id="again", candidate=best, evaluation=again))
+        store.tell(1, NewEvaluation(request_id="again", candidate=best, evaluation=again))
         store.set_state(1, RunState.FINISHED)
     return url
 
@@ -92,8 +92,8 @@ def everything(url: str, name: str = "first") -> tuple[Any, ...]:
         row = store.find_run(name)
         assert row is not None
         transitions = store.transitions(row.id, 0, 10_000)
-        numbers = store.told_numbers(row.id, 0)
-        return replace(row, id=0), numbers, store.told(row.id, 0, 10_000), transitions
+        numbers = store.results(row.id, 0)
+        return replace(row, id=0), numbers, store.evaluations(row.id, 0, 10_000), transitions
 
 
 def names(url: str) -> list[str]:
@@ -120,7 +120,7 @@ def test_an_imported_run_goes_on(store_url: str, file: Path) -> None:
     with closing(Store(store_url)) as store:
         assert store.reserve_selections(1, 1) == COUNT
         tell(store, 1, COUNT)
-        assert store.told_numbers(1, COUNT)[-1].sequence == COUNT + 2
+        assert store.results(1, COUNT)[-1].sequence == COUNT + 2
 
 
 def test_equal_runs_give_equal_files(store_url: str, file: Path, tmp_path: Path) -> None:
@@ -143,7 +143,9 @@ def test_importing_again_changes_nothing(source_url: str, file: Path) -> None:
     assert before == everything(source_url)
 
 
-def test_a_run_without_tellings_is_copied(source_url: str, store_url: str, tmp_path: Path) -> None:
+def test_a_run_without_evaluations_is_copied(
+    source_url: str, store_url: str, tmp_path: Path
+) -> None:
     """Whoever works on it works in the other store: here nobody does."""
     export_run(source_url, "", tmp_path / "newest.jsonl.gz")
     assert import_run(store_url, tmp_path / "newest.jsonl.gz").name == "empty"
@@ -189,6 +191,7 @@ def set_in(line: int, *path: str | int, to: object) -> Callable[[list[dict[str, 
     ("edit", "says"),
     [
         (set_in(0, "kernel_foundry_run", to=3), "line 1: it has format 3"),
+        (set_in(0, "kernel_foundry_run", to=1), "line 1: it has format 1"),
         (set_in(0, "kernel_foundry_run", to="1"), "no file of a run"),
         (set_in(0, "told_count", to=COUNT + 2), "cut off"),
         (set_in(0, "told_count", to=COUNT), "more lines"),
@@ -275,16 +278,16 @@ def test_exporting_what_is_not_there_leaves_no_file(source_url: str, tmp_path: P
 _IMPORT = """
 import os, sys
 from pathlib import Path
-from archive_svc.run_file import import_run
+from archive_svc.run.run_file import import_run
 from archive_svc.store import whole_run
 
-original = whole_run._History.take
+original = whole_run._History.add
 def take(history, numbers):
     if history.told_count == 300:
         print("half", flush=True)
         sys.stdin.read()
     return original(history, numbers)
-whole_run._History.take = take
+whole_run._History.add = take
 import_run(sys.argv[1], Path(sys.argv[2]))
 """
 
@@ -304,25 +307,3 @@ def test_a_killed_import_leaves_nothing_and_can_be_repeated(store_url: str, file
         os.kill(process.pid, signal.SIGKILL)
     assert names(store_url) == []
     assert import_run(store_url, file).is_new
-
-
-def test_a_file_of_the_version_that_clipped_fitness_is_upgraded(
-    file: Path, source_url: str, tmp_path: Path
-) -> None:
-    def clip(lines: list[dict[str, Any]]) -> None:
-        lines[0]["kernel_foundry_run"] = 1
-        for line in lines[1:]:
-            for workload in line["evaluation"]["workloads"]:
-                del workload["traffic_bound_ns"], workload["arithmetic_estimate_ns"]
-                workload["sol_ns"] = 100.0
-            if line["evaluation"]["outcome"] == "passed":
-                line["evaluation"] |= {"fitness": 1.0, "optimistic_fitness": 1.0}
-
-    url = f"sqlite:///{tmp_path / 'copy.db'}"
-    import_run(url, edited(file, clip))
-    (_, _, before, _), (_, _, after, _) = everything(source_url), everything(url)
-    assert [t.evaluation.fitness for t in after] == pytest.approx(
-        [t.evaluation.fitness for t in before]
-    )
-    assert {w.traffic_bound_ns for t in after for w in t.evaluation.workloads} == {None}
-    assert {t.journal for t in after} == {""}

@@ -5,11 +5,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from archive_svc.curiosity import Curiosity
-from archive_svc.gradient import GradientWeights, gradient_field
-from archive_svc.grid import CELL_COUNT, Entry, GridArchive
-from archive_svc.islands import Island
-from archive_svc.selection import (
+from archive_svc.grids.grid import Entry, GridArchive
+from archive_svc.search.curiosity import Curiosity
+from archive_svc.search.gradient import GradientWeights, gradient_field
+from archive_svc.search.selection import (
     ALPHA,
     EPSILON,
     View,
@@ -21,9 +20,13 @@ from archive_svc.selection import (
     temperature,
     uniform_parents,
 )
-from archive_svc.transitions import Step, Transitions, cell_index
+from archive_svc.search.transitions import Transitions
+from kernel_foundry.domain.measures import Cell
 
-EVEN = Island(name="even", emphasis=(1.0, 1.0, 1.0))
+EVEN = (1.0, 1.0, 1.0)
+
+Move = tuple[Cell, Cell]
+"""From a parent to a better child, that gained 0.2."""
 
 
 def _entry(digest: str, fitness: float, cell: tuple[int, int, int]) -> Entry:
@@ -32,22 +35,19 @@ def _entry(digest: str, fitness: float, cell: tuple[int, int, int]) -> Entry:
 
 def _view(
     *entries: Entry,
-    steps: tuple[Step, ...] = (),
-    island: Island = EVEN,
+    moves: tuple[Move, ...] = (),
+    emphasis: tuple[float, float, float] = EVEN,
     visitors: tuple[Entry, ...] = (),
     weights: GradientWeights | None = None,
 ) -> View:
     grid, transitions = GridArchive(), Transitions()
     for entry in entries:
         grid.add(entry)
-    for step in steps:
-        transitions.add(step)
-    worth = np.zeros(CELL_COUNT)
-    for entry in grid.elites():
-        worth[cell_index(entry.cell)] = entry.fitness
-    field = gradient_field(transitions, worth, weights or GradientWeights(exploration=0.0))
+    for parent, child in moves:
+        transitions.add(parent, child, gain=0.2, is_better=True)
+    field = gradient_field(transitions, grid.worth(), weights or GradientWeights(exploration=0.0))
     return View(
-        island=island,
+        emphasis=emphasis,
         elites=grid.elites(),
         visitors=visitors,
         field=lambda: field,
@@ -85,8 +85,7 @@ def test_fitness_decides_by_the_range_that_there_is() -> None:
 
 
 def test_what_the_gradient_promises_is_a_share_of_the_choice() -> None:
-    up = Step(parent=FAIR.cell, child=(3, 1, 1), gain=0.2, is_better=True)
-    view = _view(GOOD, FAIR, POOR, steps=(up,) * 8)
+    view = _view(GOOD, FAIR, POOR, moves=((FAIR.cell, (3, 1, 1)),) * 8)
     plain, drawn = fitness_parents(view), gradient_parents(view)
     assert drawn[1] > plain[1]
     assert abs(drawn - plain).max() <= ALPHA
@@ -99,16 +98,15 @@ def test_curiosity_goes_where_children_found_a_place() -> None:
         curiosity.add("poor", was_added=True)
         curiosity.add("good", was_added=False)
     weights = curiosity_parents(
-        View(island=EVEN, elites=view.elites, visitors=(), field=view.field,
+        View(emphasis=EVEN, elites=view.elites, visitors=(), field=view.field,
              curiosity=curiosity)
     )  # fmt: skip
     assert weights[1] > 0.9
 
 
 def test_the_target_lies_where_children_got_better() -> None:
-    up = Step(parent=GOOD.cell, child=(2, 1, 1), gain=0.2, is_better=True)
-    down = Step(parent=GOOD.cell, child=(1, 0, 1), gain=0.2, is_better=True)
-    aims = _aims(_view(GOOD, steps=(up, down) * 10), GOOD)
+    up, down = (GOOD.cell, (2, 1, 1)), (GOOD.cell, (1, 0, 1))
+    aims = _aims(_view(GOOD, moves=(up, down) * 10), GOOD)
     assert aims.most_common(1)[0][0] in {(2, 0, 1), (2, 0, 2), (2, 0, 0)}
     upwards = sum(n for aim, n in aims.items() if aim is not None and aim[0] == 2)
     downwards = sum(n for aim, n in aims.items() if aim is not None and aim[0] == 0)
@@ -128,12 +126,8 @@ def test_targets_are_cells_of_the_grid_next_to_the_parent() -> None:
 
 
 def test_an_islands_emphasis_turns_the_direction() -> None:
-    steps = tuple(
-        Step(parent=GOOD.cell, child=child, gain=0.2, is_better=True)
-        for child in ((2, 1, 1), (1, 1, 2))
-    )
-    memory = Island(name="memory", emphasis=(1.0, 0.0, 0.0))
-    aims = _aims(_view(GOOD, steps=steps * 6, island=memory), GOOD)
+    moves = ((GOOD.cell, (2, 1, 1)), (GOOD.cell, (1, 1, 2)))
+    aims = _aims(_view(GOOD, moves=moves * 6, emphasis=(1.0, 0.0, 0.0)), GOOD)
     along = sum(n for aim, n in aims.items() if aim is not None and aim[0] == 2)
     across = sum(n for aim, n in aims.items() if aim is not None and aim[2] == 2)
     assert along > across + 50

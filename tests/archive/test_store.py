@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
-from archive_svc.store.rows import RunRow, Telling
+from archive_svc.store.rows import NewEvaluation, RunRow
 from archive_svc.store.schema import METADATA, SCHEMA
 from archive_svc.store.store import Store
 from kernel_foundry.domain.archive import RunSpec, RunState
@@ -47,77 +47,75 @@ def found(store: Store, name: str) -> RunRow:
     return row
 
 
-def telling(
+def new_evaluation(
     label: str, *, parent: str = "", median_ns: float = 500.0, **verdict: object
-) -> Telling:
-    """Return a telling whose request_id and digest depend on `label` alone."""
+) -> NewEvaluation:
+    """Return an evaluation whose request_id and digest depend on `label` alone."""
     candidate = make_candidate(label, parent=parent, operator=Operator.MUTATE)
     evaluation = make_evaluation(candidate, median_ns=median_ns, **verdict)  # type: ignore[arg-type]
-    return Telling(request_id=label, candidate=candidate, evaluation=evaluation)
+    return NewEvaluation(request_id=label, candidate=candidate, evaluation=evaluation)
 
 
-def failed(label: str, cell: tuple[int, int, int] = (0, 0, 0)) -> Telling:
+def failed(label: str, cell: tuple[int, int, int] = (0, 0, 0)) -> NewEvaluation:
     candidate = make_candidate(label)
     evaluation = make_evaluation(candidate, outcome=EvaluationOutcome.WRONG_RESULT, cell=cell)
-    return Telling(request_id=label, candidate=candidate, evaluation=evaluation)
+    return NewEvaluation(request_id=label, candidate=candidate, evaluation=evaluation)
 
 
 def test_a_told_evaluation_comes_back_whole(store: Store, run: RunRow) -> None:
-    told = replace(telling("a", cell=(1, 2, 3)), cost_usd=0.25, island="memory", selection=7)
-    outcome = store.tell(run.id, told)
-    assert not outcome.is_repeat
-    assert [outcome.numbers] == store.told_numbers(run.id, 0)
-    numbers = outcome.numbers
-    assert (numbers.sequence, numbers.cell, numbers.passed) == (1, (1, 2, 3), True)
-    assert (numbers.island, numbers.selection, numbers.operator) == ("memory", 7, "mutate")
-    (listed,) = store.told(run.id, 0, 10)
-    assert {1: listed} == store.told_at(run.id, [1])
+    told = replace(new_evaluation("a", cell=(1, 2, 3)), cost_usd=0.25, island="memory", selection=7)
+    result, is_repeat = store.tell(run.id, told)
+    assert not is_repeat
+    assert [result] == store.results(run.id, 0)
+    assert (result.sequence, result.cell, result.passed) == (1, (1, 2, 3), True)
+    assert (result.island, result.selection, result.operator) == ("memory", 7, "mutate")
+    (listed,) = store.evaluations(run.id, 0, 10)
+    assert {1: listed} == store.evaluations_at(run.id, [1])
     assert (told.candidate, told.evaluation) == (listed.candidate, listed.evaluation)
     assert (listed.cost_usd, listed.island, listed.selection) == (0.25, "memory", 7)
 
 
 def test_listing_goes_on_after_any_sequence(store: Store, run: RunRow) -> None:
     for i in range(7):
-        store.tell(run.id, telling(str(i)))
-    assert [t.sequence for t in store.told(run.id, 3, 2)] == [4, 5]
-    assert [n.sequence for n in store.told_numbers(run.id, 5)] == [6, 7]
-    assert store.told(run.id, 7, 100) == []
+        store.tell(run.id, new_evaluation(str(i)))
+    assert [t.sequence for t in store.evaluations(run.id, 3, 2)] == [4, 5]
+    assert [n.sequence for n in store.results(run.id, 5)] == [6, 7]
+    assert store.evaluations(run.id, 7, 100) == []
 
 
 def test_a_request_tells_once(store: Store, run: RunRow) -> None:
-    first = store.tell(run.id, telling("a"))
-    again = store.tell(run.id, telling("a", median_ns=400.0))
-    assert again.is_repeat
-    assert first.numbers == again.numbers
+    first = store.tell(run.id, new_evaluation("a"))
+    again = store.tell(run.id, new_evaluation("a", median_ns=400.0))
+    assert (first, again) == ((again[0], False), (again[0], True))
     with pytest.raises(AlreadyExistsError, match="request a"):
-        store.tell(run.id, replace(telling("b"), request_id="a"))
+        store.tell(run.id, replace(new_evaluation("b"), request_id="a"))
     assert found(store, "first").told_count == 1
 
 
 def test_another_run_may_use_the_same_request(store: Store, run: RunRow, spec: RunSpec) -> None:
     store.insert_run(replace(spec, name="second"))
     second = found(store, "second")
-    assert store.tell(run.id, telling("a")).numbers.sequence == 1
-    assert store.tell(second.id, telling("a")).numbers.sequence == 1
+    assert store.tell(run.id, new_evaluation("a"))[0].sequence == 1
+    assert store.tell(second.id, new_evaluation("a"))[0].sequence == 1
 
 
-def test_sums_of_a_run_follow_its_tellings(store: Store, run: RunRow) -> None:
+def test_sums_of_a_run_follow_its_evaluations(store: Store, run: RunRow) -> None:
     assert (run.best_speedup, run.cost_usd) == (None, 0.0)
     store.tell(run.id, replace(failed("broken"), cost_usd=0.5))
     assert (found(store, "first").told_count, found(store, "first").best_sequence) == (1, None)
-    store.tell(run.id, telling("good", median_ns=500.0))
-    store.tell(run.id, telling("better", median_ns=400.0))
-    store.tell(run.id, replace(telling("slow", median_ns=900.0), cost_usd=0.25))
+    store.tell(run.id, new_evaluation("good", median_ns=500.0))
+    store.tell(run.id, new_evaluation("better", median_ns=400.0))
+    store.tell(run.id, replace(new_evaluation("slow", median_ns=900.0), cost_usd=0.25))
     row = found(store, "first")
     assert (row.told_count, row.cost_usd, row.best_sequence, row.best_speedup) == (4, 0.75, 3, 2.5)
 
 
 def test_the_best_follows_what_its_newest_measurement_says(store: Store, run: RunRow) -> None:
-    store.tell(run.id, telling("good", median_ns=500.0))
-    store.tell(run.id, telling("lucky", median_ns=400.0))
-    store.tell(run.id, replace(telling("lucky", median_ns=800.0), request_id="again"))
+    store.tell(run.id, new_evaluation("good", median_ns=500.0))
+    store.tell(run.id, new_evaluation("lucky", median_ns=400.0))
+    store.tell(run.id, replace(new_evaluation("lucky", median_ns=800.0), request_id="again"))
     assert (found(store, "first").best_sequence, found(store, "first").best_speedup) == (1, 2.0)
-    worse = replace(telling("good", median_ns=625.0), request_id="good again")
+    worse = replace(new_evaluation("good", median_ns=625.0), request_id="good again")
     store.tell(run.id, worse)
     row = found(store, "first")
     assert (row.best_sequence, row.best_speedup) == (4, 1.6)
@@ -127,7 +125,7 @@ def test_the_best_follows_what_its_newest_measurement_says(store: Store, run: Ru
 def test_the_best_that_fails_when_measured_again_is_none_any_more(
     store: Store, run: RunRow
 ) -> None:
-    store.tell(run.id, telling("a"))
+    store.tell(run.id, new_evaluation("a"))
     store.tell(run.id, replace(failed("a"), request_id="again"))
     assert found(store, "first").best_sequence is None
     assert found(store, "first").best_speedup is None
@@ -136,11 +134,13 @@ def test_the_best_that_fails_when_measured_again_is_none_any_more(
 def test_a_child_is_compared_with_the_newest_telling_of_its_parent(
     store: Store, run: RunRow
 ) -> None:
-    store.tell(run.id, telling("parent", median_ns=500.0, cell=(0, 1, 0)))
-    again = replace(telling("parent", median_ns=600.0, cell=(1, 1, 0)), request_id="again")
+    store.tell(run.id, new_evaluation("parent", median_ns=500.0, cell=(0, 1, 0)))
+    again = replace(new_evaluation("parent", median_ns=600.0, cell=(1, 1, 0)), request_id="again")
     store.tell(run.id, again)
     parent = again.candidate.digest
-    child = replace(telling("child", parent=parent, median_ns=400.0, cell=(1, 2, 0)), island="x")
+    child = replace(
+        new_evaluation("child", parent=parent, median_ns=400.0, cell=(1, 2, 0)), island="x"
+    )
     store.tell(run.id, child)
     store.tell(run.id, replace(child, request_id="a promotion is no second child"))
     (transition,) = store.transitions(run.id, 0, 10)
@@ -157,7 +157,7 @@ def test_a_failed_candidate_keeps_its_measures(store: Store, run: RunRow) -> Non
     unread = failed("unread")
     bare = replace(unread.evaluation, measures=None)
     store.tell(run.id, replace(unread, evaluation=bare))
-    assert [(n.cell, n.passed) for n in store.told_numbers(run.id, 0)] == [
+    assert [(n.cell, n.passed) for n in store.results(run.id, 0)] == [
         ((0, 2, 1), False),
         (None, False),
     ]
@@ -177,35 +177,35 @@ def test_parameters_are_seen_in_the_plan(
     source = KernelSource(language=Language.SYCL, device_code="", plan=plan)
     candidate = Candidate(source=source)
     evaluation = make_evaluation(candidate, median_ns=500.0)
-    told = store.tell(run.id, Telling(request_id="a", candidate=candidate, evaluation=evaluation))
-    assert expected == told.numbers.has_parameters
-    assert expected == store.told_numbers(run.id, 0)[0].has_parameters
+    new = NewEvaluation(request_id="a", candidate=candidate, evaluation=evaluation)
+    assert expected == store.tell(run.id, new)[0].has_parameters
+    assert expected == store.results(run.id, 0)[0].has_parameters
 
 
 def test_a_parent_of_another_run_is_refused(store: Store, run: RunRow, spec: RunSpec) -> None:
     store.insert_run(replace(spec, name="second"))
-    parent = telling("parent")
+    parent = new_evaluation("parent")
     store.tell(found(store, "second").id, parent)
     with pytest.raises(InvalidArgumentError, match="not told in this run") as refused:
-        store.tell(run.id, telling("child", parent=parent.candidate.digest))
+        store.tell(run.id, new_evaluation("child", parent=parent.candidate.digest))
     assert refused.value.metadata["field"] == "candidate.parents"
     assert found(store, "first").told_count == 0
-    assert store.told_numbers(run.id, 0) == []
+    assert store.results(run.id, 0) == []
 
 
 def test_another_source_under_a_told_digest_is_refused(
     store: Store, run: RunRow, store_url: str
 ) -> None:
-    store.tell(run.id, telling("a"))
+    store.tell(run.id, new_evaluation("a"))
     # Two sources of one SHA-256 do not exist: the stored text stands in for the second.
     engine, _ = open_engine(store_url, SCHEMA)
     with engine.begin() as connection:
         connection.execute(
-            sa.text("UPDATE told_texts SET candidate = replace(candidate, '// a', '// z')")
+            sa.text("UPDATE evaluation_texts SET candidate = replace(candidate, '// a', '// z')")
         )
     engine.dispose()
     with pytest.raises(AlreadyExistsError, match="same digest"):
-        store.tell(run.id, replace(telling("a"), request_id="again"))
+        store.tell(run.id, replace(new_evaluation("a"), request_id="again"))
     assert found(store, "first").told_count == 1
 
 
@@ -214,12 +214,12 @@ def test_a_request_id_that_cannot_be_stored_is_refused(
     store: Store, run: RunRow, request_id: str
 ) -> None:
     with pytest.raises(InvalidArgumentError, match="request_id"):
-        store.tell(run.id, replace(telling("a"), request_id=request_id))
+        store.tell(run.id, replace(new_evaluation("a"), request_id=request_id))
 
 
 def test_telling_an_unknown_run_is_refused(store: Store) -> None:
     with pytest.raises(RunNotFoundError):
-        store.tell(12345, telling("a"))
+        store.tell(12345, new_evaluation("a"))
 
 
 def test_writers_at_once_lose_and_repeat_nothing(
@@ -232,15 +232,15 @@ def test_writers_at_once_lose_and_repeat_nothing(
 
     def tell(i: int) -> int:
         target = (store, other)[i % 2]
-        told = replace(telling(str(i % 60), median_ns=900.0 - i % 60), cost_usd=0.5)
-        return target.tell((run.id, second.id)[i % 3 == 0], told).numbers.sequence
+        told = replace(new_evaluation(str(i % 60), median_ns=900.0 - i % 60), cost_usd=0.5)
+        return target.tell((run.id, second.id)[i % 3 == 0], told)[0].sequence
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(tell, range(120)))
     other.close()
     for name, count in (("first", 40), ("second", 20)):
         row = found(store, name)
-        numbers = store.told_numbers(row.id, 0)
+        numbers = store.results(row.id, 0)
         assert list(range(1, count + 1)) == [n.sequence for n in numbers]
         assert count == len({n.digest for n in numbers})
         assert (count, count * 0.5) == (row.told_count, row.cost_usd)
@@ -292,11 +292,11 @@ def test_everything_is_there_after_reopening(store_url: str, spec: RunSpec) -> N
     opened = Store(store_url)
     opened.insert_run(spec)
     for i in range(5):
-        opened.tell(1, telling(str(i), median_ns=900.0 - i))
-    before = (opened.list_runs(), opened.told_numbers(1, 0), opened.told(1, 0, 10))
+        opened.tell(1, new_evaluation(str(i), median_ns=900.0 - i))
+    before = (opened.list_runs(), opened.results(1, 0), opened.evaluations(1, 0, 10))
     opened.close()
     again = Store(store_url)
-    assert before == (again.list_runs(), again.told_numbers(1, 0), again.told(1, 0, 10))
+    assert before == (again.list_runs(), again.results(1, 0), again.evaluations(1, 0, 10))
     again.close()
 
 

@@ -14,7 +14,7 @@ KILLS = {"sqlite": 100, "postgresql": 20}  # a new connection to a server takes 
 
 _KILLER = """
 import json, os, random, signal, sys, time
-from archive_svc.store.rows import Telling
+from archive_svc.store.rows import NewEvaluation
 from archive_svc.store.store import Store
 from tests.archive.conftest import make_candidate, make_evaluation
 
@@ -26,8 +26,9 @@ def tell_on(first, answers):
         selection = store.reserve_selections(1, 1)
         candidate = make_candidate(str(i))
         evaluation = make_evaluation(candidate, median_ns=500.0)
-        told = store.tell(1, Telling(request_id=str(i), candidate=candidate, evaluation=evaluation))
-        os.write(answers, f"{i} {told.numbers.sequence} {selection}\\n".encode())
+        new = NewEvaluation(request_id=str(i), candidate=candidate, evaluation=evaluation)
+        result, _ = store.tell(1, new)
+        os.write(answers, f"{i} {result.sequence} {selection}\\n".encode())
 
 acknowledged = []
 rng = random.Random(0)
@@ -62,12 +63,12 @@ def test_a_killed_teller_loses_and_repeats_nothing(store_url: str, spec: RunSpec
     )
     assert result.returncode == 0, result.stderr
     acknowledged = json.loads(result.stdout)
-    numbers = store.told_numbers(1, 0)
+    numbers = store.results(1, 0)
     # The last one may have been told and its answer cut off.
     assert len(numbers) - len(acknowledged) in (0, 1)
     assert len(acknowledged) >= kills
     assert [(i, i + 1) for i in range(len(acknowledged))] == [(i, n) for i, n, _ in acknowledged]
-    told = store.told(1, 0, len(numbers))
+    told = store.evaluations(1, 0, len(numbers))
     sources = [t.candidate.source.device_code for t in told]
     assert [f"// {i}" for i in range(len(numbers))] == sources
     selections = [selection for _, _, selection in acknowledged]

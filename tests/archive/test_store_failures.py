@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from archive_svc.store.rows import Telling
+from archive_svc.store.rows import NewEvaluation
 from archive_svc.store.schema import SCHEMA
 from archive_svc.store.store import Store
 from kernel_foundry.domain.archive import RunSpec
@@ -27,10 +27,10 @@ from tests.archive.conftest import make_candidate, make_evaluation
 from tests.archive.postgres import PostgresServer, absence
 
 
-def telling(label: str) -> Telling:
+def new_evaluation(label: str) -> NewEvaluation:
     candidate = make_candidate(label)
     evaluation = make_evaluation(candidate, median_ns=500.0)
-    return Telling(request_id=label, candidate=candidate, evaluation=evaluation)
+    return NewEvaluation(request_id=label, candidate=candidate, evaluation=evaluation)
 
 
 @contextmanager
@@ -57,18 +57,18 @@ def tell_until_refused(store: Store) -> tuple[int, str]:
     """Tell until the store takes no more; return how many it took, and what it says."""
     for i in range(10_000):
         try:
-            store.tell(1, telling(str(i)))
+            store.tell(1, new_evaluation(str(i)))
         except StoreUnavailableError as error:
             return i, error.message
     raise AssertionError("the store took everything")
 
 
 def assert_holds(store: Store, count: int) -> None:
-    """Assert that the store holds the tellings 0 to `count`, and takes the next one."""
-    assert [t.candidate for t in store.told(1, 0, count + 1)] == [
+    """Assert that the store holds the evaluations 0 to `count`, and takes the next one."""
+    assert [t.candidate for t in store.evaluations(1, 0, count + 1)] == [
         make_candidate(str(i)) for i in range(count)
     ]
-    assert store.tell(1, telling(str(count))).numbers.sequence == count + 1
+    assert store.tell(1, new_evaluation(str(count)))[0].sequence == count + 1
 
 
 def test_a_file_that_cannot_grow_loses_nothing(tmp_path: Path, spec: RunSpec) -> None:
@@ -110,7 +110,7 @@ def test_a_file_locked_by_another_process_is_told_so(tmp_path: Path, spec: RunSp
     path = tmp_path / "runs.db"
     with opened(f"sqlite:///{path}?timeout=0.1") as store:
         store.insert_run(spec)
-        store.tell(1, telling("0"))
+        store.tell(1, new_evaluation("0"))
         with subprocess.Popen(
             [sys.executable, "-c", _SQLITE_HOLDER, str(path)],
             stdin=subprocess.PIPE,
@@ -120,8 +120,8 @@ def test_a_file_locked_by_another_process_is_told_so(tmp_path: Path, spec: RunSp
             assert holder.stdout is not None
             assert holder.stdout.readline() == b"locked\n"
             with pytest.raises(StoreUnavailableError, match="another process keeps it locked"):
-                store.tell(1, telling("1"))
-            assert len(store.told_numbers(1, 0)) == 1  # readers do not wait
+                store.tell(1, new_evaluation("1"))
+            assert len(store.results(1, 0)) == 1  # readers do not wait
             holder.stdin.close()
         assert_holds(store, 1)
 
@@ -133,12 +133,12 @@ def test_a_run_locked_by_another_connection_is_told_so(
     with opened(url) as store, opened(url) as other:
         store.insert_run(spec)
         store.insert_run(replace(spec, name="second"))
-        store.tell(1, telling("0"))
+        store.tell(1, new_evaluation("0"))
         with other._engine.begin() as holder:
             holder.execute(sa.text("SELECT * FROM runs WHERE id = 1 FOR UPDATE"))
             with pytest.raises(StoreUnavailableError, match="keeps the run locked"):
-                store.tell(1, telling("1"))
-            store.tell(2, telling("1"))  # other runs do not wait
+                store.tell(1, new_evaluation("1"))
+            store.tell(2, new_evaluation("1"))  # other runs do not wait
         assert_holds(store, 1)
 
 
@@ -150,11 +150,11 @@ def test_foreign_and_damaged_files_are_refused(tmp_path: Path, spec: RunSpec) ->
     with opened(f"sqlite:///{path}") as store:
         store.insert_run(spec)
         for i in range(20):
-            store.tell(1, telling(str(i)))
+            store.tell(1, new_evaluation(str(i)))
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
     with pytest.raises(CorruptArchiveError), opened(f"sqlite:///{path}") as store:
-        store.told(1, 0, 100)
+        store.evaluations(1, 0, 100)
 
 
 def test_a_folder_that_cannot_be_made_is_a_typed_error(tmp_path: Path) -> None:
@@ -195,19 +195,19 @@ def test_a_server_that_crashed_has_everything_acknowledged(spec: RunSpec) -> Non
     with PostgresServer(fsync=True) as server, opened(server.new_store()) as store:
         store.insert_run(spec)
         for i in range(10):
-            store.tell(1, telling(str(i)))
+            store.tell(1, new_evaluation(str(i)))
         server.crash()
         with pytest.raises(StoreUnavailableError):
-            store.tell(1, telling("10"))
+            store.tell(1, new_evaluation("10"))
         server.start()
         assert_holds(store, 10)
 
 
 def test_readers_never_see_half_a_telling(tmp_path: Path, spec: RunSpec) -> None:
-    """A failure between a telling's statements leaves the sums and the rows as they were."""
+    """A failure between a tell's statements leaves the sums and the rows as they were."""
     with opened(f"sqlite:///{tmp_path / 'runs.db'}") as store:
         store.insert_run(spec)
-        store.tell(1, telling("0"))
+        store.tell(1, new_evaluation("0"))
         engine, _ = open_engine(f"sqlite:///{tmp_path / 'runs.db'}", SCHEMA)
         with engine.begin() as connection:
             connection.execute(
@@ -217,7 +217,7 @@ def test_readers_never_see_half_a_telling(tmp_path: Path, spec: RunSpec) -> None
                 )
             )
         with pytest.raises(CorruptArchiveError):
-            store.tell(1, telling("1"))
+            store.tell(1, new_evaluation("1"))
         with engine.begin() as connection:
             connection.execute(sa.text("DROP TRIGGER fail"))
         engine.dispose()

@@ -8,24 +8,24 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from archive_svc.store.rows import Telling, number_values
+from archive_svc.store.rows import EvaluationRow, NewEvaluation, numbers_of
 from archive_svc.store.store import Store
-from archive_svc.store.whole_run import RunHead, TellingRow, WholeRuns
+from archive_svc.store.whole_run import RunHead, WholeRuns
 from kernel_foundry.domain.archive import RunSpec, RunState
 from tests.archive.conftest import make_candidate, make_evaluation
 
 
-def telling(label: str, *, parent: str = "", median_ns: float = 500.0) -> Telling:
+def new_evaluation(label: str, *, parent: str = "", median_ns: float = 500.0) -> NewEvaluation:
     candidate = make_candidate(label, parent=parent)
     evaluation = make_evaluation(candidate, median_ns=median_ns)
-    return Telling(request_id=label, candidate=candidate, evaluation=evaluation)
+    return NewEvaluation(request_id=label, candidate=candidate, evaluation=evaluation)
 
 
 def test_sqlite_finds_what_a_tell_needs_by_its_whole_key(tmp_path: Path, spec: RunSpec) -> None:
     """Neither a request, nor a digest, nor the newest best is looked for in all of a run."""
     with closing(Store(f"sqlite:///{tmp_path / 'runs.db'}")) as store:
         store.insert_run(spec)
-        parent = telling("parent")
+        parent = new_evaluation("parent")
         store.tell(1, parent)
         queries: list[tuple[str, Any]] = []
 
@@ -34,8 +34,10 @@ def test_sqlite_finds_what_a_tell_needs_by_its_whole_key(tmp_path: Path, spec: R
                 queries.append((text, values))
 
         sa.event.listen(store._engine, "before_cursor_execute", note)
-        store.tell(1, telling("child", parent=parent.candidate.digest, median_ns=400.0))
-        worse = replace(telling("child", median_ns=900.0), request_id="the best is worse now")
+        store.tell(1, new_evaluation("child", parent=parent.candidate.digest, median_ns=400.0))
+        worse = replace(
+            new_evaluation("child", median_ns=900.0), request_id="the best is worse now"
+        )
         store.tell(1, worse)
         sa.event.remove(store._engine, "before_cursor_execute", note)
         with store._engine.connect() as connection:
@@ -56,11 +58,11 @@ def test_equal_strings_of_a_long_run_are_one(tmp_path: Path, spec: RunSpec) -> N
     count = 2_000
     url = f"sqlite:///{tmp_path / 'runs.db'}"
 
-    def rows() -> Iterator[TellingRow]:
-        numbers = number_values(telling("x"), 1.0)
+    def rows() -> Iterator[EvaluationRow]:
+        numbers = numbers_of(new_evaluation("x"))
         for i in range(count):
             own = {**numbers, "request_id": str(i), "digest": f"{i:064}", "parent": f"{i // 2:064}"}
-            yield TellingRow(numbers=own, candidate="{}", evaluation="{}")
+            yield EvaluationRow(numbers=own, candidate="{}", evaluation="{}")
 
     head = RunHead(
         spec=spec, state=RunState.RUNNING, created_unix_s=1.0, told_count=count, selected_count=0
@@ -68,7 +70,7 @@ def test_equal_strings_of_a_long_run_are_one(tmp_path: Path, spec: RunSpec) -> N
     with closing(WholeRuns(url)) as runs:
         assert runs.insert(head, rows())
     with closing(Store(url)) as store:
-        told = store.told_numbers(1, 0)
+        told = store.results(1, 0)
     assert [n.sequence for n in told] == list(range(1, count + 1))
     # A child's parent is the digest that its parent was told with.
     assert told[9].parent is told[4].digest

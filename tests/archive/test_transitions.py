@@ -4,20 +4,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archive_svc.transitions import DECAY, GENERATION, Step, Transitions, cell_index
+from archive_svc.grids.grid import cell_index
+from archive_svc.search.transitions import DECAY, GENERATION, Transitions
 
 CELLS = st.tuples(*[st.integers(0, 3)] * 3)
 
 
-def _step(
-    parent: tuple[int, int, int], child: tuple[int, int, int], gain: float, is_better: bool = True
-) -> Step:
-    return Step(parent=parent, child=child, gain=gain, is_better=is_better)
-
-
 def test_a_move_counts_in_the_dimensions_that_it_changes() -> None:
     transitions = Transitions()
-    transitions.add(_step((1, 2, 0), (2, 1, 0), gain=0.3))
+    transitions.add((1, 2, 0), (2, 1, 0), gain=0.3, is_better=True)
     row = cell_index((1, 2, 0))
 
     assert transitions.weight[row].tolist() == [1, 1, 0]
@@ -29,7 +24,7 @@ def test_a_move_counts_in_the_dimensions_that_it_changes() -> None:
 
 def test_a_move_that_was_not_better_is_a_trial_without_success() -> None:
     transitions = Transitions()
-    transitions.add(_step((0, 0, 0), (0, 0, 2), gain=-0.1, is_better=False))
+    transitions.add((0, 0, 0), (0, 0, 2), gain=-0.1, is_better=False)
     assert transitions.up[0, 2].tolist() == [1, 0]
     assert transitions.gain[0, 2] == -0.1
 
@@ -37,7 +32,7 @@ def test_a_move_that_was_not_better_is_a_trial_without_success() -> None:
 def test_a_generation_fades_what_was_before() -> None:
     transitions = Transitions()
     for _ in range(GENERATION):
-        transitions.add(_step((0, 0, 0), (1, 0, 0), gain=0.1))
+        transitions.add((0, 0, 0), (1, 0, 0), gain=0.1, is_better=True)
     assert np.isclose(transitions.weight[0, 0], GENERATION * DECAY)
     assert np.isclose(transitions.up[0, 0, 1], GENERATION * DECAY)
     assert transitions.count == GENERATION
@@ -46,9 +41,8 @@ def test_a_generation_fades_what_was_before() -> None:
 @given(st.lists(st.tuples(CELLS, CELLS, st.floats(-1, 1), st.booleans()), max_size=GENERATION - 1))
 def test_sums_within_a_generation_do_not_depend_on_the_order(moves) -> None:
     forward, backward = Transitions(), Transitions()
-    for move in moves:
-        forward.add(_step(*move))
-    for move in reversed(moves):
-        backward.add(_step(*move))
+    for transitions, order in ((forward, moves), (backward, reversed(moves))):
+        for parent, child, gain, is_better in order:
+            transitions.add(parent, child, gain=gain, is_better=is_better)
     for name in ("weight", "gain", "up", "down"):
         np.testing.assert_allclose(getattr(forward, name), getattr(backward, name), atol=1e-12)

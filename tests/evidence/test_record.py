@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from archive_svc.archive import Archive
-from archive_svc.run_file import export_run, import_run
+from archive_svc.run.run_file import export_run, import_run
 from kernel_foundry.common.v1 import evaluation_pb2
 from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.candidate import Candidate

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from archive_svc.islands import ISLANDS
+from archive_svc.grids.island_model import ISLANDS
 from generator_svc.experience.query import lesson_query
 from generator_svc.experts import EXPERTS, GENERAL, expert_of
 from generator_svc.prompting.writer import PromptWriter

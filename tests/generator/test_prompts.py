@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import kernel_foundry_native as native
-from archive_svc.islands import ISLANDS
+from archive_svc.grids.island_model import ISLANDS
 from generator_svc.effective_operator import effective_operator
 from generator_svc.experts import EXPERTS, expert_of
 from generator_svc.markdown import clip

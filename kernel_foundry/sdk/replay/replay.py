@@ -1,10 +1,17 @@
-"""Replays a run of a store: makes it again in another one and compares both."""
+"""Replays a run of a store: makes it again in another one and compares both.
+
+The archive's own search selects in the recorded order (`archive_svc.run.replay`), the recorded
+replies become candidates again (`generator_svc.replaying_generator`), and what was measured is told
+as it was.
+"""
 
 from contextlib import AsyncExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
-from kernel_foundry.domain.archive import Run
+from kernel_foundry.domain.archive import Run, ToldEvaluation
+from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.exchange import Exchange
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.paths import store_url
@@ -15,11 +22,46 @@ from kernel_foundry.sdk.local import (
     Targets,
     export_run,
     recorded_replies,
-    rerun_into,
+    replay_into,
 )
-from kernel_foundry.sdk.replay.difference import Difference, DifferenceError
-from kernel_foundry.sdk.replay.driver import ReplayCounts, replay_run
-from kernel_foundry.sdk.replay.equality import check_exports, check_report_data, check_spend
+from kernel_foundry.sdk.loop.evolution import candidate_of
+from kernel_foundry.sdk.replay.comparison import (
+    Difference,
+    DifferenceError,
+    check_exports,
+    check_members,
+    check_report_data,
+    check_spend,
+)
+
+if TYPE_CHECKING:
+    from kernel_foundry.sdk.local import ReplayingGenerator, RunReplay
+
+_COMPARED: Final = ("operator", "parents", "digest", "generation", "model", "prompt_digest")
+"""Of a candidate; what explains the others first."""
+
+_TOLD: Final = tuple(field.name for field in fields(ToldEvaluation))
+
+_NO_REPLY: Final = "no recorded reply"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayCounts:
+    """What was done again."""
+
+    told: int
+    selections: int
+    dropped: int
+    remade: int
+    """Candidates made from recorded replies to selections that were made again."""
+    told_again: int
+    """Verdicts on a candidate that was told before, as of a sweep or a promotion."""
+    by_hand: int
+    """Candidates that nobody had asked for: taken as recorded."""
+    unselected: int
+    """Candidates whose selections were lost with a process that ended: their sources come from
+    the recorded replies, the rest is taken as recorded."""
+    restarts: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +98,12 @@ async def replay(store: str, run: str, generator: Generator, *, into: str = "") 
     with scratch_folder("replay") as temporary:
         folder = Path(temporary)
         target = into or f"sqlite:///{folder / 'replay.db'}"
-        with closing(rerun_into(source, run, target)) as rerun:
-            name = rerun.spec.name
+        with closing(replay_into(source, run, target)) as archive:
+            name = archive.spec.name
             exchanges = await _exchanges(generator, name)
             try:
-                replies = recorded_replies(rerun.spec.language, exchanges)
-                replayed = replay_run(rerun, replies)
+                replies = recorded_replies(archive.spec.language, exchanges)
+                counts = _Repetition(archive, replies).make()
                 check_spend((await generator.account(name)).spend, exchanges)
                 elite_count = await _check_report_data(source, target, name)
                 digest = _check_exports(source, target, name, folder)
@@ -72,7 +114,7 @@ async def replay(store: str, run: str, generator: Generator, *, into: str = "") 
                 if more or await _run(source, name) != before:
                     raise _goes_on(name) from error
                 return ReplayOutcome(run=name, difference=error.difference)
-    return ReplayOutcome(run=name, replayed=replayed, elite_count=elite_count, export_sha256=digest)
+    return ReplayOutcome(run=name, replayed=counts, elite_count=elite_count, export_sha256=digest)
 
 
 def _unknown_here(run: str) -> InvalidArgumentError:
@@ -120,3 +162,91 @@ def _check_exports(source: str, target: str, run: str, folder: Path) -> str:
     export_run(source, run, recorded)
     export_run(target, run, replayed)
     return check_exports(recorded, replayed)
+
+
+class _Repetition:
+    """One repetition of a run.
+
+    Args:
+        archive: Selects again, and is told again.
+        replies: What was proposed.
+    """
+
+    def __init__(self, archive: "RunReplay", replies: "ReplayingGenerator") -> None:
+        self._archive = archive
+        self._replies = replies
+        self._known: dict[str, Candidate] = {}
+        """Candidates told, by digest."""
+        self._remade = self._told_again = self._by_hand = self._unselected = 0
+
+    def make(self) -> ReplayCounts:
+        """Make the run again.
+
+        Raises:
+            DifferenceError: something came out otherwise than it was recorded.
+            InvalidArgumentError: how the run was made is not known.
+        """
+        count = 0
+        for told in self._archive.recorded():
+            candidate = self._candidate(told)
+            self._known.setdefault(candidate.digest, candidate)
+            check_members(_where(told), _TOLD, told, self._archive.tell(told, candidate))
+            count += 1
+        return ReplayCounts(
+            told=count,
+            selections=self._archive.selection_count,
+            dropped=self._archive.drop_count,
+            remade=self._remade,
+            told_again=self._told_again,
+            by_hand=self._by_hand,
+            unselected=self._unselected,
+            restarts=self._archive.restart_count,
+        )
+
+    def _candidate(self, told: ToldEvaluation) -> Candidate:
+        """Return the candidate that was told, made again as far as it can be."""
+        if told.selection is None:
+            return self._told_before_or_by_hand(told)
+        selection = self._archive.take_selection(told.selection)
+        if selection is None:
+            return self._without_selection(told, told.selection)
+        language = self._archive.spec.language
+        proposals = self._replies.proposals(selection)
+        candidates = [candidate_of(proposal, selection, language) for proposal in proposals]
+        if not candidates:
+            raise _no_such_source(told, _NO_REPLY)
+        self._remade += 1
+        if told.candidate not in candidates:
+            check_members(_where(told), _COMPARED, told.candidate, candidates[-1])
+        return told.candidate
+
+    def _without_selection(self, told: ToldEvaluation, selection: int) -> Candidate:
+        recorded = told.candidate
+        # A combination is no change of its parent, and has only one parent where it failed.
+        parent = self._known.get(recorded.parents[0]) if recorded.parents else None
+        sources = self._replies.sources(selection, None)
+        if parent is not None:
+            sources += self._replies.sources(selection, parent.source)
+        if recorded.source not in sources:
+            raise _no_such_source(told, ", ".join(s.digest for s in sources) or _NO_REPLY)
+        self._unselected += 1
+        return recorded
+
+    def _told_before_or_by_hand(self, told: ToldEvaluation) -> Candidate:
+        known = self._known.get(told.candidate.digest)
+        if known is None:
+            self._by_hand += 1
+            return told.candidate
+        self._told_again += 1
+        check_members(_where(told), _COMPARED, told.candidate, known)
+        return known
+
+
+def _no_such_source(told: ToldEvaluation, replayed: str) -> DifferenceError:
+    recorded = told.candidate.digest
+    return DifferenceError(_where(told), "digest", recorded=recorded, replayed=replayed)
+
+
+def _where(told: ToldEvaluation) -> str:
+    answered = "" if told.selection is None else f" (selection {told.selection})"
+    return f"evaluation {told.sequence}{answered}"

@@ -38,7 +38,7 @@ def test_replay_says_that_a_run_came_out_equal(runs: Runs) -> None:
 
 
 def test_replay_shows_the_first_difference(runs: Runs, recorded: Recorded) -> None:
-    change(recorded, "UPDATE told SET island = 'nowhere' WHERE sequence = 12")
+    change(recorded, "UPDATE evaluations SET island = 'nowhere' WHERE sequence = 12")
     result = runs("replay")
     assert result.return_value == 1
     assert "recorded came out differently at evaluation 12" in result.stdout

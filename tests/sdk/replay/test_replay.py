@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from archive_svc.archive import Archive
-from archive_svc.run_file import export_run
+from archive_svc.run.run_file import export_run
 from kernel_foundry.domain.account import RunAccount
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.errors import (
@@ -188,13 +188,13 @@ async def test_several_archives_at_once_are_refused(tmp_path: Path, way: str) ->
 
 
 async def test_a_run_of_an_older_version_is_refused(recorded: Recorded) -> None:
-    change(recorded, "UPDATE told SET journal = '' WHERE sequence = 40")
-    with pytest.raises(InvalidArgumentError, match=r"evaluation 40 on: .* kept no journal"):
+    change(recorded, "UPDATE evaluations SET journal = '' WHERE sequence = 40")
+    with pytest.raises(InvalidArgumentError, match=r"evaluation 40 on: .* was not recorded"):
         await replayed(recorded)
 
 
 async def test_a_damaged_journal_is_named(recorded: Recorded) -> None:
-    change(recorded, "UPDATE told SET journal = '@0 s' WHERE sequence = 40")
+    change(recorded, "UPDATE evaluations SET journal = '@0 s' WHERE sequence = 40")
     with pytest.raises(CorruptArchiveError, match="evaluation 40"):
         await replayed(recorded)
 
@@ -224,7 +224,9 @@ async def test_a_changed_row_is_found_and_named(
     # Statistics go by what was told last of each candidate.
     rows = {t.candidate.digest: t for t in history}.values() if what == "stats" else history
     best = max(rows, key=lambda t: t.evaluation.fitness)
-    change(recorded, f"UPDATE told SET {column} = ? WHERE sequence = ?", value, best.sequence)
+    change(
+        recorded, f"UPDATE evaluations SET {column} = ? WHERE sequence = ?", value, best.sequence
+    )
     outcome = await replayed(recorded)
     assert outcome.difference is not None
     assert outcome.difference.what == what
@@ -243,8 +245,9 @@ async def test_a_changed_candidate_is_found_and_named(
     recorded: Recorded, pattern: str, replacement: str, what: str
 ) -> None:
     statement = (
-        "UPDATE told_texts SET candidate = replace(candidate, ?, ?) WHERE sequence = "
-        "(SELECT max(told.sequence) FROM told JOIN told_texts USING (run_id, sequence) "
+        "UPDATE evaluation_texts SET candidate = replace(candidate, ?, ?) WHERE sequence = "
+        "(SELECT max(evaluations.sequence) FROM evaluations "
+        "JOIN evaluation_texts USING (run_id, sequence) "
         "WHERE candidate LIKE ? AND selection IS NOT NULL)"
     )
     change(recorded, statement, pattern, replacement, f"%{pattern}%")

@@ -1,0 +1,1 @@
+"""The grid of elites, and the islands, each a grid of its own."""

@@ -1,0 +1,142 @@
+"""An island: a grid of its own, and its candidates that wait for a repair or for parameters."""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Final
+
+from archive_svc.grids.grid import Entry, GridArchive, entry_of
+from archive_svc.grids.island_model import IslandRole
+from archive_svc.grids.result import Result
+from kernel_foundry.domain.archive import AddStatus, IslandStats
+from kernel_foundry.domain.candidate import Operator
+from kernel_foundry.domain.evaluation import EvaluationOutcome
+
+REPAIRABLE: Final = frozenset(
+    {
+        EvaluationOutcome.PLAN_ERROR.value,
+        EvaluationOutcome.COMPILE_ERROR.value,
+        EvaluationOutcome.LAUNCH_ERROR.value,
+        EvaluationOutcome.CRASHED.value,
+        EvaluationOutcome.TIMEOUT.value,
+        EvaluationOutcome.WRONG_RESULT.value,
+        EvaluationOutcome.NONDETERMINISTIC.value,
+    }
+)
+"""Outcomes with a kernel to mend: not a reply without one, not a refused cheat."""
+
+MOST_REPAIRS: Final = 2
+"""Repairs in a row, each of what the one before left broken; then the line is given up."""
+
+WAITING_KEPT: Final = 16
+"""Newest failures kept as parents of repairs, and newest candidates without parameters; older ones
+have been overtaken."""
+
+_TEMPLATISED_AMONG: Final = 3
+"""Best elites that are given parameters."""
+
+
+class Island(GridArchive):
+    """State of one island.
+
+    Args:
+        role: What it is for.
+    """
+
+    def __init__(self, role: IslandRole) -> None:
+        super().__init__()
+        self.role = role
+        self.stagnation = 0
+        """Evaluations since its best got better, or since it was given migrants."""
+        self.migrations = 0
+        """Times that it was given migrants."""
+        self._repairable: OrderedDict[str, None] = OrderedDict()
+        self._plain: OrderedDict[str, None] = OrderedDict()
+
+    @property
+    def name(self) -> str:
+        """Name of its role."""
+        return self.role.name
+
+    def tell(self, result: Result, *, repairs: int = 0) -> tuple[AddStatus, float]:
+        """Take in a result of this island.
+
+        Args:
+            result: The result.
+            repairs: How many repairs in a row led to it, itself among them.
+
+        Returns:
+            What became of the candidate, and the fitness that its cell gained.
+        """
+        before = self.best_fitness
+        entry = entry_of(result)
+        if entry is not None:
+            if result.digest not in self:  # measured again, it is nothing new to work on
+                self._note_parameters(result)
+            self._repairable.pop(result.digest, None)
+            status, improvement = self.add(entry)
+        else:
+            self.discard(result.digest)
+            status, improvement = AddStatus.NOT_ADDED, 0.0
+            if repairs < MOST_REPAIRS and result.outcome in REPAIRABLE:
+                _keep_newest(self._repairable, result.digest)
+        self.stagnation = 0 if self.best_fitness > before else self.stagnation + 1
+        # Also where another process, or one that ended, made the assignment.
+        self.assign(result.operator, result.parent)
+        return status, improvement
+
+    def receive(self, migrants: Iterable[Entry]) -> None:
+        """Let elites of another island compete here."""
+        for entry in migrants:
+            if entry.digest not in self:
+                self.add(entry)
+
+    def correct(self, result: Result) -> None:
+        """Take in a new result of a candidate of another island, if it lives here too."""
+        if result.digest not in self:
+            return
+        entry = entry_of(result)
+        if entry is None:
+            self.discard(result.digest)
+        else:
+            self.add(entry)
+
+    @property
+    def repairable(self) -> str | None:
+        """Digest of the newest failure that nobody has tried to repair, or None."""
+        return next(reversed(self._repairable), None)
+
+    @property
+    def templatisable(self) -> Entry | None:
+        """The best elite without parameters that nobody has tried to give some, or None."""
+        if not self._plain:
+            return None
+        best = self.elites()[:_TEMPLATISED_AMONG]
+        return next((entry for entry in best if entry.digest in self._plain), None)
+
+    def assign(self, operator: str, parent: str) -> None:
+        """Note an assignment: what is repaired or given parameters is so once."""
+        if operator == Operator.REPAIR.value:
+            self._repairable.pop(parent, None)
+        elif operator == Operator.TEMPLATISE.value:
+            self._plain.pop(parent, None)
+
+    def stats(self) -> IslandStats:
+        """Return the island's statistics."""
+        elites = self.elites()
+        return IslandStats(
+            name=self.name,
+            elite_count=len(elites),
+            qd_score=sum(e.fitness for e in elites),
+            objective_max=self.best.fitness if self.best else None,
+            migrations=self.migrations,
+        )
+
+    def _note_parameters(self, result: Result) -> None:
+        if not result.has_parameters and result.operator != Operator.TEMPLATISE.value:
+            _keep_newest(self._plain, result.digest)
+
+
+def _keep_newest(waiting: OrderedDict[str, None], digest: str) -> None:
+    waiting[digest] = None
+    while len(waiting) > WAITING_KEPT:
+        waiting.popitem(last=False)

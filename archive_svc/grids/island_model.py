@@ -1,0 +1,68 @@
+"""The islands' roles, how selections are spread over them, and when they mix.
+
+Roles, sizes and rates are data. The state of an island: `island.py`; migration itself:
+`archive_svc.run.run_archive`.
+Source: the island model of evolutionary computation; roles as in docs/design.md §7.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IslandRole:
+    """What an island is for."""
+
+    name: str
+    emphasis: tuple[float, float, float]
+    """Weight of the direction along (memory, algorithm, synchronization)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IslandModel:
+    """The islands of a run and how they mix."""
+
+    islands: tuple[IslandRole, ...]
+    founding: int
+    """Evaluations of a run's start whose elites live on every island: the islands set out from
+    one population."""
+    stagnation: int
+    """Evaluations of an island without a better best, until it gets migrants."""
+    migrants: int
+    """Elites of the best island that a stagnating one is given."""
+    even_share: float
+    """Share of selections that are spread evenly; the others go where the best elites are."""
+
+
+ISLANDS: Final = IslandModel(
+    islands=(
+        IslandRole(name="fusion", emphasis=(0.7, 1.0, 0.7)),
+        IslandRole(name="memory", emphasis=(1.0, 0.7, 0.7)),
+        IslandRole(name="parallelism", emphasis=(0.7, 0.7, 1.0)),
+        IslandRole(name="compute", emphasis=(0.9, 1.0, 0.5)),
+    ),
+    founding=32,
+    stagnation=8,
+    migrants=3,
+    even_share=0.25,
+)
+
+
+def island_shares(model: IslandModel, best: Sequence[float], *, temperature: float) -> np.ndarray:
+    """Return the probability of each island to make the next selection.
+
+    Args:
+        model: The islands.
+        best: Fitness of each island's best elite; 0 where there is none.
+        temperature: Of the softmax over `best`.
+
+    Returns:
+        `(island,)` float64 that sums to 1.
+    """
+    scores = np.asarray(best) / temperature
+    soft = np.exp(scores - scores.max())
+    shares: np.ndarray = (1 - model.even_share) * soft / soft.sum() + model.even_share / len(best)
+    return shares

@@ -1,1 +1,0 @@
-"""Replay: searches on recorded landscapes, to compare strategies over many seeds."""

@@ -1,0 +1,99 @@
+"""What an open run did between two tells, as text: which selections it made and which it dropped.
+
+What a selection asks for depends on the order of selections, drops and tells, and the order of
+the first two is known to the process alone that answers them. So each tell stores the journal
+since the last one, and a run can be made again. "@0 s0 s1 d0": a process that opened the run
+when nothing was told made selections 0 and 1 and dropped 0. "@17 s32" behind it: another process,
+or the same one anew, opened the run at 17 told.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+MOST_EVENTS: Final = 4096
+"""Between two tells; a caller that selects and selects is not followed any further."""
+
+JOURNAL_LENGTH: Final = 64 * 1024
+"""Characters that hold a journal of `MOST_EVENTS`."""
+
+_TOO_LONG: Final = "?"
+_FORM: Final = re.compile(r"@\d{1,10}(?: [sd]\d{1,10})*(?: \?)?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalEvent:
+    """One selection, made or dropped."""
+
+    selection: int
+    is_drop: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalEntry:
+    """What happened before one tell."""
+
+    opened_at: int
+    """Evaluations told when the process opened the run."""
+    events: tuple[JournalEvent, ...]
+    """In order."""
+    is_whole: bool
+    """False where there was more than a journal holds."""
+
+
+class Journal:
+    """The journal of one open run since its last tell.
+
+    Args:
+        opened_at: Evaluations told when the run was opened.
+    """
+
+    def __init__(self, opened_at: int) -> None:
+        self._opening = f"@{opened_at}"
+        self._events: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """What to store with the next tell."""
+        return " ".join((self._opening, *self._events))
+
+    def made(self, selection: int) -> None:
+        """Note that a selection was made."""
+        self._note(f"s{selection}")
+
+    def dropped(self, selection: int) -> None:
+        """Note that a selection was dropped."""
+        self._note(f"d{selection}")
+
+    def strike(self, stored: str) -> None:
+        """Forget what `stored` has: a tell took it to the store."""
+        opening, *events = stored.split(" ")
+        # Another process's events are none of these.
+        if opening == self._opening and self._events[: len(events)] == events:
+            del self._events[: len(events)]
+
+    def _note(self, event: str) -> None:
+        if len(self._events) < MOST_EVENTS:
+            self._events.append(event)
+        else:
+            self._events[-1] = _TOO_LONG
+
+
+def is_journal(text: str) -> bool:
+    """Return whether `text` is a journal, or "": not known."""
+    return not text or _FORM.fullmatch(text) is not None
+
+
+def read_journal(text: str) -> JournalEntry:
+    """Return what a journal says; it is one (`is_journal`) and not empty."""
+    opening, *events = text.split(" ")
+    is_whole = _TOO_LONG not in events
+    return JournalEntry(
+        opened_at=int(opening[1:]),
+        events=tuple(
+            JournalEvent(selection=int(event[1:]), is_drop=event[0] == "d")
+            for event in events
+            if event != _TOO_LONG
+        ),
+        is_whole=is_whole,
+    )

@@ -1,0 +1,169 @@
+"""A run that is open: its archive in memory, its texts and its store kept in step.
+
+Several processes may have one run open: the numbers of selections come from blocks that the store
+reserves, and what others told is taken in before each answer. Synchronous, used by one thread.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from archive_svc.grids.result import Result
+from archive_svc.run.elite_cache import EliteCache
+from archive_svc.run.journal import Journal
+from archive_svc.run.run_archive import RunArchive
+from archive_svc.search.hints.hint import hint
+from archive_svc.search.selection import Assignment
+from archive_svc.store.rows import NewEvaluation, RunRow
+from archive_svc.store.store import Store
+from kernel_foundry.domain.archive import AddResult, AddStatus, Elite, Selection
+from kernel_foundry.domain.candidate import Candidate
+from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.measures import Measures
+
+BLOCK: Final = 32
+"""Numbers of selections reserved at once: one write for so many selections; a restart leaves out
+at most so many."""
+
+
+class OpenRun:
+    """One run.
+
+    Args:
+        store: Where it is.
+        elites: Candidates and verdicts.
+        row: The run's row.
+    """
+
+    def __init__(self, store: Store, elites: EliteCache, row: RunRow) -> None:
+        self._store = store
+        self._elites = elites
+        self._id = row.id
+        self._language: Language = row.spec.language
+        self.task: Final = row.spec.task
+        self._numbers: Iterator[int] = iter(())
+        self.archive = RunArchive(strategy=row.spec.strategy, seed=row.spec.seed)
+        if row.told_count:
+            for result in store.results(self._id, 0):
+                self.archive.tell(result)
+        self._journal = Journal(self.archive.told_count)
+        self._is_unsure = False
+        """Whether a tell failed that may have been stored all the same."""
+
+    def catch_up(self, told_count: int) -> None:
+        """Take in what was told since, by whichever process, if it is not `told_count` already."""
+        if told_count > self.archive.told_count:
+            self._take_in_all()
+
+    def select(self) -> Selection:
+        """Return the assignment of the next proposal."""
+        number = next(self._numbers, None)
+        if number is None:
+            first = self._store.reserve_selections(self._id, BLOCK)
+            self._numbers = iter(range(first + 1, first + BLOCK))
+            number = first
+        return self.select_as(number)
+
+    def select_as(self, number: int) -> Selection:
+        """Return the assignment of the proposal with that number, which was not made yet."""
+        assignment = self.archive.select(number)
+        self._journal.made(number)
+        return self._with_texts(assignment, number)
+
+    def drop(self, selection: int) -> None:
+        """Forget a selection whose proposal came to nothing."""
+        if self.archive.is_in_flight(selection):
+            self.archive.drop(selection)
+            self._journal.dropped(selection)
+
+    def tell(
+        self,
+        candidate: Candidate,
+        evaluation: Evaluation,
+        *,
+        request_id: str,
+        cost_usd: float,
+        selection: int | None,
+        told_unix_s: float | None = None,
+    ) -> AddResult:
+        """Store a verdict, then take it in."""
+        if self._is_unsure:
+            self._take_in_all()
+        island = self.archive.island_for(
+            selection=selection,
+            parent=candidate.parents[0] if candidate.parents else "",
+            digest=candidate.digest,
+        )
+        journal = self._journal.text
+        self._is_unsure = True
+        result, is_repeat = self._store.tell(
+            self._id,
+            NewEvaluation(
+                request_id=request_id,
+                candidate=candidate,
+                evaluation=evaluation,
+                cost_usd=cost_usd,
+                island=island,
+                selection=selection,
+                journal=journal,
+                told_unix_s=told_unix_s,
+            ),
+        )
+        self._is_unsure = False
+        if is_repeat:
+            cell = result.cell if result.passed else None
+            return AddResult(status=AddStatus.NOT_ADDED, improvement=0.0, cell=cell, is_best=False)
+        self._take_in_before(result)
+        self._journal.strike(journal)
+        added = self.archive.tell(result)
+        if added.status is not AddStatus.NOT_ADDED and evaluation.measures is not None:
+            elite = Elite(
+                candidate=candidate,
+                evaluation=evaluation,
+                fitness=evaluation.fitness,
+                measures=evaluation.measures,
+                island=island,
+            )
+            self._elites.keep(self._id, result.sequence, elite)
+        return added
+
+    def elites(self, limit: int | None) -> list[Elite]:
+        """Return the best elite of each cell over all islands, best first; at most `limit`."""
+        entries = self.archive.elites()[:limit]
+        return self._elites.at(self._id, (entry.sequence for entry in entries))
+
+    def _take_in_all(self) -> None:
+        """Take in what is told that is not known here."""
+        before = self.archive.told_count
+        for journal in self._store.journals(self._id, before):
+            self._journal.strike(journal)  # where it is of this process: a tell without an answer
+        for result in self._store.results(self._id, before):
+            self.archive.tell(result)
+
+    def _take_in_before(self, own: Result) -> None:
+        """Take in what others told between the last look and this process's own tell."""
+        if own.sequence > self.archive.told_count + 1:
+            for result in self._store.results(self._id, self.archive.told_count):
+                if result.sequence >= own.sequence:
+                    return
+                self.archive.tell(result)
+
+    def _with_texts(self, assignment: Assignment, number: int) -> Selection:
+        named = (assignment.parent, *assignment.inspirations)
+        sequences = [self.archive.sequence_of(digest) for digest in named if digest is not None]
+        elites = self._elites.at(self._id, sequences)
+        parent = elites.pop(0) if assignment.parent is not None else None
+        target = assignment.target
+        return Selection(
+            operator=assignment.operator,
+            parent=parent,
+            inspirations=tuple(elites),
+            target=Measures(memory=target[0], algorithm=target[1], synchronization=target[2])
+            if target is not None
+            else None,
+            hint=hint(self._language, parent.measures.cell, target)
+            if parent is not None and target is not None
+            else "",
+            sequence=number,
+            island=assignment.island,
+        )

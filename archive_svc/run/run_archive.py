@@ -1,0 +1,275 @@
+"""One run's archive in memory: islands, transitions, and what is in flight.
+
+It is told every result in order, so that a restart or another process's tells give the same elites
+and transitions; what was in flight is not known then. The store and the texts: `open_run.py`.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from archive_svc.grids.grid import CELL_COUNT, Entry, entry_of
+from archive_svc.grids.island import Island
+from archive_svc.grids.island_model import ISLANDS, IslandModel, island_shares
+from archive_svc.grids.result import Result
+from archive_svc.search.curiosity import Curiosity
+from archive_svc.search.gradient import GradientField, gradient_cells, gradient_field
+from archive_svc.search.in_flight import InFlight
+from archive_svc.search.selection import Assignment, View, inspirations, temperature
+from archive_svc.search.strategies import STRATEGIES
+from archive_svc.search.transitions import Transitions
+from kernel_foundry.domain.archive import AddResult, AddStatus, ArchiveStats, OutcomeCount
+from kernel_foundry.domain.candidate import Operator
+from kernel_foundry.domain.gradient import GradientCell
+from kernel_foundry.domain.measures import Cell
+
+SEEDS: Final = 4
+"""Selections of a new run that start from nothing, spread over the islands."""
+
+_DRAWS: Final = 16
+"""Attempts to find an assignment that nobody has, before a seed is asked for."""
+
+
+class RunArchive:
+    """State of one run.
+
+    Args:
+        strategy: Key of `archive_svc.search.strategies.STRATEGIES`.
+        seed: Of every random choice of the run.
+        model: The islands.
+    """
+
+    def __init__(self, *, strategy: str, seed: int, model: IslandModel = ISLANDS) -> None:
+        self._strategy = STRATEGIES[strategy]
+        self._seed = seed
+        self._model = model
+        self._islands = {role.name: Island(role) for role in model.islands}
+        self._transitions = Transitions()
+        self._curiosity = Curiosity()
+        self._outcomes: Counter[str] = Counter()
+        self._newest: dict[str, Result] = {}
+        """Newest result of each candidate, by digest."""
+        self._repairs: Counter[str] = Counter()
+        """By digest: how many repairs in a row led to a candidate, itself among them."""
+        self._in_flight = InFlight()
+        self._fields: dict[str, tuple[int, GradientField]] = {}
+        """By island: its field, and the evaluations told when it was made."""
+        self.best: Entry | None = None
+        """The elite with the highest fitness."""
+        self.told_count = 0
+        """Sequence of the last result told."""
+
+    def __contains__(self, digest: str) -> bool:
+        return digest in self._newest
+
+    def tell(self, result: Result) -> AddResult:
+        """Take in a result; return what it changed."""
+        self.told_count = result.sequence
+        self._outcomes[result.outcome] += 1
+        assignment = self._in_flight.land(result.selection)
+        island = self._island(result.island)
+        is_new = result.digest not in self._newest
+        if is_new and result.operator == Operator.REPAIR.value:
+            self._repairs[result.digest] = 1 + self._repairs[result.parent]
+        status, improvement = island.tell(result, repairs=self._repairs[result.digest])
+        if is_new:
+            self._learn(result, assignment, status)
+        for other in self._islands.values():
+            if other is not island:
+                other.correct(result)
+        self._newest[result.digest] = result
+        self._mix(island, result)
+        self.best = min(
+            (i.best for i in self._islands.values() if i.best),
+            key=lambda e: e.rank,
+            default=None,
+        )
+        return AddResult(
+            status=status,
+            improvement=improvement,
+            cell=result.cell if result.passed else None,
+            is_best=self.best is not None and self.best.sequence == result.sequence,
+        )
+
+    def island_for(self, *, selection: int | None, parent: str, digest: str) -> str:
+        """Return the name of the island that a candidate belongs to.
+
+        Where it was before; else that of its selection, of its parent, or the first.
+        """
+        if digest in self._newest:
+            return self._island(self._newest[digest].island).name
+        assignment = self._in_flight.get(selection)
+        if assignment is not None:
+            return assignment.island
+        if parent in self._newest:
+            return self._island(self._newest[parent].island).name
+        return self._model.islands[0].name
+
+    def is_in_flight(self, selection: int) -> bool:
+        """Return whether a selection was made here and neither told nor dropped."""
+        return self._in_flight.get(selection) is not None
+
+    def sequence_of(self, digest: str) -> int:
+        """Return the sequence of the newest result of `digest`."""
+        return self._newest[digest].sequence
+
+    def select(self, number: int) -> Assignment:
+        """Return the assignment of a proposal; it is in flight until it is told or dropped.
+
+        Args:
+            number: Of the selection; with the run's seed it decides every random choice.
+        """
+        # Seeds may be negative, which the generator's may not.
+        rng = np.random.default_rng([self._seed % 2**64, number])
+        island = self._choose_island(number, rng)
+        assignment = self._assignment(island, number, rng)
+        for _ in range(_DRAWS):
+            if assignment.parent is None or not self._in_flight.has(assignment):
+                break
+            assignment = self._assignment(island, number, rng)
+        else:
+            assignment = Assignment(island=island.name, operator=Operator.SEED)
+        if assignment.parent is not None:
+            island.assign(assignment.operator.value, assignment.parent)
+        self._in_flight.start(number, assignment)
+        return assignment
+
+    def drop(self, selection: int) -> None:
+        """Forget a selection whose proposal came to nothing: it may be asked for again."""
+        self._in_flight.land(selection)
+
+    def elites(self) -> Sequence[Entry]:
+        """Return the best of each cell over all islands, best first."""
+        found: dict[Cell, Entry] = {}
+        for island in self._islands.values():
+            for entry in island.elites():
+                if entry.cell not in found or entry.rank < found[entry.cell].rank:
+                    found[entry.cell] = entry
+        return sorted(found.values(), key=lambda e: e.rank)
+
+    @property
+    def islands(self) -> tuple[Island, ...]:
+        """The islands, in the model's order."""
+        return tuple(self._islands.values())
+
+    def field(self, island: Island) -> GradientField:
+        """Return the directions of an island's cells."""
+        told_count, field = self._fields.get(island.name, (-1, None))
+        if field is None or told_count != self.told_count:
+            field = gradient_field(self._transitions, island.worth(), self._strategy.gradient)
+            self._fields[island.name] = (self.told_count, field)
+        return field
+
+    def gradient(self) -> Iterator[GradientCell]:
+        """Yield all cells of the first island, then of the next."""
+        for island in self._islands.values():
+            yield from gradient_cells(island.name, self.field(island), island.elites())
+
+    def stats(self) -> ArchiveStats:
+        """Return the archive's statistics."""
+        fitnesses = [e.fitness for e in self.elites()]
+        return ArchiveStats(
+            told_count=self.told_count,
+            elite_count=len(fitnesses),
+            coverage=len(fitnesses) / CELL_COUNT,
+            qd_score=sum(fitnesses),
+            objective_max=max(fitnesses, default=None),
+            objective_mean=sum(fitnesses) / len(fitnesses) if fitnesses else None,
+            outcomes=tuple(
+                OutcomeCount(outcome=outcome, count=count)
+                for outcome, count in sorted(self._outcomes.items())
+            ),
+            islands=tuple(island.stats() for island in self._islands.values()),
+            candidate_count=len(self._newest),
+        )
+
+    def _island(self, name: str) -> Island:
+        """Return the island called `name`; the first for a name that no island has."""
+        return self._islands.get(name) or next(iter(self._islands.values()))
+
+    def _choose_island(self, number: int, rng: np.random.Generator) -> Island:
+        islands = list(self._islands.values())
+        if number < SEEDS:
+            return islands[number % len(islands)]
+        best = [island.best_fitness for island in islands]
+        shares = island_shares(self._model, best, temperature=temperature(np.array(best)))
+        return islands[int(rng.choice(len(islands), p=shares))]
+
+    def _assignment(self, island: Island, number: int, rng: np.random.Generator) -> Assignment:
+        elites = island.elites()
+        operator = self._operator(island, number, rng)
+        if operator is Operator.SEED:
+            return Assignment(island=island.name, operator=operator)
+        if operator is Operator.REPAIR:
+            return Assignment(island=island.name, operator=operator, parent=island.repairable)
+        view = View(
+            emphasis=island.role.emphasis,
+            elites=elites,
+            visitors=[e for i in self._islands.values() if i is not island for e in i.elites()],
+            field=lambda: self.field(island),
+            curiosity=self._curiosity,
+        )
+        parent = island.templatisable if operator is Operator.TEMPLATISE else None
+        if parent is None:
+            parent = elites[int(rng.choice(len(elites), p=self._strategy.parents(view)))]
+        return Assignment(
+            island=island.name,
+            operator=operator,
+            parent=parent.digest,
+            inspirations=inspirations(view, parent, rng),
+            target=self._strategy.aim(view, parent, rng),
+        )
+
+    def _operator(self, island: Island, number: int, rng: np.random.Generator) -> Operator:
+        weights = self._strategy.operators
+        elite_count = len(island.elites())
+        possible = [
+            operator
+            for operator, is_possible in (
+                (Operator.SEED, True),
+                (Operator.MUTATE, elite_count > 0),
+                (Operator.COMBINE, elite_count > 1),
+                (Operator.REPAIR, island.repairable is not None),
+                (Operator.TEMPLATISE, island.templatisable is not None),
+            )
+            if is_possible and weights[operator] > 0
+        ]
+        if number < SEEDS or len(possible) == 1:
+            return Operator.SEED
+        shares = np.array([weights[operator] for operator in possible])
+        return possible[int(rng.choice(len(possible), p=shares / shares.sum()))]
+
+    def _learn(self, result: Result, assignment: Assignment | None, status: AddStatus) -> None:
+        """Add a new candidate to what is known of directions and parents."""
+        parent = self._newest.get(result.parent)
+        if parent is not None and parent.passed:
+            self._curiosity.add(result.parent, was_added=status is not AddStatus.NOT_ADDED)
+            if parent.cell and result.cell:
+                self._transitions.add(
+                    parent.cell,
+                    result.cell,
+                    gain=result.fitness - parent.fitness,
+                    is_better=result.passed and result.fitness > parent.fitness,
+                )
+        target = assignment.target if assignment is not None else None
+        if target is not None and result.cell != target:
+            self._transitions.miss(target)
+
+    def _mix(self, island: Island, result: Result) -> None:
+        """Let candidates move between islands: founders to all, others where one stagnates."""
+        others = [i for i in self._islands.values() if i is not island]
+        if result.sequence <= self._model.founding:
+            founder = entry_of(result)
+            if founder is not None:
+                for other in others:
+                    other.receive([founder])
+            return
+        if island.stagnation < self._model.stagnation:
+            return
+        island.stagnation = 0
+        source = max(others, key=lambda i: i.best_fitness, default=None)
+        if source is not None and source.best is not None:
+            island.migrations += 1
+            island.receive(source.elites()[: self._model.migrants])

@@ -1,0 +1,32 @@
+"""What must hold for a run and for a cost before they are stored, whoever gives them."""
+
+import math
+
+from archive_svc.search.strategies import STRATEGIES
+from kernel_foundry.domain.archive import RunSpec
+from kernel_foundry.domain.name import LONGEST_WORKLOAD, check_name
+from kernel_foundry.domain.run_name import check_run_name
+from kernel_foundry.errors import InvalidArgumentError
+
+
+def check_spec(spec: RunSpec) -> None:
+    """Refuse a run whose name or strategy cannot be.
+
+    Raises:
+        InvalidArgumentError: it says which field and what is allowed.
+    """
+    check_run_name(spec.name)
+    check_name(spec.task.name, "task.name")
+    for workload in spec.task.workloads:
+        check_name(workload.name, "task.workloads.name", LONGEST_WORKLOAD)
+    if spec.strategy not in STRATEGIES:
+        raise InvalidArgumentError(
+            f"strategy {spec.strategy!r}: expected one of {', '.join(STRATEGIES)}",
+            field="strategy",
+        )
+
+
+def check_cost(cost_usd: float) -> None:
+    """Refuse what nothing can have cost; raises as `check_spec`."""
+    if not (math.isfinite(cost_usd) and cost_usd >= 0):
+        raise InvalidArgumentError(f"cost_usd is {cost_usd}, expected >= 0", field="cost_usd")

@@ -1,0 +1,1 @@
+"""Directions in words: what to change in a kernel so that it moves towards a cell."""

@@ -1,0 +1,57 @@
+"""The table of hints: for each language, dimension, sign and level, how to move by one level.
+
+The texts are data, one file a language beside this one; `hint.py` puts them together.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+import yaml
+
+from kernel_foundry.domain.language import Language
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """How a kernel moves by one level in one dimension."""
+
+    do: str
+    """What to change, in the language's own constructs; complete in itself."""
+    pays: str
+    """When it pays."""
+    pitfall: str
+    """What to beware of."""
+
+    @property
+    def text(self) -> str:
+        """The whole advice."""
+        return f"{self.do} {self.pays} {self.pitfall}"
+
+
+def step(language: Language, dimension: str, level: int, *, up: bool) -> Step:
+    """Return how a kernel leaves `level`, from 0 to 3.
+
+    Args:
+        language: Of the kernel.
+        dimension: One of `measures.DIMENSIONS`.
+        level: That it has now; 3 has no way up, and 0 none down.
+        up: Whether to the next higher level.
+
+    Raises:
+        KeyError: there is no such step.
+    """
+    return _steps(language)[dimension, level, up]
+
+
+@cache
+def _steps(language: Language) -> Mapping[tuple[str, int, bool], Step]:
+    file = resources.files("archive_svc.search.hints").joinpath(f"{language.value}.yaml")
+    table = yaml.safe_load(file.read_text("utf-8"))
+    return {
+        (dimension, level, sign == "up"): Step(**texts)
+        for dimension, signs in table.items()
+        for sign, levels in signs.items()
+        for level, texts in levels.items()
+    }

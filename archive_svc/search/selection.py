@@ -1,0 +1,165 @@
+"""Selection: what the next proposal is made of and where it should go.
+
+The functions here choose parents, target cells and inspirations; `strategies.py` puts them together
+under names. An assignment names candidates by digest.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from archive_svc.grids.grid import Entry, cell_index
+from archive_svc.search.gradient import POSITIONS, GradientField
+from kernel_foundry.domain.candidate import Operator
+from kernel_foundry.domain.measures import LEVELS, Cell
+
+INSPIRATIONS: Final = 2
+"""Elites of other cells that a proposal is shown beside its parent."""
+
+EPSILON: Final = 0.05
+"""Share of uniform choice, so that no elite starves."""
+
+ALPHA: Final = 0.2
+"""Share of the choice that goes by what the gradient promises."""
+
+SHARPNESS: Final = 0.05
+"""Temperature of the softmax over fitness, as a share of the elites' range of fitness."""
+
+_LEAST_TEMPERATURE: Final = 1e-4
+"""Fitness differences below are noise."""
+
+STAY: Final = 0.2
+"""What a direction must promise before it is likelier than none; G is of the order of one."""
+
+AIM_TEMPERATURE: Final = 0.2
+"""Of the softmax over the directions from a parent's cell."""
+
+_MOVES: Final = np.array(
+    [(m, a, s) for m in (0, 1, -1) for a in (0, 1, -1) for s in (0, 1, -1)], dtype=float
+)
+"""Every step to a neighbouring cell, also across dimensions."""
+
+_STAYING: Final = 0
+"""The move that is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """What one proposal is to be made of; equal ones ask for the same."""
+
+    island: str
+    """Name of the island that asks."""
+    operator: Operator
+    parent: str | None = None
+    """Digest; None for a seed."""
+    inspirations: tuple[str, ...] = ()
+    """Digests."""
+    target: Cell | None = None
+    """Cell to aim at; None: no direction."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What a strategy sees of an island."""
+
+    emphasis: tuple[float, float, float]
+    """Of the island's role: weight of the direction along each measure."""
+    elites: Sequence[Entry]
+    """Best first; not empty."""
+    visitors: Sequence[Entry]
+    """Elites of the other islands, best first."""
+    field: Callable[[], GradientField]
+    """Makes the directions of all cells; not every strategy asks for them."""
+    curiosity: Mapping[str, float]
+    """Of each elite, see `curiosity.py`."""
+
+
+Parents = Callable[[View], np.ndarray]
+"""A view to `(elite,)` float64 probabilities that sum to 1."""
+
+Aim = Callable[[View, Entry, np.random.Generator], Cell | None]
+"""A view and a parent to the cell to aim at, or None for no direction."""
+
+
+def temperature(fitnesses: np.ndarray) -> float:
+    """Return the softmax's temperature for these fitnesses."""
+    return max(SHARPNESS * float(np.ptp(fitnesses)), _LEAST_TEMPERATURE)
+
+
+def fitness_parents(view: View) -> np.ndarray:
+    """Return (1 - EPSILON) * softmax(fitness / temperature) + EPSILON * uniform."""
+    soft = _softmax_of_fitness(view)
+    weights: np.ndarray = (1 - EPSILON) * soft + EPSILON / len(soft)
+    return weights
+
+
+def gradient_parents(view: View) -> np.ndarray:
+    """Return (1 - ALPHA - EPSILON) * softmax + ALPHA * normalised potential + EPSILON * uniform."""
+    soft = _softmax_of_fitness(view)
+    rows = [cell_index(e.cell) for e in view.elites]
+    potential = np.abs(view.field().total[rows]).sum(axis=1)
+    # Promises count as far as the cell is worth going on from.
+    potential = potential * soft
+    total = potential.sum()
+    share = potential / total if total > 0 else soft
+    weights: np.ndarray = (1 - ALPHA - EPSILON) * soft + ALPHA * share + EPSILON / len(soft)
+    return weights
+
+
+def uniform_parents(view: View) -> np.ndarray:
+    """Return equal probabilities."""
+    return np.full(len(view.elites), 1 / len(view.elites))
+
+
+def curiosity_parents(view: View) -> np.ndarray:
+    """Return (1 - EPSILON) * curiosity + EPSILON * uniform (Source: Cully and Demiris 2018)."""
+    scores = np.array([view.curiosity[e.digest] for e in view.elites])
+    weights: np.ndarray = (1 - EPSILON) * scores / scores.sum() + EPSILON / len(scores)
+    return weights
+
+
+def no_aim(_view: View, _parent: Entry, _rng: np.random.Generator) -> None:
+    """Give no direction."""
+    return
+
+
+def gradient_aim(view: View, parent: Entry, rng: np.random.Generator) -> Cell | None:
+    """Return a cell near `parent`'s where the gradient points, or None where it says little."""
+    direction = view.field().total[cell_index(parent.cell)] * view.emphasis
+    ends = POSITIONS[cell_index(parent.cell)] + _MOVES
+    inside = ((ends >= 0) & (ends < LEVELS)).all(axis=1)
+    scores = np.where(inside, _MOVES @ direction, -np.inf)
+    scores[_STAYING] = STAY
+    chances = np.exp((scores - scores.max()) / AIM_TEMPERATURE)
+    move = int(rng.choice(len(_MOVES), p=chances / chances.sum()))
+    if move == _STAYING:
+        return None
+    memory, algorithm, synchronization = ends[move].astype(int).tolist()
+    return (memory, algorithm, synchronization)
+
+
+def inspirations(view: View, parent: Entry, rng: np.random.Generator) -> tuple[str, ...]:
+    """Return elites of other cells to learn from: better ones likelier, other islands' too."""
+    others = {e.digest: e for e in (*view.elites, *view.visitors) if e.cell != parent.cell}
+    found = list(others.values())
+    count = min(INSPIRATIONS, len(found))
+    if not count:
+        return ()
+    weights = _closeness_to_best(found) + 1e-3
+    picked = rng.choice(len(found), size=count, replace=False, p=weights / weights.sum())
+    return tuple(found[i].digest for i in picked.tolist())
+
+
+def _softmax_of_fitness(view: View) -> np.ndarray:
+    soft = _closeness_to_best(view.elites)
+    shares: np.ndarray = soft / soft.sum()
+    return shares
+
+
+def _closeness_to_best(entries: Sequence[Entry]) -> np.ndarray:
+    """Return exp((fitness - best) / temperature); `(entry,)`, 1 for the best."""
+    fitnesses = np.array([e.fitness for e in entries])
+    closeness: np.ndarray = np.exp((fitnesses - fitnesses.max()) / temperature(fitnesses))
+    return closeness

@@ -1,0 +1,223 @@
+"""One tell as one transaction: find the request, insert, bring the run's sums up to date.
+
+Writers take turns: SQLite's lock is the file's and taken at the start, PostgreSQL's is the
+run's row. So sequences have no gaps and no two writers wait for each other.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from archive_svc.grids.result import Result
+from archive_svc.store.rows import PASSED, RESULTS, EvaluationRow, result_of
+from archive_svc.store.schema import EVALUATIONS, REQUEST_ID_LENGTH, RUNS, TEXTS, is_there
+from kernel_foundry.domain.candidate import Candidate
+from kernel_foundry.domain.plain import from_json
+from kernel_foundry.errors import AlreadyExistsError, InvalidArgumentError, RunNotFoundError
+
+LOCK_RUN: Final = (
+    sa.select(
+        RUNS.c.told_count,
+        RUNS.c.selected_count,
+        RUNS.c.cost_usd,
+        RUNS.c.best_sequence,
+        RUNS.c.best_fitness,
+        RUNS.c.best_speedup,
+    )
+    .where(RUNS.c.id == sa.bindparam("run"), is_there)
+    .with_for_update()
+)
+
+_OF_REQUEST: Final = RESULTS.where(
+    EVALUATIONS.c.run_id == sa.bindparam("run"),
+    EVALUATIONS.c.request_id == sa.bindparam("request"),
+)
+
+# Not sorted here: a planner may then look for sequences, not for digests.
+_OF_DIGESTS: Final = sa.select(
+    EVALUATIONS.c.sequence, EVALUATIONS.c.fitness, EVALUATIONS.c.digest
+).where(
+    EVALUATIONS.c.run_id == sa.bindparam("run"),
+    EVALUATIONS.c.digest.in_(sa.bindparam("digests", expanding=True)),
+)
+
+_TEXT_AT: Final = sa.select(TEXTS.c.candidate).where(
+    TEXTS.c.run_id == sa.bindparam("run"), TEXTS.c.sequence == sa.bindparam("at")
+)
+
+_LATER = EVALUATIONS.alias("later")
+_BEST: Final = (
+    sa.select(EVALUATIONS.c.sequence, EVALUATIONS.c.fitness, EVALUATIONS.c.speedup)
+    .where(
+        EVALUATIONS.c.run_id == sa.bindparam("run"),
+        EVALUATIONS.c.outcome == PASSED,
+        ~sa.exists().where(
+            _LATER.c.run_id == EVALUATIONS.c.run_id,
+            _LATER.c.digest == EVALUATIONS.c.digest,
+            _LATER.c.sequence > EVALUATIONS.c.sequence,
+        ),
+    )
+    .order_by(EVALUATIONS.c.fitness.desc(), EVALUATIONS.c.sequence)
+    .limit(1)
+)
+
+_UPDATE_RUN: Final = (
+    RUNS.update()
+    .where(RUNS.c.id == sa.bindparam("run"))
+    .values(
+        told_count=sa.bindparam("told_count"),
+        cost_usd=sa.bindparam("cost_usd"),
+        best_sequence=sa.bindparam("best_sequence"),
+        best_fitness=sa.bindparam("best_fitness"),
+        best_speedup=sa.bindparam("best_speedup"),
+    )
+)
+
+_INSERT: Final = EVALUATIONS.insert()
+_INSERT_TEXTS: Final = TEXTS.insert()
+
+LARGEST_EVALUATION: Final = 16 * 2**20
+"""Characters of a candidate and its verdict as JSON, which is longer than their messages. A parent
+and its inspirations are one answer, and a quarter of what any answer may have is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Newest:
+    """The newest evaluation of a digest."""
+
+    sequence: int
+    fitness: float
+
+
+def check_row(row: EvaluationRow) -> None:
+    """Refuse a row that no store takes.
+
+    Raises:
+        InvalidArgumentError: the request_id cannot be stored, or the texts are too long.
+    """
+    check_request_id(row.numbers["request_id"])
+    size = len(row.candidate) + len(row.evaluation)
+    if size > LARGEST_EVALUATION:
+        raise InvalidArgumentError(
+            f"a candidate and its verdict of {size} characters of JSON, expected at most "
+            f"{LARGEST_EVALUATION}",
+            field="evaluation",
+        )
+
+
+def check_request_id(request_id: str) -> None:
+    """Refuse a request_id that cannot be stored.
+
+    Raises:
+        InvalidArgumentError: it is empty, too long, or holds a NUL.
+    """
+    if not 0 < len(request_id) <= REQUEST_ID_LENGTH or "\0" in request_id:
+        raise InvalidArgumentError(
+            f"request_id has {len(request_id)} characters, expected 1 to {REQUEST_ID_LENGTH} and "
+            "none of them NUL",
+            field="request_id",
+        )
+
+
+def insert_evaluation(
+    connection: sa.Connection, run_id: int, row: EvaluationRow, candidate: Candidate
+) -> tuple[Result, bool]:
+    """Insert an evaluation within a transaction, unless its request was told before.
+
+    Args:
+        connection: Of the transaction.
+        run_id: The run.
+        row: The evaluation; it was checked.
+        candidate: Its candidate.
+
+    Returns:
+        The result as stored, and whether its request was told before.
+
+    Raises:
+        RunNotFoundError, AlreadyExistsError, InvalidArgumentError: as `Store.tell`.
+    """
+    run = connection.execute(LOCK_RUN, {"run": run_id}).first()
+    if run is None:
+        raise RunNotFoundError(f"no run number {run_id} in the store")
+    numbers = row.numbers
+    of_request = {"run": run_id, "request": numbers["request_id"]}
+    earlier = connection.execute(_OF_REQUEST, of_request).first()
+    if earlier is not None:
+        return _repeated(earlier, numbers), True
+    newest = _newest(connection, run_id, (candidate.digest, *candidate.parents))
+    previous = newest.get(candidate.digest)
+    if previous is not None:
+        _check_source(connection, run_id, previous.sequence, candidate)
+    for digest in candidate.parents:
+        if digest not in newest:
+            raise InvalidArgumentError(
+                f"parent {digest} was not told in this run: tell it first, or leave it out",
+                field="candidate.parents",
+                parent=digest,
+            )
+    # Told again, it is no new child of its parent.
+    parent = newest.get(numbers["parent"]) if previous is None else None
+    key = {"run_id": run_id, "sequence": run.told_count + 1}
+    columns = {
+        **key,
+        **numbers,
+        "parent_sequence": parent.sequence if parent else None,
+        "gain": numbers["fitness"] - parent.fitness if parent else None,
+    }
+    texts = {**key, "candidate": row.candidate, "evaluation": row.evaluation}
+    connection.execute(_INSERT, columns)
+    connection.execute(_INSERT_TEXTS, texts)
+    connection.execute(_UPDATE_RUN, _sums(connection, run, columns, previous))
+    return result_of([columns[column.name] for column in RESULTS.selected_columns]), False
+
+
+def _repeated(earlier: Any, numbers: dict[str, Any]) -> Result:
+    if earlier.digest != numbers["digest"]:
+        request_id = numbers["request_id"]
+        raise AlreadyExistsError(
+            f"request {request_id} told another candidate of this run: choose a new "
+            "request_id for each evaluation",
+            request_id=request_id,
+        )
+    return result_of(earlier)
+
+
+def _newest(connection: sa.Connection, run_id: int, digests: tuple[str, ...]) -> dict[str, _Newest]:
+    """Return the newest evaluation of each of `digests` that was told."""
+    found = connection.execute(_OF_DIGESTS, {"run": run_id, "digests": digests})
+    in_order = sorted(tuple(row) for row in found)
+    return {digest: _Newest(sequence, fitness) for sequence, fitness, digest in in_order}
+
+
+def _check_source(
+    connection: sa.Connection, run_id: int, sequence: int, candidate: Candidate
+) -> None:
+    """Refuse another source under a digest that was told before."""
+    text = connection.execute(_TEXT_AT, {"run": run_id, "at": sequence}).scalar_one()
+    if from_json(Candidate, text).source != candidate.source:
+        raise AlreadyExistsError(
+            f"candidate {candidate.digest} was told with another source under the same digest",
+            digest=candidate.digest,
+        )
+
+
+def _sums(
+    connection: sa.Connection, run: Any, columns: dict[str, Any], previous: _Newest | None
+) -> dict[str, Any]:
+    """Return the run's row with this evaluation counted in, which is written already."""
+    best = (run.best_sequence, run.best_fitness, run.best_speedup)
+    is_better = run.best_fitness is None or columns["fitness"] > run.best_fitness
+    if columns["outcome"] == PASSED and is_better:
+        best = (columns["sequence"], columns["fitness"], columns["speedup"])
+    elif previous is not None and previous.sequence == run.best_sequence:
+        # The best one was measured again and is worth less: another may be best now.
+        best = connection.execute(_BEST, {"run": columns["run_id"]}).first() or (None, None, None)
+    return {
+        "run": columns["run_id"],
+        "told_count": columns["sequence"],
+        "cost_usd": run.cost_usd + columns["cost_usd"],
+        "best_sequence": best[0],
+        "best_fitness": best[1],
+        "best_speedup": best[2],
+    }
