@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from evaluator_svc.diagnosis.diagnostic import MAX_LINES, MAX_TEXT, Diagnostic, same_words
-from kernel_foundry.plan.macros import SOURCE_FILE_NAMES
+from kernel_foundry.languages.cuda import CUDA
 
 _DIAGNOSTIC: Final = re.compile(
     r"^(?P<file>[^\s()][^()\n]*)\((?P<line>\d{1,7})\): "
@@ -21,7 +21,7 @@ _ASSEMBLER: Final = re.compile(
 )
 _ABORTED: Final = "Ptx assembly aborted"
 _FROM: Final = re.compile(r"\bat line (\d{1,7}) of \S*?([^/\s]+)$")
-_OWN_FILE: Final = SOURCE_FILE_NAMES["cuda"]
+_OWN_FILE: Final = CUDA.source_file
 _MAX_SNIPPET: Final = 40
 
 

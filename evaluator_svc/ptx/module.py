@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kernel_foundry.plan.macros import SOURCE_FILE_NAMES
+from kernel_foundry.languages.cuda import CUDA
 
-OWN_FILE: Final = SOURCE_FILE_NAMES["cuda"]
+OWN_FILE: Final = CUDA.source_file
 """Name that a candidate's lines are compiled under."""
 
 LABEL: Final = "(label)"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from kernel_foundry.plan.macros import SOURCE_FILE_NAMES
+from kernel_foundry.languages.cuda import CUDA
 
 _MARK: Final = "========="
 _MAX_LINES: Final = 200_000
@@ -138,7 +138,7 @@ def _place(text: str) -> Place | None:
     match = _PLACE.match(text.strip())
     if match is None:
         return None
-    is_own = (match["file"] or "").rpartition("/")[2] == SOURCE_FILE_NAMES["cuda"]
+    is_own = (match["file"] or "").rpartition("/")[2] == CUDA.source_file
     function = match["function"].partition("(")[0].strip()
     return Place(function=function, line=int(match["line"]) if is_own else None)
 

@@ -9,16 +9,14 @@ from typing import Final
 
 from generator_svc.replies.reply_parts import Block, ReplyParts, UnusableReplyError
 from kernel_foundry.domain.language import Language
+from kernel_foundry.languages import is_word, language_of_block, languages
 from kernel_foundry.plan.candidate_text import (
     CPP_WORDS,
-    DEVICE_WORDS,
     KERNEL_MARK,
     LAUNCH_MARK,
     PLAN_WORDS,
 )
 
-_CUDA_MARK: Final = re.compile(r"\b__global__\b")
-_SYCL_MARK: Final = re.compile(r"\bnd_range_kernel\b|\b(?:sycl|syclexp?|syclext)::")
 _PYTHON_LINE: Final = re.compile(r"^(?:import[ ]|from[ ]|def[ ])", re.M)
 _OTHER_WORDS: Final = frozenset({"diff", "patch", "json"})
 
@@ -86,7 +84,7 @@ def require_all_kernels(device: str, plan: str, others: tuple[str, ...]) -> None
 def _piece(parts: ReplyParts, block: Block, language: Language) -> Piece | None:
     if block.word in _OTHER_WORDS:
         return None
-    is_device_word = block.word in DEVICE_WORDS or block.word in CPP_WORDS
+    is_device_word = is_word(block.word) or block.word in CPP_WORDS
     is_plan_word = block.word in PLAN_WORDS
     has_launch = bool(LAUNCH_MARK.search(block.text))
     has_kernel = _has_kernel(block.text)
@@ -106,11 +104,13 @@ def _piece(parts: ReplyParts, block: Block, language: Language) -> Piece | None:
 
 
 def _has_kernel(text: str) -> bool:
-    return any(mark.search(text) for mark in (KERNEL_MARK, _CUDA_MARK))
+    marks = [record.kernel_mark for record in languages()]
+    return any(mark.search(text) for mark in (KERNEL_MARK, *marks))
 
 
 def _language(block: Block, asked: Language) -> Language:
-    is_cuda, is_sycl = (bool(mark.search(block.text)) for mark in (_CUDA_MARK, _SYCL_MARK))
-    if is_cuda != is_sycl:
-        return Language.CUDA if is_cuda else Language.SYCL
-    return Language(DEVICE_WORDS.get(block.word, asked.value))
+    marked = [record for record in languages() if record.mark.search(block.text)]
+    if len(marked) == 1:
+        return Language(marked[0].name)
+    named = language_of_block(block.word, "")
+    return Language(named.name) if named else asked

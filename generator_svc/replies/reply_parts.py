@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
-from kernel_foundry.plan.candidate_text import CPP_WORDS, DEVICE_WORDS, PLAN_WORDS, WRAPPER_WORDS
+from kernel_foundry.languages import is_word
+from kernel_foundry.plan.candidate_text import CPP_WORDS, PLAN_WORDS, WRAPPER_WORDS
 
 MAX_MARKS: Final = 5_000
 """Fences, edit markers and reasoning tags that a reply may hold; a sensible one has dozens."""
@@ -31,7 +32,7 @@ _MARK: Final = re.compile(
 )
 _BARE_INFO: Final = re.compile(r"\s*(?:</[\w:-]+>\s*)*")
 _GLUED_FENCE: Final = re.compile(rf"(</{_REASONING}>)[ \t]*+(?=`{{3}}|~{{3}})", re.I)
-_CODE_WORDS: Final = frozenset({*DEVICE_WORDS, *CPP_WORDS, *PLAN_WORDS})
+_CODE_WORDS: Final = CPP_WORDS | PLAN_WORDS
 
 
 class UnusableReplyError(Exception):
@@ -235,7 +236,7 @@ class _Reader:
         elif inner.word in WRAPPER_WORDS and (not is_bare or len(opened.marks) < len(inner.marks)):
             inner.has_blocks = True
             self.fences.append(opened)
-        elif opened.word in _CODE_WORDS and _can_close(inner, opened):
+        elif _is_code(opened.word) and _can_close(inner, opened):
             # The closing fence was forgotten; no code holds a line like ```python.
             self._close(mark.start())
             self.fences.append(opened)
@@ -276,3 +277,7 @@ def _lines(text: str, start: int, end: int) -> tuple[str, ...]:
 
 def _less_indented(line: str, indent: str) -> str:
     return line[len(indent) :] if line.startswith(indent) else line.lstrip(" \t")
+
+
+def _is_code(word: str) -> bool:
+    return word in _CODE_WORDS or is_word(word)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kernel_foundry.languages import speaks
 from kernel_foundry.plan.configuration import Configuration, evaluate_constants
 from kernel_foundry.plan.errors import bind_error, limit_error, short
 from kernel_foundry.plan.expression import table_value
@@ -37,22 +38,22 @@ def bind(
         names: The workload's name table.
         configuration: A value for every TUNE name.
         device: What the plan may ask and what bounds it.
-        language: "sycl" or "cuda".
+        language: Name of the device code's language.
         library_ops: Names of the library calls that the task allows; see `LIBRARY_OPS`.
 
     Raises:
         NotMeant: When WHERE or `require` says so.
         PlanError: When the plan does not fit, with the line where it has one.
+        ValueError: there is no such language.
     """
-    if language not in ("sycl", "cuda"):
-        raise ValueError(f"language {language!r} is neither sycl nor cuda")
+    record = speaks(language)
     try:
         const = evaluate_constants(plan, names, configuration, device, decide_all=True)
         shared: dict[str, Value] = {**constant_values(plan), **configuration, **const}
         recorder = Recorder(
             signatures,
             device,
-            language,
+            record,
             outputs=tuple(output.name for output in names.outputs),
             library_ops=library_ops,
         )

@@ -11,9 +11,10 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from kernel_foundry.languages import fences, language_of_block
+
 # First words behind a fence, lower case, by what the block then is.
 CPP_WORDS: Final = frozenset({"cpp", "c++", "cxx", "cc", "c"})
-DEVICE_WORDS: Final = {"cuda": "cuda", "cu": "cuda", "sycl": "sycl"}
 PLAN_WORDS: Final = frozenset({"python", "py", "python3"})
 WRAPPER_WORDS: Final = frozenset({"", "markdown", "md", "text"})
 
@@ -58,7 +59,7 @@ class CandidateText:
     """The two blocks of a candidate."""
 
     language: str
-    """"sycl" or "cuda"."""
+    """Name of the device code's language."""
     device_code: str
     plan_text: str
     device_code_line: int
@@ -78,14 +79,9 @@ class _Block:
     @property
     def language(self) -> str | None:
         """Device language, or None when this is no device code."""
-        if self.word in DEVICE_WORDS:
-            return DEVICE_WORDS[self.word]
-        if self.word in CPP_WORDS:
-            if "__global__" in self.text:
-                return "cuda"
-            if "nd_range_kernel" in self.text or "sycl" in self.text:
-                return "sycl"
-        return None
+        text = self.text if self.word in CPP_WORDS else ""
+        found = language_of_block(self.word, text)
+        return found.name if found else None
 
     @property
     def is_plan(self) -> bool:
@@ -114,7 +110,7 @@ def split(text: str) -> CandidateText:
     if not device:
         raise ExtractionError(
             ExtractionReason.MISSING_DEVICE_CODE,
-            "there is no block of device code: write the kernels in a ```sycl or ```cuda block",
+            f"there is no block of device code: write the kernels in a {fences()} block",
         )
     if not plans:
         raise ExtractionError(

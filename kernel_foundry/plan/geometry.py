@@ -8,18 +8,13 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from kernel_foundry.languages import Extent, KernelLanguage
 from kernel_foundry.plan.arithmetic import whole
 from kernel_foundry.plan.errors import bind_error
 from kernel_foundry.plan.signature import KernelSignature
 from kernel_foundry.plan.values import DeviceLimits, Value, describe
 
-Extent = tuple[int, int, int]
-
-_CUDA_MAX_GRID: Final[Extent] = (2**31 - 1, 65_535, 65_535)
-_CUDA_MAX_BLOCK: Final[Extent] = (1_024, 1_024, 64)
-_SYCL_MAX_ITEMS: Final = 2**31 - 1
-"""SYCL compilers assume by default that ids fit in int."""
-_CUDA_MAX_CLUSTER: Final = 8
+_MAX_CLUSTER: Final = 8
 """Blocks of a cluster, on every device that has clusters."""
 
 
@@ -47,7 +42,11 @@ def check_extent(value: Value, what: str, kernel: KernelSignature) -> Extent:
 
 
 def check_launch(
-    kernel: KernelSignature, grid: Extent, block: Extent, device: DeviceLimits, language: str
+    kernel: KernelSignature,
+    grid: Extent,
+    block: Extent,
+    device: DeviceLimits,
+    language: KernelLanguage,
 ) -> None:
     """Refuse a grid or a block that the device cannot launch.
 
@@ -65,24 +64,28 @@ def check_launch(
             f"the block {block} of {kernel.name} has {threads} threads; its __launch_bounds__ says "
             f"at most {kernel.max_threads}"
         )
-    if language == "cuda":
-        _check_each("grid", kernel, grid, _CUDA_MAX_GRID)
-        _check_each("block", kernel, block, _CUDA_MAX_BLOCK)
-        _check_cluster(kernel, grid)
-    elif math.prod(grid) * threads > _SYCL_MAX_ITEMS:
+    for what, extent, limits in (
+        ("grid", grid, language.max_grid),
+        ("block", block, language.max_block),
+    ):
+        if limits is not None:
+            _check_each(what, kernel, extent, limits, language)
+    _check_cluster(kernel, grid)
+    items = math.prod(grid) * threads
+    if language.max_items is not None and items > language.max_items:
         raise bind_error(
-            f"{kernel.name} is launched with {math.prod(grid) * threads} work-items; at most "
-            f"{_SYCL_MAX_ITEMS} are available: let each one handle several elements"
+            f"{kernel.name} is launched with {items} work-items; at most {language.max_items} are "
+            "available: let each one handle several elements"
         )
 
 
 def _check_cluster(kernel: KernelSignature, grid: Extent) -> None:
     if kernel.cluster is None:
         return
-    if not 1 <= math.prod(kernel.cluster) <= _CUDA_MAX_CLUSTER:
+    if not 1 <= math.prod(kernel.cluster) <= _MAX_CLUSTER:
         raise bind_error(
             f"__cluster_dims__ of {kernel.name} is {kernel.cluster}: a cluster holds 1 to "
-            f"{_CUDA_MAX_CLUSTER} blocks"
+            f"{_MAX_CLUSTER} blocks"
         )
     if any(size % blocks for size, blocks in zip(grid, kernel.cluster, strict=True)):
         raise bind_error(
@@ -91,41 +94,43 @@ def _check_cluster(kernel: KernelSignature, grid: Extent) -> None:
         )
 
 
-def check_shared_bytes(value: Value, device: DeviceLimits, language: str) -> int:
+def check_shared_bytes(value: Value, device: DeviceLimits, language: KernelLanguage) -> int:
     """Return the dynamic shared memory of a launch in bytes.
 
     Raises:
         PlanError: `bind`, when it does not fit the device or the language has none.
     """
     size_bytes = whole(value, "shared_bytes")
-    if language == "sycl" and size_bytes != 0:
+    if language.without_shared_bytes and size_bytes != 0:
         raise bind_error(
-            "shared_bytes is not available in SYCL: declare sycl::local_accessor<T, 1> and pass "
-            "local(n, dtype)"
+            f"shared_bytes is not available in {language.title}: {language.without_shared_bytes}"
         )
     if not 0 <= size_bytes <= device.shared_bytes:
         raise bind_error(f"shared_bytes is {size_bytes}; the device has 0 to {device.shared_bytes}")
     return size_bytes
 
 
-def check_cooperative(value: Value, language: str) -> bool:
+def check_cooperative(value: Value, language: KernelLanguage) -> bool:
     """Return True for the fourth part of a cooperative launch.
 
     Raises:
-        PlanError: `bind`, for any other word, and in SYCL.
+        PlanError: `bind`, for any other word, and in a language without such launches.
     """
     if value != "cooperative":
         raise bind_error(f'the fourth part of a launch is "cooperative", not {describe(value)}')
-    if language == "sycl":
+    if language.without_cooperative:
         raise bind_error(
-            "cooperative launches are not available in SYCL: split the work into two launches"
+            f"cooperative launches are not available in {language.title}: "
+            f"{language.without_cooperative}"
         )
     return True
 
 
-def _check_each(what: str, kernel: KernelSignature, extent: Extent, limits: Extent) -> None:
+def _check_each(
+    what: str, kernel: KernelSignature, extent: Extent, limits: Extent, language: KernelLanguage
+) -> None:
     for axis, size, limit in zip("xyz", extent, limits, strict=True):
         if size > limit:
             raise bind_error(
-                f"{what} {axis} of {kernel.name} is {size}; CUDA takes at most {limit}"
+                f"{what} {axis} of {kernel.name} is {size}; {language.title} takes at most {limit}"
             )

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from kernel_foundry.languages import speaks
 from kernel_foundry.plan.errors import bind_error
 from kernel_foundry.plan.signature import kernels
 from kernel_foundry.plan.source_text import (
@@ -20,20 +21,7 @@ from kernel_foundry.plan.source_text import (
 )
 from kernel_foundry.plan.tree import TuneValue
 
-SOURCE_FILE_NAMES: Final[dict[str, str]] = {"sycl": "candidate.sycl", "cuda": "candidate.cu"}
-"""The file name in diagnostics, by language."""
-
 _INCLUDE: Final = re.compile(r"^[ \t]*#[ \t]*include\b", re.M)
-_NEEDLESS_INCLUDE: Final = {
-    language: re.compile(rf'^[ \t]*#[ \t]*include[ \t]*[<"](?:{headers})[>"]')
-    for language, headers in {
-        "sycl": r"(?:CL/)?sycl(?:/sycl)?\.hpp",
-        # The host's side of CUDA: NVRTC has built in what they declare for device code, and stops
-        # in the first of them.
-        "cuda": r"(?:cuda|cuda_runtime|cuda_runtime_api|device_launch_parameters)\.h",
-    }.items()
-}
-"""Headers whose contents are there without them, by language."""
 _CONDITIONAL: Final = re.compile(r"^[ \t]*#[ \t]*(if|endif)")
 _DEFINITION: Final = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)")
 
@@ -47,17 +35,19 @@ def translation_unit(
         device_code: The candidate's source.
         macros: TUNE and CONST values, checked by the plan.
         prelude: What every source of the language may rely on.
-        language: "sycl" or "cuda".
+        language: Name of its language.
 
     Raises:
         PlanError: `bind`, when a macro's name is a kernel parameter or is defined by the source.
     """
     _check_names(device_code, macros, language)
-    file_name = SOURCE_FILE_NAMES[language]
+    record = speaks(language)
+    file_name = record.source_file
+    needless = re.compile(rf'^[ \t]*#[ \t]*include[ \t]*[<"](?:{record.needless_headers})[>"]')
     lines = device_code.split("\n")
     plain = strip_comments(device_code).split("\n")
     for index, line in enumerate(plain):
-        match = _NEEDLESS_INCLUDE[language].match(line)
+        match = needless.match(line)
         if match:  # only the directive: a comment may begin or end on its line
             lines[index] = lines[index][: line.index("#")] + lines[index][match.end() :]
     split_at = _line_after_includes(device_code)

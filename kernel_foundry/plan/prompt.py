@@ -9,18 +9,22 @@ from __future__ import annotations
 from functools import cache
 from importlib import resources
 
-_LANGUAGES = ("sycl", "cuda")
+from kernel_foundry.languages import languages, speaks
 
 
 @cache
 def short_reference(language: str) -> str:
-    """Return the reference for "sycl" or "cuda", about 20 lines of Markdown."""
-    if language not in _LANGUAGES:
-        raise ValueError(f"language {language!r} is neither sycl nor cuda")
+    """Return the reference for the language of that name, about 20 lines of Markdown.
+
+    Raises:
+        ValueError: there is no such language.
+    """
+    speaks(language)
+    names = [record.name for record in languages()]
     text = resources.files(__package__).joinpath("reference_short.md").read_text("utf-8")
     kept = []
     for line in text.splitlines():
-        owner = next((name for name in _LANGUAGES if line.startswith(f"{name}: ")), None)
+        owner = next((name for name in names if line.startswith(f"{name}: ")), None)
         if owner is None:
             kept.append(line)
         elif owner == language:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from kernel_foundry.languages import KernelLanguage
 from kernel_foundry.plan.arguments import bind_argument, match_parameters
 from kernel_foundry.plan.arithmetic import whole
 from kernel_foundry.plan.dataflow import Dataflow
@@ -63,7 +64,7 @@ class Recorder:
     Args:
         kernels: The device code's kernels.
         device: Bounds launches and scratch.
-        language: "sycl" or "cuda".
+        language: Of the device code.
         outputs: Names of the tensors that the plan has to fill.
         library_ops: Names of the library calls that the task allows.
     """
@@ -72,7 +73,7 @@ class Recorder:
         self,
         kernels: tuple[KernelSignature, ...],
         device: DeviceLimits,
-        language: str,
+        language: KernelLanguage,
         *,
         outputs: tuple[str, ...],
         library_ops: tuple[str, ...],
@@ -198,12 +199,12 @@ class Recorder:
         """Return local memory for a SYCL local accessor.
 
         Raises:
-            PlanError: `bind`, for a wrong size or dtype, and in CUDA.
+            PlanError: `bind`, for a wrong size or dtype, and in a language without accessors.
         """
-        if self._language != "sycl":
+        if self._language.without_local:
             raise bind_error(
-                "local(...) is SYCL only: in CUDA declare extern __shared__ memory and give "
-                "shared_bytes as the third part of the launch"
+                f"local(...) is not available in {self._language.title}: "
+                f"{self._language.without_local}"
             )
         given = _named_arguments("local", ("n", "dtype"), arguments, keywords)
         count = whole(given[0], "the size in local")
@@ -251,14 +252,10 @@ class Recorder:
         kernel = self._kernels.get(name)
         if kernel is None:
             found = ", ".join(self._kernels) or "none"
-            mark = (
-                "SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<N>)) void"
-                if self._language == "sycl"
-                else "__global__ void"
-            )
             raise bind_error(
                 f"there is no kernel {short(name)!r} in the device code; found: "
-                f'{short(found, 300)}. A kernel is written extern "C" {mark} name(...)'
+                f'{short(found, 300)}. A kernel is written extern "C" {self._language.kernel_form} '
+                "name(...)"
             )
         return kernel
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from kernel_foundry.languages import KernelLanguage, speaks
 from kernel_foundry.plan.c_types import UNKNOWN, canonical_type
 from kernel_foundry.plan.errors import bind_error, limit_error
 from kernel_foundry.plan.source_text import (
@@ -21,9 +22,7 @@ from kernel_foundry.plan.source_text import (
     strip_comments_and_literals,
 )
 
-CUDA_DIMENSIONS: Final = 3
 _EXTERN_C: Final = re.compile(r'\bextern\s*"."\s*')
-_ND_RANGE: Final = re.compile(r"\bnd_range_kernel\s*<([^<>]*)>")
 _CLUSTER: Final = re.compile(r"\b__cluster_dims__\s*\(([^()]{1,200})\)")
 _LAUNCH_BOUNDS: Final = re.compile(r"\b__launch_bounds__\s*\(([^(),]{1,80})")
 _TEMPLATE: Final = re.compile(r"\btemplate\s*<")
@@ -93,21 +92,21 @@ def kernels(
 
     Args:
         device_code: The candidate's source; may be hostile.
-        language: "sycl" or "cuda".
+        language: Name of its language.
         macros: TUNE and CONST values, to resolve type names and dimensions.
 
     Raises:
         PlanError: `bind`, when one name is declared with two different parameter lists; `limit`
             for code too long to scan.
+        ValueError: there is no such language.
     """
+    record = speaks(language)
     if len(device_code) > _MAX_CODE_CHARACTERS:
         raise limit_error(f"the device code is longer than {_MAX_CODE_CHARACTERS} characters")
-    if language not in ("sycl", "cuda"):
-        raise ValueError(f"language {language!r} is neither sycl nor cuda")
     aliases = _aliases(device_code, macros or {})
     found: dict[str, KernelSignature] = {}
     for declaration, offset in _declarations(device_code):
-        kernel = _kernel(declaration, offset, device_code, language, aliases)
+        kernel = _kernel(declaration, offset, device_code, record, aliases)
         if kernel is None:
             continue
         earlier = found.get(kernel.name)
@@ -169,20 +168,18 @@ def _declaration_end(text: str, start: int, end: int) -> int:
 
 
 def _kernel(
-    declaration: str, offset: int, code: str, language: str, aliases: Mapping[str, str]
+    declaration: str, offset: int, code: str, language: KernelLanguage, aliases: Mapping[str, str]
 ) -> KernelSignature | None:
     if len(declaration) > _MAX_DECLARATION_CHARACTERS:
         return None
-    if language == "cuda":
-        if not re.search(r"\b__global__\b", declaration):
-            return None
-        dimensions = CUDA_DIMENSIONS
-    else:
-        match = _ND_RANGE.search(declaration)
-        if match is None:
-            return None
-        extent = _resolve_word(match[1].strip(), aliases)
+    mark = language.kernel_mark.search(declaration)
+    if mark is None:
+        return None
+    if language.kernel_dimensions is None:
+        extent = _resolve_word(mark[1].strip(), aliases)
         dimensions = int(extent) if extent in ("1", "2", "3") else 0
+    else:
+        dimensions = language.kernel_dimensions
     bare = _without_attributes(declaration)
     match = re.search(r"\b([A-Za-z_]\w*)\s*\(", bare)
     if match is None:

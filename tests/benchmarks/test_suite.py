@@ -1,6 +1,7 @@
 """Every task of the suite runs at its full size on no device, and small on the host."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.reference.task_module import TaskModule
 from kernel_foundry.sdk.task_file import read_task
 
+_OF_STEPS = {"gru_bidirectional", "lstm_state_in_forward"}
+"""Each of their 512 steps is like the one before, and takes 30 ms without a device."""
 _HEAVY = {task.name for task in networks.TASKS}
 
 
@@ -20,7 +23,8 @@ _HEAVY = {task.name for task in networks.TASKS}
     [pytest.param(t, id=t.name, marks=pytest.mark.slow if t.name in _HEAVY else ()) for t in TASKS],
 )
 def test_a_task_runs(item: SuiteTask) -> None:
-    whole = item.task()
+    sizes = {**item.sizes, "length": (16, 5)} if item.name in _OF_STEPS else item.sizes
+    whole = replace(item, sizes=sizes).task()
     module = TaskModule(whole, whole.workloads[0], torch.device("meta"))
     inputs = module.input_values(1)
     with torch.no_grad():

@@ -259,7 +259,7 @@ LAUNCH_REFUSALS = [
     ("cuda", "scale[1, (1, 1, 128)](x, out, 1, 1)", "block z of scale is 128"),
     ("cuda", "scale[1, 512](x, out, 1, 1)", "has 512 threads; its __launch_bounds__ says at most "
      "256"),
-    ("cuda", "n = local(1, float32)", "SYCL only: in CUDA declare extern __shared__"),
+    ("cuda", "n = local(1, float32)", "not available in CUDA C++: declare extern __shared__"),
     ("sycl", "scales[1, 1](x, out, 1, 1)", "there is no kernel 'scales' in the device code; found: "
      "scale, tile"),
     ("sycl", "scale[1, 1](x, out, 1)", "takes 4 argument(s), not 3: missing factor of scale("),
@@ -358,6 +358,6 @@ def test_limits_are_reached_but_not_exceeded(bind_text) -> None:
 
 def test_unknown_language_is_our_mistake(bind_text) -> None:
     """A language that nobody has is a caller's error, not the candidate's."""
-    with pytest.raises(ValueError, match="neither sycl nor cuda"):
+    with pytest.raises(ValueError, match="'hip' is unknown; known are sycl, cuda"):
         bind_text(HEAD + "    scale[1, 1](x, out, 1, 1)\n", language="hip")
     assert parse(HEAD + "    pass\n").launch.parameters == ("x", "out")

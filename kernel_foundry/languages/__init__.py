@@ -1,0 +1,71 @@
+"""The kernel languages, one record each: a new one is a file here, listed in `RECORDS`.
+
+A record says what plans, prompts and replies ask of a language. What a service alone needs of it is
+in that service: compilers and rules in `evaluator_svc`, recipes in `generator_svc/recipes`, hints
+in `archive_svc`.
+"""
+
+from kernel_foundry.languages.cuda import CUDA
+from kernel_foundry.languages.kernel_language import Extent, KernelLanguage
+from kernel_foundry.languages.sycl import SYCL
+
+__all__ = [
+    "Extent",
+    "KernelLanguage",
+    "fences",
+    "is_word",
+    "language_of_block",
+    "languages",
+    "register",
+    "speaks",
+]
+
+RECORDS: dict[str, KernelLanguage] = {record.name: record for record in (SYCL, CUDA)}
+
+
+def register(record: KernelLanguage) -> None:
+    """Add a language.
+
+    Raises:
+        ValueError: there is one of that name, or one of its words is taken.
+    """
+    taken = {word for other in RECORDS.values() for word in other.words}
+    if record.name in RECORDS or taken & set(record.words):
+        raise ValueError(f"{record.name} or one of its words is the name of another language")
+    RECORDS[record.name] = record
+
+
+def languages() -> tuple[KernelLanguage, ...]:
+    """All languages, in the order in which they are shown."""
+    return tuple(RECORDS.values())
+
+
+def speaks(name: str) -> KernelLanguage:
+    """Return the language called `name`.
+
+    Raises:
+        ValueError: there is none.
+    """
+    try:
+        return RECORDS[name]
+    except KeyError:
+        known = ", ".join(RECORDS)
+        raise ValueError(f"language {name!r} is unknown; known are {known}") from None
+
+
+def fences() -> str:
+    """The fences of all languages, as a message names them: "```sycl or ```cuda"."""
+    return " or ".join(f"```{record.name}" for record in languages())
+
+
+def is_word(word: str) -> bool:
+    """Return whether `word` behind a fence names a language."""
+    return any(word in record.words for record in languages())
+
+
+def language_of_block(word: str, text: str) -> KernelLanguage | None:
+    """Return the language of a block of code, by the word behind its fence, then by its text."""
+    for record in languages():
+        if word in record.words:
+            return record
+    return next((record for record in languages() if record.mark.search(text)), None)
