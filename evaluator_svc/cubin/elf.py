@@ -1,7 +1,7 @@
 """Sections and symbols of a 64-bit ELF file.
 
 The file comes from a compiler that was fed hostile text and through a cache on disk: every offset
-is checked before it is used. Knows nothing of what sections mean.
+is checked before it is used.
 """
 
 import struct

@@ -1,7 +1,7 @@
 """What each kernel of a cubin takes, from its attributes and from the assembler's report.
 
 The attributes are the driver's own source; spilled registers, and shared memory without what the
-system reserves, are in the report alone. Knows nothing of devices.
+system reserves, are in the report alone.
 """
 
 import re

@@ -1,7 +1,4 @@
-"""What to try next against the limit that binds, and nothing that a kernel does already.
-
-Knows nothing of times.
-"""
+"""What to try next against the limit that binds, and nothing that a kernel does already."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -1,7 +1,7 @@
 """Reads Clang's diagnostics, as the SYCL compiler writes them.
 
 The compiler's own file names and line numbers count the prelude; the numbers in its quoted lines
-are the candidate's. Knows nothing of findings.
+are the candidate's.
 """
 
 import re

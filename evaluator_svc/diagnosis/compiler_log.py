@@ -1,7 +1,7 @@
 """What a compiler's log says of a candidate: which line, and what to try.
 
 A line is believed, and quoted, only when the candidate has it there, so that nothing of any other
-file reaches a finding. Knows nothing of how compilers write.
+file reaches a finding.
 """
 
 from itertools import chain

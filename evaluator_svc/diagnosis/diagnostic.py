@@ -1,4 +1,4 @@
-"""One thing that a compiler says. Knows nothing of compilers."""
+"""One thing that a compiler says."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -1,4 +1,4 @@
-"""What to try when a compiler says this or that. Knows nothing of how it says it."""
+"""What to try when a compiler says this or that."""
 
 import re
 from typing import Final

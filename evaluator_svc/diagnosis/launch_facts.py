@@ -1,4 +1,4 @@
-"""What a bound plan launches, as diagnosis needs it. Knows nothing of plans."""
+"""What a bound plan launches, as diagnosis needs it."""
 
 from dataclasses import dataclass
 

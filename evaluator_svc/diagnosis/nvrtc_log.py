@@ -1,7 +1,6 @@
 """Reads the diagnostics of NVRTC and of its assembler.
 
-Line numbers are the candidate's own, since `#line` gives its text a name of its own. Knows nothing
-of findings.
+Line numbers are the candidate's own, since `#line` gives its text a name of its own.
 """
 
 import re

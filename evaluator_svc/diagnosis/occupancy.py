@@ -1,6 +1,6 @@
 """How many work-groups of a kernel a compute unit holds at once, and what keeps it from more.
 
-NVIDIA's own rules of allocation. Knows nothing of times and of findings.
+NVIDIA's own rules of allocation.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """What holds a correct candidate back: its times against the device's measured limits.
 
-Knows nothing of how times are taken; counts and peaks come from admission. Says nothing that the
+Counts and peaks come from admission. Says nothing that the
 numbers do not show.
 """
 

@@ -1,7 +1,4 @@
-"""Findings from what kernels take: occupancy, spilled registers, waves, groups that do not fit.
-
-Knows nothing of times.
-"""
+"""Findings from what kernels take: occupancy, spilled registers, waves, groups that do not fit."""
 
 from collections.abc import Iterator
 from typing import Final

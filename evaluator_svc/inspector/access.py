@@ -1,12 +1,10 @@
-"""One load or store: where, how wide, and how far apart neighbouring work-items go.
+"""One load or store: where, how wide, and how far apart neighbouring work-items go."""
 
-The same for every language. Knows nothing of levels.
-"""
-
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from evaluator_svc.inspector.program import Space
 from evaluator_svc.inspector.stride import Stride
 
 _LOOP_WEIGHT: Final = 8.0
@@ -17,8 +15,7 @@ _MAX_DEPTH: Final = 4
 class Access:
     """One load or store."""
 
-    storage: int
-    """A `StorageClass`, in SPIR-V's numbers whatever the language."""
+    space: Space
     is_store: bool
     stride: Stride
     """In bytes."""
@@ -27,8 +24,14 @@ class Access:
     """Numbers moved by one work-item at once."""
     depth: int
     """Loops around it."""
-    outermost_loop: tuple[int | str, int] | None
-    """Function and header of the outermost loop around it."""
+    outermost_loop: Hashable
+    """Function and header of the outermost loop around it; None: it is in no loop."""
+    is_copy: bool = False
+    """Stores what was loaded from global memory, unchanged."""
+    place: Hashable = None
+    """Where in the source it is from; None: it is not told."""
+    line: int | None = None
+    """Line of the candidate's source; None: it is elsewhere, or not told."""
 
     @property
     def is_contiguous(self) -> bool:
@@ -42,5 +45,5 @@ class Access:
 
 
 def access_weight(found: Iterable[Access]) -> float:
-    """Return how much accesses count together."""
+    """Return how much accesses count together: eight times as much for each loop around one."""
     return sum(_LOOP_WEIGHT ** min(a.depth, _MAX_DEPTH) for a in found)

@@ -1,18 +1,14 @@
 """Loops among a function's blocks.
 
 Compilers leave no structure and no helpful order of blocks, so loops are found by their back edges.
-Knows nothing of instructions.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from typing import Final
 
 _MAX_MEMBERS: Final = 1_000_000
 """Blocks of all loops together; loops beyond count as not there."""
-
-InstructionT = TypeVar("InstructionT")
-"""An instruction, of whatever language."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,21 +19,6 @@ class Loop:
     """Number of the block that it starts with."""
     blocks: frozenset[int]
     """Numbers of all its blocks, the header included."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControlFlow(Generic[InstructionT]):
-    """Blocks of a function in order, and the loops around each; no block is number 0."""
-
-    blocks: Mapping[int, tuple[InstructionT, ...]]
-    loops: tuple[Loop, ...]
-    successors: Mapping[int, tuple[int, ...]]
-    """Blocks that may follow each block."""
-
-    def around(self, block: int) -> tuple[Loop, ...]:
-        """Return the loops that a block is in, outermost first."""
-        found = (loop for loop in self.loops if block in loop.blocks)
-        return tuple(sorted(found, key=lambda loop: -len(loop.blocks)))
 
 
 def loops(successors: Mapping[int, tuple[int, ...]]) -> Iterator[Loop]:

@@ -1,6 +1,6 @@
 """What a function's values are computed from: the little that recurrences are recognised by.
 
-The same for every language; values are numbers. Knows nothing of instructions.
+The same for every language; values are numbers.
 """
 
 from collections.abc import Mapping

@@ -16,11 +16,7 @@ def inspect_spirv(code: bytes, kernels: tuple[str, ...] = ()) -> ObjectReport:
         module = spirv.parse(code)
     except spirv.SpirvError as error:
         return _unreadable(f"the object code cannot be read: {error.reason}")
-    return ObjectReport(
-        findings=from_spirv.findings(module, kernels),
-        numbers=from_spirv.number_formats(module),
-        kernels=from_spirv.kernel_facts(module),
-    )
+    return from_spirv.report(module, kernels)
 
 
 def inspect_cubin(
@@ -47,11 +43,7 @@ def inspect_ptx(assembly: bytes, kernels: tuple[str, ...] = ()) -> ObjectReport:
         module = ptx.parse(assembly)
     except ptx.PtxError as error:
         return _unreadable(f"the assembly cannot be read: {error.reason}")
-    return ObjectReport(
-        findings=from_ptx.findings(module, kernels),
-        numbers=from_ptx.number_formats(module),
-        kernels=from_ptx.kernel_facts(module),
-    )
+    return from_ptx.report(module, kernels)
 
 
 def _unreadable(message: str) -> ObjectReport:

@@ -1,7 +1,4 @@
-"""What a loop carries from turn to turn in registers: tiles of products, online recurrences.
-
-Knows nothing of languages and of memory strides.
-"""
+"""What a loop carries from turn to turn in registers: tiles of products, online recurrences."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,36 +1,62 @@
-"""Whether a function reads a kind of memory before anything can have been written there.
+"""Whether a kernel reads a kind of memory before anything can have been written there.
 
 A read counts when no write may come before it and every write may come after it: in code that has
-a part of the group write for another part, neither holds. Knows nothing of instructions.
+a part of the group write for another part, neither holds.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
+
+from evaluator_svc.inspector.program import Body, Operation, Program, Space
+from evaluator_svc.policy.finding import told
+from kernel_foundry.domain.finding import Finding
 
 _MAX_SEARCHES: Final = 64
 """Blocks with an early read that are followed to every write."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Accesses:
-    """Positions in one block of the accesses of one kind of memory."""
-
-    reads: Sequence[int] = ()
-    writes: Sequence[int] = ()
-
-
-def reads_stale(
-    accesses: Mapping[int, Accesses], successors: Mapping[int, tuple[int, ...]]
-) -> bool:
-    """Return whether a function reads what it has not written.
+def stale_reads(program: Program[Any], names: Mapping[Space, str]) -> Iterator[Finding]:
+    """Iterate over the kinds of memory that some kernel reads before anything is written there.
 
     Args:
-        accesses: Of every block that has any.
-        successors: Blocks that may follow each block; the first one is where the function begins.
+        program: The program.
+        names: Kinds that are looked at, and what the language calls them.
     """
-    if not any(found.reads for found in accesses.values()):
+    for space, name in names.items():
+        if any(_is_stale(main, space) for main in program.mains):
+            message = f"{name} memory is read before anything is written there"
+            hint = "write it first: it holds what was there before"
+            yield told("object.stale_memory", message, hint)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Accesses:
+    """Positions in one block of the accesses of one kind of memory."""
+
+    reads: Sequence[int]
+    writes: Sequence[int]
+
+
+def _is_stale(body: Body[Any], space: Space) -> bool:
+    if not any(space in operation.reads for operation in body.operations):
         return False
+    accesses = {block: _accesses(found, space) for block, found in body.blocks.items()}
+    used = {block: found for block, found in accesses.items() if found.reads or found.writes}
+    return _reads_stale(used, body.successors)
+
+
+def _accesses(operations: Sequence[Operation[Any]], space: Space) -> _Accesses:
+    return _Accesses(
+        reads=[i for i, operation in enumerate(operations) if space in operation.reads],
+        writes=[i for i, operation in enumerate(operations) if space in operation.writes],
+    )
+
+
+def _reads_stale(
+    accesses: Mapping[int, _Accesses], successors: Mapping[int, tuple[int, ...]]
+) -> bool:
+    """Return whether blocks with these accesses read what was not written."""
     writers = [block for block, found in accesses.items() if found.writes]
     written = _reachable(successors, (n for b in writers for n in successors.get(b, ())))
     alive = _reachable(successors, list(successors)[:1])

@@ -2,7 +2,7 @@
 
 An abstract interpretation: a value is uniform (0), goes up by a constant, or varies in a way that
 is not constant. Quotients and remainders by enough count as what they are within a run, since a
-tile's indices are made of them. Knows nothing of memory.
+tile's indices are made of them.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,4 @@
-"""What the findings of the rules come to, as checks that a verdict rests on.
-
-Knows nothing of how rules match.
-"""
+"""What the findings of the rules come to, as checks that a verdict rests on."""
 
 from collections.abc import Iterable
 from typing import Final

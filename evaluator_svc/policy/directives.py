@@ -1,6 +1,6 @@
 """Which preprocessor directives, headers and pragmas device code may have.
 
-Knows nothing of what stands between directives.
+What stands between directives is for `source_patterns`.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""How what a rule finds is told. Knows nothing of how rules match."""
+"""How what a rule finds is told."""
 
 from typing import Final
 

@@ -2,7 +2,7 @@
 
 Stricter than what plans need: a difference between this reading and the compiler's would let an
 `#include` hide, so lone carriage returns end lines and numbers are the preprocessor's. Raw strings
-are found, not read. Knows nothing of directives.
+are found, not read.
 """
 
 import bisect

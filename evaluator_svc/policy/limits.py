@@ -1,4 +1,4 @@
-"""Bounds that rules go by. Knows nothing of how they are counted."""
+"""Bounds that rules go by."""
 
 from typing import Final
 

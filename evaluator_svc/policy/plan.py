@@ -1,7 +1,7 @@
 """Holds a parsed launch plan against the rules that its language does not have itself.
 
 The language is an allow-list and refuses imports, attributes and calls beyond it; what is left
-are values. Knows nothing of shapes.
+are values.
 """
 
 import ast

@@ -1,6 +1,6 @@
 """Text meant for readers: what speaks to a judge, and what people would not see.
 
-Used on device code and plans alike. Knows nothing of either; nothing of it is ever obeyed.
+Used on device code and plans alike; nothing of it is ever obeyed.
 """
 
 import re

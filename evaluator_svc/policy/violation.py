@@ -1,4 +1,4 @@
-"""A place where a rule for device code matches. Knows nothing of rules."""
+"""A place where a rule for device code matches."""
 
 from dataclasses import dataclass
 

@@ -1,6 +1,6 @@
 """PTX, NVIDIA's virtual assembly, read as it left the compiler.
 
-Knows nothing of policy and of levels; `parse` takes hostile text.
+`parse` takes hostile text. What is made of a module is in `evaluator_svc.inspector`.
 """
 
 from evaluator_svc.ptx.module import (

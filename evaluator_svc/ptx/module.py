@@ -5,7 +5,7 @@ Which operands an instruction writes is told here; what it computes is not.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from kernel_foundry.languages.cuda import CUDA
@@ -70,37 +70,20 @@ class Instruction:
     predicate: str = ""
     """Register that it depends on."""
     location: Location | None = None
+    opcode: str = field(init=False, compare=False, repr=False)
+    """First part."""
+    results: tuple[str, ...] = field(init=False, compare=False, repr=False)
+    """Registers that it writes."""
+    inputs: tuple[str, ...] = field(init=False, compare=False, repr=False)
+    """Operands that it reads, in order."""
 
-    @property
-    def opcode(self) -> str:
-        """First part."""
-        return self.parts[0]
-
-    @property
-    def writes(self) -> bool:
-        """Whether the first operand is a result."""
-        if self.parts[0] in _WRITES_NOTHING:
-            return self.parts[0] in ("bar", "barrier") and "red" in self.parts
-        never = _WRITES_NOTHING_WITH.get(self.parts[0])
-        return never is None or len(self.parts) < 2 or self.parts[1] not in never
-
-    @property
-    def results(self) -> tuple[str, ...]:
-        """Registers that it writes."""
-        if not self.operands or not self.writes:
-            return ()
-        return tuple(n for n in _NAME.findall(self.operands[0]) if n != "_")
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Operands that it reads, in order."""
-        return self.operands[1:] if self.writes else self.operands
-
-    @property
-    def addresses(self) -> tuple[Address, ...]:
-        """Its bracketed operands."""
-        found = (address_of(operand) for operand in self.operands)
-        return tuple(address for address in found if address is not None)
+    def __post_init__(self) -> None:
+        """Tell results from inputs once: every analysis asks for them."""
+        operands, writes = self.operands, _writes(self.parts)
+        names = _NAME.findall(operands[0]) if writes and operands else ()
+        object.__setattr__(self, "opcode", self.parts[0])
+        object.__setattr__(self, "results", tuple(name for name in names if name != "_"))
+        object.__setattr__(self, "inputs", operands[1:] if writes else operands)
 
     @property
     def lanes(self) -> int:
@@ -114,6 +97,14 @@ class Instruction:
     def size_bytes(self) -> int:
         """Bytes moved at once, from vector and type modifiers."""
         return self.lanes * type_bytes(self.parts[-1])
+
+
+def _writes(parts: tuple[str, ...]) -> bool:
+    """Return whether the first operand is a result."""
+    if parts[0] in _WRITES_NOTHING:
+        return parts[0] in ("bar", "barrier") and "red" in parts
+    never = _WRITES_NOTHING_WITH.get(parts[0])
+    return never is None or len(parts) < 2 or parts[1] not in never
 
 
 def names_in(operand: str) -> tuple[str, ...]:

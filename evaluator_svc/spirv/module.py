@@ -1,7 +1,4 @@
-"""A SPIR-V module as data: entry points, imports, globals, functions, types and constants.
-
-Knows nothing of binary encoding and of what a kernel should look like.
-"""
+"""A SPIR-V module as data: entry points, imports, globals, functions, types and constants."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """The numbers of the SPIR-V 1.6 specification that are looked at, by their names there.
 
-Knows nothing of modules; an opcode that is absent here is parsed as plain operands.
+An opcode that is absent here is parsed as plain operands.
 """
 
 from enum import IntEnum

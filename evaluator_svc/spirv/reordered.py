@@ -4,7 +4,7 @@ No SYCL runtime lets a caller choose the order. So every work-group asks for its
 that of its opposite: N - 1 - id for id, which is N + ~id. The runtime's first group does the work
 of the last one. Work-items of a group likewise, unless the kernel exchanges values within
 sub-groups or groups by lane, whose numbers are tied to the hardware. A program that is right
-under SYCL's rules gives the same. Knows nothing of what runs it.
+under SYCL's rules gives the same.
 """
 
 import struct

@@ -66,7 +66,8 @@ def test_an_instruction_knows_what_it_reads_and_writes() -> None:
     load = next(i for _, i in parse(TEXT.encode()).instructions() if i.lanes == 4)
 
     assert load.results == ("%f1", "%f2", "%f3", "%f4")
-    assert (load.size_bytes, load.addresses[0].base) == (16, "%rd1")
+    assert load.inputs == ("[%rd1+16]",)
+    assert load.size_bytes == 16
     assert load.location is not None
     assert (load.location.file, load.location.outermost.line) == (2, 7)
 

@@ -1,19 +1,15 @@
-"""Memory accesses of a PTX kernel.
+"""Memory accesses of a PTX kernel, found by walking it and the functions that it calls."""
 
-Walks a kernel and the functions that it calls. Knows nothing of levels.
-"""
-
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from evaluator_svc.inspector.access import Access
-from evaluator_svc.inspector.from_ptx.flow import control_flow
 from evaluator_svc.inspector.from_ptx.values import Value, Values, integer, space_of
+from evaluator_svc.inspector.program import Body, Program, Space
 from evaluator_svc.inspector.stride import VARIES, Stride
-from evaluator_svc.ptx import Function, Instruction, Location, Module
+from evaluator_svc.ptx import Function, Instruction, Module
 from evaluator_svc.ptx.module import names_in
-from evaluator_svc.spirv.opcodes import StorageClass
 
 _MAX_CALL_DEPTH: Final = 6
 _MAX_INSTRUCTIONS: Final = 100_000
@@ -26,33 +22,23 @@ _SECTOR_BYTES: Final = 32
 """Least that moves between memory and chip."""
 _MATRIX_ACCESSES: Final = (("wmma", "load"), ("wmma", "store"))
 
-STORAGE: Final = {
-    "global": StorageClass.CROSS_WORKGROUP,
-    "shared": StorageClass.WORKGROUP,
-    "": StorageClass.GENERIC,
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PtxAccess(Access):
-    """An access and what is known beyond it."""
-
-    is_copy: bool
-    """Stores what was loaded from global memory, unchanged."""
-    location: Location | None
+_BY_DESCRIPTOR: Final = ("wgmma", "tcgen05")
+"""They read shared memory by descriptors, which are no addresses."""
+_SPACES: Final = {"global": Space.GLOBAL, "shared": Space.GROUP, "": Space.GENERIC}
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
     """Where the walk is."""
 
-    function: str
-    loops: tuple[tuple[str, int], ...]
+    module: Module
+    loops: tuple[Hashable, ...]
 
 
-def accesses(module: Module, kernel: Function) -> tuple[PtxAccess, ...]:
-    """Return every load and store of a kernel, those of called functions included."""
-    return tuple(_Walk(module).function(kernel, {}, (), 0))
+def accesses(module: Module, program: Program[Instruction]) -> tuple[tuple[Access, ...], ...]:
+    """Return every load and store of each kernel, those of called functions included."""
+    walks = (_Walk(module, program).function(kernel, {}, (), 0) for kernel in program.kernels)
+    return tuple(tuple(walk) for walk in walks)
 
 
 class _Views:
@@ -83,27 +69,28 @@ class _Views:
 
 
 class _Walk:
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, program: Program[Instruction]) -> None:
         self._module = module
+        self._program = program
         self._left = _MAX_INSTRUCTIONS
 
     def function(
         self,
-        function: Function,
+        body: Body[Instruction],
         arguments: Mapping[str, Value],
-        around: tuple[tuple[str, int], ...],
+        around: tuple[Hashable, ...],
         call_depth: int,
-    ) -> Iterator[PtxAccess]:
+    ) -> Iterator[Access]:
         """Iterate over a function's accesses; `around` are the loops of its callers."""
+        function = self._module.functions[str(body.name)]
         self._left -= len(function.body)
         if call_depth > _MAX_CALL_DEPTH or self._left < 0:
             return
         views = _Views(self._module, function, arguments)
-        flow = control_flow(function)
-        for number, block in flow.blocks.items():
-            own = ((function.name, loop.header) for loop in flow.around(number))
-            place = _Place(function.name, (*around, *own))
-            for instruction in block:
+        for number in body.blocks:
+            own = ((body.name, loop.header) for loop in body.around(number))
+            place = _Place(self._module, (*around, *own))
+            for instruction in body.instructions(number):
                 if instruction.opcode == "call":
                     yield from self._call(instruction, views.values, place, call_depth)
                 else:
@@ -111,7 +98,7 @@ class _Walk:
 
     def _call(
         self, call: Instruction, values: Values, place: _Place, call_depth: int
-    ) -> Iterator[PtxAccess]:
+    ) -> Iterator[Access]:
         callee = next(
             (f for o in call.operands if (f := self._module.functions.get(o)) is not None), None
         )
@@ -120,11 +107,14 @@ class _Walk:
         given = names_in(call.operands[-1]) if call.operands[-1].startswith("(") else ()
         passed = (values.argument(name) for name in given)
         arguments = dict(zip(callee.parameters, passed, strict=False))
-        yield from self.function(callee, arguments, place.loops, call_depth + 1)
+        body = self._program.functions[callee.name]
+        yield from self.function(body, arguments, place.loops, call_depth + 1)
 
 
-def _accesses(instruction: Instruction, views: _Views, place: _Place) -> Iterator[PtxAccess]:
+def _accesses(instruction: Instruction, views: _Views, place: _Place) -> Iterator[Access]:
     opcode, operands = instruction.opcode, instruction.operands
+    if opcode in _BY_DESCRIPTOR:
+        yield from _one(instruction, place, space="shared", is_store=False)
     if len(operands) < 2:
         return
     if opcode in ("ld", "ldu", "st"):
@@ -147,10 +137,10 @@ def _accesses(instruction: Instruction, views: _Views, place: _Place) -> Iterato
         yield from _one(instruction, place, space=space_of(instruction), is_store=is_store)
 
 
-def _copied(instruction: Instruction, views: _Views, place: _Place) -> Iterator[PtxAccess]:
+def _copied(instruction: Instruction, views: _Views, place: _Place) -> Iterator[Access]:
     """Iterate over both ends of an asynchronous copy."""
     spaces = [p.partition("::")[0] for p in instruction.parts]
-    ends = [space for space in spaces if space in STORAGE and space]
+    ends = [space for space in spaces if space in _SPACES and space]
     if len(ends) < 2:
         return
     if "bulk" in instruction.parts:
@@ -182,12 +172,12 @@ def _one(
     stride: Stride = _BULK_BYTES,
     size_bytes: int = _BULK_BYTES,
     is_copy: bool = False,
-) -> Iterator[PtxAccess]:
-    storage = STORAGE.get(space)
-    if storage is None:
+) -> Iterator[Access]:
+    found = _SPACES.get(space)
+    if found is None:
         return  # parameters, constants, the stack
-    yield PtxAccess(
-        storage=storage,
+    yield Access(
+        space=found,
         is_store=is_store,
         stride=stride,
         size_bytes=size_bytes,
@@ -195,5 +185,6 @@ def _one(
         depth=len(place.loops),
         outermost_loop=place.loops[0] if place.loops else None,
         is_copy=is_copy,
-        location=instruction.location,
+        place=instruction.location,
+        line=place.module.source_line(instruction.location),
     )

@@ -1,7 +1,7 @@
 """Addresses of a PTX module that are computed from numbers alone.
 
 Assumes of every register that it holds no more than numbers, and takes back what is wrong until
-nothing is left to take back. Knows nothing of what is refused.
+nothing is left to take back.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The dataflow of a PTX function. Knows nothing of what it is looked at for.
+"""The dataflow of a PTX function.
 
 A register that is assigned once is a value. One that is assigned more often is a choice between
 its assignments, and is carried by a loop that has some of them and not all.
@@ -7,10 +7,10 @@ its assignments, and is carried by a loop that has some of them and not all.
 from collections.abc import Iterator
 from typing import Final
 
-from evaluator_svc.inspector.control_flow import ControlFlow, Loop
+from evaluator_svc.inspector.control_flow import Loop
 from evaluator_svc.inspector.dataflow import Carried, Dataflow, Kind, Node
-from evaluator_svc.inspector.from_ptx.flow import control_flow
-from evaluator_svc.ptx import Function, Instruction
+from evaluator_svc.inspector.program import Body
+from evaluator_svc.ptx import Instruction
 from evaluator_svc.ptx.module import names_in
 
 _KINDS: Final = {
@@ -37,18 +37,18 @@ _OPERANDS: Final = {
 _MAX_INSTRUCTIONS: Final = 100_000
 
 
-def dataflow(function: Function) -> Dataflow:
+def dataflow(body: Body[Instruction]) -> Dataflow:
     """Return what a function's values are computed from."""
-    if len(function.body) > _MAX_INSTRUCTIONS:
+    if len(body.operations) > _MAX_INSTRUCTIONS:
         return Dataflow(nodes={}, carried=(), heads=frozenset())
-    return _Builder(function).dataflow()
+    return _Builder(body).dataflow()
 
 
 class _Builder:
     """Numbers registers and their assignments."""
 
-    def __init__(self, function: Function) -> None:
-        self._flow = control_flow(function)
+    def __init__(self, body: Body[Instruction]) -> None:
+        self._body = body
         self._numbers: dict[str, int] = {}
         self._nodes: dict[int, Node] = {}
         self._assigned: dict[str, list[tuple[int, int, Instruction]]] = {}
@@ -56,22 +56,22 @@ class _Builder:
 
     def dataflow(self) -> Dataflow:
         """Return the function's dataflow."""
-        self._number(self._flow)
+        self._number()
         for name, assigned in self._assigned.items():
             for node, _, instruction in assigned:
                 self._nodes[node] = self._node(node, instruction)
             if len(assigned) > 1:
                 self._choose(self._numbers[name], tuple(node for node, _, _ in assigned))
-        carried = [tuple(self._carried(loop)) for loop in self._flow.loops]
+        carried = [tuple(self._carried(loop)) for loop in self._body.loops]
         return Dataflow(
             nodes=self._nodes,
             carried=tuple(carried),
             heads=frozenset(one.value for several in carried for one in several),
         )
 
-    def _number(self, flow: ControlFlow[Instruction]) -> None:
-        for block, body in flow.blocks.items():
-            for instruction in body:
+    def _number(self) -> None:
+        for block in self._body.blocks:
+            for instruction in self._body.instructions(block):
                 for name in instruction.results:
                     self._assigned.setdefault(name, []).append((0, block, instruction))
         self._numbers = {name: number for number, name in enumerate(self._assigned, start=1)}

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from evaluator_svc.inspector.from_ptx.addresses import absolute_accesses
-from evaluator_svc.inspector.from_ptx.stale import stale_spaces
 from evaluator_svc.inspector.from_ptx.taint import Addresses
+from evaluator_svc.inspector.program import Program, Space
+from evaluator_svc.inspector.stale_reads import stale_reads
 from evaluator_svc.policy.finding import MAX_FINDINGS, short, told
 from evaluator_svc.policy.limits import MAX_CONSTANT_BYTES
 from evaluator_svc.ptx import Instruction, Location, Module
@@ -68,18 +69,24 @@ _LIBRARY_WAIT: Final = ("threading_support", "cuda_local.h")
 """How the names begin of headers that hold libcu++'s own waiting, the second since CUDA 13.3."""
 _LASTING: Final = ("global", "const")
 """Memory that outlives a launch; constants are written through forged addresses only."""
+_OWN_MEMORY: Final = {Space.GROUP: "shared", Space.PRIVATE: "local"}
+"""What may hold what an earlier launch left."""
 _LENGTH: Final = re.compile(r"\d{1,4}")
 
 
-def findings(module: Module, kernels: tuple[str, ...] = ()) -> tuple[Finding, ...]:
+def findings(
+    module: Module, program: Program[Instruction], kernels: tuple[str, ...]
+) -> tuple[Finding, ...]:
     """Return what the rules find in a PTX module; empty when they find nothing.
 
     Args:
         module: The module.
+        program: The same, lowered.
         kernels: Names of kernels that must be in it.
     """
     refused = (*_imports(module), *_state(module))[:MAX_FINDINGS]
-    odd = (*_stale(module), *_oddities(module), *_absolute(module), *_tables(module))
+    stale = stale_reads(program, _OWN_MEMORY)
+    odd = (*stale, *_oddities(module), *_absolute(module), *_tables(module))
     return (*refused, *_missing(module, kernels), *odd)
 
 
@@ -115,12 +122,6 @@ def _state(module: Module) -> Iterator[Finding]:
                 "make it constexpr or __constant__, or have the plan pass zeros(shape, dtype)",
                 module.source_line(instruction.location),
             )
-
-
-def _stale(module: Module) -> Iterator[Finding]:
-    for space in stale_spaces(module):
-        message = f"{space} memory is read before anything is written there"
-        yield told("object.stale_memory", message, "write it first: it holds what was there before")
 
 
 def _missing(module: Module, kernels: tuple[str, ...]) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 A wide operand that is split into parts meets the other one's parts: two parts of each and all
 products but that of both low parts are three products a step, three parts of each and the six
 larger products are six. In PTX a step is a set of operand fragments that are multiplied with each
-other, so the share of pairs that are multiplied tells. Knows nothing of errors.
+other, so the share of pairs that are multiplied tells.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """Which variables an address may be of, followed through a PTX module.
 
 Errs on the side of too many: whatever is computed from a variable's address may be that variable's
-address, and what was stored may be what is loaded. Knows nothing of what is refused.
+address, and what was stored may be what is loaded.
 """
 
 from collections.abc import Iterator

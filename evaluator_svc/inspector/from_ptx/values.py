@@ -1,8 +1,7 @@
 """What is known of the registers of one PTX function, for one call of it.
 
 Registers are assigned more than once where ways of control meet, so what is known of one is what
-holds for all its assignments. Interprets the function until nothing changes any more. Knows nothing
-of levels.
+holds for all its assignments. Interprets the function until nothing changes any more.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,13 +1,13 @@
-"""The dataflow of a SPIR-V function. Knows nothing of what it is looked at for."""
+"""The dataflow of a SPIR-V function."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from evaluator_svc.inspector.control_flow import ControlFlow, Loop
+from evaluator_svc.inspector.control_flow import Loop
 from evaluator_svc.inspector.dataflow import Carried, Dataflow, Kind, Node
-from evaluator_svc.inspector.from_spirv.flow import control_flow
+from evaluator_svc.inspector.program import Body
 from evaluator_svc.inspector.recurrence import TILE_SIZE
-from evaluator_svc.spirv import Function, Instruction, Module
+from evaluator_svc.spirv import Instruction, Module
 from evaluator_svc.spirv.opcodes import OPENCL_EXP, OPENCL_FMA, Op, StorageClass
 
 _KINDS: Final[Mapping[int, Kind]] = {
@@ -20,31 +20,31 @@ _KINDS: Final[Mapping[int, Kind]] = {
 }
 
 
-def dataflow(module: Module, function: Function) -> Dataflow:
+def dataflow(module: Module, body: Body[Instruction]) -> Dataflow:
     """Return what a function's values are computed from."""
-    flow = control_flow(function)
-    arrays = _PrivateArrays(module, function)
+    instructions = [operation.instruction for operation in body.operations]
+    arrays = _PrivateArrays(module, instructions)
     return Dataflow(
-        nodes={i.result_id: _node(i) for i in function.body if i.result_id},
-        carried=tuple(tuple(_carried(module, flow, loop)) for loop in flow.loops),
+        nodes={i.result_id: _node(i) for i in instructions if i.result_id},
+        carried=tuple(tuple(_carried(module, body, loop)) for loop in body.loops),
         heads=frozenset(
             i.result_id
-            for loop in flow.loops
-            for i in flow.blocks.get(loop.header, ())
+            for loop in body.loops
+            for i in body.instructions(loop.header)
             if i.opcode == Op.PHI
         ),
         array_updates=tuple(
             i.operands[1]
-            for loop in flow.loops
+            for loop in body.loops
             for block in loop.blocks
-            for i in flow.blocks.get(block, ())
+            for i in body.instructions(block)
             if i.opcode == Op.STORE
             and len(i.operands) > 1
             and arrays.length(i.operands[0]) >= TILE_SIZE
         ),
         array_loads=frozenset(
             i.result_id
-            for i in function.body
+            for i in instructions
             if i.opcode == Op.LOAD and i.operands and arrays.length(i.operands[0])
         ),
     )
@@ -66,8 +66,8 @@ def _node(instruction: Instruction) -> Node:
     return Node(instruction.result_id, kind, operands)
 
 
-def _carried(module: Module, flow: ControlFlow[Instruction], loop: Loop) -> Iterator[Carried]:
-    for instruction in flow.blocks.get(loop.header, ()):
+def _carried(module: Module, body: Body[Instruction], loop: Loop) -> Iterator[Carried]:
+    for instruction in body.instructions(loop.header):
         if instruction.opcode != Op.PHI or not module.is_float(instruction.type_id):
             continue
         sources = zip(instruction.operands[::2], instruction.operands[1::2], strict=False)
@@ -80,9 +80,9 @@ def _carried(module: Module, flow: ControlFlow[Instruction], loop: Loop) -> Iter
 class _PrivateArrays:
     """Arrays of a work-item that the compiler left in memory."""
 
-    def __init__(self, module: Module, function: Function) -> None:
+    def __init__(self, module: Module, instructions: Sequence[Instruction]) -> None:
         self._module = module
-        self._made = {i.result_id: i for i in function.body if i.result_id}
+        self._made = {i.result_id: i for i in instructions if i.result_id}
 
     def length(self, pointer: int) -> int:
         """Return the length of the private array that a pointer is into; 0: it is none."""

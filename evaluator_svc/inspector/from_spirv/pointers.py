@@ -1,7 +1,7 @@
 """Where the pointers of a SPIR-V module come from.
 
 Follows values backwards from each place where a number becomes a pointer. Errs on the side of
-honesty: whatever has a pointer among its origins passes. Knows nothing of what is refused.
+honesty: whatever has a pointer among its origins passes.
 """
 
 from collections.abc import Iterator

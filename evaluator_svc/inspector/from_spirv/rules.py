@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from evaluator_svc.inspector.from_spirv.pointers import Origin, Pointers
-from evaluator_svc.inspector.from_spirv.stale import MemoryUse
+from evaluator_svc.inspector.program import Program, Space
+from evaluator_svc.inspector.stale_reads import stale_reads
 from evaluator_svc.policy.finding import MAX_FINDINGS, short, told
 from evaluator_svc.policy.limits import MAX_CONSTANT_BYTES
-from evaluator_svc.spirv import Module
+from evaluator_svc.spirv import Instruction, Module
 from evaluator_svc.spirv.opcodes import OPENCL_PRINTF, Op, StorageClass
 from kernel_foundry.domain.finding import Finding
 
@@ -42,19 +43,25 @@ _OPCODES: Final = {
     Op.ASM_INTEL: _CAPABILITIES[5606],
     Op.ASM_CALL_INTEL: _CAPABILITIES[5606],
 }
+_OWN_MEMORY: Final = {Space.GROUP: "local"}
+"""A work-item's own variables are not among it: arguments look like them."""
 _PRINTF: Final = re.compile(r"printf")
 _CLOCK: Final = re.compile(r"clock|cycle_?counter", re.IGNORECASE)
 
 
-def findings(module: Module, kernels: tuple[str, ...] = ()) -> tuple[Finding, ...]:
+def findings(
+    module: Module, program: Program[Instruction], kernels: tuple[str, ...]
+) -> tuple[Finding, ...]:
     """Return what the rules find in a SPIR-V module; empty when they find nothing.
 
     Args:
         module: The module.
+        program: The same, lowered.
         kernels: Names of kernels that must be in it.
     """
     refused = (*_imports(module), *_state(module), *_host_code(module))[:MAX_FINDINGS]
-    odd = (*_stale(module), *_pointers(module), *_clocks(module), *_tables(module))
+    stale = stale_reads(program, _OWN_MEMORY)
+    odd = (*stale, *_pointers(module), *_clocks(module), *_tables(module))
     return (*refused, *_missing(module, kernels), *odd)
 
 
@@ -84,12 +91,6 @@ def _state(module: Module) -> Iterator[Finding]:
                 f"the global variable {short(variable.name)} would keep state between calls",
                 "make it constexpr, or have the plan pass zeros(shape, dtype)",
             )
-
-
-def _stale(module: Module) -> Iterator[Finding]:
-    for space in MemoryUse(module).stale_spaces():
-        message = f"{space} memory is read before anything is written there"
-        yield told("object.stale_memory", message, "write it first: it holds what was there before")
 
 
 def _host_code(module: Module) -> Iterator[Finding]:

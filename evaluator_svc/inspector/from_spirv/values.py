@@ -1,6 +1,6 @@
 """What is known of the values of one SPIR-V function, for one call of it.
 
-Interprets the function until nothing changes any more. Knows nothing of levels.
+Interprets the function until nothing changes any more.
 """
 
 from collections.abc import Iterable, Mapping
