@@ -79,19 +79,6 @@ def _parts(entry: str) -> tuple[str, str]:
     return (role, model) if sign and "/" not in role else ("", entry)
 
 
-class UniformChooser:
-    """Chooses each model with the same probability, decided by the request's seed."""
-
-    def choose(self, request: ProposalRequest, models: tuple[str, ...]) -> str:
-        """See `ModelChooser.choose`."""
-        return _rng(request).choice(_eligible(models, request.selection.island))
-
-    def credit(
-        self, model: str, *, run: str, gain: float, usd: float, answered: bool = True
-    ) -> None:
-        """Learn nothing."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelOutcome:
     """What one proposal of a model brought; see `ModelChooser.credit`."""

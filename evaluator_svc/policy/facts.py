@@ -55,21 +55,6 @@ class ObjectFacts:
         """Whether it computes in float16 or bfloat16, on matrix units or elsewhere."""
         return FLOAT16 in self.formats or BFLOAT16 in self.formats
 
-    @property
-    def uses_8_bit_floats(self) -> bool:
-        """Whether it computes in formats of 8 bits or fewer."""
-        return FLOAT8 in self.formats
-
-    @property
-    def uses_tf32(self) -> bool:
-        """Whether it computes in TF32."""
-        return TF32 in self.formats
-
-    @property
-    def uses_matrix_units_16_bit(self) -> bool:
-        """Whether matrix units are used, and 16-bit formats are."""
-        return self.uses_matrix_units and self.uses_16_bit_floats
-
     @classmethod
     def of_all(cls, units: "Sequence[Self]") -> Self:
         """The facts of several translation units of one candidate, taken together."""

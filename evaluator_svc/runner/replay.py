@@ -95,10 +95,6 @@ class Replay:
                 return index
         return None
 
-    def buffer_bytes(self, index: int) -> int:
-        """Return the size of a buffer."""
-        return self._memory.buffers[index].size_bytes
-
     def bind(self, index: int, tensors: Mapping[str, int], *, seed: int) -> None:
         """Let set `index`, the next or an earlier one, use tensors by name.
 

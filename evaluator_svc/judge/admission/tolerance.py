@@ -21,7 +21,6 @@ from evaluator_svc.judge.reference.tf32 import Tf32Operands
 from evaluator_svc.judge.verdict.batch_slice import BatchSlice, batch_slice, is_independent
 from evaluator_svc.judge.verdict.compare import CHUNK_ELEMENTS, group_scale, groups_of, row_chunks
 from kernel_foundry.domain.admission import ToleranceDerivation
-from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.errors import TaskInvalidError
 
 SAFETY: Final = {
@@ -78,17 +77,6 @@ _NOISE_SEEDS: Final = (1, 2)
 
 _EXACT_RESULTS: Final = frozenset({"floor", "ceil", "round", "trunc", "sign", "one_hot"})
 """Operators whose float results are whole numbers in any order of evaluation."""
-
-
-def derive_tolerance(sets: Sequence[InputSet]) -> tuple[Tolerance, float]:
-    """Return the tolerance for outputs like those of `sets`, and the noise it rests on.
-
-    The noise is the largest |error| / (scale + |expected|) seen, dimensionless; it is above the
-    tolerance when the reference is too ill-conditioned for its own precision.
-    """
-    derivation = measure(sets)
-    bound = granted(derivation)
-    return Tolerance(rtol=bound, atol=bound), max(derivation.noise, derivation.tf32_noise)
 
 
 def measure(
