@@ -21,6 +21,7 @@ from evaluator_svc.judge.draws.call_inputs import redraw_rows
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.judge.reference.tf32 import tf32_allowed
+from evaluator_svc.judge.threads import one_thread
 from evaluator_svc.judge.time_limit import TimeLimitError, time_limit
 from evaluator_svc.messages.exchange import MeasurePlan
 from kernel_foundry.domain.evaluation import Baseline, ClockBlock, StopReason, Timing
@@ -166,7 +167,7 @@ def _timings(
                 # other: a hundred times slower than one thread alone. Let them wait asleep, and
                 # calls of a quiet host take up to twice as long; so the faster of both counts.
                 limit_ns = min(plan.stop_above_ns or math.inf, timing.median_ns)
-                with _one_thread():
+                with one_thread():
                     alone = measured(replace(plan, stop_above_ns=limit_ns))
                 timing = min(timing, alone, key=lambda each: each.median_ns)
             yield timing
@@ -174,16 +175,6 @@ def _timings(
 
 def _may_wait_for_threads(sets: Sequence[InputSet]) -> bool:
     return sets[0].module.device.type == "cpu" and torch.get_num_threads() > 1
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def compile_seconds(sets: Sequence[InputSet]) -> float:

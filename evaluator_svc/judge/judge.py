@@ -10,6 +10,7 @@ import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import cached_property
 from typing import Final, TypeVar
 
@@ -25,6 +26,7 @@ from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory, open_memory
 from evaluator_svc.judge.reference.describe import describe_task
+from evaluator_svc.judge.threads import threads_for
 from evaluator_svc.judge.verdict import data_flow
 from evaluator_svc.judge.verdict import verify as verification
 from evaluator_svc.judge.verdict.comparison_probe import probe_comparison
@@ -214,16 +216,17 @@ class Judge:
             size = prepared.lean_size_bytes if lean else prepared.size_bytes
             regions = self._pool.take(size, count=1 if lean else len(seeds))
             try:
-                return SharedDraw(
-                    handle=next(self._handles),
-                    prepared=prepared,
-                    seeds=seeds,
-                    memory=self._memory,
-                    regions=regions,
-                    tolerance=tolerance,
-                    distributions=distributions,
-                    is_lean=lean,
-                )
+                with threads_for([prepared]):
+                    return SharedDraw(
+                        handle=next(self._handles),
+                        prepared=prepared,
+                        seeds=seeds,
+                        memory=self._memory,
+                        regions=regions,
+                        tolerance=tolerance,
+                        distributions=distributions,
+                        is_lean=lean,
+                    )
             except BaseException:
                 self._pool.give(regions)
                 raise
@@ -353,6 +356,7 @@ class Judge:
             lambda shared: self._timed(
                 shared.timed_sets(), plan, names, shared.redrawn, is_lean=shared.is_lean
             ),
+            is_timed=True,
         )
 
     def time_baselines_of(
@@ -447,10 +451,19 @@ class Judge:
                 self._note(Fact(name=name, value=str(error)))
         return tuple(timed)
 
-    def _work_on(self, handle: int, doing: str, work: Callable[[SharedDraw], T]) -> T:
+    def _work_on(
+        self,
+        handle: int,
+        doing: str,
+        work: Callable[[SharedDraw], T],
+        *,
+        is_timed: bool = False,
+    ) -> T:
         draw = self._draw(handle)
+        threads = nullcontext() if is_timed else threads_for([draw.prepared])
         try:
-            return self._within_memory(f"{doing} of {draw.workload}", lambda: work(draw))
+            with threads:
+                return self._within_memory(f"{doing} of {draw.workload}", lambda: work(draw))
         finally:
             self._note_peak(handle)
 

@@ -101,6 +101,9 @@ class PrecisionAudited:
     """Of the least exact one that keeps float32's bits, in a task that rounds others to fewer."""
     columns: PrecisionAudit | None = None
     """Of columns that are small beside the others of their output; None: there are none."""
+    lines: PrecisionAudit | None = None
+    """Of lines in which the reference is far more exact than in the others of its output; None:
+    there are none, or the candidate is clearly exact there. Only of outputs with float32's bits."""
     far: FarElements | None = None
     """Of the output with most of them; None: there are next to none, conditioned or not, or it
     could not be found out."""

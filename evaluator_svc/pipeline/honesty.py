@@ -51,6 +51,10 @@ class Claim:
     warmup_count: int
     wall_ns: float
     """Between request and answer, on the supervisor's clock."""
+    waiting_ns: float = 0.0
+    """Of that, what the runner's threads together waited for a core that others had…"""
+    busy_ns: float = 0.0
+    """…and what the busiest of them had one, as the kernel counts both."""
     host_ns: tuple[float, ...] = ()
     """The host's clock for each sample that is a span of events; else empty."""
     spoiling_ns: float = 0.0
@@ -71,6 +75,7 @@ def adds_up(claim: Claim) -> bool:
     """Return whether a warm measurement's samples account for the time that passed.
 
     Between warm samples outputs are overwritten, no more, so a clock that runs slow leaves a gap.
+    What the runner waited for a core does not count.
     """
     if claim.total_ns > claim.wall_ns:
         return False
@@ -81,7 +86,8 @@ def adds_up(claim: Claim) -> bool:
     calls = len(claim.samples_ns) + claim.warmup_count
     claimed_ns = claim.total_ns * calls / len(claim.samples_ns)
     own_ns = calls * claim.spoiling_ns + _SLACK_NS
-    return claimed_ns >= _ACCOUNTED_SHARE * (claim.wall_ns - own_ns)
+    passed_ns = max(claim.wall_ns - claim.waiting_ns, min(claim.busy_ns, claim.wall_ns))
+    return claimed_ns >= _ACCOUNTED_SHARE * (passed_ns - own_ns)
 
 
 def is_far_below(median_ns: float, warm: Claim) -> bool:

@@ -11,7 +11,7 @@ means over many products. Each output is held to the format that it rounds to.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from evaluator_svc.messages.judge import PrecisionAudited
@@ -57,6 +57,7 @@ about as wrong as others: mistakes in indices leave nothing right, or most eleme
 _RULE: Final = "numbers.precision"
 _FLOAT32: Final = "float32"
 _TF32: Final = "TF32"
+_EXACT_LINES: Final = "in the rows where the reference is most exact"
 _SEVERITY: Final = (CheckResult.PASSED, CheckResult.SUSPECT, CheckResult.FAILED)
 
 
@@ -109,6 +110,9 @@ def judge_precision(
     found = [_judged(a, own, audited.note, asked) for a, own in audits if a is not None]
     if audited.columns is not None and is_right:
         found.append(_of_columns(audited.columns, asked))
+    if audited.lines is not None:
+        own = _FLOAT32 if admission.is_narrow else admission.rounding
+        found.append(_judged(audited.lines, own, audited.note, replace(asked, part=_EXACT_LINES)))
     # The worst of them: a task's outputs are right when each of them is.
     return max(found, key=lambda judged: _SEVERITY.index(judged.check.result))
 
@@ -123,11 +127,14 @@ class _Question:
     facts: ObjectFacts
     is_right: bool
     inputs: str
+    part: str = ""
+    """Which elements are meant; empty: all."""
 
     @property
     def where(self) -> str:
-        """Workload and inputs, for messages."""
-        return f"{self.workload} ({self.inputs})" if self.inputs else self.workload
+        """Workload, inputs and elements, for messages."""
+        where = f"{self.workload} ({self.inputs})" if self.inputs else self.workload
+        return f"{where}, {self.part}" if self.part else where
 
 
 def _without_audit(audited: PrecisionAudited, asked: _Question) -> PrecisionJudged:

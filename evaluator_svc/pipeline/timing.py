@@ -35,6 +35,7 @@ from evaluator_svc.pipeline.honesty import (
 )
 from evaluator_svc.pipeline.run import failure_of
 from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.core_times import CoreTimes
 from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.admission import TensorRole, WorkloadAdmission
@@ -327,6 +328,7 @@ class WorkloadTimer:
             guest_seeds=guests,
         )
         with draws_file(draws_seed) as draws:
+            before = CoreTimes.of(self._process.process_id)
             started = time.perf_counter_ns()
             answer = ask_candidate(
                 self._process,
@@ -337,6 +339,7 @@ class WorkloadTimer:
                 descriptors=(draws, *(() if drawn is None else drawn.descriptors)),
             )
             wall_ns = float(time.perf_counter_ns() - started)
+            after = CoreTimes.of(self._process.process_id)
         if isinstance(answer, CandidateFailed):
             return answer
         timed: Timed = answer.message
@@ -350,6 +353,8 @@ class WorkloadTimer:
             host_ns=timed.host_ns if self._settings.device.language is Language.CUDA else (),
             warmup_count=timed.warmup_count,
             wall_ns=wall_ns,
+            waiting_ns=after.waiting_since(before),
+            busy_ns=after.busiest_since(before),
             spoiling_ns=self._spoiling_ns(),
         )
         kept = KeptClaim(
@@ -435,6 +440,8 @@ def _merged(blocks: list[tuple[Timed, Claim]]) -> tuple[Timed, Claim]:
         host_ns=tuple(s for c in claims for s in c.host_ns),
         warmup_count=warmup_count,
         wall_ns=sum(c.wall_ns for c in claims),
+        waiting_ns=sum(c.waiting_ns for c in claims),
+        busy_ns=sum(c.busy_ns for c in claims),
         spoiling_ns=claims[-1].spoiling_ns,
     )
     return merged, claim

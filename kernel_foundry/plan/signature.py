@@ -33,10 +33,10 @@ _LOCAL_ACCESSOR: Final = re.compile(
 _QUALIFIERS: Final = re.compile(
     r"\b(?:__restrict__|__restrict|restrict|volatile|__grid_constant__|register)\b"
 )
-_TYPE_WORDS: Final = frozenset(
+_TYPE_KEYWORDS: Final = frozenset(
     {"void", "bool", "char", "short", "int", "long", "float", "double", "signed", "unsigned"}
-    | {"half", "const"}
 )
+"""Words that are never a parameter's name; all other types may be (`int half`)."""
 _MAX_CODE_CHARACTERS: Final = 262_144
 _MAX_KERNELS: Final = 256
 _MAX_DECLARATION_CHARACTERS: Final = 16_384
@@ -264,8 +264,9 @@ def _parameter(text: str, aliases: Mapping[str, str]) -> Parameter:
     bare, arrays = re.subn(r"\[[^\[\]]*\]", "", bare)
     element, _, behind = bare.rpartition("*")
     pointer_count = bare.count("*") + arrays
-    words = behind.replace("const", " ").split() if "*" in bare else bare.split()
-    named = bool(words) and words[-1] not in _TYPE_WORDS and ("*" in bare or len(words) > 1)
+    own = behind if "*" in bare else bare
+    words = [word for word in own.split() if word != "const"]
+    named = bool(words) and words[-1] not in _TYPE_KEYWORDS and ("*" in bare or len(words) > 1)
     name = words[-1] if named and words[-1].isidentifier() else ""
     type_text = element if "*" in bare else " ".join(words[:-1] if name else words)
     is_known = pointer_count <= 1 and "&" not in bare
@@ -275,7 +276,7 @@ def _parameter(text: str, aliases: Mapping[str, str]) -> Parameter:
         ctype=ctype,
         lanes=lanes,
         is_pointer=pointer_count == 1,
-        is_const=pointer_count == 1 and bool(re.search(r"\bconst\b", type_text)),
+        is_const=pointer_count == 1 and bool(re.search(r"\bconst\b", element or bare)),
         is_local=False,
         declaration=declaration,
     )

@@ -1,6 +1,10 @@
 """Claims that cannot be true are found out; honest ones are let through."""
 
 import dataclasses
+import os
+import subprocess
+import sys
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +14,7 @@ from evaluator_svc.messages.locked import Timed
 from evaluator_svc.pipeline import timing
 from evaluator_svc.pipeline.honesty import Claim, adds_up, clocked, floor_ns, impossible
 from evaluator_svc.pipeline.timing import WorkloadTimer
+from evaluator_svc.processes.core_times import CoreTimes
 from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.device import Peaks
 from kernel_foundry.domain.evaluation import StopReason
@@ -55,6 +60,38 @@ def test_a_clock_that_runs_ten_times_slow_leaves_a_gap():
     assert not adds_up(slow)
 
 
+def test_what_the_runner_waited_for_a_core_is_not_missing():
+    """On a loaded host most of the time may be others'; a slow clock shows all the same."""
+    loaded = dataclasses.replace(_WARM, wall_ns=10 * _WARM.wall_ns)
+    assert not adds_up(loaded)
+    waiting = dataclasses.replace(loaded, waiting_ns=9 * _WARM.wall_ns)
+    assert adds_up(waiting)
+    slow = tuple(s / 10 for s in _WARM.samples_ns)
+    assert not adds_up(dataclasses.replace(waiting, samples_ns=slow))
+    # However long several threads have waited, what one of them worked has passed.
+    worked = dataclasses.replace(loaded, waiting_ns=1e12, busy_ns=_WARM.wall_ns)
+    assert adds_up(worked)
+    assert not adds_up(dataclasses.replace(worked, samples_ns=slow))
+
+
+def test_work_is_counted_and_sleep_is_not():
+    """In the process itself and in what it started."""
+    script = "import sys; [None for _ in range(3_000_000)]; print(flush=True); sys.stdin.read()"
+    shell = f"{sys.executable} -c '{script}'; true"
+    pipe = subprocess.PIPE
+    nothing = CoreTimes(on_core={}, waiting={})
+    with subprocess.Popen(["sh", "-c", shell], stdin=pipe, stdout=pipe) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        worked = CoreTimes.of(process.pid)
+        time.sleep(0.3)
+        slept = CoreTimes.of(process.pid)
+        process.communicate()
+    assert worked.busiest_since(nothing) > 1e7
+    assert slept.busiest_since(worked) < 1e8
+    assert CoreTimes.of(process.pid).busiest_since(nothing) == 0.0
+
+
 def test_what_overwriting_outputs_takes_is_not_missing():
     """Of 3 ms between two calls 1.2 are the loop's own; a slow clock shows all the same."""
     calls = dataclasses.replace(_WARM, samples_ns=(1e6,) * 60, wall_ns=63 * 3e6 + 30e6)
@@ -87,7 +124,8 @@ def test_only_a_device_timed_by_events_has_a_host_clock_of_its_own(language, is_
         kept=(),
     )
     process = SimpleNamespace(
-        ask=lambda *_args, **_rest: SimpleNamespace(message=claimed, blobs=())
+        process_id=os.getpid(),
+        ask=lambda *_args, **_rest: SimpleNamespace(message=claimed, blobs=()),
     )
     timer = WorkloadTimer(
         process,

@@ -15,8 +15,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.admission import admit
 from evaluator_svc.judge.baselines import BaselineFailedError
-from evaluator_svc.judge.draws import input_set
-from evaluator_svc.judge.reference import task_module
 from evaluator_svc.memory_needs import USABLE_SHARE
 from evaluator_svc.messages.exchange import RUN_COUNT, KeptOutput, MeasurePlan, Verdict
 from kernel_foundry.domain.admission import Distribution, ValueRange
@@ -178,15 +176,8 @@ class Session:
         assert not any(verdict.is_wrong for verdict in verified.verdicts)
 
 
-def _light_seed(seed: int) -> None:
-    """Seed what the task draws from; torch's own function writes stack traces for absent GPUs."""
-    torch.default_generator.manual_seed(seed)
-
-
 @pytest.fixture
 def judge(monkeypatch: pytest.MonkeyPatch) -> Judge:
-    for module in (task_module, input_set):
-        monkeypatch.setattr(module, "seed_all", _light_seed)
     monkeypatch.setattr(gc, "collect", lambda: 0)  # half a second each time
     return Judge(DEVICE, threads=1, baseline_seconds=0.1)
 

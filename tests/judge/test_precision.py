@@ -225,6 +225,84 @@ def test_telling_mantissas_keep_order_sign_and_what_float16_holds(seed: int) -> 
     assert with_telling_mantissas(whole, seed) is whole
 
 
+@pytest.mark.parametrize("numbers", [(0, 1), (0, 2), (1, 2), (0, 1, 2)])
+def test_biases_of_factors_never_cancel(numbers: tuple[int, ...]) -> None:
+    """Whichever way each of them is rounded, the product is off in the mean."""
+    for seed in range(8):
+        factors = [
+            with_telling_mantissas(torch.randn(100_000), seed + 11 * n, number=n) for n in numbers
+        ]
+        exact = torch.stack([x.double() for x in factors]).prod(0)
+        rounded = torch.stack([x.half().double() for x in factors]).prod(0)
+        assert abs(float((rounded / exact - 1).mean())) > 2**-16
+
+
+_TOKENS = make_task(
+    """
+def __init__(self):
+    super().__init__()
+    self.table = nn.Parameter(torch.randn(64, cols))
+    self.weight = nn.Parameter(torch.randn(cols, cols) / cols**0.5)
+
+def forward(self, tokens):
+    return (self.table[tokens] @ self.weight).square().mean()
+""",
+    inputs="[torch.randint(0, 64, (rows,))]",
+    rows=256,
+    cols=128,
+)
+
+
+@pytest.mark.parametrize("is_narrow", [False, True])
+def test_parameters_tell_of_rounding_where_no_input_is_a_float(
+    judge: Judge, drawn: Drawn, *, is_narrow: bool
+) -> None:
+    def energy(tokens: torch.Tensor, table: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        if is_narrow:
+            table, weight = table.half().float(), weight.half().float()
+        return (table[tokens] @ weight).square().mean()
+
+    answer = audited(judge, drawn, _TOKENS, energy, "tokens", "table", "weight")
+    assert judged(answer, _TOKENS, "float16").is_refused == is_narrow
+
+
+_TURNED = make_task(
+    """
+def forward(self, x, y):
+    place = torch.arange(rows, device=x.device).float()[:, None] ** 2
+    return torch.cos(place * 0.7) * x + torch.sin(place * 0.7) * y
+""",
+    inputs="[torch.randn(rows, cols), torch.randn(rows, cols)]",
+    rows=4096,
+    cols=64,
+    tolerance=Tolerance(rtol=0.5, atol=4.0),
+)
+
+
+@pytest.mark.parametrize("how", ["float16", "float32", "another order"])
+def test_inexact_rows_of_the_reference_excuse_no_other_rows(
+    judge: Judge, drawn: Drawn, how: str
+) -> None:
+    """A phase of millions has few bits left in float32, and one of a few has all."""
+
+    def turned(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        place = torch.arange(4096).float()[:, None]
+        # In another order even the honest are wrong in the same rows.
+        phase = place * (place * 0.7) if how == "another order" else place**2 * 0.7
+        if how == "float16":
+            x, y = x.half().float(), y.half().float()
+        return torch.cos(phase) * x + torch.sin(phase) * y
+
+    answer = audited(judge, drawn, _TURNED, turned, "x", "y")
+    assert answer.audit is not None
+    assert answer.audit.reference_rms_error > 2**-14
+    assert (answer.lines is not None) == (how == "float16")
+    found = judged(answer, _TURNED, "float16")
+    assert found.is_refused == (how == "float16")
+    if how == "float16":
+        assert "in the rows where the reference is most exact" in found.findings[0].message
+
+
 def test_whole_numbers_have_no_precision(judge: Judge, drawn: Drawn) -> None:
     task = make_task("def forward(self, x):\n    return x.argmax(-1)")
     answer = audited(judge, drawn, task, lambda x: x.argmax(-1), "x")

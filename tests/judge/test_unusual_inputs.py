@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from evaluator_svc.judge import Judge
-from evaluator_svc.judge.draws.changed_values import few, outliers
+from evaluator_svc.judge.draws.changed_values import CHANGES, few, outliers
 from evaluator_svc.judge.draws.input_change import (
     InputChange,
     changed,
@@ -220,6 +220,50 @@ def test_values_stay_distinct_where_an_index_is_asked_for() -> None:
     prepared = _prepared(make_task(_LARGEST))
     told, ordinary = prepared.input_set(5, is_telling=True), prepared.input_set(5)
     assert torch.equal(told.inputs[0], ordinary.inputs[0])
+
+    beside = "def forward(self, x):\n    return x.square().mean(-1), x.argmax(-1)"
+    inputs = "[1 + torch.rand(rows, cols) / 1024]"
+    for seed in range(4):
+        prepared = _prepared(make_task(beside, inputs=inputs, rows=64, cols=2048))
+        (told,) = prepared.input_set(seed, is_telling=True).inputs
+        errors = told.half().float() - told
+        assert bool((errors <= 0).all()) or bool((errors >= 0).all())
+        for rows in (told, told.T):
+            ordered = rows.sort(-1).values
+            is_whole = ordered.view(torch.int32) % (1 << 13) == 0
+            assert not ((ordered.diff(dim=-1) == 0) & ~is_whole[:, 1:]).any()
+
+
+@pytest.mark.parametrize("falls", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
+def test_what_is_in_order_gets_uneven_distances_and_stays_in_order(
+    dtype: torch.dtype, *, falls: bool
+) -> None:
+    borders = torch.rand(3, 4096).sort(descending=falls).values.to(dtype)
+    changed = CHANGES[Distribution.MAGNITUDES](borders)
+    assert structures(borders) <= structures(changed)
+    assert torch.equal(changed[:, [0, -1]], borders[:, [0, -1]])
+    steps = changed.double().diff().abs()
+    # Where a border would be by the ends of its row, it is not, by thousands of places.
+    even = torch.linspace(0, 1, 4096)
+    share = (changed[:, :1] - changed).double().abs() / steps.sum(-1, keepdim=True)
+    least = 0.1 if dtype is torch.float16 else 0.2
+    assert float((share - even).abs().amax(-1).min()) > least
+    if dtype is not torch.float16:
+        distinct = (borders.diff() != 0).sum()
+        assert int((changed.diff() != 0).sum()) >= 0.99 * int(distinct)
+
+
+def test_places_among_borders_are_held_where_borders_are_uneven() -> None:
+    task = make_task(
+        "def forward(self, x, border):\n    return torch.searchsorted(border, x)",
+        inputs="[torch.rand(rows * cols), torch.rand(4099).sort().values]",
+        rows=256,
+        cols=256,
+    )
+    prepared = _prepared(task)
+    found = find_value_ranges([prepared], TOLERANCE, 101)[task.workloads[0].name]
+    assert Distribution.MAGNITUDES in {r.distribution for r in found if r.is_binding}
 
 
 def test_a_structure_is_left_whole() -> None:

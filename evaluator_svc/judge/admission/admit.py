@@ -34,6 +34,7 @@ from evaluator_svc.judge.reference.name_table import dtype_name
 from evaluator_svc.judge.reference.redundancy import find_redundancies
 from evaluator_svc.judge.reference.task_module import TaskModule
 from evaluator_svc.judge.reference.traffic import count_traffic, traffic_bound_ns
+from evaluator_svc.judge.threads import threads_for
 from evaluator_svc.memory_needs import lean_need, refusal
 from evaluator_svc.messages.exchange import MeasurePlan
 from kernel_foundry.domain.admission import Admission, GraphNode, TensorRole, WorkloadAdmission
@@ -104,31 +105,32 @@ def admit_task(
         return _refused(task, device, fallback, *changed)
     # Begun here, for it takes seconds until they are ready.
     with compilers(memory.torch_device, at_once=any(map(_is_network, prepared))):
-        with stages.stage("answers"):
-            gate = judge_answers(task, prepared, memory)
-        is_admitted = gate.is_judgeable if task.admit_degenerate else not gate.refusals
-        with stages.stage("value_ranges"):
-            value_ranges = find_value_ranges(
-                prepared if is_admitted else (), gate.tolerance, ADMISSION_SEEDS[0]
+        with threads_for(prepared):
+            with stages.stage("answers"):
+                gate = judge_answers(task, prepared, memory)
+            is_admitted = gate.is_judgeable if task.admit_degenerate else not gate.refusals
+            with stages.stage("value_ranges"):
+                value_ranges = find_value_ranges(
+                    prepared if is_admitted else (), gate.tolerance, ADMISSION_SEEDS[0]
+                )
+                smallest = next(iter(value_ranges), None)
+                at = next((item for item in prepared if item.workload.name == smallest), None)
+                settle_exact(gate, at, value_ranges.get(smallest or "", ()), memory)
+            accepted = gate.degeneracies if task.admit_degenerate else []
+            found = _Findings(
+                refusals=[refusal for refusal in gate.refusals if refusal not in accepted],
+                warnings=[*_cast(task, prepared), *_conditioning(gate), *gate.warnings],
             )
-            smallest = next(iter(value_ranges), None)
-            at = next((item for item in prepared if item.workload.name == smallest), None)
-            settle_exact(gate, at, value_ranges.get(smallest or "", ()), memory)
-        accepted = gate.degeneracies if task.admit_degenerate else []
-        found = _Findings(
-            refusals=[refusal for refusal in gate.refusals if refusal not in accepted],
-            warnings=[*_cast(task, prepared), *_conditioning(gate), *gate.warnings],
-        )
-        with stages.stage("graph"):
-            workloads, programs = [], []
-            for item in prepared:
-                program = _program(item, found)
-                workloads.append(_workload_admission(item, program, device, peaks, found))
-                # It holds its inputs and weights.
-                programs.append(None if item.is_large else program)
-        with stages.stage("redundancies"):
-            redundancies = _redundancies(prepared, programs)
-            del program, programs
+            with stages.stage("graph"):
+                workloads, programs = [], []
+                for item in prepared:
+                    program = _program(item, found)
+                    workloads.append(_workload_admission(item, program, device, peaks, found))
+                    # It holds its inputs and weights.
+                    programs.append(None if item.is_large else program)
+            with stages.stage("redundancies"):
+                redundancies = _redundancies(prepared, programs)
+                del program, programs
         timed = [] if found.refusals else [i for i in prepared if not i.workload.held_out]
         with stages.stage("compile"):
             compiled = []
@@ -153,7 +155,7 @@ def admit_task(
             )
             for item in timed
         }
-    with stages.stage("generated"):
+    with stages.stage("generated"), threads_for(prepared):
         if not found.refusals:
             workloads += _generated(task, prepared, device, peaks, prepare, gate.tolerance, memory)
             workloads += _beside_largest(task, prepared, workloads, measured, prepare)

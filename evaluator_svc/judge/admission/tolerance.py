@@ -222,10 +222,12 @@ class RoundingNoise(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torc
     Args:
         seed: Of the changes.
         device: Where the operators run.
+        units: Most that a result is moved by, in units of its last place.
     """
 
-    def __init__(self, *, seed: int, device: torch.device) -> None:
+    def __init__(self, *, seed: int, device: torch.device, units: float = 0.5) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # torch's own base
+        self._units = units
         self._generator = torch.Generator(device).manual_seed(seed)
 
     def __torch_dispatch__(
@@ -260,7 +262,7 @@ class RoundingNoise(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torc
         factor = torch.rand(
             value.shape, generator=self._generator, dtype=torch.float32, device=value.device
         )
-        factor = factor.mul_(2.0).sub_(1.0).mul_(torch.finfo(value.dtype).eps / 2)
+        factor = factor.mul_(2.0).sub_(1.0).mul_(self._units * torch.finfo(value.dtype).eps)
         # Rounding again would eat changes of less than one unit: add them in double.
         return (value.double() * (1.0 + factor.double())).to(value.dtype)
 

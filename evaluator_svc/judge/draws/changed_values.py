@@ -10,6 +10,7 @@ from typing import Final
 
 import torch
 
+from evaluator_svc.judge.draws.structure import is_in_order
 from evaluator_svc.judge.reference.formats import computable
 from kernel_foundry.domain.admission import Distribution
 
@@ -31,6 +32,12 @@ _MIXED_SHARE: Final = 0.25
 """Where so many elements are negative, and so many positive, sums cancel as they are."""
 _EXPONENTS: Final = {torch.float32: 10, torch.float64: 10, torch.bfloat16: 10}
 """Most that MAGNITUDES adds to an exponent, or takes away; 2 in formats of few exponents."""
+_STRETCHES: Final = 16
+"""Parts of a row in order, each of which has distances of its own in MAGNITUDES…"""
+_JITTER: Final = 2
+"""…and the most that a single one's exponent differs from those of its stretch."""
+_LEAST_UNITS: Final = 2.0
+"""Least distance there, in units of the largest value's last place: what differs stays so."""
 _INTEGERS: Final = {torch.float32: 1 << 12, torch.float64: 1 << 12}
 """Half of the greatest of INTEGERS; 4 in formats of few bits."""
 _OUTLIER_EXPONENTS: Final = {
@@ -223,6 +230,8 @@ def _signs(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _magnitudes(tensor: torch.Tensor) -> torch.Tensor:
+    if is_in_order(tensor):
+        return _uneven(tensor)
     most, generator = _EXPONENTS.get(tensor.dtype, 2), _generator(tensor)
 
     def scaled(values: torch.Tensor) -> torch.Tensor:
@@ -232,6 +241,45 @@ def _magnitudes(tensor: torch.Tensor) -> torch.Tensor:
         return torch.ldexp(values, exponents)
 
     return _by_block(tensor, scaled)
+
+
+def _uneven(tensor: torch.Tensor) -> torch.Tensor:
+    """Return rows in the same order between the same ends, with distances of mixed magnitudes.
+
+    Most of the distance lies in a few stretches: where a value belongs cannot be told from the ends
+    of a row, nor by following a slope.
+    """
+    rows = computable(tensor).reshape(-1, tensor.shape[-1]).double()
+    if not bool(rows.isfinite().all()):
+        return tensor
+    steps, most = rows.diff(dim=-1), _EXPONENTS.get(tensor.dtype, 2)
+    generator, (count, width), device = _generator(tensor), steps.shape, tensor.device
+    parts = min(_STRETCHES, width)
+    exponents = torch.randint(-most, most + 1, (count, parts), generator=generator, device=device)
+    # One half of the places, whatever was drawn, has next to none of the distance.
+    close = exponents.abs().sub_(most).clamp_(max=-most // 2)
+    is_first = torch.randint(0, 2, (count, 1), generator=generator, device=device) == 1
+    is_close = (torch.arange(parts, device=device) < parts // 2) == is_first
+    far = exponents.scatter(1, torch.where(is_first, parts - 1, 0), most)
+    exponents = torch.where(is_close, close, far)
+    stretch = torch.arange(width, device=device) * parts // width
+    jitter = torch.randint(-_JITTER, _JITTER + 1, steps.shape, generator=generator, device=device)
+    whole = rows[:, -1:] - rows[:, :1]
+    drawn = torch.ldexp(steps, exponents[:, stretch] + jitter)
+    drawn *= (whole / drawn.sum(-1, keepdim=True)).nan_to_num_(nan=0.0)
+    unit = torch.finfo(tensor.dtype).eps * rows.abs().amax(-1, keepdim=True)
+    drawn = torch.where(drawn.abs() < steps.abs(), _at_least(drawn, steps, unit), drawn)
+    drawn *= (whole / drawn.sum(-1, keepdim=True)).nan_to_num_(nan=0.0)
+    inner = rows[:, :1] + drawn.cumsum(-1)[:, :-1]
+    low, high = torch.aminmax(rows[:, [0, -1]], dim=-1, keepdim=True)
+    result = torch.cat((rows[:, :1], inner.clamp_(low, high), rows[:, -1:]), dim=-1)
+    return result.to(tensor.dtype).reshape(tensor.shape)
+
+
+def _at_least(drawn: torch.Tensor, steps: torch.Tensor, unit: torch.Tensor) -> torch.Tensor:
+    """Return distances that are no smaller than two units, or than they were."""
+    least = torch.minimum(steps.abs(), _LEAST_UNITS * unit)
+    return torch.maximum(drawn.abs(), least) * steps.sign()
 
 
 def _integers(tensor: torch.Tensor) -> torch.Tensor:

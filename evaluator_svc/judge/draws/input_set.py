@@ -111,7 +111,7 @@ class InputSet:
         if dtype is torch.float64 or (dtype is not None and self.module.is_narrow):
             values = tree_map(partial(widened, dtype=dtype), values)
             model, mode = widen_state(model, dtype), Widened(dtype)
-        seed_all(self.seed if random_seed is None else random_seed)
+        seed_all(self.seed if random_seed is None else random_seed, self.module.device)
         tf32 = tf32_allowed(self.module.device, allowed=dtype is None and self.module.allows_tf32)
         with (
             self.module.user_code("forward()"),

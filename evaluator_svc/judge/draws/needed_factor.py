@@ -53,6 +53,9 @@ _TIED: Final = (
 )
 """Equal values, among which a kernel may take another index than the reference does."""
 _NOISE_SEEDS: Final = (1, 2)
+_COARSE_UNITS: Final = float(1 << 12)
+"""Units in the last place that results are moved by: whole numbers that stay follow from no result,
+but from comparisons of inputs, which a kernel has to make as they are."""
 
 
 def is_tied(output: torch.Tensor, distribution: Distribution) -> bool:
@@ -114,16 +117,17 @@ def _noise(
     """Return a safe multiple of each output's largest error in a reordered run, in tolerances.
 
     What is unusual, inputs or parameters, is moved by a rounding error too: what a kernel computes
-    of it in its own way cannot be better defined than that. Infinity for what is not finite and
-    for whole numbers that differ. Where ties are broken zeros move too: what is looked up at the
-    place of one of several maxima is another then.
+    of it in its own way cannot be better defined than that; what it only compares can. Infinity for
+    what is not finite and for whole numbers that differ. Where ties are broken zeros move too: what
+    is looked up at the place of one of several maxima is another then.
     """
     known = exact_or_own(changed)
     exact = known.outputs
     measure = partial(_distances, changed, exact=exact, tolerance=tolerance)
     worst = measure(expected)
+    device = changed.module.device
+    compared = _compared(changed, expected)
     for seed in _NOISE_SEEDS:
-        device = changed.module.device
         generator = torch.Generator(device).manual_seed(seed)
         move = partial(_moved, generator=generator, breaks_ties=breaks_ties)
         moved = [move(tensor) for tensor in changed.inputs]
@@ -132,8 +136,23 @@ def _noise(
             state = {path: move(tensor) for path, tensor in state.items()}
         with RoundingNoise(seed=seed, device=device):
             perturbed = changed.run(inputs=moved, state=state)
+        perturbed = tuple(
+            own if index in compared else moved_output
+            for index, (own, moved_output) in enumerate(zip(expected, perturbed, strict=True))
+        )
         worst = [max(pair) for pair in zip(worst, measure(perturbed), strict=True)]
     return [needed * UNKNOWN for needed in worst] if known.inexact_because else worst
+
+
+def _compared(changed: InputSet, expected: Sequence[torch.Tensor]) -> frozenset[int]:
+    """Return the outputs of whole numbers that no rounding has a part in."""
+    whole = [index for index, output in enumerate(expected) if not output.is_floating_point()]
+    if not whole:
+        return frozenset()
+    device = changed.module.device
+    with RoundingNoise(seed=_NOISE_SEEDS[0], device=device, units=_COARSE_UNITS):
+        coarse = changed.run()
+    return frozenset(index for index in whole if torch.equal(coarse[index], expected[index]))
 
 
 def _moved(tensor: torch.Tensor, *, generator: torch.Generator, breaks_ties: bool) -> torch.Tensor:

@@ -9,11 +9,13 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.layout import lay_out
 from evaluator_svc.judge.draws.output_formats import output_roundings
 from evaluator_svc.judge.draws.redraw import RedrawRule, dense, fixed, redraw, redraw_rules
+from evaluator_svc.judge.draws.structure import structures
 from evaluator_svc.judge.draws.telling_mantissas import with_telling_mantissas
 from evaluator_svc.judge.memory.peak import torch_peak
 from evaluator_svc.judge.reference.formats import Computed, computable, narrowest, same_values
@@ -51,6 +53,13 @@ _ROUNDS = 8
 _ITERATING = ("eig", "inverse", "linalg", "matrix_exp", "solve", "svd")
 """…as are operators with these parts in their names."""
 
+_LIGHT_BYTES = 1 << 26
+"""Most inputs, parameters and outputs of a workload that one thread is enough for…"""
+_LIGHT_FLOPS = 1 << 27
+"""…and most operations of its products."""
+_UNCOUNTED = ("attention", "gru", "lstm", "rnn")
+"""Parts of the names of operators whose products are not counted."""
+
 
 class PreparedWorkload:
     """One workload of a task, loaded.
@@ -74,7 +83,11 @@ class PreparedWorkload:
         model = self.module.model  # which says what is frozen
         self.rules = redraw_rules(model, self.module.frozen)
         sample = self.input_set(PREPARATION_SEED)
-        with torch_peak(device) as peak, Computed() as computed:
+        with (
+            torch_peak(device) as peak,
+            FlopCounterMode(display=False) as flops,
+            Computed() as computed,
+        ):
             outputs = sample.run()
         self.module.rounding = narrowest(computed.dtypes)
         self.may_assert = any(part in name for name in computed.operators for part in _ASSERTING)
@@ -88,11 +101,18 @@ class PreparedWorkload:
         """Whether the reference may do the same again and again, until it has converged."""
         self.module.output_roundings = output_roundings(sample, outputs, self.module.rounding)
         self._has_exact_outputs = not all(o.is_floating_point() for o in outputs)
+        self._has_float_outputs = any(o.is_floating_point() for o in outputs)
         self.tensors = named_tensors(model, sample.arguments, outputs)
         self._require_constants()
         self.rules = self._settled_rules(sample, outputs)
         self.scalars = named_scalars(model, sample.arguments, self.tensors)
         self.sizes = self._sizes(peak.bytes)
+        self.is_light = (
+            self.sizes.set_bytes <= _LIGHT_BYTES
+            and flops.get_total_flops() <= _LIGHT_FLOPS
+            and not any(part in name for name in computed.operators for part in _UNCOUNTED)
+        )
+        """Whether a thread alone runs the reference and compares with it in a few milliseconds."""
         self.slots, self.size_bytes = lay_out(self.tensors, output_slots=OUTPUT_SLOTS)
         self.lean_slots, self.lean_size_bytes = lay_out(self.tensors, output_slots=1)
         self.is_large = full_need(self.sizes, pool_bytes=0).bytes > KEPT_SHARE * memory_bytes
@@ -104,6 +124,9 @@ class PreparedWorkload:
         self.redrawn: tuple[str, ...] | None = None
         """As which type each input and parameter is redrawn before a timed call; None until
         `call_inputs` has found out."""
+        self.code_shares: tuple[float, ...] | None = None
+        """Share of each output's whole numbers that rounding decides; None until `rounded_codes`
+        has found out."""
         self._exact_seconds: list[float] = []
 
     def input_set(self, seed: int, *, is_telling: bool = False, in_place: bool = False) -> InputSet:
@@ -111,22 +134,64 @@ class PreparedWorkload:
 
         Args:
             seed: The same seed gives the same tensors.
-            is_telling: With mantissas that tell of rounding to 16 bits. Not for outputs of whole
-                numbers: values that become equal make an index ambiguous.
+            is_telling: With mantissas that tell of rounding to 16 bits. Not where all outputs are
+                whole numbers, which have no errors to tell.
             in_place: Whether to give inputs these mantissas where they lie.
         """
-        if not is_telling or self._has_exact_outputs:
+        if not is_telling or not self._has_float_outputs:
             return InputSet(self.module, self.rules, seed)
-        own = iter(self.own_inputs) if in_place else itertools.repeat(object=False)
-        place, names = itertools.count(seed), iter(self._input_names)
+        own = self.own_inputs if in_place else itertools.repeat(object=False)
+        told = zip(itertools.count(), own)
 
         def change(tensor: torch.Tensor) -> torch.Tensor:
-            place_seed, is_own = next(place), next(own)
-            if next(names) in self.task.constants:
-                return tensor
-            return with_telling_mantissas(tensor, place_seed, in_place=is_own)
+            number, is_own = next(told)
+            return self._telling(tensor, number, seed, in_place=is_own)
 
-        return InputSet(self.module, self.rules, seed, change=change)
+        drawn = InputSet(self.module, self.rules, seed, change=change)
+        return drawn.with_values(drawn.inputs, self.telling_state(drawn.state, seed))
+
+    def telling_state(
+        self, state: Mapping[str, torch.Tensor], seed: int
+    ) -> dict[str, torch.Tensor]:
+        """Return parameters and buffers with telling mantissas, where they are drawn anew.
+
+        Changed where they lie: `state` is some of a draw's own, by path.
+        """
+        if not self._has_float_outputs:
+            return dict(state)
+        first = len(self._input_names)
+        return {
+            rule.path: state[rule.path]
+            if rule.is_fixed
+            else self._telling(state[rule.path], first + place, seed, in_place=True)
+            for place, rule in enumerate(self.rules)
+            if rule.path in state
+        }
+
+    def _telling(
+        self, tensor: torch.Tensor, number: int, seed: int, *, in_place: bool = False
+    ) -> torch.Tensor:
+        names = (*self._input_names, *self._state_names)
+        if names[number] in self.task.constants:
+            return tensor
+        # An index of one of several equal values is ambiguous.
+        is_distinct = self._has_exact_outputs
+        if is_distinct and structures(tensor):
+            return tensor
+        return with_telling_mantissas(
+            tensor,
+            seed + number,
+            number=self._float_numbers[number],
+            is_distinct=is_distinct,
+            in_place=in_place,
+        )
+
+    @cached_property
+    def _float_numbers(self) -> tuple[int, ...]:
+        """How many tensors of the same kind are before each input, parameter and buffer."""
+        roles = (TensorRole.INPUT, TensorRole.PARAMETER, TensorRole.BUFFER)
+        floats = [t.dtype == "float32" for t in self.tensors if t.role in roles]
+        return tuple(itertools.accumulate((0, *floats)))
 
     @property
     def _input_names(self) -> tuple[str, ...]:
@@ -167,8 +232,9 @@ class PreparedWorkload:
         fixed = tuple(same_values(a, b) for a, b in zip(first.inputs, other.inputs, strict=True))
         del other
         known = tuple(
-            is_fixed and (self._has_exact_outputs or same_values(a, with_telling_mantissas(a, 0)))
-            for a, is_fixed in zip(first.inputs, fixed, strict=True)
+            is_fixed
+            and (not self._has_float_outputs or same_values(a, self._telling(a, number, 0)))
+            for number, (a, is_fixed) in enumerate(zip(first.inputs, fixed, strict=True))
         )
         return is_same, tuple(own), fixed, known
 

@@ -43,6 +43,12 @@ def is_structured(tensor: torch.Tensor) -> bool:
     return bool(structures(tensor) - {"labels"})
 
 
+def is_in_order(tensor: torch.Tensor) -> bool:
+    """Return whether all rows rise, or all fall."""
+    tensor = computable(tensor)
+    return any(_is_sorted(tensor, descending=falls) for falls in (False, True))
+
+
 def keeps_structure(before: torch.Tensor, after: torch.Tensor) -> bool:
     """Return whether `after`, changed throughout, is bound as `before` is.
 

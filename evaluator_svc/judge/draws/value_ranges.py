@@ -91,7 +91,7 @@ def _of_weights(
             prepared,
             _of_weights(prepared, prepared.input_set(PREPARATION_SEED), Distribution.USUAL_WEIGHTS),
         )
-    state = dict(input_set.state)
+    state, drawn = dict(input_set.state), dict[str, torch.Tensor]()
     for rule in prepared.rules:
         if rule.is_free:
             any_sign = prepared.any_weight_sign and not rule.keeps_sign
@@ -100,7 +100,8 @@ def _of_weights(
                 state[rule.path] = outliers(tensor, any_sign=any_sign)
             elif any_sign or distribution is Distribution.WEIGHTS:
                 is_large = distribution is Distribution.WEIGHTS
-                state[rule.path] = weights(tensor, is_large=is_large, any_sign=any_sign)
+                drawn[rule.path] = weights(tensor, is_large=is_large, any_sign=any_sign)
+    state |= prepared.telling_state(drawn, input_set.seed)
     return input_set.with_values(input_set.inputs, state)
 
 

@@ -141,13 +141,13 @@ class TaskModule:
         device, from then on for everything; the caller moves the result.
         """
         if self._makes_on_device:
-            seed_all(seed)
+            seed_all(seed, self.device)
             try:
                 with self.user_code(what), self.device:
                     return make()
             except TaskInvalidError:
                 self._makes_on_device = False
-        seed_all(seed)
+        seed_all(seed, self.device)
         with self.user_code(what):
             return make()
 
@@ -166,7 +166,7 @@ class TaskModule:
         )
         # Dataclasses and torch.compile look the module up by name.
         sys.modules[self._module.__name__] = self._module
-        seed_all(_CONSTRUCTION_SEED)
+        seed_all(_CONSTRUCTION_SEED, self.device)
         with self.user_code("the file"):
             exec(compile(tree, self._file_name, "exec"), self._module.__dict__)
 
@@ -178,9 +178,13 @@ class TaskModule:
         return f" (line {own[-1].lineno}: {(own[-1].line or '').strip()})"
 
 
-def seed_all(seed: int) -> None:
-    """Seed every global generator that a reference may draw from."""
-    torch.manual_seed(seed)
+def seed_all(seed: int, device: torch.device) -> None:
+    """Seed every global generator that a reference on `device` may draw from."""
+    if device.type == "cpu":
+        # torch.manual_seed would note the stack of each call, for GPUs that nobody opens.
+        torch.default_generator.manual_seed(seed)
+    else:
+        torch.manual_seed(seed)
     random.seed(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002  references draw from the global one
 

@@ -63,7 +63,7 @@ def verify_changed(draw: SharedDraw, seeds: Sequence[int]) -> Verdict:
         return _skipped(draw, "the reference is not finite on changed inputs")
     intact = Surroundings(modified=modified, touched=draw.stray_writes())
     verdict = judge_outputs(draw, checks, intact)
-    wrong = [check for check in checks if any(c.mismatch_count for c in check.comparisons)]
+    wrong = [check for check in checks if check.has_mismatch]
     stale = max((_stale_share(draw, check) for check in wrong), default=0.0)
     is_stale = stale >= _STALE_SHARE
     check = Check(

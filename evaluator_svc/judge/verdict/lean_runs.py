@@ -10,7 +10,12 @@ from functools import cached_property
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.verdict.compare import compare_output
 from evaluator_svc.judge.verdict.digest import Digester
-from evaluator_svc.judge.verdict.verify import OutputCheck, Surroundings, verdict_on_runs
+from evaluator_svc.judge.verdict.verify import (
+    OutputCheck,
+    Surroundings,
+    allowed_count,
+    verdict_on_runs,
+)
 from evaluator_svc.messages.exchange import RUN_COUNT, Verdict
 from kernel_foundry_native import _core as native
 
@@ -22,12 +27,18 @@ class _Run:
     """One run's outputs."""
 
     comparisons: tuple[native.Comparison, ...]
+    allowed_counts: tuple[int, ...]
+    """Elements of each output that may differ."""
     digests: tuple[int, ...]
 
     @property
     def is_wrong(self) -> bool:
         """True when an element of any output is wrong."""
-        return any(comparison.mismatch_count for comparison in self.comparisons)
+        return any(map(self.is_output_wrong, range(len(self.comparisons))))
+
+    def is_output_wrong(self, output: int) -> bool:
+        """Return whether an element of one output is wrong."""
+        return bool(self.comparisons[output].mismatch_count > self.allowed_counts[output])
 
 
 class LeanRuns:
@@ -86,7 +97,10 @@ class LeanRuns:
         digests = tuple(
             self._digester.digest(draw.output_bytes(seed, output, _SLOT)) for output in outputs
         )
-        return _Run(comparisons=comparisons, digests=digests)
+        allowed = tuple(
+            allowed_count(draw, output, (found,)) for output, found in enumerate(comparisons)
+        )
+        return _Run(comparisons=comparisons, allowed_counts=allowed, digests=digests)
 
     def _checks(self, all_runs: Mapping[int, Sequence[_Run]]) -> list[OutputCheck]:
         # Counts that are wrong come from the loaded seed: with the first of them all ends.
@@ -98,7 +112,15 @@ class LeanRuns:
                 comparisons=tuple(run.comparisons[output] for run in runs),
                 is_reproducible=len({run.digests[output] for run in runs}) == 1,
                 element_count=self._draw.element_count(output),
+                allowed_count=_allowed_count(runs, output),
             )
             for seed, runs in all_runs.items()
             for output in range(len(self._draw.output_slots))
         ]
+
+
+def _allowed_count(runs: Sequence[_Run], output: int) -> int:
+    """Return how many elements of an output may differ in all of the runs."""
+    if any(run.is_output_wrong(output) for run in runs):
+        return 0
+    return max(run.allowed_counts[output] for run in runs)

@@ -25,6 +25,16 @@ _DEAD: Final = 1 / 1024
 _LEAST_LINES: Final = 16
 """Fewest elements of a column that tell its scale."""
 
+_EXACT_SHARE: Final = 16
+"""One line in so many is among those in which the reference is most exact…"""
+
+_LEAST_WIDTH: Final = 16
+"""…where lines have as many elements: the errors of a few are small by chance."""
+
+_UNCLEAR_BITS: Final = 19.0
+"""Bits of an output below which one line in 16 may have 17 or fewer: these have four times the
+error at most."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Compared:
@@ -65,6 +75,50 @@ def small_columns(output: Compared) -> Compared | None:
         eager=expected if output.eager is output.expected else output.eager[:, chosen],
         exact=output.exact[:, chosen],
     )
+
+
+def has_uneven_lines(output: Compared) -> bool:
+    """Return whether an inexact output has lines in which the reference is far more exact."""
+    lines, width = output.exact.shape if output.exact.ndim == 2 else (0, 0)
+    if width < _LEAST_WIDTH or lines < _EXACT_SHARE * _LEAST_LINES:
+        return False
+    if effective_bits(rms_error(output.actual, output.exact)) >= _UNCLEAR_BITS:
+        return False
+    squares = _line_squares(output.expected, output.exact)
+    return float(_most_exact(squares)[0].mean()) * _RATIO**2 <= float(squares.mean())
+
+
+def most_exact_lines(output: Compared, moved: torch.Tensor) -> Compared:
+    """Return the lines in which the reference is most exact, and its errors there at their largest.
+
+    Which lines these are is told by a run whose every rounding was moved: what is exact by chance
+    in one run is not in both.
+
+    Args:
+        output: The output.
+        moved: The reference's lines in that run.
+    """
+    squares = _line_squares(moved, output.exact)
+    chosen = _most_exact(squares)[1]
+    own = _line_squares(output.expected, output.exact)[chosen].mean()
+    expected = (moved if squares[chosen].mean() > own else output.expected)[chosen]
+    return Compared(
+        actual=output.actual[chosen],
+        expected=expected,
+        eager=expected,
+        exact=output.exact[chosen],
+    )
+
+
+def _line_squares(actual: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
+    """Return the mean square of the relative errors of each line."""
+    return torch.cat([part.square_().mean(-1) for part in relative_errors(actual, exact)])
+
+
+def _most_exact(squares: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    count = len(squares) // _EXACT_SHARE
+    values, places = squares.topk(count, largest=False)
+    return values, places
 
 
 def rms_error(actual: torch.Tensor, exact: torch.Tensor) -> float:

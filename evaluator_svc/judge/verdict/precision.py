@@ -5,13 +5,14 @@ errors average out of the maximum still has a root mean square far above the ref
 Only measures; what it means for a candidate is decided where its object code is known.
 """
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
 import torch
 
+from evaluator_svc.judge.admission.tolerance import RoundingNoise
 from evaluator_svc.judge.draws.call_inputs import CallValues
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
@@ -28,13 +29,15 @@ from evaluator_svc.judge.verdict.far_elements import (
 )
 from evaluator_svc.judge.verdict.output_errors import (
     Compared,
+    has_uneven_lines,
     least_exact,
+    most_exact_lines,
     rms_error,
     small_columns,
 )
 from evaluator_svc.judge.verdict.yardstick import yardstick
 from evaluator_svc.messages.judge import FarElements, PrecisionAudited
-from kernel_foundry.domain.evaluation import effective_bits
+from kernel_foundry.domain.evaluation import PrecisionAudit, effective_bits
 from kernel_foundry.errors import TaskInvalidError
 
 CLEAR_BITS: Final = 17.0
@@ -49,6 +52,9 @@ _TRIALS: Final = 2
 
 _PICKED_ELEMENTS: Final = {"cpu": 1 << 20, "cuda": 1 << 24}
 """About as many elements are looked at, in whole rows."""
+
+_NOISE_SEED: Final = 1
+"""Of roundings that are moved."""
 
 _TOO_LARGE: Final = "the workload is too large for a copy in float64"
 
@@ -194,15 +200,17 @@ def audit_call(
                 note=f"{bits:.1f} bits agree with the reference, which takes too long in float64",
                 agreeing_bits=bits,
             )
+    formats = draw.prepared.module.output_roundings
+
+    def in_rows(outputs: Sequence[torch.Tensor]) -> _Rows:
+        return {i: picks[i].rows(outputs[i]) for i in floats}
+
     with call.inputs() as input_set:
         known = yardstick(input_set, expected)
         draw.prepared.note_exact_seconds(known.seconds)
-        own = {i: picks[i].rows(known.own[i]) for i in floats}
-        eager = own
-        if not _is_eager_expected(draw):
-            outputs = input_set.run()
-            eager = {i: picks[i].rows(outputs[i]) for i in floats}
-        exact = {i: picks[i].rows(known.exact[i]) for i in floats}
+        own = in_rows(known.own)
+        eager = own if _is_eager_expected(draw) else in_rows(input_set.run())
+        exact = in_rows(known.exact)
         compared = _compared(actual, own, eager, exact)
         found = None
         if far:
@@ -210,8 +218,28 @@ def audit_call(
             runs = (perturbed(input_set, inputs, s, known.dtype) for s in PERTURBATION_SEEDS)
             moved = [{i: picks[i].rows(outputs[i]) for i in far} for outputs in runs]
             found = _far(far, rounded, compared, moved)
+        lines = _exact_lines(input_set, formats, compared, lambda: in_rows(input_set.run()))
     audited = _audited(draw, compared, with_columns=with_elements)
-    return replace(audited, far=found, note=known.note)
+    return replace(audited, far=found, lines=lines, note=known.note)
+
+
+def _exact_lines(
+    input_set: InputSet,
+    formats: Sequence[torch.dtype],
+    compared: Mapping[int, Compared],
+    run_again: Callable[[], _Rows],
+) -> PrecisionAudit | None:
+    """Return the audit of lines in which the reference is far more exact than in others.
+
+    None where it shows nothing. A few inexact lines would excuse all others.
+    """
+    uneven = [i for i, c in compared.items() if not is_narrow(formats[i]) and has_uneven_lines(c)]
+    if not uneven:
+        return None
+    with RoundingNoise(seed=_NOISE_SEED, device=input_set.module.device):
+        moved = run_again()
+    worst = least_exact([most_exact_lines(compared[i], moved[i]) for i in uneven])
+    return worst if worst is not None and worst.effective_bits < CLEAR_BITS else None
 
 
 def _with_far(actual: _Rows, expected: _Rows) -> tuple[int, ...]:
@@ -282,11 +310,33 @@ def _rows_audited(
     if with_elements and (far := _with_far(actual, expected)):
         runs = [perturbed(input_set, inputs, s, known.dtype) for s in PERTURBATION_SEEDS]
         found = _far(far, expected, compared, [dict(enumerate(run)) for run in runs])
+    formats = draw.prepared.module.output_roundings
+    as_lines = {i: _as_lines(c) for i, c in compared.items()}
+    lines = _exact_lines(
+        input_set,
+        formats,
+        as_lines,
+        lambda: {i: _lines(o) for i, o in enumerate(input_set.run(inputs=inputs))},
+    )
     note = f"on {rows.end - rows.start} of {rows.size} rows of the batch: {_TOO_LARGE}"
     return replace(
         _audited(draw, compared, with_columns=with_elements),
         far=found,
+        lines=lines,
         note=f"{note}; {known.note}" if known.note else note,
+    )
+
+
+def _lines(output: torch.Tensor) -> torch.Tensor:
+    return groups_of(tuple(output.shape)).lines(output)
+
+
+def _as_lines(compared: Compared) -> Compared:
+    return Compared(
+        actual=_lines(compared.actual),
+        expected=_lines(compared.expected),
+        eager=_lines(compared.eager),
+        exact=_lines(compared.exact),
     )
 
 

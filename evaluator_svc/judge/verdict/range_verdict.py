@@ -23,6 +23,9 @@ _AUDITED: Final = (
     Distribution.POWERS,
     Distribution.OUTLIERS,
     Distribution.FEW,
+    Distribution.WEIGHTS,
+    Distribution.USUAL_WEIGHTS,
+    Distribution.WEIGHT_OUTLIERS,
 )
 """Distributions that show in which precision something was computed: sums cancel, few terms
 dominate or are there, no term is exact in 16 bits, or every input is."""

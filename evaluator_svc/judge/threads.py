@@ -1,0 +1,30 @@
+"""How many of torch's threads the judge works with: one where the work is too small to share.
+
+Threads of a parallel loop spin while they wait for each other. Where another program has a core,
+work of a millisecond takes ten, and as much of the other core. Baselines that are timed are no
+matter of this file, but that eager is timed on one thread as well (`baselines`).
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+import torch
+
+from evaluator_svc.judge.draws.prepared import PreparedWorkload
+
+
+def threads_for(prepared: Sequence[PreparedWorkload]) -> AbstractContextManager[None]:
+    """Have as many threads as work on these workloads is worth."""
+    return one_thread() if all(item.is_light for item in prepared) else nullcontext()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Have one thread; what a task's own code sets meanwhile stays."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        if torch.get_num_threads() == 1:
+            torch.set_num_threads(threads)
