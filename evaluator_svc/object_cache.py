@@ -5,7 +5,6 @@ By everything that decides it: what it is built from and by, and the code of our
 
 import hashlib
 import importlib.util
-import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -19,15 +18,16 @@ from evaluator_svc.messages.locked import TranslationUnit
 from evaluator_svc.object_report import ObjectReport
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.digest import content_digest
+from kernel_foundry.domain.finding import Finding
 from kernel_foundry.domain.language import Language
-from kernel_foundry.domain.plain import from_plain, to_plain
+from kernel_foundry.domain.plain import PlainError, from_json, to_json
 
 _MEMORY_BYTES: Final = 64 << 20
 """Of one cache: about a thousand objects of usual size, a run's whole population."""
 _ENTRY_BYTES: Final = 2 << 10
 """What an entry takes beside its content, its report included."""
-_READERS: Final = ("behaviour", "cubin", "inspector", "policy", "ptx", "spirv")
-"""Packages that decide what a report says."""
+_READERS: Final = ("behaviour", "cubin", "diagnosis", "inspector", "policy", "ptx", "spirv")
+"""Packages that decide what is said of an object, or of a build that failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +41,10 @@ class BuiltUnit:
     log: str
     build_ns: float
     """Time of the build, whenever it was."""
+    findings: tuple[Finding, ...] = ()
+    """Why the build failed; empty when it did not."""
+    is_meant: bool = True
+    """False: a `static_assert` failed."""
     report: ObjectReport | None = None
     """What an inspector found in it; None: none has read it."""
 
@@ -58,8 +62,8 @@ class BuiltUnit:
 def object_key(unit: TranslationUnit, device: DeviceSpec, compiler_version: str) -> str:
     """Return the digest of source (macros included), options, compiler and architecture.
 
-    Of our own part in it, too: its headers and options are in the native module, and what a report
-    says follows from the code that reads it.
+    Of our own part in it, too: its headers and options are in the native module, and what is
+    said of an object follows from the code that reads it.
     """
     return content_digest(
         _native_digest(),
@@ -123,34 +127,47 @@ class ObjectCache:
 
     def put(self, key: str, unit: BuiltUnit) -> None:
         """Remember `unit`."""
-        facts = {
-            "log": unit.log,
-            "build_ns": unit.build_ns,
-            "code_bytes": len(unit.code),
-            "report": to_plain(unit.report),
-        }
-        head = json.dumps(facts).encode()
-        self._entries.put(key, b"\n".join((head, unit.code + unit.assembly)))
+        head = _Head(
+            code_bytes=len(unit.code),
+            log=unit.log,
+            build_ns=unit.build_ns,
+            findings=unit.findings,
+            is_meant=unit.is_meant,
+            report=unit.report,
+        )
+        self._entries.put(key, b"\n".join((to_json(head).encode(), unit.code + unit.assembly)))
         self._recent.put(key, unit)
 
     def _read(self, key: str) -> BuiltUnit | None:
         entry = self._entries.get(key)
         if entry is None:
             return None
-        head, _, body = entry.partition(b"\n")
+        text, _, body = entry.partition(b"\n")
         try:
-            facts = json.loads(head)
-            size = int(facts["code_bytes"])
-            report = facts["report"]
-            return BuiltUnit(
-                code=body[:size],
-                assembly=body[size:],
-                log=str(facts["log"]),
-                build_ns=float(facts["build_ns"]),
-                report=None if report is None else from_plain(ObjectReport, report),
-            )
-        except (ValueError, KeyError, TypeError):
+            head = from_json(_Head, text)
+        except PlainError:
             return None
+        return BuiltUnit(
+            code=body[: head.code_bytes],
+            assembly=body[head.code_bytes :],
+            log=head.log,
+            build_ns=head.build_ns,
+            findings=head.findings,
+            is_meant=head.is_meant,
+            report=head.report,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Head:
+    """First line of an entry, before object code and assembly; fields as of `BuiltUnit`."""
+
+    code_bytes: int
+    log: str
+    build_ns: float
+    findings: tuple[Finding, ...]
+    is_meant: bool
+    report: ObjectReport | None
 
 
 class _RecentUnits:

@@ -1,6 +1,6 @@
 """A candidate's text to translation units: split, parse, policy, configuration, macros.
 
-Pure: text and name tables in, texts out. Knows nothing of compilers and devices.
+Pure: text and name tables in, texts out. `work` hands them to the compiler.
 """
 
 import time
@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from evaluator_svc import policy
 from evaluator_svc.binding import uses_library
 from evaluator_svc.messages.locked import (
     CandidateSource,
@@ -17,6 +16,8 @@ from evaluator_svc.messages.locked import (
     TranslationUnit,
 )
 from evaluator_svc.plan_inputs import device_limits, name_table, plan_finding
+from evaluator_svc.policy.plan import check_plan
+from evaluator_svc.policy.source import check_source
 from kernel_foundry.domain.evaluation import EvaluationOutcome, Setting
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.language import Language
@@ -111,7 +112,7 @@ def _refused(outcome: EvaluationOutcome, message: str) -> CandidateRefusedError:
 
 
 def _check_policy(text: CandidateText, plan: Plan) -> tuple[Finding, ...]:
-    findings = (*policy.check_source(text.device_code, text.language), *policy.check_plan(plan))
+    findings = (*check_source(text.device_code, text.language), *check_plan(plan))
     if any(finding.severity is Severity.ERROR for finding in findings):
         raise CandidateRefusedError(EvaluationOutcome.REJECTED, findings)
     return findings

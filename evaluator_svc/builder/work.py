@@ -1,14 +1,13 @@
-"""A builder's requests: prepare a configuration, build its units, bind its plan; any number.
-
-Knows nothing of how the process came to be.
-"""
+"""A builder's requests: prepare a configuration, build its units, bind its plan; any number."""
 
 from typing import Any
 
 from evaluator_svc.binding import bind_workload, describe
 from evaluator_svc.builder.prepare import CandidateRefusedError, Toolchain, plan_refused, prepare
 from evaluator_svc.builder.sweep import enumerate_configurations
+from evaluator_svc.diagnosis.compiler_log import compile_findings, fails_static_assertion
 from evaluator_svc.messages.locked import (
+    LOG_CHARACTERS,
     BindRequest,
     Bound,
     CandidateFailed,
@@ -16,7 +15,6 @@ from evaluator_svc.messages.locked import (
     CompileRequest,
     Prepared,
     PrepareRequest,
-    TranslationUnit,
 )
 from evaluator_svc.messages.sweep import EnumerateRequest
 from evaluator_svc.processes.conversation import Conversation
@@ -50,7 +48,7 @@ def build(conversation: Conversation, opened: OpenCompiler) -> None:
                 if isinstance(message, BindRequest):
                     answer = _bind(request, prepared, message.library_ops)
                 else:
-                    answer, blobs = _compile(opened.compiler, prepared.units[message.unit])
+                    answer, blobs = _compile(opened.compiler, prepared, message.unit)
         except CandidateRefusedError as refusal:
             answer = CandidateFailed(outcome=refusal.outcome, findings=refusal.findings)
         conversation.send(answer, blobs=blobs)
@@ -91,14 +89,23 @@ def _bind(request: PrepareRequest, prepared: Prepared, library_ops: tuple[str, .
     return Bound(workloads=tuple(describe(name, sequence) for name, sequence in sequences))
 
 
-def _compile(compiler: Any, unit: TranslationUnit) -> tuple[Compiled, tuple[bytes, ...]]:
+def _compile(compiler: Any, prepared: Prepared, number: int) -> tuple[Compiled, tuple[bytes, ...]]:
     import kernel_foundry_native as native
 
+    unit = prepared.units[number]
     try:
         built = compiler.compile(
             source=unit.source, options=list(unit.options), kernels=list(unit.kernels)
         )
     except native.CompileError as error:
-        return Compiled(succeeded=False, log=error.log, build_ns=0.0), ()
+        log = error.log[-LOG_CHARACTERS:]
+        failed = Compiled(
+            succeeded=False,
+            log=log,
+            build_ns=0.0,
+            findings=compile_findings(log, prepared.source.device_code),
+            is_meant=not fails_static_assertion(log),
+        )
+        return failed, ()
     compiled = Compiled(succeeded=True, log=built.log, build_ns=float(built.build_ns))
     return compiled, (built.code, built.assembly)

@@ -4,6 +4,7 @@ A line is believed, and quoted, only when the candidate has it there, so that no
 file reaches a finding.
 """
 
+import re
 from itertools import chain
 from typing import Final
 
@@ -13,6 +14,7 @@ from evaluator_svc.diagnosis.hints import hint_for
 from evaluator_svc.diagnosis.nvrtc_log import nvrtc_diagnostics
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 
+_STATIC_ASSERTION: Final = re.compile(r"static.?assert(ion)?[ _]failed", re.IGNORECASE)
 _MAX_FINDINGS: Final = 10
 _NO_DETAILS: Final = "the compiler failed and named no line"
 
@@ -34,6 +36,11 @@ def compile_findings(log: str, device_code: str) -> tuple[Finding, ...]:
     if errors or not log.strip():
         return findings
     return (_unlocated(log), *findings)
+
+
+def fails_static_assertion(log: str) -> bool:
+    """Return whether a failed build says, as Clang and NVRTC do, that a `static_assert` failed."""
+    return _STATIC_ASSERTION.search(log) is not None
 
 
 def _finding(diagnostic: Diagnostic, source: list[str]) -> Finding:

@@ -1,7 +1,7 @@
 """The messages between supervisor, builder and runner, and those that every process knows."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
 from evaluator_svc.messages.exchange import Draw, KeptOutput, MeasurePlan
 from evaluator_svc.sandbox.confinement import Confinement
@@ -17,6 +17,9 @@ from kernel_foundry.domain.evaluation import (
 from kernel_foundry.domain.finding import Finding
 from kernel_foundry.domain.kernel_time import KernelTime
 from kernel_foundry.domain.language import Language
+
+LOG_CHARACTERS: Final = 64 << 10
+"""What is kept of a compiler's log, from its end."""
 
 # To every process.
 
@@ -201,6 +204,10 @@ class Compiled:
     succeeded: bool
     log: str
     build_ns: float
+    findings: tuple[Finding, ...] = ()
+    """What the log says of the candidate, when the build failed."""
+    is_meant: bool = True
+    """False: a `static_assert` failed, so this configuration was not meant to be built."""
 
 
 # Supervisor to runner, and back.

@@ -7,14 +7,15 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc import diagnosis
 from evaluator_svc.messages.locked import (
+    LOG_CHARACTERS,
     CandidateFailed,
     Compiled,
     CompileRequest,
     Prepared,
     PrepareRequest,
 )
+from evaluator_svc.messages.plausible import bounded
 from evaluator_svc.object_cache import BuiltUnit, ObjectCache, object_key
 from evaluator_svc.object_report import ObjectReport
 from evaluator_svc.processes.answers import ask_candidate
@@ -25,7 +26,6 @@ from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severi
 
 _PREPARE_SECONDS: Final = 10.0
 """Reading a text takes milliseconds; the language's own limits end odd ones."""
-_LOG_CHARACTERS: Final = 64 << 10
 _MEMORY_SHARE: Final = 0.6
 """A compiler that died after it had used this share of its memory died of its limit."""
 
@@ -76,6 +76,8 @@ class BuildFailed:
 
     failure: CandidateFailed
     report: CompileReport
+    is_meant: bool = True
+    """False: a `static_assert` failed, so this configuration is not meant."""
 
 
 def prepare(process: ChildProcess, request: PrepareRequest) -> Prepared | CandidateFailed:
@@ -124,13 +126,15 @@ def build(
             found = units[0]
         units.append(found)
         if not found.succeeded:
-            log = found.log[-_LOG_CHARACTERS:]
-            findings = diagnosis.compile_findings(log, prepared.source.device_code)
+            log = found.log[-LOG_CHARACTERS:]
             return BuildFailed(
-                failure=CandidateFailed(outcome=EvaluationOutcome.COMPILE_ERROR, findings=findings),
+                failure=CandidateFailed(
+                    outcome=EvaluationOutcome.COMPILE_ERROR, findings=found.findings
+                ),
                 report=_report(log, spent_ns, cached, 0),
+                is_meant=found.is_meant,
             )
-    log = "\n".join(u.log for u in units if u.log)[-_LOG_CHARACTERS:]
+    log = "\n".join(u.log for u in units if u.log)[-LOG_CHARACTERS:]
     return Built(
         units=tuple(units),
         keys=tuple(keys),
@@ -162,7 +166,14 @@ def _compile(
     code, assembly = b"", b""
     if compiled.succeeded and answer.blobs:
         code, assembly = answer.blobs[0], b"".join(answer.blobs[1:2])
-    return BuiltUnit(code=code, assembly=assembly, log=compiled.log, build_ns=compiled.build_ns)
+    return BuiltUnit(
+        code=code,
+        assembly=assembly,
+        log=compiled.log,
+        build_ns=compiled.build_ns,
+        findings=bounded(compiled.findings),
+        is_meant=compiled.is_meant,
+    )
 
 
 def _compiler_died(end: ProcessEnd | None, memory_bytes: int) -> CandidateFailed:

@@ -1,7 +1,6 @@
 """Configurations to object code, in several builders side by side."""
 
 import queue
-import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,8 +33,6 @@ _ENUMERATE_SECONDS: Final = 20.0
 """Beyond what the builder allows itself."""
 _BUILDERS_OF_AN_INSPECTOR: Final = 4
 """Reading object code takes a fraction of its build."""
-_STATIC_ASSERT: Final = re.compile(r"static.?assert(ion)?[ _]failed", re.IGNORECASE)
-"""What clang and NVRTC say; such a failure means that the configuration is not meant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +152,7 @@ class BuilderTeam:
         if isinstance(built, BuildFailed):
             return unbuilt(
                 built.failure,
-                is_not_meant=_is_static_assert(built.report, built.failure),
+                is_not_meant=not built.is_meant,
                 report=built.report,
             )
         if not self._site.spec.id.startswith("null:"):
@@ -181,10 +178,3 @@ class BuilderTeam:
             self._idle.put(builder)
         else:
             builder.kill()
-
-
-def _is_static_assert(report: CompileReport, failure: CandidateFailed) -> bool:
-    return (
-        failure.outcome is EvaluationOutcome.COMPILE_ERROR
-        and _STATIC_ASSERT.search(report.log) is not None
-    )

@@ -9,10 +9,8 @@ through a forged pointer, which is why it runs in a locked process of its own.
 
 from evaluator_svc.policy.checks import policy_checks
 from evaluator_svc.policy.facts import ObjectFacts, narrow_findings
-from evaluator_svc.policy.plan import check_plan
 from evaluator_svc.policy.rule import PolicyRule, RuleClass, Subject
 from evaluator_svc.policy.rules import RULES
-from evaluator_svc.policy.source import check_source
 
 __all__ = [
     "RULES",
@@ -20,8 +18,6 @@ __all__ = [
     "PolicyRule",
     "RuleClass",
     "Subject",
-    "check_plan",
-    "check_source",
     "narrow_findings",
     "policy_checks",
 ]

@@ -176,7 +176,13 @@ def test_a_disk_that_cannot_be_written_costs_only_the_entry(tmp_path):
 def test_built_units_and_failures_come_back(tmp_path, code, report):
     """Objects with what was found in them, failed builds with their log."""
     unit = BuiltUnit(
-        code=code, assembly=b"// text\n", log="warning: ü\n", build_ns=12.5, report=report
+        code=code,
+        assembly=b"// text\n",
+        log="warning: ü\n",
+        build_ns=12.5,
+        findings=() if code else _REPORT.findings,
+        is_meant=bool(code),
+        report=report,
     )
     ObjectCache(tmp_path, _secret).put("ab" * 32, unit)
     assert ObjectCache(tmp_path, _secret).get("ab" * 32) == unit

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import kernel_foundry_native as native
-from evaluator_svc.policy import check_source
+from evaluator_svc.policy.source import check_source
 from kernel_foundry.domain.language import Language
 from kernel_foundry_native import cuda_files
 

@@ -7,7 +7,7 @@ import pytest
 
 import kernel_foundry_native as native
 from evaluator_svc.inspector import inspect_spirv
-from evaluator_svc.policy import check_source
+from evaluator_svc.policy.source import check_source
 from kernel_foundry.domain.finding import Severity
 
 KERNEL = """\

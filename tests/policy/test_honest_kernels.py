@@ -11,7 +11,8 @@ import yaml
 
 import kernel_foundry_native as native
 from evaluator_svc.inspector import inspect_ptx, inspect_spirv
-from evaluator_svc.policy import check_plan, check_source
+from evaluator_svc.policy.plan import check_plan
+from evaluator_svc.policy.source import check_source
 from generator_svc.recipes.genome import draw, plain
 from generator_svc.recipes.graph_reader import read_graph
 from generator_svc.recipes.recipes import choose_recipe

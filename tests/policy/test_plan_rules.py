@@ -2,7 +2,8 @@
 
 import pytest
 
-from evaluator_svc.policy import RULES, RuleClass, Subject, check_plan
+from evaluator_svc.policy import RULES, RuleClass, Subject
+from evaluator_svc.policy.plan import check_plan
 from evaluator_svc.policy.rules import rule_of
 from kernel_foundry.domain.finding import FindingKind, Severity
 from kernel_foundry.plan.parse import parse

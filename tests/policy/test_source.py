@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator_svc.policy import check_source
+from evaluator_svc.policy.source import check_source
 from kernel_foundry.domain.finding import Severity
 
 ALLOWED = [

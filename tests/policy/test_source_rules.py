@@ -2,8 +2,9 @@
 
 import pytest
 
-from evaluator_svc.policy import RULES, RuleClass, Subject, check_source
+from evaluator_svc.policy import RULES, RuleClass, Subject
 from evaluator_svc.policy.rules import rule_of
+from evaluator_svc.policy.source import check_source
 from kernel_foundry.domain.finding import FindingKind, Severity
 from tests.policy.source_cases import SOURCE_CASES, SourceCase
 
