@@ -197,7 +197,7 @@ class Archive:
         self._owner.shutdown()
 
     async def _ask(self, run: str, question: Callable[[OpenRun], T]) -> T:
-        return await self._call(lambda: question(self._opened(self._row(run))))
+        return await self._call(lambda: question(self._opened_by_name(run)))
 
     async def _call(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._owner, work)
@@ -255,6 +255,16 @@ class Archive:
             self._open.popitem(last=False)
         run.catch_up(row.told_count)
         return run
+
+    def _opened_by_name(self, name: str) -> OpenRun:
+        run_id = self._ids.get(name, 0)
+        opened = self._open.get(run_id)
+        told_count = self._store.told_count(run_id) if opened is not None else None
+        if opened is None or told_count is None:  # not open here, or deleted since
+            return self._opened(self._row(name))
+        self._open.move_to_end(run_id)
+        opened.catch_up(told_count)
+        return opened
 
     def _opened_for_tell(self, name: str, candidate: Candidate, selection: int | None) -> OpenRun:
         """Return the run; the store is asked only for what is not known of it here."""

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.archive_world import Recorded, Variants, fill, read_recorded, serving
+from benchmarks.archive_runs import RecordedRun, Variants, fill, read_recorded, serving
 from benchmarks.result_file import out_option, write_host_result
 from kernel_foundry.rpc.archive import RemoteArchive
 
@@ -29,7 +29,9 @@ _TELL_BYTES = 40_000
 """Pages of the log that a tell fills, about."""
 
 
-async def measure(store_url: str, folder: Path, recorded: Recorded, rounds: int) -> dict[str, Any]:
+async def measure(
+    store_url: str, folder: Path, recorded: RecordedRun, rounds: int
+) -> dict[str, Any]:
     """Return what was measured on one service on a filled store."""
     target = f"unix:{folder / 'archive.sock'}"
     started_s = time.perf_counter()

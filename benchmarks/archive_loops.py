@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from archive_svc.store.store import Store
 from archive_svc.store.whole_run import WholeRuns
-from benchmarks.archive_world import Variants, read_recorded, serving
+from benchmarks.archive_runs import Variants, read_recorded, serving
 from benchmarks.result_file import ROOT, out_option, write_host_result
 from kernel_foundry.errors import KernelFoundryError
 from kernel_foundry.rpc.archive import RemoteArchive

@@ -47,7 +47,7 @@ def compare_strategies(
         strategies: Keys of `archive_svc.search.strategies.STRATEGIES`; empty: `COMPARED`.
         seed_count: Searches of each strategy on each landscape.
         evaluations: Budget of a search; None: `default_evaluations` of each landscape.
-        processes: Batch at once.
+        processes: Searches at once.
         first_seed: Seeds are numbered from here.
         on_progress: Told after every few searches.
 
@@ -61,18 +61,18 @@ def compare_strategies(
     budgets = [evaluations or default_evaluations(landscape) for landscape in landscapes]
     seeds = range(first_seed, first_seed + seed_count)
     batches = _batches(names, seeds, budgets)
-    runs: dict[tuple[int, str, int], SearchResult] = {}
+    searches: dict[tuple[int, str, int], SearchResult] = {}
     total = len(landscapes) * len(names) * seed_count
     on_progress(0, total)
     for batch, found in search_all(batches, landscapes, processes):
-        runs.update({(batch.landscape, *key): run for key, run in found.items()})
-        on_progress(len(runs), total)
+        searches.update({(batch.landscape, *key): result for key, result in found.items()})
+        on_progress(len(searches), total)
     results = tuple(
         landscape_result(
             SearchSpace(landscape),
             file=str(path),
             evaluations=budget,
-            by_strategy={name: [runs[number, name, seed] for seed in seeds] for name in names},
+            by_strategy={name: [searches[number, name, seed] for seed in seeds] for name in names},
             # Seeds of different landscapes have nothing in common but their numbers.
             resampling_seed=number,
         )

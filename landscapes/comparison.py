@@ -34,15 +34,15 @@ class StrategyResult:
     strategy: str
     curve: Curve
     evaluations_mean: Estimate
-    """Evaluations to reach the target; a run that did not counts as the budget + 1, so that this
-    is a restricted mean: a lower bound where runs did not reach it."""
+    """Evaluations to reach the target; a search that did not counts as the budget + 1, so that this
+    is a restricted mean: a lower bound where searches did not reach it."""
     evaluations_median: Estimate
     reached_after: tuple[int | None, ...]
     """Of each seed, in order; None where the budget was not enough."""
     reached_share: Estimate
     """Share of seeds that reached the target."""
     exhausted_count: int
-    """Runs that ended early because all proposals had been judged before."""
+    """Searches that ended early because all proposals had been judged before."""
     final_speed: Estimate
     """Best true speed at the end, a share of the best variant's."""
     mean_speed: Estimate
@@ -90,7 +90,7 @@ class LandscapeResult:
     baseline_ns: float
     """The yardstick of fitness."""
     evaluations: int
-    """Budget of each run."""
+    """Budget of each search."""
     strategies: tuple[StrategyResult, ...]
     differences: tuple[StrategyDifference, ...]
     """Of the first strategy, or of `gradient`, to every other."""

@@ -64,7 +64,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class RecordingPlan:
     """What is to be recorded, and how."""
 
     task: Task
@@ -194,7 +194,7 @@ def _distinct(recipe: Recipe, grid: Sequence[tuple[str, ...]]) -> dict[Genome, N
     return dict.fromkeys(recipe.normalised(genome) for genome in genomes)
 
 
-def header_of(plan: Plan, recipe: Recipe, admission: Admission) -> Row:
+def header_of(plan: RecordingPlan, recipe: Recipe, admission: Admission) -> Row:
     """Return the first line of the landscape."""
     (timed,) = [w for w in admission.workloads if not w.held_out]
     baselines_ns = [b.timing.median_ns for b in timed.baselines]
@@ -248,7 +248,7 @@ class Recorder:
     """
 
     def __init__(
-        self, evaluator: Evaluator, plan: Plan, recipe: Recipe, rows: RecordedRows
+        self, evaluator: Evaluator, plan: RecordingPlan, recipe: Recipe, rows: RecordedRows
     ) -> None:
         self._evaluator = evaluator
         self._plan = plan
@@ -319,7 +319,7 @@ class Recorder:
         print(f"{self._done}/{self._total}, {left_min:.1f} min left: {found}", flush=True)
 
 
-async def record(evaluator: Evaluator, plan: Plan, out: Path) -> int:
+async def record(evaluator: Evaluator, plan: RecordingPlan, out: Path) -> int:
     """Record a landscape; return how many of its variants are still missing.
 
     Raises:
@@ -356,7 +356,7 @@ async def _main(options: argparse.Namespace) -> int:
         raise SystemExit(f"{task.name}: a landscape needs a task with one timed workload")
     evaluator = LocalEvaluator(EvaluatorSettings.from_environment(os.environ))
     try:
-        plan = Plan(
+        plan = RecordingPlan(
             task=task,
             language=Language(options.language),
             device=options.device,

@@ -21,8 +21,8 @@ from landscapes.comparison import (
 from landscapes.search import REACHED_SHARE, SearchResult
 from landscapes.search_space import SearchSpace
 
-RunsByStrategy = Mapping[str, Sequence[SearchResult]]
-"""Runs of each strategy in the order of their seeds, which are the same for all."""
+SearchesByStrategy = Mapping[str, Sequence[SearchResult]]
+"""Searches of each strategy in the order of their seeds, which are the same for all."""
 
 
 def landscape_result(
@@ -30,16 +30,16 @@ def landscape_result(
     *,
     file: str,
     evaluations: int,
-    by_strategy: RunsByStrategy,
+    by_strategy: SearchesByStrategy,
     resampling_seed: int,
 ) -> LandscapeResult:
-    """Return what the runs on one landscape came to.
+    """Return what the searches on one landscape came to.
 
     Args:
         space: The landscape.
         file: Where it was read from.
-        evaluations: Budget of each run.
-        by_strategy: The runs.
+        evaluations: Budget of each search.
+        by_strategy: The searches.
         resampling_seed: Of the bootstrap.
     """
     landscape = space.landscape
@@ -65,8 +65,8 @@ def landscape_result(
         baseline_ns=space.baseline_ns,
         evaluations=evaluations,
         strategies=tuple(
-            _strategy_result(name, runs, evaluations, bootstrap)
-            for name, runs in by_strategy.items()
+            _strategy_result(name, searches, evaluations, bootstrap)
+            for name, searches in by_strategy.items()
         ),
         differences=tuple(
             _difference(subject, other, by_strategy, evaluations, bootstrap)
@@ -84,11 +84,11 @@ def overall_differences(results: Sequence[LandscapeResult]) -> tuple[OverallDiff
 
 
 def _strategy_result(
-    name: str, runs: Sequence[SearchResult], evaluations: int, bootstrap: Bootstrap
+    name: str, searches: Sequence[SearchResult], evaluations: int, bootstrap: Bootstrap
 ) -> StrategyResult:
-    speeds = _speeds(runs, evaluations)
+    speeds = _speeds(searches, evaluations)
     mean, low, high = bootstrap.mean_curve(speeds)
-    reached_after = tuple(r.reached_after for r in runs)
+    reached_after = tuple(r.reached_after for r in searches)
     needed = _needed(reached_after, evaluations)
     return StrategyResult(
         strategy=name,
@@ -96,26 +96,26 @@ def _strategy_result(
         evaluations_mean=bootstrap.mean(needed),
         evaluations_median=bootstrap.median(needed),
         reached_after=reached_after,
-        reached_share=share(sum(n is not None for n in reached_after), len(runs)),
-        exhausted_count=sum(r.is_exhausted for r in runs),
+        reached_share=share(sum(n is not None for n in reached_after), len(searches)),
+        exhausted_count=sum(r.is_exhausted for r in searches),
         final_speed=bootstrap.mean(speeds[:, -1]),
         mean_speed=bootstrap.mean(speeds.mean(axis=1)),
-        coverage=bootstrap.mean(np.array([r.coverage for r in runs])),
-        qd_score=bootstrap.mean(np.array([r.qd_score for r in runs])),
+        coverage=bootstrap.mean(np.array([r.coverage for r in searches])),
+        qd_score=bootstrap.mean(np.array([r.qd_score for r in searches])),
     )
 
 
 def _difference(
     subject: str,
     other: str,
-    by_strategy: RunsByStrategy,
+    by_strategy: SearchesByStrategy,
     evaluations: int,
     bootstrap: Bootstrap,
 ) -> StrategyDifference:
     """Return `subject` minus `other`, seed by seed: what a seed gives both cancels out."""
     pair = by_strategy[subject], by_strategy[other]
-    needed = [_needed([r.reached_after for r in runs], evaluations) for runs in pair]
-    speeds = [_speeds(runs, evaluations).mean(axis=1) for runs in pair]
+    needed = [_needed([r.reached_after for r in searches], evaluations) for searches in pair]
+    speeds = [_speeds(searches, evaluations).mean(axis=1) for searches in pair]
     fewer = bootstrap.mean(needed[0] - needed[1])
     faster = bootstrap.mean(speeds[0] - speeds[1])
     return StrategyDifference(
@@ -160,6 +160,8 @@ def _needed(reached_after: Sequence[int | None], evaluations: int) -> np.ndarray
     return np.array([float(evaluations + 1 if n is None else n) for n in reached_after])
 
 
-def _speeds(runs: Sequence[SearchResult], evaluations: int) -> np.ndarray:
-    """Return `(seed, evaluation)` best speeds; a run that ended early keeps what it had."""
-    return np.array([[*r.speeds, *[r.speeds[-1]] * (evaluations - len(r.speeds))] for r in runs])
+def _speeds(searches: Sequence[SearchResult], evaluations: int) -> np.ndarray:
+    """Return `(seed, evaluation)` best speeds; a search that ended early keeps what it had."""
+    return np.array(
+        [[*r.speeds, *[r.speeds[-1]] * (evaluations - len(r.speeds))] for r in searches]
+    )

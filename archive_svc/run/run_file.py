@@ -57,7 +57,7 @@ _COMPRESSION: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CopiedRun:
+class RunCopy:
     """A run that was exported or imported."""
 
     name: str
@@ -70,7 +70,7 @@ class _DamagedError(Exception):
     """A line of the file is not as it was written."""
 
 
-def export_run(store_url: str, name: str, path: Path) -> CopiedRun:
+def export_run(store_url: str, name: str, path: Path) -> RunCopy:
     """Write the run called `name`, the newest for "", to `path`; equal runs give equal files.
 
     What is told meanwhile is left out. The file appears when it is complete.
@@ -98,10 +98,10 @@ def export_run(store_url: str, name: str, path: Path) -> CopiedRun:
             raise StoreUnavailableError(f"cannot write {path}: {error}", file=str(path)) from error
         finally:
             part.unlink(missing_ok=True)
-    return CopiedRun(name=head.spec.name, told_count=head.told_count, is_new=True)
+    return RunCopy(name=head.spec.name, told_count=head.told_count, is_new=True)
 
 
-def import_run(store_url: str, path: Path, *, name: str = "") -> CopiedRun:
+def import_run(store_url: str, path: Path, *, name: str = "") -> RunCopy:
     """Put the run in `path` into a store, as a whole or not at all.
 
     Everything is checked before anything is written. A run that is there already, and equal, is
@@ -127,7 +127,7 @@ def import_run(store_url: str, path: Path, *, name: str = "") -> CopiedRun:
                 f"the store has another run called {head.spec.name}: import it under another name",
                 run=head.spec.name,
             )
-    return CopiedRun(name=head.spec.name, told_count=head.told_count, is_new=is_new)
+    return RunCopy(name=head.spec.name, told_count=head.told_count, is_new=is_new)
 
 
 def _write(file: gzip.GzipFile, head: RunHead, evaluations: Iterator[Any]) -> None:

@@ -85,7 +85,8 @@ Aim = Callable[[View, Entry, np.random.Generator], Cell | None]
 
 def temperature(fitnesses: np.ndarray) -> float:
     """Return the softmax's temperature for these fitnesses."""
-    return max(SHARPNESS * float(np.ptp(fitnesses)), _LEAST_TEMPERATURE)
+    spread = float(fitnesses.max() - fitnesses.min())
+    return max(SHARPNESS * spread, _LEAST_TEMPERATURE)
 
 
 def fitness_parents(view: View) -> np.ndarray:

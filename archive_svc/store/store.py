@@ -25,7 +25,7 @@ from archive_svc.store.rows import (
     transition,
 )
 from archive_svc.store.schema import EVALUATIONS, RUNS, SCHEMA, TEXTS, emptied, is_there
-from archive_svc.store.tell import LOCK_RUN, check_row, insert_evaluation
+from archive_svc.store.tell import LOCK_RUN, check_row, find_request, insert_evaluation
 from kernel_foundry.domain.archive import LeaseHolder, RunBudget, RunSpec, RunState, ToldEvaluation
 from kernel_foundry.domain.gradient import Transition
 from kernel_foundry.domain.plain import PlainError, from_json, to_json
@@ -38,6 +38,7 @@ _BUT_SPEC: Final = tuple(c for c in RUNS.c if c is not RUNS.c.spec)
 _RUNS: Final = sa.select(*_BUT_SPEC).where(is_there).order_by(RUNS.c.id.desc())
 _RUN_CALLED: Final = _RUNS.where(RUNS.c.name == sa.bindparam("name"))
 _NEWEST_RUN: Final = _RUNS.limit(1)
+_TOLD_COUNT: Final = sa.select(RUNS.c.told_count).where(RUNS.c.id == sa.bindparam("run"), is_there)
 _SPEC: Final = sa.select(RUNS.c.spec).where(RUNS.c.id == sa.bindparam("run"))
 
 _RESERVE: Final = (
@@ -110,6 +111,11 @@ class Store:
             row = connection.execute(query, {"name": name} if name else {}).first()
             return self._run_row(connection, row) if row is not None else None
 
+    def told_count(self, run_id: int) -> int | None:
+        """Return the largest sequence told to a run; None for one that was deleted."""
+        with store_errors(self._shown_url), self._reader() as connection:
+            return connection.execute(_TOLD_COUNT, {"run": run_id}).scalar()
+
     def list_runs(self) -> list[RunRow]:
         """Return all runs that can be read, newest first: one that cannot hides no other."""
         found = []
@@ -175,8 +181,17 @@ class Store:
         """
         row = evaluation_row(new)  # slow, and needs no lock
         check_row(row)
-        with store_errors(self._shown_url), self._engine.begin() as connection:
-            return insert_evaluation(connection, run_id, row, new.candidate)
+        with store_errors(self._shown_url):
+            try:
+                with self._engine.begin() as connection:
+                    return insert_evaluation(connection, run_id, row, new.candidate), False
+            except sa.exc.IntegrityError:
+                # A repeat is rare, so the request is looked for only now.
+                with self._reader() as connection:
+                    earlier = find_request(connection, run_id, row.numbers)
+                if earlier is None:
+                    raise
+                return earlier, True
 
     def results(self, run_id: int, after: int) -> list[Result]:
         """Return the results of everything told with a sequence above `after`, in order."""

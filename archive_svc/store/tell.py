@@ -1,4 +1,4 @@
-"""One tell as one transaction: find the request, insert, bring the run's sums up to date.
+"""One tell as one transaction: insert, and bring the run's sums up to date.
 
 Writers take turns: SQLite's lock is the file's and taken at the start, PostgreSQL's is the
 run's row. So sequences have no gaps and no two writers wait for each other.
@@ -122,8 +122,8 @@ def check_request_id(request_id: str) -> None:
 
 def insert_evaluation(
     connection: sa.Connection, run_id: int, row: EvaluationRow, candidate: Candidate
-) -> tuple[Result, bool]:
-    """Insert an evaluation within a transaction, unless its request was told before.
+) -> Result:
+    """Insert an evaluation within a transaction.
 
     Args:
         connection: Of the transaction.
@@ -132,19 +132,16 @@ def insert_evaluation(
         candidate: Its candidate.
 
     Returns:
-        The result as stored, and whether its request was told before.
+        The result as stored.
 
     Raises:
         RunNotFoundError, AlreadyExistsError, InvalidArgumentError: as `Store.tell`.
+        IntegrityError: its request was told before, see `find_request`.
     """
     run = connection.execute(LOCK_RUN, {"run": run_id}).first()
     if run is None:
         raise RunNotFoundError(f"no run number {run_id} in the store")
     numbers = row.numbers
-    of_request = {"run": run_id, "request": numbers["request_id"]}
-    earlier = connection.execute(_OF_REQUEST, of_request).first()
-    if earlier is not None:
-        return _repeated(earlier, numbers), True
     newest = _newest(connection, run_id, (candidate.digest, *candidate.parents))
     previous = newest.get(candidate.digest)
     if previous is not None:
@@ -169,10 +166,19 @@ def insert_evaluation(
     connection.execute(_INSERT, columns)
     connection.execute(_INSERT_TEXTS, texts)
     connection.execute(_UPDATE_RUN, _sums(connection, run, columns, previous))
-    return result_of([columns[column.name] for column in RESULTS.selected_columns]), False
+    return result_of([columns[column.name] for column in RESULTS.selected_columns])
 
 
-def _repeated(earlier: Any, numbers: dict[str, Any]) -> Result:
+def find_request(connection: sa.Connection, run_id: int, numbers: dict[str, Any]) -> Result | None:
+    """Return what a request told before; None when it did not.
+
+    Raises:
+        AlreadyExistsError: it told another candidate.
+    """
+    of_request = {"run": run_id, "request": numbers["request_id"]}
+    earlier = connection.execute(_OF_REQUEST, of_request).first()
+    if earlier is None:
+        return None
     if earlier.digest != numbers["digest"]:
         request_id = numbers["request_id"]
         raise AlreadyExistsError(

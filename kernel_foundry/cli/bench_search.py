@@ -87,7 +87,9 @@ def search(
     """
     chosen = (*landscapes, *files)
     if not chosen:
-        raise click.UsageError("give at least one landscape: --landscape FILE")
+        raise click.UsageError(
+            "give at least one landscape: --landscape FILE; docs/landscapes.md says how to make one"
+        )
     if plot is not None:
         check_plots()
     with _Progress(is_quiet=as_json) as progress:

@@ -18,7 +18,7 @@ from kernel_foundry.scratch import remove_leftovers, scratch_folder
 
 if TYPE_CHECKING:
     from archive_svc.run.replay import RunReplay as RunReplay  # noqa: PLC0414  sdk.replay has it from here
-    from archive_svc.run.run_file import CopiedRun
+    from archive_svc.run.run_file import RunCopy
     from generator_svc.replaying_generator import (
         ReplayingGenerator as ReplayingGenerator,  # noqa: PLC0414  sdk.replay has it from here
     )
@@ -160,7 +160,7 @@ class Directory:
         return []
 
 
-def export_run(store: str, run: str, path: Path) -> "CopiedRun":
+def export_run(store: str, run: str, path: Path) -> "RunCopy":
     """Write a run ("" for the newest) of the store at a URL ("" for the default) to a file.
 
     Raises:
@@ -171,7 +171,7 @@ def export_run(store: str, run: str, path: Path) -> "CopiedRun":
     return export(store or store_url(), run, path)
 
 
-def import_run(store: str, path: Path, *, name: str = "") -> "CopiedRun":
+def import_run(store: str, path: Path, *, name: str = "") -> "RunCopy":
     """Take a run from a file into the store at a URL ("" for the default).
 
     Raises:

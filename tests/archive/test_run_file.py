@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from archive_svc.run.run_file import CopiedRun, export_run, import_run
+from archive_svc.run.run_file import RunCopy, export_run, import_run
 from archive_svc.store.rows import NewEvaluation
 from archive_svc.store.store import Store
 from kernel_foundry.domain.archive import RunSpec, RunState
@@ -111,7 +111,7 @@ def edited(file: Path, edit: Callable[[list[dict[str, Any]]], object]) -> Path:
 
 def test_an_imported_run_is_the_exported_one(source_url: str, store_url: str, file: Path) -> None:
     copied = import_run(store_url, file)
-    assert copied == CopiedRun(name="first", told_count=COUNT + 1, is_new=True)
+    assert copied == RunCopy(name="first", told_count=COUNT + 1, is_new=True)
     assert everything(source_url) == everything(store_url)
 
 
@@ -163,7 +163,7 @@ def test_another_run_of_that_name_is_kept(
     with pytest.raises(AlreadyExistsError, match="another name"):
         import_run(store_url, file)
     assert before == everything(store_url)
-    assert import_run(store_url, file, name="copy") == CopiedRun(
+    assert import_run(store_url, file, name="copy") == RunCopy(
         name="copy", told_count=COUNT + 1, is_new=True
     )
     assert everything(source_url)[1:] == everything(store_url, "copy")[1:]

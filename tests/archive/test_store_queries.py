@@ -38,7 +38,8 @@ def test_sqlite_finds_what_a_tell_needs_by_its_whole_key(tmp_path: Path, spec: R
         worse = replace(
             new_evaluation("child", median_ns=900.0), request_id="the best is worse now"
         )
-        store.tell(1, worse)
+        for _ in range(2):
+            store.tell(1, worse)
         sa.event.remove(store._engine, "before_cursor_execute", note)
         with store._engine.connect() as connection:
             plans = [

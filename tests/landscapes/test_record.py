@@ -23,11 +23,11 @@ from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import ProcessLostError
 from kernel_foundry.testing.evaluator import FakeEvaluator
-from landscapes.record import FASTEST_SHARE, MEASUREMENTS, Plan, record, variants
+from landscapes.record import FASTEST_SHARE, MEASUREMENTS, RecordingPlan, record, variants
 from tests.recipes.reference_graph import admission_of
 
 TASK = Task(name="softmax", reference="class Model: ...", workloads=(Workload(name="default"),))
-PLAN = Plan(
+PLAN = RecordingPlan(
     task=TASK,
     language=Language.SYCL,
     device="",

@@ -37,21 +37,21 @@ ISLANDS = ("fusion", "memory", "parallelism", "compute")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded:
+class RecordedRun:
     """A recorded run."""
 
     spec: RunSpec
     verdicts: tuple[tuple[Candidate, Evaluation], ...]
 
 
-def read_recorded(folder: Path) -> Recorded:
+def read_recorded(folder: Path) -> RecordedRun:
     """Read the recorded run by way of a store in `folder`."""
     url = f"sqlite:///{folder / 'recorded.db'}"
     import_run(url, RECORDED)
     with closing(Store(url)) as store:
         (run,) = store.list_runs()
         told = store.evaluations(run.id, 0, run.told_count)
-    return Recorded(spec=run.spec, verdicts=tuple((t.candidate, t.evaluation) for t in told))
+    return RecordedRun(spec=run.spec, verdicts=tuple((t.candidate, t.evaluation) for t in told))
 
 
 class Variants:
@@ -63,7 +63,7 @@ class Variants:
         label: Part of each source, so that two worlds share no candidate.
     """
 
-    def __init__(self, recorded: Recorded, *, seed: int, label: str) -> None:
+    def __init__(self, recorded: RecordedRun, *, seed: int, label: str) -> None:
         self._recorded = recorded
         self._rng = random.Random(seed)
         self._label = label
@@ -125,7 +125,7 @@ def _with_evidence(evaluation: Evaluation) -> Evaluation:
     return replace(evaluation, checks=checks, attestation=attestation)
 
 
-def fill(store_url: str, recorded: Recorded, *, name: str, count: int) -> None:
+def fill(store_url: str, recorded: RecordedRun, *, name: str, count: int) -> None:
     """Insert a run of `count` evaluations, each the child of one of the thousand before it."""
     head = RunHead(
         spec=replace(recorded.spec, name=name, strategy="gradient"),
