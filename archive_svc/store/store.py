@@ -81,6 +81,7 @@ class Store:
 
     def __init__(self, url: str) -> None:
         self._engine, self._shown_url = open_engine(url, SCHEMA)
+        self._readers = self._engine.execution_options(reader=True)
         self._specs: dict[int, RunSpec] = {}
         """Specs by run id: they never change, and their tasks are long to parse."""
 
@@ -107,19 +108,19 @@ class Store:
     def find_run(self, name: str) -> RunRow | None:
         """Return the run called `name`, the newest for "", or None."""
         query = _RUN_CALLED if name else _NEWEST_RUN
-        with store_errors(self._shown_url), self._reader() as connection:
+        with store_errors(self._shown_url), self._readers.connect() as connection:
             row = connection.execute(query, {"name": name} if name else {}).first()
             return self._run_row(connection, row) if row is not None else None
 
     def told_count(self, run_id: int) -> int | None:
         """Return the largest sequence told to a run; None for one that was deleted."""
-        with store_errors(self._shown_url), self._reader() as connection:
+        with store_errors(self._shown_url), self._readers.connect() as connection:
             return connection.execute(_TOLD_COUNT, {"run": run_id}).scalar()
 
     def list_runs(self) -> list[RunRow]:
         """Return all runs that can be read, newest first: one that cannot hides no other."""
         found = []
-        with store_errors(self._shown_url), self._reader() as connection:
+        with store_errors(self._shown_url), self._readers.connect() as connection:
             for row in connection.execute(_RUNS).all():
                 with suppress(CorruptArchiveError, PlainError):
                     found.append(self._run_row(connection, row))
@@ -187,7 +188,7 @@ class Store:
                     return insert_evaluation(connection, run_id, row, new.candidate), False
             except sa.exc.IntegrityError:
                 # A repeat is rare, so the request is looked for only now.
-                with self._reader() as connection:
+                with self._readers.connect() as connection:
                     earlier = find_request(connection, run_id, row.numbers)
                 if earlier is None:
                     raise
@@ -195,37 +196,34 @@ class Store:
 
     def results(self, run_id: int, after: int) -> list[Result]:
         """Return the results of everything told with a sequence above `after`, in order."""
-        with store_errors(self._shown_url), self._reader() as connection:
+        with store_errors(self._shown_url), self._readers.connect() as connection:
             rows = connection.execute(_RESULTS_AFTER, {"run": run_id, "after": after})
             return [result_of(row) for row in rows]
 
     def journals(self, run_id: int, after: int) -> list[str]:
         """Return the journals of everything told with a sequence above `after`, in order."""
-        with store_errors(self._shown_url), self._reader() as connection:
+        with store_errors(self._shown_url), self._readers.connect() as connection:
             values = {"run": run_id, "after": after}
             return list(connection.execute(_JOURNALS_AFTER, values).scalars())
 
     def evaluations(self, run_id: int, after: int, limit: int) -> list[ToldEvaluation]:
         """Return up to `limit` evaluations with a sequence above `after`, in order."""
         values = {"run": run_id, "after": after, "limit": limit}
-        with store_errors(self._shown_url), self._reader() as connection:
+        with store_errors(self._shown_url), self._readers.connect() as connection:
             return [told_evaluation(row) for row in connection.execute(_WHOLE_AFTER, values)]
 
     def evaluations_at(self, run_id: int, sequences: Sequence[int]) -> dict[int, ToldEvaluation]:
         """Return the evaluations with these sequences, by sequence."""
         values = {"run": run_id, "sequences": tuple(sequences)}
-        with store_errors(self._shown_url), self._reader() as connection:
+        with store_errors(self._shown_url), self._readers.connect() as connection:
             found = [told_evaluation(row) for row in connection.execute(_WHOLE_AT, values)]
         return {t.sequence: t for t in found}
 
     def transitions(self, run_id: int, after: int, limit: int) -> list[Transition]:
         """Return up to `limit` transitions whose child's sequence is above `after`, in order."""
         values = {"run": run_id, "after": after, "limit": limit}
-        with store_errors(self._shown_url), self._reader() as connection:
+        with store_errors(self._shown_url), self._readers.connect() as connection:
             return [transition(row) for row in connection.execute(_TRANSITIONS_AFTER, values)]
-
-    def _reader(self) -> sa.Connection:
-        return self._engine.connect().execution_options(reader=True)
 
     def _run_row(self, connection: sa.Connection, row: Any) -> RunRow:
         spec = self._specs.get(row.id)

@@ -74,8 +74,9 @@ _UPDATE_RUN: Final = (
     )
 )
 
-_INSERT: Final = EVALUATIONS.insert()
-_INSERT_TEXTS: Final = TEXTS.insert()
+# Inline: their keys are known, so none is asked for.
+_INSERT: Final = EVALUATIONS.insert().inline()
+_INSERT_TEXTS: Final = TEXTS.insert().inline()
 
 LARGEST_EVALUATION: Final = 16 * 2**20
 """Characters of a candidate and its verdict as JSON, which is longer than their messages. A parent

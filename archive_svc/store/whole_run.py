@@ -6,7 +6,6 @@ For files that carry them between stores (`archive_svc.run.run_file`) and for re
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
@@ -90,6 +89,7 @@ class WholeRuns:
 
     def __init__(self, url: str) -> None:
         self._engine, self._shown_url = open_engine(url, SCHEMA)
+        self._readers = self._engine.execution_options(reader=True)
 
     def close(self) -> None:
         """Close every connection."""
@@ -97,7 +97,7 @@ class WholeRuns:
 
     def find(self, name: str) -> tuple[int, RunHead] | None:
         """Return id and head of the run called `name`, the newest for "", or None."""
-        with self._reading() as connection:
+        with store_errors(self._shown_url), self._readers.connect() as connection:
             row = connection.execute(_RUN.where(RUNS.c.name == name) if name else _RUN).first()
         return None if row is None else (row.id, _head(row))
 
@@ -105,7 +105,7 @@ class WholeRuns:
         """Yield the evaluations of a run in order, each a row of `rows.WHOLE`."""
         after = 0
         while True:
-            with self._reading() as connection:
+            with store_errors(self._shown_url), self._readers.connect() as connection:
                 batch = connection.execute(_BATCH_AFTER, {"run": run_id, "after": after}).all()
             if not batch:
                 return
@@ -143,14 +143,6 @@ class WholeRuns:
             except _NameTakenError:
                 return False
         return True
-
-    @contextmanager
-    def _reading(self) -> Iterator[sa.Connection]:
-        with (
-            store_errors(self._shown_url),
-            self._engine.connect().execution_options(reader=True) as connection,
-        ):
-            yield connection
 
 
 class _NameTakenError(Exception):

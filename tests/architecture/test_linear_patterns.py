@@ -30,6 +30,7 @@ PACKAGES = (
     "kernel_foundry.plan",
     "kernel_foundry.printable",
     "kernel_foundry.sdk.selftest.case_folder",
+    "landscapes",
 )
 LENGTH = 100_000
 SHAPES = (
