@@ -14,9 +14,6 @@ from typing import Final
 MOST_EVENTS: Final = 4096
 """Between two tells; a caller that selects and selects is not followed any further."""
 
-JOURNAL_LENGTH: Final = 64 * 1024
-"""Characters that hold a journal of `MOST_EVENTS`."""
-
 _TOO_LONG: Final = "?"
 _FORM: Final = re.compile(r"@\d{1,10}(?: [sd]\d{1,10})*(?: \?)?")
 

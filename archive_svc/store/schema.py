@@ -7,7 +7,6 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from archive_svc.run.journal import JOURNAL_LENGTH
 from kernel_foundry.sql.migrate import SchemaLocation
 
 HEAD: Final = "0001"
@@ -17,6 +16,9 @@ SCHEMA: Final = SchemaLocation(head=HEAD, migrations="archive_svc.store:migratio
 
 REQUEST_ID_LENGTH: Final = 200
 """Most characters of a request_id."""
+
+JOURNAL_LENGTH: Final = 64 * 1024
+"""Most characters of a journal, see `archive_svc.run.journal`: enough for its most events."""
 
 METADATA = sa.MetaData()
 
