@@ -94,6 +94,7 @@ def needed_factor(
         expected,
         tolerance,
         with_parameters=distribution in WEIGHTS,
+        holds_whole=distribution not in _TIED,
         # Beside whole numbers a float may be what one of several places holds.
         breaks_ties=0 < sum(is_tied(o, distribution) for o in expected) < len(expected),
     )
@@ -112,6 +113,7 @@ def _noise(
     tolerance: Tolerance,
     *,
     with_parameters: bool,
+    holds_whole: bool,
     breaks_ties: bool,
 ) -> list[float]:
     """Return a safe multiple of each output's largest error in a reordered run, in tolerances.
@@ -124,9 +126,8 @@ def _noise(
     known = exact_or_own(changed)
     exact = known.outputs
     measure = partial(_distances, changed, exact=exact, tolerance=tolerance)
-    worst = measure(expected)
+    worst = own = measure(expected)
     device = changed.module.device
-    compared = _compared(changed, expected)
     for seed in _NOISE_SEEDS:
         generator = torch.Generator(device).manual_seed(seed)
         move = partial(_moved, generator=generator, breaks_ties=breaks_ties)
@@ -136,23 +137,27 @@ def _noise(
             state = {path: move(tensor) for path, tensor in state.items()}
         with RoundingNoise(seed=seed, device=device):
             perturbed = changed.run(inputs=moved, state=state)
-        perturbed = tuple(
-            own if index in compared else moved_output
-            for index, (own, moved_output) in enumerate(zip(expected, perturbed, strict=True))
-        )
         worst = [max(pair) for pair in zip(worst, measure(perturbed), strict=True)]
+    moved_whole = [
+        index
+        for index, output in enumerate(expected)
+        if not output.is_floating_point() and worst[index] > own[index]
+    ]
+    for index in _compared(changed, expected, moved_whole if holds_whole else ()):
+        worst[index] = own[index]
     return [needed * UNKNOWN for needed in worst] if known.inexact_because else worst
 
 
-def _compared(changed: InputSet, expected: Sequence[torch.Tensor]) -> frozenset[int]:
-    """Return the outputs of whole numbers that no rounding has a part in."""
-    whole = [index for index, output in enumerate(expected) if not output.is_floating_point()]
-    if not whole:
-        return frozenset()
-    device = changed.module.device
-    with RoundingNoise(seed=_NOISE_SEEDS[0], device=device, units=_COARSE_UNITS):
+def _compared(
+    changed: InputSet, expected: Sequence[torch.Tensor], outputs: Sequence[int]
+) -> list[int]:
+    """Return those of some outputs of whole numbers that no rounding has a part in."""
+    if not outputs:
+        return []
+    noise = RoundingNoise(seed=_NOISE_SEEDS[0], device=changed.module.device, units=_COARSE_UNITS)
+    with noise:
         coarse = changed.run()
-    return frozenset(index for index in whole if torch.equal(coarse[index], expected[index]))
+    return [index for index in outputs if torch.equal(coarse[index], expected[index])]
 
 
 def _moved(tensor: torch.Tensor, *, generator: torch.Generator, breaks_ties: bool) -> torch.Tensor:
