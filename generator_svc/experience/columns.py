@@ -18,10 +18,6 @@ Rows = npt.NDArray[np.int64]
 """Positions in the columns."""
 
 _KINDS: Final = {kind: np.uint64(1 << position) for position, kind in enumerate(FindingKind)}
-_LANGUAGES: Final[dict[Language | None, int]] = {
-    None: 0,
-    **{language: 1 + i for i, language in enumerate(Language)},
-}
 _NO_CELL: Final = -1
 _NO_ROW: Final = -1
 
@@ -60,6 +56,7 @@ class LessonColumns:
         self._count = 0
         self._row_by_id = np.full(64, _NO_ROW, dtype=np.int64)
         self._experts = _Names()
+        self._languages = _Names()
         self._devices = _Names()
 
     def __len__(self) -> int:
@@ -70,7 +67,7 @@ class LessonColumns:
         row = self._row(lesson.id)  # may make the table anew
         self._table[row] = (
             lesson.id,
-            _LANGUAGES[lesson.language],
+            self._languages.number(lesson.language or ""),
             findings_mask(lesson.findings),
             self._experts_mask(lesson.experts),
             self._devices.number(lesson.device),
@@ -102,7 +99,7 @@ class LessonColumns:
     def suitable(self, language: Language, expert: str) -> npt.NDArray[np.int64]:
         """Return the ids of lessons in a language that are for a role, "" for any."""
         table = self._table[: len(self)]
-        fits = (table["language"] == _LANGUAGES[language]) | (table["language"] == 0)
+        fits = (table["language"] == self._languages.number(language)) | (table["language"] == 0)
         if expert:
             for_all = table["experts"] == 0
             fits &= for_all | ((table["experts"] & np.uint64(self._expert_bit(expert))) != 0)

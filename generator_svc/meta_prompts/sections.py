@@ -1,16 +1,16 @@
 """Sections: the guidance of a prompt that evolves, and the texts that it sets out from.
 
-The seeds are the Markdown files under `seeds/`, one for each language and section, for people to
-edit. Knows nothing of populations, stores and models.
+The seeds are the Markdown files under `guidance/` of each language's folder, for people to edit.
+How they evolve is in `population.py`.
 """
 
 from dataclasses import dataclass, fields
 from functools import cache
-from importlib import resources
 from typing import Final
 
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.language import Language
+from kernel_foundry.languages import speaks
 
 MAX_SECTION_CHARS: Final = 4_000
 """Of one section: four of them stay a small part of a prompt, and the longest seed fits twice."""
@@ -42,8 +42,5 @@ SECTION_NAMES: Final = tuple(field.name for field in fields(Sections))
 @cache
 def seed_sections(language: Language) -> Sections:
     """Return the hand-written sections of `language`."""
-    folder = resources.files("generator_svc.meta_prompts").joinpath("seeds", language.value)
-    texts = {
-        name: folder.joinpath(f"{name}.md").read_text("utf-8").strip() for name in SECTION_NAMES
-    }
-    return Sections(**texts)
+    record = speaks(language.value)
+    return Sections(**{name: record.text(f"guidance/{name}.md") for name in SECTION_NAMES})

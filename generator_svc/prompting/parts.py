@@ -4,6 +4,7 @@ Made once from a request; `budget` then takes away what there is no room for. Kn
 of templates and models.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,12 +17,10 @@ from generator_svc.prompting.findings import Diagnosis, FindingView, diagnoses, 
 from generator_svc.prompting.lessons import LessonView, lesson_views
 from kernel_foundry.domain.archive import Elite
 from kernel_foundry.domain.candidate import Operator
-from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.lesson import Lesson
 from kernel_foundry.domain.request import ProposalRequest
+from kernel_foundry.languages import speaks
 from kernel_foundry.plan import short_reference
-
-_LANGUAGE_NAMES: Final = {Language.SYCL: "SYCL", Language.CUDA: "CUDA C++"}
 
 _INSPIRATION_SHARE: Final = 9
 """Part of a prompt that code takes which is only looked at; what is edited is shown whole."""
@@ -47,6 +46,8 @@ class PromptParts:
     language: str
     """"sycl" or "cuda"."""
     language_name: str
+    phrases: Mapping[str, str]
+    """Parts of sentences in the language's words, by name; "" for those that it has not."""
     expert: Expert
     has_emphasis: bool
     """Whether the expert's view is asked for: not where a candidate is only mended or made
@@ -97,7 +98,7 @@ def parts_of(
         max_chars: Of the whole prompt; candidates get shares of it.
     """
     task, admission = request.task, request.admission
-    language = admission.device.language
+    language = speaks(admission.device.language.value)
     held_out = held_out_of(task, admission)
     failure = _failure(request, operator, held_out)
     kinds = tuple(diagnosis.kind for diagnosis in failure.diagnoses)
@@ -107,8 +108,9 @@ def parts_of(
     known = _known_candidates(request, operator, held_out, max_chars)
     return PromptParts(
         operator=operator,
-        language=language.value,
-        language_name=_LANGUAGE_NAMES[language],
+        language=language.name,
+        language_name=language.title,
+        phrases=language.phrases(),
         expert=guidance.expert,
         has_emphasis=is_free,
         task=_task_view(request),
@@ -116,7 +118,7 @@ def parts_of(
         reference=task.reference.strip(),
         workloads=views.workload_views(admission),
         device_lines=views.device_lines(admission.device),
-        plan_reference=short_reference(language.value).strip(),
+        plan_reference=short_reference(language.name).strip(),
         library_ops=tuple(f"ops.{name}" for name in task.library_ops[:_MAX_LIBRARY_OPS]),
         worked_example=guidance.worked_example,
         parent=known.parent,

@@ -12,6 +12,7 @@ import jinja2
 
 from generator_svc.markdown import fenced
 from kernel_foundry.errors import LlmConfigurationError
+from kernel_foundry.languages import languages
 
 _TEMPLATE_SUFFIX: Final = ".j2"
 _FOREIGN_ERRORS: Final = (
@@ -29,9 +30,10 @@ class PromptTemplates:
     """Renders templates by name.
 
     Args:
-        folder: Holds a user's own files, named and placed as those of `generator_svc/prompts`;
-            each is taken in place of the package's. A file whose name starts with "_" may also
-            be a new one, to be included. None: the package's alone.
+        folder: Holds a user's own files, named and placed as those of `generator_svc/prompts` and
+            of the languages' folders (`kernel_foundry/languages`); each is taken in place of the
+            package's. A file whose name starts with "_" may also be a new one, to be included.
+            None: the package's alone.
 
     Raises:
         LlmConfigurationError: `folder` is none, or one of its files is no template of ours or
@@ -39,7 +41,14 @@ class PromptTemplates:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        own = jinja2.PackageLoader("generator_svc", "prompts")
+        own = jinja2.ChoiceLoader(
+            [
+                jinja2.PackageLoader("generator_svc", "prompts"),
+                jinja2.PrefixLoader(
+                    {record.name: jinja2.FileSystemLoader(record.texts) for record in languages()}
+                ),
+            ]
+        )
         self._folder = folder
         self._loader: jinja2.BaseLoader = own
         if folder is not None:

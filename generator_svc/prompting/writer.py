@@ -76,7 +76,7 @@ class PromptWriter:
             expert=expert,
             lessons=lessons,
             sections=sections or seed_sections(language),
-            worked_example=self._templates.text(f"examples/{language.value}.md"),
+            worked_example=self._templates.text(f"{language.value}/example.md"),
         )
         parts = parts_of(request, operator, guidance, max_chars=room)
         fitted = fit(parts, lambda some: _length(self._messages(some)), room)

@@ -9,9 +9,11 @@ from generator_svc.recipes.unsupported import RecipeUnsupported
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.language import Language
+from kernel_foundry.languages import speaks
 
 _MISREADINGS = (LookupError, ValueError, TypeError, SyntaxError, ArithmeticError)
 """What comes of arguments that an operator does not have: a graph is what a client sent."""
+_WRITTEN = (Language.SYCL, Language.CUDA)
 _PRODUCTS = ("aten.linear", "aten.matmul", "aten.mm", "aten.addmm")
 
 
@@ -25,6 +27,9 @@ def recipe_for(admission: Admission, language: Language) -> Recipe:
     Raises:
         RecipeUnsupported: none covers the task; the message names what is in the way.
     """
+    if language not in _WRITTEN:
+        title = speaks(language.value).title
+        raise RecipeUnsupported(f"a task in {title}: recipes write SYCL and CUDA C++")
     try:
         return _pattern_or_plain(admission, language)
     except _MISREADINGS as error:

@@ -1,8 +1,7 @@
-"""The kernel languages, one record each: a new one is a file here, listed in `RECORDS`.
+"""The kernel languages, one record each: a new one is a folder here, listed in `RECORDS`.
 
-A record says what plans, prompts and replies ask of a language. What a service alone needs of it is
-in that service: compilers and rules in `evaluator_svc`, recipes in `generator_svc/recipes`, hints
-in `archive_svc`.
+A record says what plans, prompts, replies and hints ask of a language. What runs or reads its
+object code is in `evaluator_svc`, recipes for it in `generator_svc/recipes`; the protos number it.
 """
 
 from kernel_foundry.languages.cuda import CUDA

@@ -1,7 +1,12 @@
-"""What a kernel language is to those who read its text or bind a plan to it."""
+"""What a kernel language is to those who read its text, bind a plan to it or speak of it."""
 
 import re
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
 
 Extent = tuple[int, int, int]
 """Sizes in x, y and z, x fastest."""
@@ -18,6 +23,9 @@ class KernelLanguage:
     """What may stand behind the fence of a block in it, lower case; the first is written."""
     mark: re.Pattern[str]
     """Found in text of this language, and in that of no other."""
+    texts: Path
+    """Folder of what is said of it: `example.md` (a worked example), `experts/`, `guidance/` and
+    `phrases.yaml` for prompts, `hints.yaml` for directions. What is not there is not said."""
     source_file: str
     """The name of its source in diagnostics."""
     needless_headers: str
@@ -43,3 +51,12 @@ class KernelLanguage:
     """What to do instead of a cooperative launch; empty: there are such launches."""
     without_local: str = ""
     """What to do instead of `local(...)`; empty: kernels take local accessors."""
+
+    def text(self, name: str) -> str:
+        """Return a text of its folder without blanks around it; "" where there is none."""
+        path = self.texts / name
+        return path.read_text("utf-8").strip() if path.is_file() else ""
+
+    def phrases(self) -> Mapping[str, str]:
+        """Parts of sentences that prompts leave to the language, by name; "" for others."""
+        return defaultdict(str, yaml.safe_load(self.text("phrases.yaml")) or {})

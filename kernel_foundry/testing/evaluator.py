@@ -75,27 +75,33 @@ class FakeEvaluator:
 
     Args:
         before_evaluate: Awaited first in `evaluate`, so that a test can hold it there.
+        device: What it says that it has.
     """
 
-    def __init__(self, before_evaluate: Callable[[], Awaitable[None]] = _one_turn) -> None:
+    def __init__(
+        self,
+        before_evaluate: Callable[[], Awaitable[None]] = _one_turn,
+        device: DeviceSpec = _DEVICE,
+    ) -> None:
         self._before_evaluate = before_evaluate
+        self._device = device
 
     async def capabilities(self) -> Capabilities:
         """Return the one fake device."""
         return Capabilities(
-            devices=(_DEVICE,),
+            devices=(self._device,),
             availability=(Availability(kind="fake", available=True),),
             isolation=IsolationReport(mechanisms=(), missing=("nothing is run",)),
         )
 
     async def admit(self, task: Task, device: str = "") -> Admission:
         """Admit every task whose reference defines `Model`."""
-        _require_device(device)
+        _require_device(device, self._device)
         if "class Model" not in task.reference:
             raise TaskInvalidError(f"task {task.name}: no class Model", task=task.name)
         return Admission(
             task=task.digest,
-            device=_DEVICE,
+            device=self._device,
             workloads=tuple(_admitted(workload) for workload in task.workloads),
             tolerance=task.tolerance or Tolerance(rtol=1e-4, atol=1e-5),
         )
@@ -106,7 +112,7 @@ class FakeEvaluator:
         admission = await self.admit(request.task, request.device)
         source = _source(request.text)
         if source is None:
-            return _not_extracted(request)
+            return _not_extracted(request, admission.device.id)
         number = int(source.digest[:8], 16)
         time_ns = _time_ns(request.text, request.configuration)
         evaluation = Evaluation(
@@ -146,18 +152,16 @@ class FakeEvaluator:
 
     async def probe(self, device: str = "") -> tuple[Probe, ...]:
         """Return the one thing that can be said of no device."""
-        _require_device(device)
+        _require_device(device, self._device)
         return (Probe(name="device.fake", passed=True, detail="nothing is run"),)
 
     async def close(self) -> None:
         """Do nothing: nothing is held."""
 
 
-def _require_device(device: str) -> None:
-    if device not in ("", _DEVICE.id):
-        raise BackendUnavailableError(
-            f"no device {device!r} here, only {_DEVICE.id}", device=device
-        )
+def _require_device(device: str, known: DeviceSpec) -> None:
+    if device not in ("", known.id):
+        raise BackendUnavailableError(f"no device {device!r} here, only {known.id}", device=device)
 
 
 def _admitted(workload: Workload) -> WorkloadAdmission:
@@ -183,11 +187,11 @@ def _source(text: str) -> KernelSource | None:
         return None
 
 
-def _not_extracted(request: EvaluationRequest) -> Evaluation:
+def _not_extracted(request: EvaluationRequest, device: str) -> Evaluation:
     return Evaluation(
         candidate=content_digest(request.text),
         task=request.task.digest,
-        device=_DEVICE.id,
+        device=device,
         outcome=EvaluationOutcome.EXTRACTION_FAILED,
         findings=(_no_blocks(),),
     )

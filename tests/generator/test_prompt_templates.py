@@ -23,7 +23,7 @@ def test_a_file_takes_the_place_of_the_one_of_its_name(
 ) -> None:
     """The others stay ours."""
     _put(tmp_path, "experts/memory.md.j2", "Bytes, bytes, bytes.\n")
-    _put(tmp_path, "examples/sycl.md", "```sycl\nint a[2][1] = {{1}, {2}};\n```")
+    _put(tmp_path, "sycl/example.md", "```sycl\nint a[2][1] = {{1}, {2}};\n```")
     written = PromptWriter(tmp_path).write(request_, expert=expert_of("memory"))
     system, user = (message.content for message in written.messages)
     assert "Bytes, bytes, bytes." in system

@@ -1,6 +1,8 @@
 """A language that is registered is read, bound and refused like the others."""
 
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +26,7 @@ TOY = KernelLanguage(
     title="Toy C",
     words=("toy",),
     mark=re.compile(r"\btoy_kernel\b"),
+    texts=Path("/none"),
     source_file="candidate.toy",
     needless_headers=r"toy\.h",
     kernel_mark=re.compile(r"\btoy_kernel\s*<([^<>]*)>"),
@@ -50,9 +53,10 @@ DEVICE = DeviceLimits(
 
 
 @pytest.fixture(autouse=True)
-def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(languages, "RECORDS", dict(languages.RECORDS))
+def _registered() -> Iterator[None]:
     languages.register(TOY)
+    yield
+    del languages.RECORDS[TOY.name]
 
 
 def _names(count: int) -> NameTable:

@@ -1,12 +1,14 @@
 """A direction in words: the steps from a kernel's cell to the target cell, the largest first."""
 
-from archive_svc.search.hints.table import Step, step
+from archive_svc.search.hints.table import Step, has_steps, step
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import DIMENSIONS, Cell
 
 
 def hint(language: Language, cell: Cell, target: Cell) -> str:
     """Return what to change in a kernel of `cell` to get to `target`; "" when it is there.
+
+    For a language without hints it is empty, too.
 
     The dimension with most levels to go comes first and in full; the others follow, each
     without when it pays and what to beware of.
@@ -16,7 +18,7 @@ def hint(language: Language, cell: Cell, target: Cell) -> str:
         for name, level, goal in zip(DIMENSIONS, cell, target, strict=True)
         if level != goal
     ]
-    if not moves:
+    if not moves or not has_steps(language):
         return ""
     moves.sort(key=lambda move: -abs(move[2] - move[1]))  # stable: else in the grid's order
     steps = [_steps(language, *move) for move in moves]

@@ -1,16 +1,16 @@
 """The table of hints: for each language, dimension, sign and level, how to move by one level.
 
-The texts are data, one file a language beside this one; `hint.py` puts them together.
+The texts are `hints.yaml` of each language's folder; `hint.py` puts them together.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 
 import yaml
 
 from kernel_foundry.domain.language import Language
+from kernel_foundry.languages import speaks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +45,14 @@ def step(language: Language, dimension: str, level: int, *, up: bool) -> Step:
     return _steps(language)[dimension, level, up]
 
 
+def has_steps(language: Language) -> bool:
+    """Return whether there are hints for a language at all."""
+    return bool(_steps(language))
+
+
 @cache
 def _steps(language: Language) -> Mapping[tuple[str, int, bool], Step]:
-    file = resources.files("archive_svc.search.hints").joinpath(f"{language.value}.yaml")
-    table = yaml.safe_load(file.read_text("utf-8"))
+    table = yaml.safe_load(speaks(language.value).text("hints.yaml")) or {}
     return {
         (dimension, level, sign == "up"): Step(**texts)
         for dimension, signs in table.items()

@@ -1,6 +1,7 @@
 """CUDA C++, built by NVRTC."""
 
 import re
+from pathlib import Path
 from typing import Final
 
 from kernel_foundry.languages.kernel_language import KernelLanguage
@@ -10,6 +11,7 @@ CUDA: Final = KernelLanguage(
     title="CUDA C++",
     words=("cuda", "cu"),
     mark=re.compile(r"\b__global__\b"),
+    texts=Path(__file__).parent,
     source_file="candidate.cu",
     # The host's side of CUDA: NVRTC has built in what they declare for device code, and stops in
     # the first of them.

@@ -1,6 +1,7 @@
 """SYCL 2020 with free-function kernels, built for a device through SPIR-V."""
 
 import re
+from pathlib import Path
 from typing import Final
 
 from kernel_foundry.languages.kernel_language import KernelLanguage
@@ -10,6 +11,7 @@ SYCL: Final = KernelLanguage(
     title="SYCL",
     words=("sycl",),
     mark=re.compile(r"\bnd_range_kernel\b|\b(?:sycl|syclexp?|syclext)::"),
+    texts=Path(__file__).parent,
     source_file="candidate.sycl",
     needless_headers=r"(?:CL/)?sycl(?:/sycl)?\.hpp",
     kernel_mark=re.compile(r"\bnd_range_kernel\s*<([^<>]*)>"),
