@@ -5,9 +5,9 @@ from dataclasses import replace
 import torch
 from torch import nn
 
-from generator_svc.recipes.cuda.matmul_text import ASYNC_COPY
 from generator_svc.recipes.genome import Genome
 from generator_svc.recipes.graph_reader import read_graph
+from generator_svc.recipes.kernel_templates import kernel_text
 from generator_svc.recipes.recipe import Recipe
 from generator_svc.recipes.recipes import choose_recipe
 from kernel_foundry import plan as plans
@@ -35,7 +35,7 @@ static inline void copy_quad_async(float* to, const float* from, bool inside) {
 static inline void end_of_copies() { host::commit_copies(); }
 static inline void wait_for_copies() { host::finish_copies(STAGES - 2); }
 """
-"""What `ASYNC_COPY` says in assembly."""
+"""What `async_copy.cuh` says in assembly."""
 
 
 def cuda_recipe(model: nn.Module, inputs: tuple[torch.Tensor, ...]) -> Recipe:
@@ -77,7 +77,8 @@ def bind(
 
 def for_host(candidate: BoundCandidate) -> BoundCandidate:
     """Return `candidate` without assembly."""
-    code = candidate.device_code.replace(ASYNC_COPY, _HOST_ASYNC_COPY)
+    assembly = kernel_text("cuda/kernels/async_copy.cuh")
+    code = candidate.device_code.replace(assembly, _HOST_ASYNC_COPY)
     return replace(candidate, device_code=code)
 
 

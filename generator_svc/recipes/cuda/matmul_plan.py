@@ -1,9 +1,12 @@
 """Writes the launch plans of CUDA matrix products; sizes are constants of each workload."""
 
-from generator_svc.recipes.cuda.matmul_text import KERNEL, SUM_KERNEL
 from generator_svc.recipes.genome import Genome
 from generator_svc.recipes.matmul_program import MatmulProgram
-from generator_svc.recipes.tune import default_first, dictionary
+from generator_svc.recipes.plan_text import default_first, plan_text
+
+KERNEL = "product_tiles"
+
+SUM_KERNEL = "sum_parts"
 
 _BYTES = "STAGES * BK * (BM + BN + 8) * 4"
 
@@ -52,12 +55,14 @@ def matmul_plan(program: MatmulProgram, genome: Genome, tensors: tuple[str, ...]
         ]
     else:
         tune, launch, where = _tiles(genome, tensors, program.output, constants)
-    names = ", ".join(dict.fromkeys([*tensors, program.output]))
-    lines = [genome.comment(), f"TUNE = {dictionary(tune)}", f"CONST = {dictionary(constants)}"]
-    if where:
-        lines += ["WHERE = [", *(f'    "{condition}",' for condition in where), "]"]
-    lines += ["", "", f"def launch({names}):", *(f"    {line}" for line in launch)]
-    return "\n".join(lines) + "\n"
+    return plan_text(
+        genome,
+        tune=tune,
+        constants=constants,
+        where=where,
+        names=[*tensors, program.output],
+        launch=launch,
+    )
 
 
 def _tiles(

@@ -4,19 +4,11 @@ from generator_svc.recipes.cpp_operations import USES_ERF, USES_EXP
 from generator_svc.recipes.cuda import matmul_tiles as tiles
 from generator_svc.recipes.cuda.matmul_epilogue import Epilogue
 from generator_svc.recipes.cuda.matmul_plan import matmul_plan
-from generator_svc.recipes.cuda.matmul_text import (
-    ACROSS,
-    ASYNC_ACROSS,
-    ASYNC_TILES,
-    ITEM,
-    SHARED,
-    SUM_PARTS,
-    TILES,
-)
 from generator_svc.recipes.cuda.spelling import CudaText, memory_functions
 from generator_svc.recipes.expression import operations
 from generator_svc.recipes.genome import Expectation, Gene, Genome
 from generator_svc.recipes.graph_reader import ReferenceGraph
+from generator_svc.recipes.kernel_templates import kernel_text
 from generator_svc.recipes.matmul_program import MatmulProgram, translate_matmul
 
 _EXPECTED = Expectation(
@@ -99,47 +91,46 @@ class MatmulRecipe:
         epilogue = Epilogue(program, spelling)
         tensors = (program.product.left, program.product.right, *epilogue.tensors)
         is_split = genome["who"] == "tiles" and genome["split"] != "1"
-        text = memory_functions(streaming=False) + epilogue.function + _body(genome, is_split)
-        for name, value in _replacements(program, genome, epilogue, is_split).items():
-            text = text.replace(f"@{name}@", value)
+        values = _values(program, epilogue, is_split=is_split)
+        text = memory_functions(streaming=False) + epilogue.function
+        text += kernel_text(f"cuda/kernels/product_{_style(genome)}.cu", **values)
+        if is_split:
+            text += kernel_text("cuda/kernels/sum_parts.cu", **values)
         return text, matmul_plan(program, genome, tensors)
 
 
-def _body(genome: Genome, is_split: bool) -> str:
-    if genome["who"] != "tiles":
-        return {"item": ITEM, "shared": SHARED}[genome["who"]]
-    text = ASYNC_TILES if genome["copy"] == "async" else TILES
-    return text + SUM_PARTS if is_split else text
+def _style(genome: Genome) -> str:
+    return "tiles_async" if genome["copy"] == "async" else genome["who"]
 
 
-def _replacements(
-    program: MatmulProgram, genome: Genome, epilogue: Epilogue, is_split: bool
-) -> dict[str, str]:
+def _values(program: MatmulProgram, epilogue: Epilogue, *, is_split: bool) -> dict[str, object]:
+    """Return what the templates' names stand for.
+
+    Args:
+        program: The product.
+        epilogue: What is done to each element.
+        is_split: Blocks write parts of the product, which a second kernel adds.
+    """
     product, out = program.product, f"{program.output}_to"
     is_along = product.is_right_transposed
-    across = ASYNC_ACROSS if genome["copy"] == "async" else ACROSS
     operands = (
         f"const float* __restrict__ {product.left}_in, const float* __restrict__ {product.right}_in"
     )
-    call = f", {out}{epilogue.call}"
     target = f"float* __restrict__ {out}"
-    finish = "finish(product, at, n@CALL@);"
-    parts = "store(parts + (size_t)blockIdx.y * ROWS * COLS + at, product);"
     return {
-        "FINISH": parts if is_split else finish,
-        "PARAMETERS": f"{operands}, float* __restrict__ parts"
+        "is_split": is_split,
+        "parameters": f"{operands}, float* __restrict__ parts"
         if is_split
         else f"{operands}{epilogue.parameters},\n    {target}",
-        "SUM_PARAMETERS": f"const float* __restrict__ parts{epilogue.parameters},\n    {target}",
-        "CALL": call,
-        "LEFT": f"{product.left}_in",
-        "RIGHT": f"{product.right}_in",
-        "ACROSS": "" if is_along else across,
-        "RIGHT_KIND": "Along" if is_along else "Across",
-        "RIGHT_AT": "(size_t)n * DEPTH + k" if is_along else "(size_t)k * COLS + n",
+        "sum_parameters": f"const float* __restrict__ parts{epilogue.parameters},\n    {target}",
+        "call": f", {out}{epilogue.call}",
+        "left": f"{product.left}_in",
+        "right": f"{product.right}_in",
+        "right_kind": "Along" if is_along else "Across",
+        "right_at": "(size_t)n * DEPTH + k" if is_along else "(size_t)k * COLS + n",
         # Threads beside each other read what lies beside each other.
-        "STAGED_N": "blockIdx.x * TILE + y" if is_along else "column",
-        "STAGED_K": "base + x" if is_along else "base + y",
+        "staged_n": "blockIdx.x * TILE + y" if is_along else "column",
+        "staged_k": "base + x" if is_along else "base + y",
     }
 
 

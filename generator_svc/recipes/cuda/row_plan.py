@@ -2,8 +2,8 @@
 
 from generator_svc.recipes.cuda import flat_kernel, row_kernel
 from generator_svc.recipes.genome import Genome
+from generator_svc.recipes.plan_text import default_first, plan_text
 from generator_svc.recipes.row_program import RowProgram
-from generator_svc.recipes.tune import default_first, dictionary
 
 _BLOCKS = (128, 256, 512, 1024)
 _UNROLLS = (1, 2, 4, 8)
@@ -38,12 +38,18 @@ def row_plan(program: RowProgram, genome: Genome, tensors: tuple[str, ...]) -> s
     if keep == "shared":
         shared = ", cdiv(COLS, TEAM * VEC * UNROLL) * TEAM * VEC * UNROLL * 4"
     launch = [
-        f"    rows = {full}.numel() // COLS",
-        f"    {row_kernel.KERNEL}[{grid}, TEAM * ROWS{shared}]"
+        f"rows = {full}.numel() // COLS",
+        f"{row_kernel.KERNEL}[{grid}, TEAM * ROWS{shared}]"
         f"({', '.join([*tensors, *outputs, 'rows'])})",
     ]
-    words = "A block shares a row." if who == "block" else "TEAM threads share a row."
-    return _text(genome, constants, [*tensors, full, *outputs], words, launch)
+    return plan_text(
+        genome,
+        tune=_tune(genome),
+        constants=constants,
+        names=[*tensors, full, *outputs],
+        launch=launch,
+        words="A block shares a row." if who == "block" else "TEAM threads share a row.",
+    )
 
 
 def flat_plan(program: RowProgram, genome: Genome, tensors: tuple[str, ...], *, tail: bool) -> str:
@@ -58,30 +64,23 @@ def flat_plan(program: RowProgram, genome: Genome, tensors: tuple[str, ...], *, 
             "VEC": f"WIDTH if {full}.shape[-1] % WIDTH == 0 else 1",
         }
     launch = [
-        f"    packs = {full}.numel() // VEC",
-        "    blocks = max(1, cdiv(packs, BLOCK * UNROLL))",
-        f"    {flat_kernel.KERNEL}[blocks, BLOCK]({', '.join([*tensors, *outputs, 'packs'])})",
+        f"packs = {full}.numel() // VEC",
+        "blocks = max(1, cdiv(packs, BLOCK * UNROLL))",
+        f"{flat_kernel.KERNEL}[blocks, BLOCK]({', '.join([*tensors, *outputs, 'packs'])})",
     ]
-    words = "UNROLL packs of VEC elements for each thread."
-    return _text(genome, constants, [*tensors, full, *outputs], words, launch)
+    return plan_text(
+        genome,
+        tune=_tune(genome),
+        constants=constants,
+        names=[*tensors, full, *outputs],
+        launch=launch,
+        words="UNROLL packs of VEC elements for each thread.",
+    )
 
 
-def _text(
-    genome: Genome, constants: dict[str, str], names: list[str], words: str, launch: list[str]
-) -> str:
-    tune = {
+def _tune(genome: Genome) -> dict[str, list[int]]:
+    return {
         "BLOCK": default_first(int(genome["block"]), _BLOCKS),
         "WIDTH": default_first(int(genome["width"]), _WIDTHS),
         "UNROLL": default_first(int(genome["unroll"]), _UNROLLS),
     }
-    lines = [
-        genome.comment(),
-        f"TUNE = {dictionary(tune)}",
-        f"CONST = {dictionary(constants)}",
-        "",
-        "",
-        f"def launch({', '.join(dict.fromkeys(names))}):",
-        f'    """{words}"""',
-        *launch,
-    ]
-    return "\n".join(lines) + "\n"

@@ -8,7 +8,7 @@ from generator_svc.recipes.plain.languages import FRAMES
 from generator_svc.recipes.plain.program import SCRATCH, Step
 from generator_svc.recipes.plain.sizes import Shape, Size, count_of
 from generator_svc.recipes.plain.tensors import ReducedTensor, ScannedTensor, StoredTensor, Tensor
-from generator_svc.recipes.tune import dictionary
+from generator_svc.recipes.plan_text import dictionary
 from generator_svc.recipes.unsupported import RecipeUnsupported
 from kernel_foundry.domain.language import Language
 

@@ -3,7 +3,7 @@
 from generator_svc.recipes.genome import Expectation, Gene, Genome
 from generator_svc.recipes.plain.candidate_writer import Style, write_candidate
 from generator_svc.recipes.plain.translation import Translation
-from generator_svc.recipes.tune import default_first
+from generator_svc.recipes.plan_text import default_first
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.language import Language
 

@@ -3,12 +3,17 @@
 from generator_svc.recipes.expression import Extent, Load, operations
 from generator_svc.recipes.genome import Expectation, Gene, Genome
 from generator_svc.recipes.graph_reader import ReferenceGraph
+from generator_svc.recipes.kernel_templates import kernel_text
 from generator_svc.recipes.matmul_program import PRODUCT, MatmulProgram, translate_matmul
+from generator_svc.recipes.plan_text import default_first, plan_text
 from generator_svc.recipes.row_writer import RowWriter, loaded_tensors
-from generator_svc.recipes.sycl.matmul_text import BODIES, KERNEL, TILE
-from generator_svc.recipes.sycl.spelling import VECTOR_TYPES, SyclText
-from generator_svc.recipes.tune import default_first, dictionary
+from generator_svc.recipes.sycl.spelling import SyclText, vector_types
 from generator_svc.recipes.unsupported import RecipeUnsupported
+
+KERNEL = "product_tiles"
+
+_TILE = 16
+"""Edge of a tile in local memory, in elements."""
 
 _EXPECTED = Expectation(
     {
@@ -58,23 +63,22 @@ class MatmulRecipe:
         epilogue = _Epilogue(program)
         tensors = [program.product.left, program.product.right, *epilogue.tensors]
         layout = "rows" if program.product.is_right_transposed else "columns"
-        text = BODIES[who, layout if who == "vector" else ""]
         parameters = [f"const float* __restrict__ {t}_in" for t in tensors]
         parameters += [f"float* __restrict__ {program.output}_to", "int rows, int cols, int depth"]
         if who == "tile":
             parameters.append("sycl::local_accessor<float, 1> staged")
-        replacements = {
-            "PARAMETERS": ", ".join(parameters),
-            "LEFT": f"{program.product.left}_in",
-            "RIGHT": f"{program.product.right}_in",
-            "RIGHT_AT": "n * depth + k" if program.product.is_right_transposed else "k * cols + n",
-            "OUT": f"{program.output}_to",
-            "EPILOGUE": epilogue.function,
-            "CALL": epilogue.call,
-        }
-        for name, value in replacements.items():
-            text = text.replace(f"@{name}@", value)
-        vectors = VECTOR_TYPES if who == "vector" else ""
+        style = f"vector_{layout}" if who == "vector" else who
+        text = kernel_text(
+            f"sycl/kernels/product_{style}.cpp",
+            parameters=", ".join(parameters),
+            left=f"{program.product.left}_in",
+            right=f"{program.product.right}_in",
+            right_at="n * depth + k" if program.product.is_right_transposed else "k * cols + n",
+            out=f"{program.output}_to",
+            epilogue=epilogue.function,
+            call=epilogue.call,
+        )
+        vectors = vector_types() if who == "vector" else ""
         return vectors + text, _plan(program, genome, tensors, layout)
 
 
@@ -120,7 +124,7 @@ def _plan(program: MatmulProgram, genome: Genome, tensors: list[str], layout: st
         tune = {"BLOCK": default_first(int(genome["block"]), (8, 16, 64))}
         launch = ["grid = cdiv(rows * cols, BLOCK)", "block = BLOCK"]
     elif who == "tile":
-        tune = {"TILE": [TILE, 8]}
+        tune = {"TILE": [_TILE, 8]}
         launch = ["grid = (cdiv(cols, TILE), cdiv(rows, TILE))", "block = (TILE, TILE)"]
         arguments.append("local(2 * TILE * TILE, float32)")
     else:
@@ -137,16 +141,15 @@ def _plan(program: MatmulProgram, genome: Genome, tensors: list[str], layout: st
             "block = 1",
         ]
     shape = f"{right}.shape[0]" if program.product.is_right_transposed else f"{right}.shape[1]"
-    names = list(dict.fromkeys([*tensors, program.output]))
-    lines = [
-        genome.comment(),
-        f"TUNE = {dictionary(tune)}",
-        "",
-        f"def launch({', '.join(names)}):",
-        f"    depth = {left}.shape[-1]",
-        f"    rows = {left}.numel() // depth",
-        f"    cols = {shape}",
-        *(f"    {line}" for line in launch),
-        f"    {KERNEL}[grid, block]({', '.join(arguments)})",
-    ]
-    return "\n".join(lines) + "\n"
+    return plan_text(
+        genome,
+        tune=tune,
+        names=[*tensors, program.output],
+        launch=[
+            f"depth = {left}.shape[-1]",
+            f"rows = {left}.numel() // depth",
+            f"cols = {shape}",
+            *launch,
+            f"{KERNEL}[grid, block]({', '.join(arguments)})",
+        ],
+    )

@@ -1,9 +1,9 @@
 """Writes the launch plan of a row kernel."""
 
 from generator_svc.recipes.genome import Genome
+from generator_svc.recipes.plan_text import default_first, plan_text
 from generator_svc.recipes.row_program import RowProgram
 from generator_svc.recipes.sycl.row_kernel import KERNEL, RowKernel
-from generator_svc.recipes.tune import default_first, dictionary
 
 _BLOCKS = (256, 128, 512, 64)
 
@@ -23,32 +23,32 @@ def row_plan(program: RowProgram, genome: Genome, kernel: RowKernel) -> str:
         tune["BLOCK"] = list(_BLOCKS)
     elif who == "item":
         tune["BLOCK"] = [16, 1, 64]
-    lines = [genome.comment()]
-    if tune:
-        lines.append(f"TUNE = {dictionary(tune)}")
-    if genes.get("keep") == "private":
-        lines.append(f'CONST = {{"COLS": "{program.full_tensor}.shape[-1]"}}')
-    return "\n".join([*lines, "", *_launch(program, who, kernel)]) + "\n"
+    constants = {"COLS": f"{program.full_tensor}.shape[-1]"}
+    outputs = [name for name, _ in program.outputs]
+    return plan_text(
+        genome,
+        tune=tune,
+        constants=constants if genes.get("keep") == "private" else None,
+        names=[*kernel.tensors, program.full_tensor, *outputs],
+        launch=_launch(program, who, kernel),
+        words=f"One {who.replace('_', '-')} a row.",
+    )
 
 
 def _launch(program: RowProgram, who: str, kernel: RowKernel) -> list[str]:
-    outputs = [name for name, _ in program.outputs]
     grid, block, held = {
         "item": ("cdiv(rows, BLOCK)", "BLOCK", "BLOCK"),
         "vector": ("rows", "1", "1"),
         "group": ("rows", "BLOCK", "1"),
         "sub_group": ("cdiv(rows, ROWS)", "SG * ROWS", "ROWS"),
     }[who]
-    names = list(dict.fromkeys([*kernel.tensors, program.full_tensor, *outputs]))
-    arguments = [*kernel.tensors, *outputs, "rows", "cols"]
+    arguments = [*kernel.tensors, *(name for name, _ in program.outputs), "rows", "cols"]
     lines = [
-        f"def launch({', '.join(names)}):",
-        f'    """One {who.replace("_", "-")} a row."""',
-        f"    cols = {program.full_tensor}.shape[-1]",
-        f"    rows = {program.full_tensor}.numel() // cols",
+        f"cols = {program.full_tensor}.shape[-1]",
+        f"rows = {program.full_tensor}.numel() // cols",
     ]
     if kernel.uses_local:
-        lines.append(f"    require({held} * cols * 4 <= device.shared_bytes)")
+        lines.append(f"require({held} * cols * 4 <= device.shared_bytes)")
         arguments.append(f"local({held} * cols, float32)")
-    lines.append(f"    {KERNEL}[{grid}, {block}]({', '.join(arguments)})")
+    lines.append(f"{KERNEL}[{grid}, {block}]({', '.join(arguments)})")
     return lines
