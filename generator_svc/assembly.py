@@ -16,7 +16,7 @@ from kernel_foundry.domain.lesson import Lesson
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Assembled:
+class GeneratorParts:
     """A generator and its library; closing the generator closes the store of both."""
 
     generator: Generator
@@ -30,7 +30,7 @@ def assemble(
     prompts: Path | None = None,
     models: LanguageModels | None = None,
     seeds: Mapping[str, Lesson] | None = None,
-) -> Assembled:
+) -> GeneratorParts:
     """Return a generator.
 
     Args:
@@ -52,4 +52,4 @@ def assemble(
         library=library,
         prompts=PromptWriter(prompts),
     )
-    return Assembled(generator=generator, experience=library)
+    return GeneratorParts(generator=generator, experience=library)

@@ -1,8 +1,7 @@
 """Every exchange with a model, as one JSON file, found by the digest of its prompt.
 
-Content-addressed: the same exchange is the same file, so writing is idempotent and several
-writers need no lock. Which exchanges a run made stands in the store. Knows nothing of what prompts
-mean.
+Content-addressed: the same exchange is the same file, so writing is idempotent and several writers
+need no lock. Which exchanges a run made stands in the store.
 """
 
 import asyncio

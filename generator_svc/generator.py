@@ -1,7 +1,6 @@
 """The generator: a selection becomes a prompt, a model's reply becomes a candidate.
 
-Knows nothing of LiteLLM, of gRPC, or of what a candidate is worth; what verdicts teach is
-`Learning`'s matter.
+What verdicts teach stands in `learning`, calls to models in `model_client`, gRPC in `service`.
 """
 
 import asyncio
@@ -11,14 +10,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from generator_svc.asking import DEFAULT_MAX_OUTPUT_TOKENS, Asker, Question
-from generator_svc.books import Books
-from generator_svc.budget import Spending
+from generator_svc.caps import Spending
 from generator_svc.effective_operator import effective_operator
 from generator_svc.exchange_log import ExchangeLog
 from generator_svc.experience.library import ExperienceLibrary
 from generator_svc.experts import Expert, expert_of
-from generator_svc.learning import NO_GUIDANCE, Guidance, Learning, proposal_row
+from generator_svc.learning import NO_GUIDANCE, Guidance, Learner, proposal_row
+from generator_svc.ledger import RunLedger
 from generator_svc.llm.assignment import Assignment
 from generator_svc.llm.catalogue import RECIPES
 from generator_svc.llm.interface import LanguageModels, ModelReply
@@ -31,7 +29,8 @@ from generator_svc.model_choice import (
     models_for,
     named_models,
 )
-from generator_svc.prompting.budget import CHARS_PER_TOKEN, DEFAULT_MAX_CHARS
+from generator_svc.model_client import DEFAULT_MAX_OUTPUT_TOKENS, ModelClient, Question
+from generator_svc.prompting.length import CHARS_PER_TOKEN, DEFAULT_MAX_CHARS
 from generator_svc.prompting.writer import PromptWriter, WrittenPrompt
 from generator_svc.recipes import missing_recipe
 from generator_svc.replies.reading import proposal_of, source_of
@@ -84,11 +83,13 @@ class Generator:
     ) -> None:
         self._models = models
         self._store = store
-        self._books = Books(store, exchanges)
-        self._asker = Asker(models, self._books, max_output_tokens=max_output_tokens, clock=clock)
+        self._ledger = RunLedger(store, exchanges)
+        self._client = ModelClient(
+            models, self._ledger, max_output_tokens=max_output_tokens, clock=clock
+        )
         self._prompts = prompts or PromptWriter()
         self._chooser = chooser
-        self._learning = Learning(
+        self._learner = Learner(
             store, library, MetaPrompts(store), ask=self._ask_for_guidance, clock=clock
         )
         self._owed: defaultdict[str, list[TokenUsage]] = defaultdict(list)
@@ -101,7 +102,7 @@ class Generator:
         question = await self._question(request, expert)
         guidance = NO_GUIDANCE
         if question.models[0] != RECIPES:  # which reads no prompts
-            guidance = await self._learning.guidance(request, expert)
+            guidance = await self._learner.guidance(request, expert)
         written = self._prompts.write(
             request,
             expert=expert,
@@ -123,25 +124,25 @@ class Generator:
     async def report(self, outcome: ProposalOutcome) -> None:
         """See `Generator.report`."""
         check_outcome(outcome)
-        learnt = await self._learning.learn(outcome)
+        learnt = await self._learner.learn(outcome)
         if learnt is not None:
             await self._credit(learnt.run, learnt.model, gain=learnt.gain, usd=learnt.usd)
 
     async def account(self, run: str) -> RunAccount:
         """See `Generator.account`."""
         check_run(run)
-        return await self._books.account(run)
+        return await self._ledger.account(run)
 
     async def forget_run(self, run: str) -> None:
         """See `Generator.forget_run`."""
         check_run(run)
         self._owed.pop(run, None)
-        await self._books.forget(run)
+        await self._ledger.forget(run)
 
     async def exchanges(self, run: str, *, after: int = 0, limit: int = 20) -> tuple[Exchange, ...]:
         """See `Generator.exchanges`."""
         check_run(run)
-        return await self._books.exchanges(run, after=after, limit=limit)
+        return await self._ledger.exchanges(run, after=after, limit=limit)
 
     async def check_models(self, models: tuple[str, ...]) -> None:
         """See `Generator.check_models`."""
@@ -162,8 +163,8 @@ class Generator:
 
     async def close(self) -> None:
         """See `Generator.close`."""
-        await self._learning.close()
-        await self._asker.close()
+        await self._learner.close()
+        await self._client.close()
         await self._models.close()
         await self._store.close()
 
@@ -177,7 +178,7 @@ class Generator:
         text, failure = "", ""
         for attempt in range(_MAX_ATTEMPTS):
             try:
-                reply = await self._asker.ask(question, messages, attempt=attempt)
+                reply = await self._client.ask(question, messages, attempt=attempt)
             except (LlmQuotaError, LlmUnavailableError, LlmConfigurationError) as error:
                 if not usage:
                     raise
@@ -250,7 +251,7 @@ class Generator:
             model=proposal.usage[-1].model,
             usd=sum(usage.cost_usd for usage in proposal.usage),
         )
-        await self._learning.remember(request, row)
+        await self._learner.remember(request, row)
 
     async def _ask_for_guidance(
         self, request: ProposalRequest, messages: tuple[ChatMessage, ...]
@@ -263,7 +264,7 @@ class Generator:
         asked = replace(
             question, purpose=ExchangePurpose.META_PROMPT, selection=None, models=models
         )
-        reply = await self._asker.ask(asked, messages)
+        reply = await self._client.ask(asked, messages)
         self._owed[request.run].append(reply.usage)
         return reply.text
 

@@ -61,7 +61,7 @@ class Guidance:
 NO_GUIDANCE: Final = Guidance()
 
 
-class Learning:
+class Learner:
     """The parts that learn, on one store.
 
     Args:

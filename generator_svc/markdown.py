@@ -1,7 +1,4 @@
-"""Texts of bounded length and code in fences that nothing inside can close.
-
-Knows nothing of what the texts are about.
-"""
+"""Texts of bounded length and code in fences that nothing inside can close."""
 
 import re
 from typing import Final

@@ -1,10 +1,10 @@
 """Which model is asked: a bandit on gain per dollar, over the models that the user allows.
 
-Thompson sampling. How often a model gains is a Poisson rate with a Gamma posterior, in units of
-the typical gain, so that rare large gains and frequent small ones are compared fairly; whether it
+Thompson sampling. How often a model gains is a Poisson rate with a Gamma posterior, in units of the
+typical gain, so that rare large gains and frequent small ones are compared fairly; whether it
 answers at all is a Beta posterior. Both lose their past slowly, so that a model that stopped to
 pay, or never answered, is tried again now and then. A model without a past starts as the average
-one. Knows nothing of what a gain is made of.
+one. What a gain is, `learning` says.
 Source: Agrawal and Goyal 2012 (Thompson sampling); Raj and Kalyani 2017 (discounted)
 """
 

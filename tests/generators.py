@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from generator_svc.assembly import Assembled, assemble
+from generator_svc.assembly import GeneratorParts, assemble
 from generator_svc.generator import Generator
 from generator_svc.llm.interface import LanguageModels
 
 
-def assembled_in(folder: Path, models: LanguageModels) -> Assembled:
+def assembled_in(folder: Path, models: LanguageModels) -> GeneratorParts:
     """Return a generator and its library, which keep everything in `folder`."""
     return assemble(
         store_url=f"sqlite:///{folder / 'generator.db'}",

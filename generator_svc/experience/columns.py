@@ -1,6 +1,6 @@
 """What ranking needs of every lesson, as arrays: ten thousand are scored at once.
 
-Knows nothing of vectors, and not what the numbers are worth.
+What the numbers are worth stands in `ranking`.
 """
 
 from collections.abc import Sequence

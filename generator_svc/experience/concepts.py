@@ -1,7 +1,4 @@
-"""Concepts: what prose and code of kernels are about, by the cues of `concepts.yaml`.
-
-Knows nothing of vectors and of lessons.
-"""
+"""Concepts: what prose and code of kernels are about, by the cues of `concepts.yaml`."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Embeddings: passages to vectors whose cosine says how much they have to do with each other.
 
-`HashedEmbedder` needs no model and no network: it hashes words, concepts and pieces of code. Knows
-nothing of lessons' worth and of where vectors are kept.
+`HashedEmbedder` needs no model and no network: it hashes words, concepts and pieces of code.
+Vectors are kept by `vectors`.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Writes lessons from the records of a transition: what was seen, what was changed, what it did.
 
-Everything in a lesson was measured or stands in the sources. Knows nothing of how it is found.
+Everything in a lesson was measured or stands in the sources.
 """
 
 import math
@@ -12,10 +12,10 @@ from generator_svc.experience.source_change import SourceChange, change_between,
 from generator_svc.experience.transition import (
     LogSpeedup,
     ObservedTransition,
-    Verdict,
+    TransitionKind,
+    kind_of,
     log_speedup,
     moved_as_asked,
-    verdict,
 )
 from generator_svc.held_out import held_out_of
 from kernel_foundry.domain.archive import Elite
@@ -44,8 +44,8 @@ _MAX_HINT_CHARS: Final = 350
 
 def write_lesson(transition: ObservedTransition) -> Lesson | None:
     """Return what a transition teaches; None when it says nothing."""
-    said, parent = verdict(transition), transition.parent
-    if said is Verdict.NOTHING or parent is None:
+    said, parent = kind_of(transition), transition.parent
+    if said is TransitionKind.NOTHING or parent is None:
         return None
     child = transition.evaluation
     if does_the_same(parent.candidate.source, transition.child.source):
@@ -55,7 +55,7 @@ def write_lesson(transition: ObservedTransition) -> Lesson | None:
     # A later prompt for the same task must not tell what this one did not.
     held_out = held_out_of(transition.request.task, transition.request.admission)
     seen = held_out.redacted(_seen(parent.evaluation, child, said), parent.evaluation)
-    is_repair = said is Verdict.REPAIRED
+    is_repair = said is TransitionKind.REPAIRED
     island = transition.request.selection.island
     return Lesson(
         symptom=_symptom(transition, parent.evaluation, seen),
@@ -67,7 +67,7 @@ def write_lesson(transition: ObservedTransition) -> Lesson | None:
         before=None if is_repair else parent.measures,
         after=None if is_repair else child.measures,
         # What did not pay is no code to start from.
-        excerpt="" if said is Verdict.REFUTED else change.excerpt(MAX_EXCERPT_CHARS),
+        excerpt="" if said is TransitionKind.REFUTED else change.excerpt(MAX_EXCERPT_CHARS),
         source=f"run {transition.run}, {transition.child.digest[:12]}",
         origin=LessonOrigin.LEARNT,
         effect=speedup.mean if speedup else 0.0,
@@ -75,10 +75,10 @@ def write_lesson(transition: ObservedTransition) -> Lesson | None:
     )
 
 
-def _seen(parent: Evaluation, child: Evaluation, said: Verdict) -> tuple[Finding, ...]:
+def _seen(parent: Evaluation, child: Evaluation, said: TransitionKind) -> tuple[Finding, ...]:
     """Return what the parent was found to suffer from: first what the child no longer does."""
     found = tuple(f for f in parent.findings if f.kind not in _OF_THE_MEASUREMENT)
-    if said is Verdict.REPAIRED:
+    if said is TransitionKind.REPAIRED:
         return blamed(found)[:_MOST_FINDINGS]
     left: set[FindingKind] = {finding.kind for finding in child.findings}
     telling = [f for f in found if f.severity is not Severity.INFO]
@@ -96,7 +96,7 @@ def _symptom(transition: ObservedTransition, parent: Evaluation, seen: tuple[Fin
 def _move(
     transition: ObservedTransition,
     parent: Elite,
-    said: Verdict,
+    said: TransitionKind,
     change: SourceChange,
     speedup: LogSpeedup | None,
 ) -> Iterator[str]:
@@ -105,18 +105,18 @@ def _move(
     what = _constructs(parent.candidate.source, transition.child.source)
     lines = f"{change.added} lines new or changed, {change.removed} gone"
     match said:
-        case Verdict.REPAIRED:
+        case TransitionKind.REPAIRED:
             yield f"This mended it: {what} ({lines})."
-        case Verdict.FASTER:
+        case TransitionKind.FASTER:
             yield f"This paid: {what} ({lines})."
         case _:
             yield f"This did not pay here: {what} ({lines})."
-    if hint and said is not Verdict.REPAIRED and moved_as_asked(transition):
+    if hint and said is not TransitionKind.REPAIRED and moved_as_asked(transition):
         yield f"The direction was: {_clip(hint, _MAX_HINT_CHARS)}"
     if speedup is not None:
         yield _measured(speedup)
     reached = transition.evaluation.measures
-    if said is not Verdict.REPAIRED and reached is not None and reached != parent.measures:
+    if said is not TransitionKind.REPAIRED and reached is not None and reached != parent.measures:
         yield f"It moved {_levels(parent.measures, reached)}."
 
 

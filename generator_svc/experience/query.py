@@ -1,6 +1,6 @@
 """What an expert asks the experience library for: its retrieval filter applied to a request.
 
-Knows nothing of how lessons are stored, found and ranked.
+How lessons are found and ranked stands in `index` and `ranking`.
 """
 
 from typing import Final

@@ -1,7 +1,7 @@
 """How lessons are ranked: by what they have to do with the query, and by what they were worth.
 
 A lesson that was shown often and whose proposals failed or lost sinks below its like; it is never
-taken out for that. Knows nothing of vectors and databases.
+taken out for that.
 """
 
 import math

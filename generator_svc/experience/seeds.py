@@ -1,7 +1,7 @@
 """The hand-written lessons: YAML files beside this one, checked when they are read.
 
 A file is a list of lessons; `key` names a lesson over all versions of its text, the other entries
-are the fields of `Lesson`. Knows nothing of the store.
+are the fields of `Lesson`.
 """
 
 import re

@@ -1,7 +1,4 @@
-"""What a child's source has that its parent's has not, by lines.
-
-Knows nothing of what the lines mean.
-"""
+"""What a child's source has that its parent's has not, by lines."""
 
 import io
 import tokenize

@@ -1,7 +1,7 @@
 """Transitions: from a parent to its judged child, and whether that is worth a lesson.
 
-Gains are told apart from noise by the confidence intervals of the medians. Knows nothing of
-lessons' wording.
+Gains are told apart from noise by the confidence intervals of the medians. The wording of lessons
+is made by `lesson_writer`.
 """
 
 import math
@@ -21,7 +21,7 @@ _LEAST_GAIN: Final = math.log(1.05)
 _LARGE_LOSS: Final = math.log(1.5)
 
 
-class Verdict(StrEnum):
+class TransitionKind(StrEnum):
     """What a transition says."""
 
     NOTHING = "nothing"
@@ -62,20 +62,22 @@ class LogSpeedup:
     """From the far ends of both medians' 95 % intervals."""
 
 
-def verdict(transition: ObservedTransition) -> Verdict:
+def kind_of(transition: ObservedTransition) -> TransitionKind:
     """Return what a transition says."""
     parent, child = transition.parent, transition.evaluation
     if parent is None or not child.passed:
-        return Verdict.NOTHING
+        return TransitionKind.NOTHING
     if not parent.evaluation.passed:
-        return Verdict.REPAIRED
+        return TransitionKind.REPAIRED
     change = log_speedup(parent.evaluation, child)
     if change is None:
-        return Verdict.NOTHING
+        return TransitionKind.NOTHING
     if change.lower > 0.0 and change.mean >= _LEAST_GAIN:
-        return Verdict.FASTER
+        return TransitionKind.FASTER
     is_large_loss = change.upper < 0.0 and change.mean <= -_LARGE_LOSS
-    return Verdict.REFUTED if is_large_loss and _was_followed(transition) else Verdict.NOTHING
+    if is_large_loss and _was_followed(transition):
+        return TransitionKind.REFUTED
+    return TransitionKind.NOTHING
 
 
 def log_speedup(parent: Evaluation, child: Evaluation) -> LogSpeedup | None:

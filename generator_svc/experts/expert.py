@@ -1,6 +1,6 @@
 """Experts as data: `experts.yaml` beside this file says who there is.
 
-Knows nothing of how islands are chosen or which model an expert asks.
+Islands are the archive's; which model an expert asks is decided in `model_choice`.
 """
 
 from collections.abc import Mapping

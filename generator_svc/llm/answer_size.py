@@ -1,7 +1,7 @@
 """What a model's server answers is counted while it is read and expanded, and ends at a limit.
 
 A kilobyte of gzip is a megabyte, and gzip of gzip a gigabyte. All SDKs read by httpx, which has no
-limit of its own; it is set where httpx looks up how to expand an answer. Knows nothing of models.
+limit of its own; it is set where httpx looks up how to expand an answer.
 """
 
 from typing import Final

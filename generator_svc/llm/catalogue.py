@@ -1,6 +1,6 @@
 """Model names: the built-in one, and the default of each provider that has a key.
 
-Knows nothing of LiteLLM; `environ` is passed in so that tests need no real keys.
+`environ` is passed in so that tests need no real keys.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """What the generator asks of language models, and what they answer.
 
-Knows nothing of LiteLLM: a fake or a replay of stored exchanges is one more implementation.
+LiteLLM is one implementation; a fake is another.
 """
 
 from collections.abc import Awaitable, Callable

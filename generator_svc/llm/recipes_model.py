@@ -1,6 +1,6 @@
 """The `recipes` model, which answers in this process: its facts and its replies.
 
-Knows nothing of LiteLLM and of prompts: it reads the assignment that stands beside them.
+It reads the assignment that stands beside the prompt.
 """
 
 import asyncio

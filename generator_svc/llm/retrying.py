@@ -1,7 +1,7 @@
 """Asks models until one answers: retries where they help, then the next model.
 
 One attempt is one HTTP request, so that requests can be counted, paced and capped one by one;
-LiteLLM's own retries and fallbacks are off. Knows nothing of LiteLLM.
+LiteLLM's own retries and fallbacks are off.
 Source: back-off with jitter, aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter
 """
 

@@ -1,7 +1,7 @@
 """LiteLLM, set up: the custom provider registered, routers made, one request sent.
 
 Imports LiteLLM, so it is itself imported only on first use (by `litellm_models`), after the
-environment that keeps LiteLLM off the network at import is set. Knows nothing of prompts.
+environment that keeps LiteLLM off the network at import is set.
 """
 
 import asyncio

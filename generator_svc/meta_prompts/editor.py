@@ -1,7 +1,7 @@
 """The editor: what is known of guidance becomes a prompt that asks for better guidance.
 
 Made of real records alone: how proposals under it ended, what they gained, what was found, and an
-example or two. Knows nothing of models; the texts are templates under `prompts/meta/`.
+example or two. The texts are templates under `prompts/meta/`.
 """
 
 from collections import Counter

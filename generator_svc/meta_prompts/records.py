@@ -1,6 +1,6 @@
 """Records: what became of proposals made under a prompt, as far as an editor may see it.
 
-Names and sizes of held-out workloads are taken out here. Knows nothing of populations.
+Names and sizes of held-out workloads are taken out here.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Device code in less room: whole functions are left out, never the middle of one.
 
 What is shown can be edited, and what is not shown stays as it is. Functions that a finding points
-at stay to the last. Knows nothing of prompts.
+at stay to the last.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Lessons as prompts print them: symptom, what to do, what it was worth, code.
 
-Knows nothing of how they were found.
+They are found by `experience`.
 """
 
 import math

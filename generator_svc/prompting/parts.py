@@ -1,7 +1,6 @@
 """Parts: everything that a prompt's templates print, as values.
 
-Made once from a request; `budget` then takes away what there is no room for. Knows nothing
-of templates and models.
+Made once from a request; `length` then takes away what there is no room for.
 """
 
 from collections.abc import Mapping
@@ -77,7 +76,7 @@ class PromptParts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guidance:
+class PromptInputs:
     """What goes into a prompt besides the request itself."""
 
     expert: Expert
@@ -87,14 +86,14 @@ class Guidance:
 
 
 def parts_of(
-    request: ProposalRequest, operator: Operator, guidance: Guidance, *, max_chars: int
+    request: ProposalRequest, operator: Operator, inputs: PromptInputs, *, max_chars: int
 ) -> PromptParts:
     """Return everything that a prompt for `request` could print.
 
     Args:
         request: What is to be proposed.
         operator: What is really asked for (`effective_operator`).
-        guidance: What the generator knows beside the request.
+        inputs: What the generator knows beside the request.
         max_chars: Of the whole prompt; candidates get shares of it.
     """
     task, admission = request.task, request.admission
@@ -103,7 +102,7 @@ def parts_of(
     failure = _failure(request, operator, held_out)
     kinds = tuple(diagnosis.kind for diagnosis in failure.diagnoses)
     # Lessons are moves: what keeps the algorithm has no use for them.
-    lessons = guidance.lessons if operator is not Operator.TEMPLATISE else ()
+    lessons = inputs.lessons if operator is not Operator.TEMPLATISE else ()
     is_free = operator not in (Operator.REPAIR, Operator.TEMPLATISE)
     known = _known_candidates(request, operator, held_out, max_chars)
     return PromptParts(
@@ -111,7 +110,7 @@ def parts_of(
         language=language.name,
         language_name=language.title,
         phrases=language.phrases(),
-        expert=guidance.expert,
+        expert=inputs.expert,
         has_emphasis=is_free,
         task=_task_view(request),
         instructions=task.instructions.strip(),
@@ -120,7 +119,7 @@ def parts_of(
         device_lines=views.device_lines(admission.device),
         plan_reference=short_reference(language.name).strip(),
         library_ops=tuple(f"ops.{name}" for name in task.library_ops[:_MAX_LIBRARY_OPS]),
-        worked_example=guidance.worked_example,
+        worked_example=inputs.worked_example,
         parent=known.parent,
         outcome=failure.outcome,
         diagnoses=failure.diagnoses,
@@ -129,7 +128,7 @@ def parts_of(
         inspirations=known.inspirations if is_free else (),
         direction_lines=views.direction_lines(request.selection) if is_free else (),
         lessons=lesson_views(lessons, held_out, kinds=kinds),
-        sections=_clipped(guidance.sections),
+        sections=_clipped(inputs.sections),
     )
 
 

@@ -1,6 +1,6 @@
 """Templates of prompts: those of this package, and a user's own in place of single ones.
 
-Knows nothing of what they print.
+What they print is made in `parts`.
 """
 
 import traceback

@@ -1,6 +1,6 @@
 """What prompt templates print of task, device and candidates, as short texts.
 
-Held-out workloads never reach a text made here. Knows nothing of templates or models.
+Held-out workloads never reach a text made here.
 """
 
 import ast

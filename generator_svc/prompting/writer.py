@@ -1,7 +1,7 @@
 """Prompts: a proposal request becomes a system and a user message, by Jinja2 templates.
 
-Knows nothing of models. Who finds lessons and chooses sections is not decided here; what there
-is no room for is left out in the order of `budget`.
+Which lessons and sections they show is decided in `learning`; what there is no room for is left
+out in the order of `length`.
 """
 
 from dataclasses import dataclass, fields
@@ -10,8 +10,8 @@ from pathlib import Path
 from generator_svc.effective_operator import effective_operator
 from generator_svc.experts import EXPERTS, GENERAL, Expert
 from generator_svc.meta_prompts.sections import Sections, seed_sections
-from generator_svc.prompting.budget import DEFAULT_MAX_CHARS, LEAST_MAX_CHARS, fit
-from generator_svc.prompting.parts import Guidance, PromptParts, parts_of
+from generator_svc.prompting.length import DEFAULT_MAX_CHARS, LEAST_MAX_CHARS, fit
+from generator_svc.prompting.parts import PromptInputs, PromptParts, parts_of
 from generator_svc.prompting.templates import PromptTemplates
 from kernel_foundry.domain.exchange import ChatMessage
 from kernel_foundry.domain.language import Language
@@ -72,13 +72,13 @@ class PromptWriter:
         room = max(max_chars, LEAST_MAX_CHARS)
         operator = effective_operator(request.selection)
         language = request.admission.device.language
-        guidance = Guidance(
+        inputs = PromptInputs(
             expert=expert,
             lessons=lessons,
             sections=sections or seed_sections(language),
             worked_example=self._templates.text(f"{language.value}/example.md"),
         )
-        parts = parts_of(request, operator, guidance, max_chars=room)
+        parts = parts_of(request, operator, inputs, max_chars=room)
         fitted = fit(parts, lambda some: _length(self._messages(some)), room)
         messages = self._messages(fitted.parts)
         if _length(messages) > room:

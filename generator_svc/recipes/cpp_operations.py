@@ -1,6 +1,6 @@
 """C++ of operations, literals and accumulations, shared by the languages.
 
-Knows no language: each gives the names of its functions.
+Each language gives the names of its functions.
 """
 
 import math

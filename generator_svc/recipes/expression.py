@@ -1,7 +1,7 @@
 """Expressions over the rows of a matrix: what a row recipe computes.
 
 A value is one number for each element (FULL), each row (ROW), each column (COLUMN) or the whole
-(SCALAR). Knows nothing of any language.
+(SCALAR).
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""Reads an exported operator graph: arguments back to values, and checks all recipes need.
-
-Knows nothing of kernels.
-"""
+"""Reads an exported operator graph: arguments back to values, and checks all recipes need."""
 
 import ast
 from dataclasses import dataclass

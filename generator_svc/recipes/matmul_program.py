@@ -1,7 +1,4 @@
-"""Translates a graph with one matrix product and pointwise operators after it.
-
-Knows nothing of how it is computed.
-"""
+"""Translates a graph with one matrix product and pointwise operators after it."""
 
 from dataclasses import dataclass
 

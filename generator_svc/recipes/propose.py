@@ -1,6 +1,6 @@
 """Makes a proposal: which recipe, which genome, and the candidate's text.
 
-Knows nothing of LiteLLM and of prompts.
+The model that answers with it stands in `llm/recipes_model.py`.
 """
 
 import random

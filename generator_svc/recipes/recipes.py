@@ -58,7 +58,7 @@ def choose_recipe(graph: ReferenceGraph, *, language: Language, device: DeviceSp
     """
     is_product = any(node.op.startswith(_PRODUCTS) for node in graph.nodes)
     if language is Language.SYCL:
-        return sycl.MatmulRecipe(graph) if is_product else sycl.RowRecipe(graph)
+        return sycl.SyclMatmulRecipe(graph) if is_product else sycl.SyclRowRecipe(graph)
     if is_product:
-        return cuda.MatmulRecipe(graph, compute_units=device.compute_units)
-    return cuda.RowRecipe(graph)
+        return cuda.CudaMatmulRecipe(graph, compute_units=device.compute_units)
+    return cuda.CudaRowRecipe(graph)

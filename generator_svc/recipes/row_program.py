@@ -2,7 +2,7 @@
 
 Covers pointwise chains, reductions over the last axis and normalisations.
 
-Knows nothing of how they are computed.
+How they are computed is decided by `row_schedule` and the languages.
 """
 
 from collections.abc import Callable

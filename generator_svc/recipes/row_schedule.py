@@ -1,6 +1,6 @@
 """Passes over a row: which reductions each takes, and what is kept for the next.
 
-Knows nothing of code.
+Code is written by `row_kernel` of each language.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """Writes expressions over a row as C++ statements: what is inside loops and what is before them.
 
-Knows nothing of a language: how an element is read and an operation is spelled is given.
+How an element is read and an operation is spelled comes from the language.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """Search/replace edits of a candidate: all of them apply, or none.
 
 Every SEARCH is looked up in the candidate as it was before any edit, so their order does not
-matter. Knows nothing of how a reply is taken apart.
+matter. A reply is taken apart in `reply_parts`.
 """
 
 import re

@@ -1,7 +1,4 @@
-"""Which blocks of a reply are device code and which are plans: by content first, then by tag.
-
-Knows nothing of the parent or of edits.
-"""
+"""Which blocks of a reply are device code and which are plans: by content first, then by tag."""
 
 import re
 from dataclasses import dataclass

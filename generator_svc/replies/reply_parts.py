@@ -1,7 +1,7 @@
 """A reply's parts: fenced blocks and search/replace edits, wherever the model put them.
 
-Takes time linear in the reply, whatever it holds. Knows neither the parent nor what makes a block
-a kernel or a plan.
+Takes time linear in the reply, whatever it holds. What makes a kernel or a plan of a block stands
+in `extraction`.
 """
 
 import re

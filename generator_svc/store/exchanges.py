@@ -35,7 +35,7 @@ _SPEND: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Took:
+class CallUsage:
     """What one call took from one model."""
 
     requests: int = 0
@@ -46,22 +46,22 @@ class Took:
 
 
 def add_call(
-    connection: sa.Connection, run: str, *, name: str | None, took: Mapping[str, Took]
+    connection: sa.Connection, run: str, *, name: str | None, usage: Mapping[str, CallUsage]
 ) -> None:
-    """Add a call to a run's books.
+    """Add a call to a run's ledger.
 
     Args:
         connection: Of the transaction.
         run: Name of the run.
         name: Of the exchange's file; None for a call that no model answered.
-        took: By name of the model.
+        usage: By name of the model.
     """
     _hold(connection)
     if name is not None:
         last = connection.execute(_LAST, {"of_run": run}).scalar_one()
         connection.execute(EXCHANGES.insert(), {"run": run, "sequence": last + 1, "name": name})
-    for model, amount in took.items():
-        _add(connection, run, model, amount)
+    for model, one in usage.items():
+        _add(connection, run, model, one)
 
 
 def exchange_names(
@@ -73,7 +73,7 @@ def exchange_names(
 
 
 def forget(connection: sa.Connection, run: str) -> tuple[str, ...]:
-    """Remove a run's books; return the names of the exchanges that no other run made."""
+    """Remove a run's ledger; return the names of the exchanges that no other run made."""
     _hold(connection)
     others = EXCHANGES.alias("others")
     is_shared = sa.exists().where(others.c.name == EXCHANGES.c.name, others.c.run != run)
@@ -91,18 +91,18 @@ def spend(connection: sa.Connection, run: str) -> tuple[ModelSpend, ...]:
 
 
 def _hold(connection: sa.Connection) -> None:
-    """Let other writers of the books wait: two that count the same at once would collide."""
+    """Let other writers of the ledger wait: two that count the same at once would collide."""
     if connection.dialect.name == "postgresql":  # SQLite has one writer anyhow
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ADVISORY_LOCK)))
 
 
-def _add(connection: sa.Connection, run: str, model: str, took: Took) -> None:
+def _add(connection: sa.Connection, run: str, model: str, usage: CallUsage) -> None:
     columns = {
-        "requests": took.requests,
-        "retries": took.retries,
-        "prompt_tokens": took.prompt_tokens,
-        "completion_tokens": took.completion_tokens,
-        "usd": took.usd,
+        "requests": usage.requests,
+        "retries": usage.retries,
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "usd": usage.usd,
     }
     sums = {column: SPEND.c[column] + amount for column, amount in columns.items()}
     of_model = sa.and_(SPEND.c.run == run, SPEND.c.model == model)

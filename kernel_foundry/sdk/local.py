@@ -19,8 +19,8 @@ from kernel_foundry.scratch import remove_leftovers, scratch_folder
 if TYPE_CHECKING:
     from archive_svc.run.replay import RunReplay as RunReplay  # noqa: PLC0414  sdk.replay has it from here
     from archive_svc.run.run_file import RunCopy
-    from generator_svc.replaying_generator import (
-        ReplayingGenerator as ReplayingGenerator,  # noqa: PLC0414  sdk.replay has it from here
+    from generator_svc.recorded_replies import (
+        RecordedReplies as RecordedReplies,  # noqa: PLC0414  sdk.replay has it from here
     )
     from kernel_foundry.rpc.connection import CallOptions
 
@@ -193,11 +193,11 @@ def replay_into(store: str, run: str, into: str) -> "RunReplay":
     return RunReplay(store, run, into)
 
 
-def recorded_replies(language: Language, exchanges: Iterable[Exchange]) -> "ReplayingGenerator":
+def recorded_replies(language: Language, exchanges: Iterable[Exchange]) -> "RecordedReplies":
     """Return what makes proposals of a run's recorded exchanges again."""
-    from generator_svc.replaying_generator import ReplayingGenerator
+    from generator_svc.recorded_replies import RecordedReplies
 
-    return ReplayingGenerator(language, exchanges)
+    return RecordedReplies(language, exchanges)
 
 
 def own_public_key() -> str:

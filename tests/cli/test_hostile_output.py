@@ -22,8 +22,8 @@ from rich.table import Table
 from rich.text import Text
 
 from archive_svc.archive import Archive
-from generator_svc.books import Books, RequestCounter
 from generator_svc.exchange_log import ExchangeLog
+from generator_svc.ledger import RequestCounter, RunLedger
 from generator_svc.store.store import GeneratorStore
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.main import main
@@ -141,7 +141,7 @@ async def _fill(folder: Path) -> None:
         ),
         recorded_unix_s=1.0,
     )
-    await Books(store, ExchangeLog(folder / "exchanges")).enter(exchange, RequestCounter())
+    await RunLedger(store, ExchangeLog(folder / "exchanges")).enter(exchange, RequestCounter())
     await store.close()
 
 

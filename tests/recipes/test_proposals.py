@@ -11,7 +11,7 @@ from generator_svc.recipes import RecipeUnsupported, propose
 from generator_svc.recipes.genome import draw, mutate, read_genome
 from generator_svc.recipes.graph_reader import read_graph
 from generator_svc.recipes.sycl.row_genes import FAMILY
-from generator_svc.recipes.sycl.row_recipe import RowRecipe
+from generator_svc.recipes.sycl.row_recipe import SyclRowRecipe
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import Elite, Selection
 from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
@@ -68,7 +68,7 @@ def test_proposals_are_deterministic_and_seeds_differ(admission: Admission) -> N
 
 
 def test_mutation_never_repeats_its_parent(admission: Admission) -> None:
-    genes = RowRecipe(read_graph(admission)).genes
+    genes = SyclRowRecipe(read_graph(admission)).genes
     parent_text = _propose(admission, _seed(3))
     parent = read_genome(split(parent_text).plan_text, FAMILY, genes)
     assert parent is not None
@@ -106,7 +106,7 @@ def test_direction_pulls_towards_the_target(admission: Admission) -> None:
 
 def test_a_mutation_never_comes_to_its_parent(admission: Admission) -> None:
     """Genes that make no difference beside others are no step, nor half of one."""
-    recipe = RowRecipe(read_graph(admission))
+    recipe = SyclRowRecipe(read_graph(admission))
     rng = random.Random(1)
     for _ in range(300):
         parent = recipe.normalised(draw(recipe.family, recipe.genes, rng))

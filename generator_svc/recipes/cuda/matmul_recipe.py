@@ -29,7 +29,7 @@ _USED = {
 """Genes that make a difference, by who computes an element; those of the epilogue always do."""
 
 
-class MatmulRecipe:
+class CudaMatmulRecipe:
     """Writes matrix products for one graph.
 
     Args:

@@ -1,6 +1,6 @@
 """Which register tile suits a product on a device: a model of where blocks leave it idle.
 
-Its numbers order a few tiles; the measured time decides in the end. Knows nothing of code.
+Its numbers order a few tiles; the measured time decides in the end.
 """
 
 import itertools

@@ -1,6 +1,6 @@
 """The statements for VEC neighbouring elements: packs loaded first, then elements one by one.
 
-Knows nothing of where the elements lie.
+Where the elements lie is given by the kernels.
 """
 
 from generator_svc.recipes.expression import Extent, Load

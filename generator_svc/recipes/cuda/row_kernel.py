@@ -29,7 +29,7 @@ _HERE = "((base + u) * TEAM + lane) * VEC"
 """Column of a step's pack: the packs of a team are neighbours."""
 
 
-class RowKernel:
+class CudaRowKernel:
     """The text of one kernel; used once.
 
     Args:

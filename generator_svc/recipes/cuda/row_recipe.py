@@ -2,14 +2,14 @@
 
 from generator_svc.recipes.cuda.flat_kernel import FlatKernel
 from generator_svc.recipes.cuda.row_genes import FAMILY, expected, normalised, row_genes
-from generator_svc.recipes.cuda.row_kernel import RowKernel
+from generator_svc.recipes.cuda.row_kernel import CudaRowKernel
 from generator_svc.recipes.cuda.row_plan import flat_plan, row_plan
 from generator_svc.recipes.genome import Expectation, Gene, Genome
 from generator_svc.recipes.graph_reader import ReferenceGraph
 from generator_svc.recipes.row_program import translate_rows
 
 
-class RowRecipe:
+class CudaRowRecipe:
     """Writes row kernels for one graph.
 
     Args:
@@ -41,5 +41,5 @@ class RowRecipe:
             flat = FlatKernel(program, genome)
             text = flat.text()
             return text, flat_plan(program, genome, flat.tensors, tail=flat.has_tail)
-        kernel = RowKernel(program, genome)
+        kernel = CudaRowKernel(program, genome)
         return kernel.text(), row_plan(program, genome, kernel.tensors)

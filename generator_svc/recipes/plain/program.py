@@ -1,6 +1,6 @@
 """Builds tensors from tensors, and says which of them become memory, each by one kernel.
 
-Knows no operator of PyTorch and no language.
+Operators of PyTorch are read by `translation`, kernels written by `kernel_text`.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Tensors that are computed where they are read: each says how it reads at an index.
 
 Pointwise chains, views and paddings are no kernels of their own, but part of the expression of
-whoever reads them. A tensor becomes memory when `Program.store` makes it so. Knows no language.
+whoever reads them. A tensor becomes memory when `Program.store` makes it so.
 """
 
 from collections.abc import Callable

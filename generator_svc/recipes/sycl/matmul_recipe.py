@@ -25,7 +25,7 @@ _EXPECTED = Expectation(
 """As measured: register tiles of vectors stage nothing, and read the left operand row by row."""
 
 
-class MatmulRecipe:
+class SyclMatmulRecipe:
     """Writes matrix products for one graph.
 
     Args:

@@ -14,7 +14,7 @@ KERNEL = "fused_rows"
 _COLLECTIVE = {"item": "", "vector": "", "group": "item.get_group()", "sub_group": "lanes"}
 
 
-class RowKernel:
+class SyclRowKernel:
     """The text of one kernel; used once.
 
     Args:

@@ -3,12 +3,12 @@
 from generator_svc.recipes.genome import Genome
 from generator_svc.recipes.plan_text import default_first, plan_text
 from generator_svc.recipes.row_program import RowProgram
-from generator_svc.recipes.sycl.row_kernel import KERNEL, RowKernel
+from generator_svc.recipes.sycl.row_kernel import KERNEL, SyclRowKernel
 
 _BLOCKS = (256, 128, 512, 64)
 
 
-def row_plan(program: RowProgram, genome: Genome, kernel: RowKernel) -> str:
+def row_plan(program: RowProgram, genome: Genome, kernel: SyclRowKernel) -> str:
     """Return the plan's text; the genome's numbers are the defaults of TUNE."""
     genes = dict(genome.genes)
     who = genes["who"]
@@ -35,7 +35,7 @@ def row_plan(program: RowProgram, genome: Genome, kernel: RowKernel) -> str:
     )
 
 
-def _launch(program: RowProgram, who: str, kernel: RowKernel) -> list[str]:
+def _launch(program: RowProgram, who: str, kernel: SyclRowKernel) -> list[str]:
     grid, block, held = {
         "item": ("cdiv(rows, BLOCK)", "BLOCK", "BLOCK"),
         "vector": ("rows", "1", "1"),

@@ -4,11 +4,11 @@ from generator_svc.recipes.genome import Expectation, Gene, Genome
 from generator_svc.recipes.graph_reader import ReferenceGraph
 from generator_svc.recipes.row_program import translate_rows
 from generator_svc.recipes.sycl.row_genes import EXPECTED, FAMILY, row_genes
-from generator_svc.recipes.sycl.row_kernel import RowKernel
+from generator_svc.recipes.sycl.row_kernel import SyclRowKernel
 from generator_svc.recipes.sycl.row_plan import row_plan
 
 
-class RowRecipe:
+class SyclRowRecipe:
     """Writes row kernels for one graph.
 
     Args:
@@ -52,5 +52,5 @@ class RowRecipe:
         """Return (device code, plan)."""
         one_pass = dict(genome.genes).get("moments") == "one_pass"
         program = translate_rows(self._graph, one_pass=one_pass)
-        kernel = RowKernel(program, genome)
+        kernel = SyclRowKernel(program, genome)
         return kernel.text(), row_plan(program, genome, kernel)

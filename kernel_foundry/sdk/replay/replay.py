@@ -1,7 +1,7 @@
 """Replays a run of a store: makes it again in another one and compares both.
 
 The archive's own search selects in the recorded order (`archive_svc.run.replay`), the recorded
-replies become candidates again (`generator_svc.replaying_generator`), and what was measured is told
+replies become candidates again (`generator_svc.recorded_replies`), and what was measured is told
 as it was.
 """
 
@@ -35,7 +35,7 @@ from kernel_foundry.sdk.replay.comparison import (
 )
 
 if TYPE_CHECKING:
-    from kernel_foundry.sdk.local import ReplayingGenerator, RunReplay
+    from kernel_foundry.sdk.local import RecordedReplies, RunReplay
 
 _COMPARED: Final = ("operator", "parents", "digest", "generation", "model", "prompt_digest")
 """Of a candidate; what explains the others first."""
@@ -172,7 +172,7 @@ class _Repetition:
         replies: What was proposed.
     """
 
-    def __init__(self, archive: "RunReplay", replies: "ReplayingGenerator") -> None:
+    def __init__(self, archive: "RunReplay", replies: "RecordedReplies") -> None:
         self._archive = archive
         self._replies = replies
         self._known: dict[str, Candidate] = {}

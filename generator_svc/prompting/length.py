@@ -3,7 +3,7 @@
 Rules, the signature, the plan language, the findings of a repair and the form of the reply are
 never left out. Reference, user's instructions and names lose their middle when nothing else is left
 to go; code that is to be edited loses whole functions at the very last, those first that no finding
-points at. Knows nothing of templates.
+points at.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fitted:
+class FitResult:
     """Parts that fit, and what it took."""
 
     parts: PromptParts
@@ -53,7 +53,7 @@ class Fitted:
     """Names of what was left out or shortened, in order."""
 
 
-def fit(parts: PromptParts, length: Callable[[PromptParts], int], max_chars: int) -> Fitted:
+def fit(parts: PromptParts, length: Callable[[PromptParts], int], max_chars: int) -> FitResult:
     """Return `parts` without what there is no room for.
 
     Args:
@@ -77,7 +77,7 @@ def fit(parts: PromptParts, length: Callable[[PromptParts], int], max_chars: int
         if fewer != parts:
             parts, size = fewer, length(fewer)
             names.append(squeeze.name)
-    return Fitted(parts=parts, cut=tuple(dict.fromkeys(names)))
+    return FitResult(parts=parts, cut=tuple(dict.fromkeys(names)))
 
 
 def _without_code_of_inspirations(parts: PromptParts) -> PromptParts:

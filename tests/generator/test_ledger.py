@@ -1,4 +1,4 @@
-"""A run's books: nothing that was paid is missing, whoever writes and whoever stops waiting."""
+"""A run's ledger: nothing that was paid is missing, whoever writes and whoever stops waiting."""
 
 import asyncio
 import threading
@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from generator_svc.books import Books, RequestCounter
 from generator_svc.exchange_log import ExchangeLog
+from generator_svc.ledger import RequestCounter, RunLedger
 from generator_svc.llm.litellm_models import LiteLlmModels
 from generator_svc.store.store import GeneratorStore
 from kernel_foundry.domain.exchange import ChatMessage, Exchange, FinishReason
@@ -38,13 +38,13 @@ def test_several_generators_keep_the_books_of_one_run(store_url: str, tmp_path: 
 
     async def enter_all(writer: int) -> None:
         store = GeneratorStore(store_url)
-        books = Books(store, ExchangeLog(tmp_path / "exchanges"))
-        await books.spent("r")
+        ledger = RunLedger(store, ExchangeLog(tmp_path / "exchanges"))
+        await ledger.spent("r")
         ready.wait(timeout=30.0)
         for call in range(_CALLS):
             counter = RequestCounter()
             counter("m", is_retry=False)
-            await books.enter(replace(_EXCHANGE, reply=f"{writer}/{call}"), counter)
+            await ledger.record(replace(_EXCHANGE, reply=f"{writer}/{call}"), counter)
         await store.close()
 
     with ThreadPoolExecutor(2) as threads:
@@ -52,10 +52,10 @@ def test_several_generators_keep_the_books_of_one_run(store_url: str, tmp_path: 
 
     async def read() -> None:
         store = GeneratorStore(store_url)
-        books = Books(store, ExchangeLog(tmp_path / "exchanges"))
-        found = await books.exchanges("r", after=0, limit=100)
+        ledger = RunLedger(store, ExchangeLog(tmp_path / "exchanges"))
+        found = await ledger.exchanges("r", after=0, limit=100)
         assert [e.sequence for e in found] == list(range(1, 2 * _CALLS + 1))
-        (spend,) = (await books.account("r")).spend
+        (spend,) = (await ledger.account("r")).spend
         assert (spend.requests, spend.prompt_tokens) == (2 * _CALLS, 2 * _CALLS)
         await store.close()
 
@@ -65,11 +65,11 @@ def test_several_generators_keep_the_books_of_one_run(store_url: str, tmp_path: 
 async def test_a_page_of_large_exchanges_has_fewer(tmp_path: Path) -> None:
     """It has to fit into a message; none is left out."""
     store = GeneratorStore(f"sqlite:///{tmp_path / 'generator.db'}")
-    books = Books(store, ExchangeLog(tmp_path / "exchanges"))
+    ledger = RunLedger(store, ExchangeLog(tmp_path / "exchanges"))
     for letter in "abcd":
-        await books.enter(replace(_EXCHANGE, reply=letter * 3_000_000), RequestCounter())
+        await ledger.record(replace(_EXCHANGE, reply=letter * 3_000_000), RequestCounter())
     pages, after = [], 0
-    while page := await books.exchanges("r", after=after, limit=20):
+    while page := await ledger.exchanges("r", after=after, limit=20):
         pages.append("".join(e.reply[0] for e in page))
         after = page[-1].sequence
     assert pages == ["ab", "cd"]

@@ -1,7 +1,7 @@
-"""A run's books: every exchange with a model, what it took, and what came of each proposal.
+"""A run's ledger: every exchange with a model, what it used, and what came of each proposal.
 
-An exchange is a file, its place in the run and what it took are rows; both are on disk before a
-call returns. Knows nothing of prompts.
+An exchange is a file, its place in the run and what it used are rows; both are on disk before a
+call returns.
 """
 
 from collections import defaultdict
@@ -11,11 +11,11 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from generator_svc.budget import Spending
+from generator_svc.caps import Spending
 from generator_svc.exchange_log import ExchangeLog
 from generator_svc.store import exchanges as calls
 from generator_svc.store import proposals
-from generator_svc.store.exchanges import Took
+from generator_svc.store.exchanges import CallUsage
 from generator_svc.store.store import GeneratorStore
 from kernel_foundry.domain.account import RunAccount
 from kernel_foundry.domain.exchange import Exchange
@@ -38,16 +38,16 @@ class RequestCounter:
         self._requests[model] += 1
         self._retries[model] += is_retry
 
-    def took(self) -> dict[str, Took]:
+    def usage(self) -> dict[str, CallUsage]:
         """Return what was counted, by name of the model."""
         return {
-            model: Took(requests=count, retries=self._retries[model])
+            model: CallUsage(requests=count, retries=self._retries[model])
             for model, count in self._requests.items()
         }
 
 
-class Books:
-    """The books of all runs of a generator.
+class RunLedger:
+    """The ledger of all runs of a generator.
 
     Args:
         store: Rows.
@@ -58,29 +58,29 @@ class Books:
         self._store = store
         self._log = log
 
-    async def enter(self, exchange: Exchange, counter: RequestCounter) -> None:
-        """Record an exchange and what it took.
+    async def record(self, exchange: Exchange, counter: RequestCounter) -> None:
+        """Record an exchange and what it used.
 
         Raises:
             StoreUnavailableError: folder or store cannot be written.
         """
         name = await self._log.record(exchange)
-        took = counter.took()
-        usage = exchange.usage
-        if took or usage.input_tokens or usage.output_tokens:
-            took[usage.model] = replace(
-                took.get(usage.model, Took()),
-                prompt_tokens=usage.input_tokens,
-                completion_tokens=usage.output_tokens,
-                usd=usage.cost_usd,
+        usage = counter.usage()
+        told = exchange.usage
+        if usage or told.input_tokens or told.output_tokens:
+            usage[told.model] = replace(
+                usage.get(told.model, CallUsage()),
+                prompt_tokens=told.input_tokens,
+                completion_tokens=told.output_tokens,
+                usd=told.cost_usd,
             )
-        await self._store.write(partial(calls.add_call, run=exchange.run, name=name, took=took))
+        await self._store.write(partial(calls.add_call, run=exchange.run, name=name, usage=usage))
 
-    async def enter_failure(self, run: str, counter: RequestCounter) -> None:
+    async def record_failure(self, run: str, counter: RequestCounter) -> None:
         """Record a call that no model answered: its requests were sent all the same."""
-        took = counter.took()
-        if took:
-            await self._store.write(partial(calls.add_call, run=run, name=None, took=took))
+        usage = counter.usage()
+        if usage:
+            await self._store.write(partial(calls.add_call, run=run, name=None, usage=usage))
 
     async def spent(self, run: str) -> Spending:
         """Return what a run has spent on all models."""

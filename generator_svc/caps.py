@@ -1,8 +1,7 @@
 """Hard caps on money, tokens and requests a minute, held against calls still in flight.
 
-Knows nothing of models: it gets an upper estimate of a call before the call is made. What a
-provider bills for an answer that never came whole is not known to anybody here: its prompt is
-counted, what the model may have written is not.
+Each call is held with an upper estimate before it is made. What a provider bills for an answer that
+never came whole is not known here: its prompt is counted, what the model may have written is not.
 """
 
 import asyncio
@@ -41,7 +40,7 @@ class Spending:
 NOTHING: Final = Spending(cost_usd=0.0, tokens=0)
 
 
-class Budget:
+class Reservations:
     """Refuses calls that could exceed a run's caps.
 
     What a run has spent comes with every request; what its calls in flight may yet cost is
@@ -120,19 +119,19 @@ class Reservation:
     """What one call may cost, held until it has ended.
 
     Args:
-        budget: Holds it.
+        reservations: Holds it.
         run: Of the call.
         size: Which of the sizes asked for is held, from 0.
     """
 
-    def __init__(self, budget: Budget, run: str, size: int) -> None:
-        self._budget = budget
+    def __init__(self, reservations: Reservations, run: str, size: int) -> None:
+        self._reservations = reservations
         self._run = run
         self.size = size
 
     def settle(self, actual: Spending) -> None:
         """Count what the call took; it counts from now on, whatever callers know."""
-        self._budget._known[self._run] += actual
+        self._reservations._known[self._run] += actual
 
 
 _WINDOW_SECONDS: Final = 61.0

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from generator_svc.budget import Budget, RequestRate, Spending, expected_spending
+from generator_svc.caps import RequestRate, Reservations, Spending, expected_spending
 from generator_svc.llm.interface import ModelFacts
 from generator_svc.prompting.writer import PromptWriter
 from kernel_foundry.domain.exchange import ChatMessage
@@ -70,17 +70,19 @@ async def test_the_retry_counts_what_the_first_call_cost(
     assert "token cap" in proposal.failure
 
 
-async def _refuses(budget: Budget, run: str, caps: BudgetCaps, *calls: Spending) -> bool:
+async def _refuses(
+    reservations: Reservations, run: str, caps: BudgetCaps, *calls: Spending
+) -> bool:
     try:
-        async with budget.hold(run, caps, _NOTHING, *calls):
+        async with reservations.hold(run, caps, _NOTHING, *calls):
             return False
     except LlmQuotaError:
         return True
 
 
-async def _call(budget: Budget, caps: BudgetCaps, taken: int, log: list[str]) -> None:
+async def _call(reservations: Reservations, caps: BudgetCaps, taken: int, log: list[str]) -> None:
     expected = Spending(cost_usd=0.0, tokens=60)
-    async with budget.hold("r", caps, _NOTHING, expected) as held:
+    async with reservations.hold("r", caps, _NOTHING, expected) as held:
         log.append("sent")
         await asyncio.sleep(0)
         held.settle(Spending(cost_usd=0.0, tokens=taken))
@@ -90,16 +92,16 @@ async def _call(budget: Budget, caps: BudgetCaps, taken: int, log: list[str]) ->
 async def test_a_call_waits_for_the_room_that_others_may_yet_leave() -> None:
     """Two calls that fit one by one do not fit together; what the first leaves is the second's."""
     log: list[str] = []
-    budget, caps = Budget(), BudgetCaps(tokens=100)
-    await asyncio.gather(*(_call(budget, caps, 20, log) for _ in range(3)))
+    reservations, caps = Reservations(), BudgetCaps(tokens=100)
+    await asyncio.gather(*(_call(reservations, caps, 20, log) for _ in range(3)))
     assert log == ["sent", "settled"] * 3
 
 
 async def test_a_call_is_refused_when_others_left_no_room() -> None:
     """It waited in vain."""
     log: list[str] = []
-    budget, caps = Budget(), BudgetCaps(tokens=100)
-    calls = [_call(budget, caps, 50, log) for _ in range(2)]
+    reservations, caps = Reservations(), BudgetCaps(tokens=100)
+    calls = [_call(reservations, caps, 50, log) for _ in range(2)]
     ended = await asyncio.gather(*calls, return_exceptions=True)
     assert [type(e) for e in ended] == [type(None), LlmQuotaError]
     assert log == ["sent", "settled"]
@@ -107,46 +109,48 @@ async def test_a_call_is_refused_when_others_left_no_room() -> None:
 
 async def test_a_call_that_failed_leaves_its_room() -> None:
     """And who was cancelled while waiting held none."""
-    budget, caps = Budget(), BudgetCaps(tokens=100)
+    reservations, caps = Reservations(), BudgetCaps(tokens=100)
     call = Spending(cost_usd=0.0, tokens=100)
 
     async def fail() -> None:
-        async with budget.hold("r", caps, _NOTHING, call):
+        async with reservations.hold("r", caps, _NOTHING, call):
             await asyncio.sleep(0)
             raise LookupError
 
-    failing, waiting = (asyncio.create_task(work) for work in (fail(), _call(budget, caps, 0, [])))
+    failing, waiting = (
+        asyncio.create_task(work) for work in (fail(), _call(reservations, caps, 0, []))
+    )
     await asyncio.sleep(0)
     waiting.cancel()
     ended = await asyncio.gather(failing, waiting, return_exceptions=True)
     assert [type(e) for e in ended] == [LookupError, asyncio.CancelledError]
-    async with budget.hold("r", caps, _NOTHING, call):
+    async with reservations.hold("r", caps, _NOTHING, call):
         pass
 
 
 async def test_who_waited_takes_what_is_left() -> None:
     """The largest size that the others left room for; not a smaller one for being early."""
-    budget, caps, held = Budget(), BudgetCaps(tokens=100), []
+    reservations, caps, held = Reservations(), BudgetCaps(tokens=100), []
     sizes = [Spending(cost_usd=0.0, tokens=tokens) for tokens in (80, 40, 20)]
 
     async def call(taken: int) -> None:
-        async with budget.hold("r", caps, _NOTHING, *sizes) as reservation:
+        async with reservations.hold("r", caps, _NOTHING, *sizes) as reservation:
             held.append(reservation.size)
             await asyncio.sleep(0)
             reservation.settle(Spending(cost_usd=0.0, tokens=taken))
 
     await asyncio.gather(call(10), call(35), call(30), call(20))
     assert held == [0, 0, 1, 2]
-    assert await _refuses(budget, "r", caps, *sizes)
+    assert await _refuses(reservations, "r", caps, *sizes)
 
 
 async def test_runs_do_not_share_a_budget() -> None:
     """What one run has in flight is nothing to another."""
-    budget, caps = Budget(), BudgetCaps(tokens=100)
+    reservations, caps = Reservations(), BudgetCaps(tokens=100)
     expected = Spending(cost_usd=0.0, tokens=60)
     async with (
-        budget.hold("r", caps, _NOTHING, expected),
-        budget.hold("s", caps, _NOTHING, expected),
+        reservations.hold("r", caps, _NOTHING, expected),
+        reservations.hold("s", caps, _NOTHING, expected),
     ):
         pass
 
@@ -155,7 +159,7 @@ async def test_a_reached_cap_refuses_even_what_is_free() -> None:
     """A run that is over stays over, whichever model is asked."""
     spent = Spending(cost_usd=1.0, tokens=0)
     with pytest.raises(LlmQuotaError):
-        async with Budget().hold("r", BudgetCaps(cost_usd=1.0), spent, _NOTHING):
+        async with Reservations().hold("r", BudgetCaps(cost_usd=1.0), spent, _NOTHING):
             pass
 
 
@@ -165,7 +169,7 @@ async def test_a_cap_of_zero_allows_what_is_free() -> None:
     caps = BudgetCaps(cost_usd=0.0, tokens=0)
     expected = expected_spending((("recipes", _FREE),), message, 1000, caps)
     assert expected == _NOTHING
-    async with Budget().hold("r", caps, _NOTHING, expected):
+    async with Reservations().hold("r", caps, _NOTHING, expected):
         pass
 
 
@@ -190,33 +194,33 @@ def test_a_usd_cap_needs_a_price() -> None:
 
 async def test_what_ended_since_the_sum_was_taken_counts() -> None:
     """A caller may have read what is spent before another call ended."""
-    budget, caps = Budget(), BudgetCaps(tokens=100)
+    reservations, caps = Reservations(), BudgetCaps(tokens=100)
     expected = Spending(cost_usd=0.0, tokens=60)
-    async with budget.hold("r", caps, _NOTHING, expected) as held:
+    async with reservations.hold("r", caps, _NOTHING, expected) as held:
         held.settle(Spending(cost_usd=0.0, tokens=50))
-    assert await _refuses(budget, "r", caps, expected)
-    assert not await _refuses(budget, "s", caps, expected)
+    assert await _refuses(reservations, "r", caps, expected)
+    assert not await _refuses(reservations, "s", caps, expected)
 
 
 async def test_what_is_settled_counts_once() -> None:
     """Also when the caller's sum has it, too."""
-    budget, caps = Budget(), BudgetCaps(tokens=100)
-    async with budget.hold("r", caps, _NOTHING, _NOTHING) as held:
+    reservations, caps = Reservations(), BudgetCaps(tokens=100)
+    async with reservations.hold("r", caps, _NOTHING, _NOTHING) as held:
         held.settle(Spending(cost_usd=0.0, tokens=50))
     half = Spending(cost_usd=0.0, tokens=50)
-    async with budget.hold("r", caps, half, half):
+    async with reservations.hold("r", caps, half, half):
         pass
 
 
 async def test_a_lost_attempt_counts() -> None:
     """Its prompt was sent, whatever became of the answer."""
-    budget, caps = Budget(), BudgetCaps(cost_usd=1.0)
+    reservations, caps = Reservations(), BudgetCaps(cost_usd=1.0)
     call = Spending(cost_usd=0.4, tokens=1)
-    async with budget.hold("r", caps, _NOTHING, call):
-        budget.lost("r", Spending(cost_usd=0.3, tokens=1))
-    assert not await _refuses(budget, "r", caps, call)
-    budget.lost("r", Spending(cost_usd=0.31, tokens=1))
-    assert await _refuses(budget, "r", caps, call)
+    async with reservations.hold("r", caps, _NOTHING, call):
+        reservations.lost("r", Spending(cost_usd=0.3, tokens=1))
+    assert not await _refuses(reservations, "r", caps, call)
+    reservations.lost("r", Spending(cost_usd=0.31, tokens=1))
+    assert await _refuses(reservations, "r", caps, call)
 
 
 class Time:

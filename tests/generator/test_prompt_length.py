@@ -9,7 +9,7 @@ import pytest
 
 from generator_svc.experts import EXPERTS
 from generator_svc.meta_prompts.sections import Sections
-from generator_svc.prompting.budget import CUTS, DEFAULT_MAX_CHARS, LEAST_MAX_CHARS
+from generator_svc.prompting.length import CUTS, DEFAULT_MAX_CHARS, LEAST_MAX_CHARS
 from generator_svc.prompting.writer import PromptWriter, WrittenPrompt
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
 from kernel_foundry.domain.archive import Elite, Selection

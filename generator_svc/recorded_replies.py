@@ -1,7 +1,7 @@
 """A run's recorded replies, made into proposals again for the selections that they answer.
 
-Asks no model: what `generator` makes of a reply is made of the recorded one. Knows nothing of
-archives.
+Asks no model: what `generator` makes of a reply is made of the recorded one. The search that
+selects again stands in `archive_svc`, the comparison in `kernel_foundry.sdk.replay`.
 """
 
 from collections import defaultdict
@@ -15,7 +15,7 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import Proposal, TokenUsage
 
 
-class ReplayingGenerator:
+class RecordedReplies:
     """Answers the selections of one run from its exchanges.
 
     Args:

@@ -1,6 +1,6 @@
 """One call to a model: within the caps, counted, recorded.
 
-Knows nothing of what is asked for and of what a reply is worth.
+Prompts and replies are the callers' matter.
 """
 
 import asyncio
@@ -9,8 +9,8 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from generator_svc.books import Books, RequestCounter
-from generator_svc.budget import Budget, RequestRate, Spending, counted, expected_spending
+from generator_svc.caps import RequestRate, Reservations, Spending, counted, expected_spending
+from generator_svc.ledger import RequestCounter, RunLedger
 from generator_svc.llm.interface import LanguageModels, ModelFacts, ModelReply, ModelRequest
 from kernel_foundry.domain.exchange import ChatMessage, Exchange, ExchangePurpose
 from kernel_foundry.domain.request import BudgetCaps
@@ -37,17 +37,17 @@ class Question:
     seed: int
     caps: BudgetCaps
     spent: Spending
-    """What the caller knows to be spent; the books may know more."""
+    """What the caller knows to be spent; the ledger may know more."""
     assignment: str = ""
     """For structured models."""
 
 
-class Asker:
+class ModelClient:
     """Asks models.
 
     Args:
         models: Every model that can be reached.
-        books: Where calls are recorded.
+        ledger: Where calls are recorded.
         max_output_tokens: Output limit of a reply; a model's own lower limit wins.
         clock: Seconds since the epoch.
     """
@@ -55,28 +55,28 @@ class Asker:
     def __init__(
         self,
         models: LanguageModels,
-        books: Books,
+        ledger: RunLedger,
         *,
         max_output_tokens: int = DEFAULT_MAX_OUTPUT_TOKENS,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._models = models
-        self._books = books
+        self._ledger = ledger
         self._max_output_tokens = max_output_tokens
         self._clock = clock
-        self._budget = Budget()
+        self._reservations = Reservations()
         self._rate = RequestRate()
         self._asking: set[asyncio.Task[Any] | None] = set()
 
     async def ask(
         self, question: Question, messages: tuple[ChatMessage, ...], *, attempt: int = 0
     ) -> ModelReply:
-        """Make one call and enter it in the books; its requests are entered if it fails, too.
+        """Make one call and enter it in the ledger; its requests are entered if it fails, too.
 
         Raises:
             LlmQuotaError, LlmUnavailableError, LlmConfigurationError: as `LanguageModels.complete`;
                 the first one also when the caps leave no room for the call.
-            StoreUnavailableError: the books cannot be written.
+            StoreUnavailableError: the ledger cannot be written.
         """
         task = asyncio.current_task()
         self._asking.add(task)
@@ -86,7 +86,7 @@ class Asker:
             self._asking.discard(task)
 
     async def close(self) -> None:
-        """End the calls in flight, so that what they took is in the books before those close."""
+        """End the calls in flight, so that what they took is in the ledger before those close."""
         tasks = [task for task in self._asking if task is not None]
         for task in tasks:
             task.cancel()
@@ -95,18 +95,18 @@ class Asker:
     async def _ask(
         self, question: Question, messages: tuple[ChatMessage, ...], attempt: int
     ) -> ModelReply:
-        spent = _larger(question.spent, await self._books.spent(question.run))
+        spent = _larger(question.spent, await self._ledger.spent(question.run))
         facts = tuple([(name, await self._models.facts(name)) for name in question.models])
         limits, sizes = self._sizes(question, messages, facts)
         counter = RequestCounter()
         try:
-            async with self._budget.hold(question.run, question.caps, spent, *sizes) as held:
+            async with self._reservations.hold(question.run, question.caps, spent, *sizes) as held:
                 reply = await self._complete(question, messages, facts, limits[held.size], counter)
                 usage = reply.usage
                 tokens = usage.input_tokens + usage.output_tokens
                 held.settle(Spending(cost_usd=usage.cost_usd, tokens=tokens))
         except BaseException:  # a cancelled call has sent its requests, too
-            await _to_the_end(self._books.enter_failure(question.run, counter))
+            await _to_the_end(self._ledger.record_failure(question.run, counter))
             raise
         exchange = Exchange(
             run=question.run,
@@ -121,8 +121,8 @@ class Asker:
             usage=reply.usage,
             recorded_unix_s=self._clock(),
         )
-        # Paid for: it must be in the books though nobody waits any more.
-        await _to_the_end(self._books.enter(exchange, counter))
+        # Paid for: it must be in the ledger though nobody waits any more.
+        await _to_the_end(self._ledger.record(exchange, counter))
         return reply
 
     async def _complete(
@@ -143,7 +143,7 @@ class Asker:
                 assignment=question.assignment,
                 on_request=counter,
                 before_request=lambda: self._rate.wait(question.run, most),
-                on_lost=lambda _model: self._budget.lost(question.run, prompt),
+                on_lost=lambda _model: self._reservations.lost(question.run, prompt),
             )
         )
         known = dict(facts).get(reply.usage.model)
@@ -166,7 +166,7 @@ class Asker:
 
 
 async def _to_the_end(entry: Coroutine[Any, Any, None]) -> None:
-    """Await an entry in the books; a caller that is cancelled meanwhile waits for it, too.
+    """Await an entry in the ledger; a caller that is cancelled meanwhile waits for it, too.
 
     However often it is cancelled: a search that ends cancels once, Ctrl-C then once more.
     """
