@@ -5,7 +5,7 @@ Each language gives the names of its functions.
 
 import math
 from collections.abc import Mapping
-from typing import Protocol
+from dataclasses import dataclass, field
 
 _TEMPLATES = {
     "add": "({0} + {1})",
@@ -45,32 +45,25 @@ _COMBINE = {"sum": "{0} += {1};", "max": "{0} = {1} > {0} ? {1} : {0};",
             "min": "{0} = {1} < {0} ? {1} : {0};"}  # fmt: skip
 
 
-class Spelling(Protocol):
-    """How a language writes an operation."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spelling:
+    """How a language writes operations, in one style."""
+
+    names: Mapping[str, str]
+    """Its functions: exp, erf, log, sqrt, abs, fmax, pow."""
+    own: Mapping[str, str] = field(default_factory=dict)
+    """Templates of operations that it has better ones of."""
+    brought: tuple[tuple[frozenset[str], str], ...] = ()
+    """Code that kernels bring along, each behind the operations that call it."""
 
     def apply(self, operation: str, operands: list[str], element_type: str) -> str:
-        """Return the expression of an operation on values of `element_type`."""
-        ...
+        """Return the expression of an operation on operands of the C++ type `element_type`."""
+        template = self.own.get(operation, _TEMPLATES[operation])
+        return template.format(*operands, T=element_type, **self.names)
 
-
-def spell(
-    operation: str,
-    operands: list[str],
-    element_type: str,
-    names: Mapping[str, str],
-    own: Mapping[str, str] | None = None,
-) -> str:
-    """Return the expression of an operation.
-
-    Args:
-        operation: Its name in the expression graph.
-        operands: Their texts.
-        element_type: C++ type of the operands.
-        names: The language's functions: exp, erf, log, sqrt, abs, fmax, pow.
-        own: Templates that the language has better ones of.
-    """
-    template = (own or {}).get(operation, _TEMPLATES[operation])
-    return template.format(*operands, T=element_type, **names)
+    def functions(self, used: frozenset[str]) -> str:
+        """Return the code that the operations in `used` need."""
+        return "".join(code for callers, code in self.brought if callers & used)
 
 
 def literal(number: float) -> str:

@@ -4,6 +4,7 @@ A value is one number for each element (FULL), each row (ROW), each column (COLU
 (SCALAR).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -154,3 +155,22 @@ def operations(values: tuple[Value, ...]) -> frozenset[str]:
             found.add(value.kind)
         open_values.extend(value.arguments)
     return frozenset(found)
+
+
+def loaded_tensors(values: Iterable[Value]) -> tuple[str, ...]:
+    """Return the names of all tensors that `values` read, in order of first use."""
+    found: dict[str, None] = {}
+    seen: set[Value] = set()
+
+    def visit(value: Value) -> None:
+        if value in seen:
+            return
+        seen.add(value)
+        if isinstance(value, Load):
+            found[value.name] = None
+        for argument in value.arguments:
+            visit(argument)
+
+    for value in values:
+        visit(value)
+    return tuple(found)

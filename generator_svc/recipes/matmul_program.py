@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from generator_svc.recipes.expression import Extent, Load, Value, apply
 from generator_svc.recipes.graph_reader import Reference, ReferenceGraph, arguments
-from generator_svc.recipes.row_program import Translation
+from generator_svc.recipes.row_program import RowTranslation
 from generator_svc.recipes.unsupported import RecipeUnsupported
 from kernel_foundry.domain.admission import GraphNode
 
@@ -40,7 +40,7 @@ def translate_matmul(graph: ReferenceGraph) -> MatmulProgram:
         RecipeUnsupported: no product, several, or an operator that is not pointwise.
     """
     transposed: dict[str, str] = {}
-    translation: Translation | None = None
+    translation: RowTranslation | None = None
     product: Product | None = None
     for node in graph.nodes:
         name = node.op.removeprefix("aten.").split(".")[0]
@@ -51,7 +51,7 @@ def translate_matmul(graph: ReferenceGraph) -> MatmulProgram:
             if product is not None:
                 raise RecipeUnsupported("two matrix products; recipes do one")
             product = _product(name, node, graph, transposed)
-            translation = Translation(graph, graph.shapes[node.name], one_pass=False)
+            translation = RowTranslation(graph, graph.shapes[node.name], one_pass=False)
             value: Value = Load(extent=Extent.FULL, name=PRODUCT)
             if product.bias is not None:
                 value = apply("add", value, translation.value(Reference(name=product.bias)))

@@ -16,6 +16,7 @@ from generator_svc.recipes.expression import (
     Value,
     apply,
     literal,
+    loaded_tensors,
     mean,
     reduce,
 )
@@ -43,12 +44,23 @@ class RowProgram:
         """The outputs' values."""
         return tuple(value for _, value in self.outputs)
 
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        """Names of the tensors that it reads, in order of first use."""
+        return loaded_tensors(self.values)
+
+    @property
+    def parameters(self) -> list[str]:
+        """Parameters of its kernel, in C++: what it reads, then what it writes."""
+        read = [f"const float* __restrict__ {name}_in" for name in self.tensors]
+        return read + [f"float* __restrict__ {name}_to" for name, _ in self.outputs]
+
     def longest_row(self, graph: ReferenceGraph) -> int:
         """Return the length of a row in the workload that has the longest."""
         return max(shapes[self.full_tensor][-1] for shapes in graph.workload_shapes)
 
 
-class Translation:
+class RowTranslation:
     """Node by node, from graph to expressions.
 
     Args:
@@ -155,7 +167,7 @@ class Translation:
             raise RecipeUnsupported(f"{node.op} over axis {axis}; recipes reduce the last one")
 
 
-Builder = Callable[[Translation, list[Any], dict[str, Any]], Value]
+Builder = Callable[[RowTranslation, list[Any], dict[str, Any]], Value]
 
 
 def _axis(op: str, positional: list[Any], keywords: dict[str, Any]) -> Any:
@@ -173,7 +185,7 @@ def _unary(operation: str) -> Builder:
 
 
 def _binary(operation: str) -> Builder:
-    def build(t: Translation, p: list[Any], k: dict[str, Any]) -> Value:
+    def build(t: RowTranslation, p: list[Any], k: dict[str, Any]) -> Value:
         right = t.value(p[1])
         scale = k.get("alpha", p[2] if len(p) > 2 else 1)
         if scale != 1:
@@ -183,12 +195,12 @@ def _binary(operation: str) -> Builder:
     return build
 
 
-def _gelu(t: Translation, p: list[Any], k: dict[str, Any]) -> Value:
+def _gelu(t: RowTranslation, p: list[Any], k: dict[str, Any]) -> Value:
     is_tanh = k.get("approximate", p[1] if len(p) > 1 else "none") == "tanh"
     return apply("gelu_tanh" if is_tanh else "gelu", t.value(p[0]))
 
 
-def _power(t: Translation, p: list[Any], _k: dict[str, Any]) -> Value:
+def _power(t: RowTranslation, p: list[Any], _k: dict[str, Any]) -> Value:
     base = t.value(p[0])
     if p[1] == 2:
         return apply("mul", base, base)
@@ -199,7 +211,7 @@ def _power(t: Translation, p: list[Any], _k: dict[str, Any]) -> Value:
     return apply("pow", base, t.value(p[1]))
 
 
-def _clamp(t: Translation, p: list[Any], k: dict[str, Any]) -> Value:
+def _clamp(t: RowTranslation, p: list[Any], k: dict[str, Any]) -> Value:
     low = k.get("min", p[1] if len(p) > 1 else None)
     high = k.get("max", p[2] if len(p) > 2 else None)
     value = t.value(p[0])
@@ -207,7 +219,7 @@ def _clamp(t: Translation, p: list[Any], k: dict[str, Any]) -> Value:
     return value if high is None else apply("min", value, literal(high))
 
 
-def _leaky_relu(t: Translation, p: list[Any], k: dict[str, Any]) -> Value:
+def _leaky_relu(t: RowTranslation, p: list[Any], k: dict[str, Any]) -> Value:
     value = t.value(p[0])
     slope = k.get("negative_slope", p[1] if len(p) > 1 else 0.01)
     zero = literal(0)
@@ -215,22 +227,22 @@ def _leaky_relu(t: Translation, p: list[Any], k: dict[str, Any]) -> Value:
     return apply("add", apply("max", value, zero), negative)
 
 
-def _softmax(t: Translation, p: list[Any], _k: dict[str, Any]) -> Value:
+def _softmax(t: RowTranslation, p: list[Any], _k: dict[str, Any]) -> Value:
     _, _, exponential, total = t.exponentials(t.value(p[0]))
     return apply("div", exponential, total)
 
 
-def _log_softmax(t: Translation, p: list[Any], _k: dict[str, Any]) -> Value:
+def _log_softmax(t: RowTranslation, p: list[Any], _k: dict[str, Any]) -> Value:
     _, shifted, _, total = t.exponentials(t.value(p[0]))
     return apply("sub", shifted, apply("log", total))
 
 
-def _logsumexp(t: Translation, p: list[Any], _k: dict[str, Any]) -> Value:
+def _logsumexp(t: RowTranslation, p: list[Any], _k: dict[str, Any]) -> Value:
     top, _, _, total = t.exponentials(t.value(p[0]))
     return apply("add", apply("log", total), top)
 
 
-def _layer_norm(t: Translation, p: list[Any], k: dict[str, Any]) -> Value:
+def _layer_norm(t: RowTranslation, p: list[Any], k: dict[str, Any]) -> Value:
     centred, squares = t.centre(t.value(p[0]))
     variance = apply("div", squares, COLUMNS)
     epsilon = k.get("eps", p[4] if len(p) > 4 else 1e-5)
@@ -238,7 +250,7 @@ def _layer_norm(t: Translation, p: list[Any], k: dict[str, Any]) -> Value:
     return _affine(t, apply("mul", centred, scale), p[2:4])
 
 
-def _rms_norm(t: Translation, p: list[Any], k: dict[str, Any]) -> Value:
+def _rms_norm(t: RowTranslation, p: list[Any], k: dict[str, Any]) -> Value:
     value = t.value(p[0])
     epsilon = k.get("eps", p[3] if len(p) > 3 else None)
     power = mean(apply("mul", value, value))
@@ -247,14 +259,14 @@ def _rms_norm(t: Translation, p: list[Any], k: dict[str, Any]) -> Value:
     return _affine(t, apply("mul", value, scale), p[2:3])
 
 
-def _affine(t: Translation, value: Value, parameters: list[Any]) -> Value:
+def _affine(t: RowTranslation, value: Value, parameters: list[Any]) -> Value:
     for operation, parameter in zip(("mul", "add"), parameters, strict=False):
         if parameter is not None:
             value = apply(operation, value, t.value(parameter))
     return value
 
 
-def _variance(t: Translation, p: list[Any], k: dict[str, Any]) -> Value:
+def _variance(t: RowTranslation, p: list[Any], k: dict[str, Any]) -> Value:
     _, squares = t.centre(t.value(p[0]))
     correction = k.get("correction", 1 if k.get("unbiased", True) else 0)
     count = apply("sub", COLUMNS, literal(1 if correction is None else correction))
@@ -323,7 +335,7 @@ def translate_rows(graph: ReferenceGraph, *, one_pass: bool, online: bool = Fals
     full = max([s for s in tensors if s], key=lambda s: (_element_count(s), len(s)), default=())
     if not full:
         raise RecipeUnsupported("no tensor input")
-    translation = Translation(graph, full, one_pass=one_pass, online=online)
+    translation = RowTranslation(graph, full, one_pass=one_pass, online=online)
     for node in graph.nodes:
         translation.translate(node)
     outputs = []

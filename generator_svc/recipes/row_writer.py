@@ -157,22 +157,3 @@ class RowWriter:
         names[value] = self.fresh("v")
         lines.append(f"const {element_type} {names[value]} = {text};")
         return names[value]
-
-
-def loaded_tensors(values: Iterable[Value]) -> tuple[str, ...]:
-    """Return the names of all tensors that `values` read, in order of first use."""
-    found: dict[str, None] = {}
-    seen: set[Value] = set()
-
-    def visit(value: Value) -> None:
-        if value in seen:
-            return
-        seen.add(value)
-        if isinstance(value, Load):
-            found[value.name] = None
-        for argument in value.arguments:
-            visit(argument)
-
-    for value in values:
-        visit(value)
-    return tuple(found)

@@ -141,7 +141,7 @@ async def _fill(folder: Path) -> None:
         ),
         recorded_unix_s=1.0,
     )
-    await RunLedger(store, ExchangeLog(folder / "exchanges")).enter(exchange, RequestCounter())
+    await RunLedger(store, ExchangeLog(folder / "exchanges")).record(exchange, RequestCounter())
     await store.close()
 
 

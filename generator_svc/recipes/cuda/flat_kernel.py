@@ -1,11 +1,11 @@
 """Emits a pointwise chain as one CUDA kernel over packs, whatever row they belong to."""
 
 from generator_svc.recipes.cuda.pack_body import PackBody, loop
-from generator_svc.recipes.cuda.spelling import CudaText, memory_functions
+from generator_svc.recipes.cuda.spelling import cuda_spelling, memory_functions
 from generator_svc.recipes.expression import Extent, Load, Reduce, Value, operations
 from generator_svc.recipes.genome import Genome
 from generator_svc.recipes.row_program import RowProgram
-from generator_svc.recipes.row_writer import RowWriter, loaded_tensors
+from generator_svc.recipes.row_writer import RowWriter
 
 KERNEL = "fused_elements"
 
@@ -35,20 +35,15 @@ class FlatKernel:
         self._program = program
         genes = dict(genome.genes)
         self._is_streaming = genes["cache"] == "streaming"
-        self._spell = CudaText(
+        self._spelling = cuda_spelling(
             fast=genes.get("exp") == "fast", polynomial_erf=genes.get("erf") == "polynomial"
         )
         self._body = PackBody(prefix="p", subscript="[u]")
         self._is_tail = False
 
-    @property
-    def tensors(self) -> tuple[str, ...]:
-        """Names of the tensors it reads, in order of its parameters."""
-        return loaded_tensors(self._program.values)
-
     def text(self) -> str:
         """Return the device code."""
-        writer = RowWriter(self._spell, self, columns="(float)COLS")
+        writer = RowWriter(self._spelling, self, columns="(float)COLS")
         body, names = self._body, dict[Value, str]()
         writer.prepare(self._program.values, None)
         for output, value in self._program.outputs:
@@ -64,7 +59,7 @@ class FlatKernel:
         ]
         text = "".join(f"  {line}\n" for line in lines)
         functions = memory_functions(streaming=self._is_streaming)
-        functions += self._spell.functions(operations(self._program.values))
+        functions += self._spelling.functions(operations(self._program.values))
         return functions + self._head() + text + "}\n"
 
     def element(self, load: Load) -> str:
@@ -97,9 +92,7 @@ class FlatKernel:
         return loop("", "if (TAIL > 0 && blockIdx.x == 0 && threadIdx.x < TAIL)", lines)
 
     def _head(self) -> str:
-        parameters = [f"const float* __restrict__ {name}_in" for name in self.tensors]
-        parameters += [f"float* __restrict__ {name}_to" for name, _ in self._program.outputs]
-        text = ",\n    ".join([*parameters, "unsigned packs"])
+        text = ",\n    ".join([*self._program.parameters, "unsigned packs"])
         return f'extern "C" __global__ void __launch_bounds__(BLOCK) {KERNEL}(\n    {text}) {{\n'
 
     def _chunk(self, body: PackBody) -> list[str]:

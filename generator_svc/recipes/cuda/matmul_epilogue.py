@@ -1,14 +1,14 @@
 """The function that finishes a pack of a matrix product, and the tensors it reads."""
 
+from generator_svc.recipes.cpp_operations import Spelling
 from generator_svc.recipes.cuda.pack_body import PackBody
-from generator_svc.recipes.cuda.spelling import CudaText
-from generator_svc.recipes.expression import Extent, Load, Value, operations
+from generator_svc.recipes.expression import Load, Value, operations
+from generator_svc.recipes.matmul_epilogue import MatmulEpilogue
 from generator_svc.recipes.matmul_program import PRODUCT, MatmulProgram
-from generator_svc.recipes.row_writer import RowWriter, loaded_tensors
-from generator_svc.recipes.unsupported import RecipeUnsupported
+from generator_svc.recipes.row_writer import RowWriter
 
 
-class Epilogue:
+class CudaEpilogue(MatmulEpilogue):
     """Text of `finish`, which stores a pack of the output.
 
     Args:
@@ -19,8 +19,8 @@ class Epilogue:
         RecipeUnsupported: something that depends on a row.
     """
 
-    def __init__(self, program: MatmulProgram, spelling: CudaText) -> None:
-        self.tensors = tuple(n for n in loaded_tensors((program.value,)) if n != PRODUCT)
+    def __init__(self, program: MatmulProgram, spelling: Spelling) -> None:
+        super().__init__(program)
         self._body = body = PackBody(prefix="p", subscript="")
         writer = RowWriter(spelling, self, columns="(float)COLS")
         names: dict[Value, str] = {}
@@ -43,18 +43,7 @@ class Epilogue:
             + f"    const Pack& {PRODUCT}, size_t at, int n, float* __restrict__ to"
             + f"{self.parameters}) {{\n{text}}}\n"
         )
-        self.call = "".join(f", {t}_in" for t in self.tensors)
 
     def element(self, load: Load) -> str:
         """Return the present element of a FULL or COLUMN tensor."""
         return f"{PRODUCT}.v[j]" if load.name == PRODUCT else self._body.read(load)
-
-    def first(self, load: Load) -> str:
-        """Refuse: an epilogue has no rows."""
-        raise RecipeUnsupported(f"the first element of {load.name} after a matrix product")
-
-    def row(self, load: Load) -> str:
-        """Return a scalar tensor's element."""
-        if load.extent is not Extent.SCALAR:
-            raise RecipeUnsupported(f"{load.name}, one value a row, after a matrix product")
-        return f"{load.name}_in[0]"

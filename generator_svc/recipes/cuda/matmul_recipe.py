@@ -2,9 +2,9 @@
 
 from generator_svc.recipes.cpp_operations import USES_ERF, USES_EXP
 from generator_svc.recipes.cuda import matmul_tiles as tiles
-from generator_svc.recipes.cuda.matmul_epilogue import Epilogue
+from generator_svc.recipes.cuda.matmul_epilogue import CudaEpilogue
 from generator_svc.recipes.cuda.matmul_plan import matmul_plan
-from generator_svc.recipes.cuda.spelling import CudaText, memory_functions
+from generator_svc.recipes.cuda.spelling import cuda_spelling, memory_functions
 from generator_svc.recipes.expression import operations
 from generator_svc.recipes.genome import Expectation, Gene, Genome
 from generator_svc.recipes.graph_reader import ReferenceGraph
@@ -85,10 +85,10 @@ class CudaMatmulRecipe:
     def write(self, genome: Genome) -> tuple[str, str]:
         """Return (device code, plan)."""
         program, genes = self._program, dict(genome.genes)
-        spelling = CudaText(
+        spelling = cuda_spelling(
             fast=genes.get("exp") == "fast", polynomial_erf=genes.get("erf") == "polynomial"
         )
-        epilogue = Epilogue(program, spelling)
+        epilogue = CudaEpilogue(program, spelling)
         tensors = (program.product.left, program.product.right, *epilogue.tensors)
         is_split = genome["who"] == "tiles" and genome["split"] != "1"
         values = _values(program, epilogue, is_split=is_split)
@@ -103,7 +103,7 @@ def _style(genome: Genome) -> str:
     return "tiles_async" if genome["copy"] == "async" else genome["who"]
 
 
-def _values(program: MatmulProgram, epilogue: Epilogue, *, is_split: bool) -> dict[str, object]:
+def _values(program: MatmulProgram, epilogue: CudaEpilogue, *, is_split: bool) -> dict[str, object]:
     """Return what the templates' names stand for.
 
     Args:

@@ -6,7 +6,7 @@ The style comes from a genome; sizes are macros of the launch plan: COLS, VEC, T
 from generator_svc.recipes.cpp_operations import NEUTRAL
 from generator_svc.recipes.cuda.pack_body import PackBody, loop
 from generator_svc.recipes.cuda.spelling import (
-    CudaText,
+    cuda_spelling,
     join,
     memory_functions,
     over_team,
@@ -16,7 +16,7 @@ from generator_svc.recipes.expression import Extent, Load, Reduce, Value, operat
 from generator_svc.recipes.genome import Genome
 from generator_svc.recipes.row_program import RowProgram
 from generator_svc.recipes.row_schedule import RowPass, schedule
-from generator_svc.recipes.row_writer import RowWriter, loaded_tensors
+from generator_svc.recipes.row_writer import RowWriter
 
 KERNEL = "fused_rows"
 
@@ -43,19 +43,14 @@ class CudaRowKernel:
         self._who = self._genes["who"]
         self._keep = self._genes.get("keep", "nothing")
         self._is_streaming = self._genes["cache"] == "streaming"
-        self._spell = CudaText(
+        self._spelling = cuda_spelling(
             fast=self._genes.get("exp") == "fast",
             polynomial_erf=self._genes.get("erf") == "polynomial",
         )
-        self._writer = RowWriter(self._spell, self, columns="(float)COLS")
+        self._writer = RowWriter(self._spelling, self, columns="(float)COLS")
         self._body = PackBody(prefix="", subscript="")
         self._behind: list[str] = []
         self._places = 0
-
-    @property
-    def tensors(self) -> tuple[str, ...]:
-        """Names of the tensors it reads, in order of its parameters."""
-        return loaded_tensors(self._program.values)
 
     def text(self) -> str:
         """Return the device code."""
@@ -93,13 +88,11 @@ class CudaRowKernel:
         return (
             memory_functions(streaming=self._is_streaming)
             + (team_functions(frozenset(kinds), team) if kinds and team != "thread" else "")
-            + self._spell.functions(used)
+            + self._spelling.functions(used)
         )
 
     def _head(self) -> str:
-        parameters = [f"const float* __restrict__ {name}_in" for name in self.tensors]
-        parameters += [f"float* __restrict__ {name}_to" for name, _ in self._program.outputs]
-        text = ",\n    ".join([*parameters, "int rows"])
+        text = ",\n    ".join([*self._program.parameters, "int rows"])
         bounds = "__launch_bounds__(TEAM * ROWS)"
         return f'extern "C" __global__ void {bounds} {KERNEL}(\n    {text}) {{\n'
 
@@ -206,7 +199,7 @@ class CudaRowKernel:
 
         The maximum moves once a pack; all before it is rescaled then.
         """
-        writer, exp = self._writer, self._spell.exp
+        writer, exp = self._writer, self._spelling.names["exp"]
         top, part, pack = writer.fresh("top"), writer.fresh("part"), writer.fresh("pack")
         writer.lines.append(f"float {top} = {_LOWEST}, {part} = 0.0f;")
         element = writer.element(operand, names, body.elements)

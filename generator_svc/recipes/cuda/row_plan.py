@@ -22,7 +22,7 @@ _TEAMS = {
 """Threads that share a row, by who shares it; a block keeps registers free for its row."""
 
 
-def row_plan(program: RowProgram, genome: Genome, tensors: tuple[str, ...]) -> str:
+def row_plan(program: RowProgram, genome: Genome) -> str:
     """Return the plan of a row kernel; the genome's numbers are the defaults of TUNE."""
     genes, full = dict(genome.genes), program.full_tensor
     who, keep = genes["who"], genes.get("keep", "nothing")
@@ -40,19 +40,19 @@ def row_plan(program: RowProgram, genome: Genome, tensors: tuple[str, ...]) -> s
     launch = [
         f"rows = {full}.numel() // COLS",
         f"{row_kernel.KERNEL}[{grid}, TEAM * ROWS{shared}]"
-        f"({', '.join([*tensors, *outputs, 'rows'])})",
+        f"({', '.join([*program.tensors, *outputs, 'rows'])})",
     ]
     return plan_text(
         genome,
         tune=_tune(genome),
         constants=constants,
-        names=[*tensors, full, *outputs],
+        names=[*program.tensors, full, *outputs],
         launch=launch,
         words="A block shares a row." if who == "block" else "TEAM threads share a row.",
     )
 
 
-def flat_plan(program: RowProgram, genome: Genome, tensors: tuple[str, ...], *, tail: bool) -> str:
+def flat_plan(program: RowProgram, genome: Genome, *, tail: bool) -> str:
     """Return the plan of a flat kernel; the genome's numbers are the defaults of TUNE."""
     full = program.full_tensor
     outputs = [name for name, _ in program.outputs]
@@ -66,13 +66,13 @@ def flat_plan(program: RowProgram, genome: Genome, tensors: tuple[str, ...], *, 
     launch = [
         f"packs = {full}.numel() // VEC",
         "blocks = max(1, cdiv(packs, BLOCK * UNROLL))",
-        f"{flat_kernel.KERNEL}[blocks, BLOCK]({', '.join([*tensors, *outputs, 'packs'])})",
+        f"{flat_kernel.KERNEL}[blocks, BLOCK]({', '.join([*program.tensors, *outputs, 'packs'])})",
     ]
     return plan_text(
         genome,
         tune=_tune(genome),
         constants=constants,
-        names=[*tensors, full, *outputs],
+        names=[*program.tensors, full, *outputs],
         launch=launch,
         words="UNROLL packs of VEC elements for each thread.",
     )

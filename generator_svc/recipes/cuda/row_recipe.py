@@ -40,6 +40,5 @@ class CudaRowRecipe:
         if genome["who"] == "flat":
             flat = FlatKernel(program, genome)
             text = flat.text()
-            return text, flat_plan(program, genome, flat.tensors, tail=flat.has_tail)
-        kernel = CudaRowKernel(program, genome)
-        return kernel.text(), row_plan(program, genome, kernel.tensors)
+            return text, flat_plan(program, genome, tail=flat.has_tail)
+        return CudaRowKernel(program, genome).text(), row_plan(program, genome)

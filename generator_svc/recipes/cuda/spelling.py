@@ -1,6 +1,6 @@
 """CUDA spellings: operations, and the functions and types that kernels bring along."""
 
-from generator_svc.recipes.cpp_operations import USES_ERF, spell
+from generator_svc.recipes.cpp_operations import USES_ERF, Spelling
 from generator_svc.recipes.kernel_templates import kernel_text
 
 _NAMES = {"abs": "fabsf", "sqrt": "sqrtf", "log": "logf", "fmax": "fmaxf", "pow": "powf"}
@@ -27,35 +27,22 @@ _JOINS = {
 }
 
 
-class CudaText:
-    """Spells operations with the chosen exponential and error function.
+def cuda_spelling(*, fast: bool, polynomial_erf: bool) -> Spelling:
+    """Return the spelling of operations.
 
     Args:
         fast: Use the hardware's exponential and quotient instead of the library's.
         polynomial_erf: Use our own error function instead of the library's.
     """
-
-    def __init__(self, *, fast: bool, polynomial_erf: bool) -> None:
-        self._own = {**_OWN, **(_FAST if fast else {})}
-        self._names = {
+    return Spelling(
+        names={
             **_NAMES,
             "exp": "__expf" if fast else "expf",
             "erf": "recipe_erf" if polynomial_erf else "erff",
-        }
-
-    @property
-    def exp(self) -> str:
-        """Name of the exponential."""
-        return self._names["exp"]
-
-    def apply(self, operation: str, operands: list[str], element_type: str) -> str:
-        """Return the expression of an operation on values of `element_type`."""
-        return spell(operation, operands, element_type, self._names, self._own)
-
-    def functions(self, used: frozenset[str]) -> str:
-        """Return the functions that the operations in `used` need."""
-        is_own = used & USES_ERF and self._names["erf"] == "recipe_erf"
-        return kernel_text("cuda/kernels/erf.cuh") if is_own else ""
+        },
+        own={**_OWN, **(_FAST if fast else {})},
+        brought=((USES_ERF, kernel_text("cuda/kernels/erf.cuh")),) if polynomial_erf else (),
+    )
 
 
 def memory_functions(*, streaming: bool) -> str:

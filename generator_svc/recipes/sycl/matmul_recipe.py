@@ -1,14 +1,12 @@
 """The recipe for a matrix product with a pointwise epilogue."""
 
-from generator_svc.recipes.expression import Extent, Load, operations
 from generator_svc.recipes.genome import Expectation, Gene, Genome
 from generator_svc.recipes.graph_reader import ReferenceGraph
 from generator_svc.recipes.kernel_templates import kernel_text
-from generator_svc.recipes.matmul_program import PRODUCT, MatmulProgram, translate_matmul
+from generator_svc.recipes.matmul_program import MatmulProgram, translate_matmul
 from generator_svc.recipes.plan_text import default_first, plan_text
-from generator_svc.recipes.row_writer import RowWriter, loaded_tensors
-from generator_svc.recipes.sycl.spelling import SyclText, vector_types
-from generator_svc.recipes.unsupported import RecipeUnsupported
+from generator_svc.recipes.sycl.matmul_epilogue import SyclEpilogue
+from generator_svc.recipes.sycl.spelling import vector_types
 
 KERNEL = "product_tiles"
 
@@ -60,7 +58,7 @@ class SyclMatmulRecipe:
     def write(self, genome: Genome) -> tuple[str, str]:
         """Return (device code, plan)."""
         program, who = self._program, genome["who"]
-        epilogue = _Epilogue(program)
+        epilogue = SyclEpilogue(program)
         tensors = [program.product.left, program.product.right, *epilogue.tensors]
         layout = "rows" if program.product.is_right_transposed else "columns"
         parameters = [f"const float* __restrict__ {t}_in" for t in tensors]
@@ -80,41 +78,6 @@ class SyclMatmulRecipe:
         )
         vectors = vector_types() if who == "vector" else ""
         return vectors + text, _plan(program, genome, tensors, layout)
-
-
-class _Epilogue:
-    """The function that finishes an element, and the tensors it reads."""
-
-    def __init__(self, program: MatmulProgram) -> None:
-        self.tensors = tuple(n for n in loaded_tensors((program.value,)) if n != PRODUCT)
-        spell = SyclText(polynomial_exp=False, polynomial_erf=False, is_vector=False)
-        writer = RowWriter(spell, self, columns="")
-        lines: list[str] = []
-        result = writer.element(program.value, {}, lines)
-        arguments = "".join(f", const float* {t}_in" for t in self.tensors)
-        body = "".join(f"  {line}\n" for line in (*writer.lines, *lines))
-        functions = spell.functions(operations((program.value,)))
-        self.function = (
-            f"{functions}static inline float finish(float {PRODUCT}, size_t at, int n{arguments}) "
-            f"{{\n  (void)at, (void)n;\n{body}  return {result};\n}}\n"
-        )
-        self.call = "".join(f", {t}_in" for t in self.tensors)
-
-    def element(self, load: Load) -> str:
-        """Return the present element of a FULL or COLUMN tensor."""
-        if load.name == PRODUCT:
-            return PRODUCT
-        return f"{load.name}_in[{'at' if load.extent is Extent.FULL else 'n'}]"
-
-    def first(self, load: Load) -> str:
-        """Refuse: an epilogue has no rows."""
-        raise RecipeUnsupported(f"the first element of {load.name} after a matrix product")
-
-    def row(self, load: Load) -> str:
-        """Return a scalar tensor's element."""
-        if load.extent is not Extent.SCALAR:
-            raise RecipeUnsupported(f"{load.name}, one value a row, after a matrix product")
-        return f"{load.name}_in[0]"
 
 
 def _plan(program: MatmulProgram, genome: Genome, tensors: list[str], layout: str) -> str:

@@ -5,9 +5,15 @@ from generator_svc.recipes.expression import Extent, Load, Reduce, Value, operat
 from generator_svc.recipes.genome import Genome
 from generator_svc.recipes.row_program import RowProgram
 from generator_svc.recipes.row_schedule import RowPass, schedule
-from generator_svc.recipes.row_writer import RowWriter, loaded_tensors
+from generator_svc.recipes.row_writer import RowWriter
 from generator_svc.recipes.sycl.row_loop import VECTOR, RowLoop
-from generator_svc.recipes.sycl.spelling import SyclText, kernel_head, reduce_over
+from generator_svc.recipes.sycl.spelling import (
+    kernel_head,
+    reduce_over,
+    sycl_spelling,
+    vector_stream,
+    vector_types,
+)
 
 KERNEL = "fused_rows"
 
@@ -25,14 +31,14 @@ class SyclRowKernel:
     def __init__(self, program: RowProgram, genome: Genome) -> None:
         self._program = program
         self._genes = dict(genome.genes)
-        self._spell = SyclText(
+        self._spelling = sycl_spelling(
             polynomial_exp=self._genes.get("exp") == "polynomial",
             polynomial_erf=self._genes.get("erf") == "polynomial",
             is_vector=self._genes["who"] == "vector",
         )
         self._keep = self._genes.get("keep", "nothing")
         self._loop = RowLoop(kind=self._genes["loop"], who=self._genes["who"])
-        self._writer = RowWriter(self._spell, self, columns="(float)cols")
+        self._writer = RowWriter(self._spelling, self, columns="(float)cols")
         self._lines = self._writer.lines
         self._type = "float"
 
@@ -48,12 +54,9 @@ class SyclRowKernel:
             self._emit_pass(row_pass)
         self._emit_row_outputs()
         body = "".join(f"  {line}\n" for line in self._lines)
-        return self._spell.functions(operations(self._program.values)) + head + body + "}\n"
-
-    @property
-    def tensors(self) -> tuple[str, ...]:
-        """Names of the tensors it reads, in order of its parameters."""
-        return loaded_tensors(self._program.values)
+        functions = self._spelling.functions(operations(self._program.values))
+        vectors = vector_types() + vector_stream() if self._is_vector else ""
+        return vectors + functions + head + body + "}\n"
 
     @property
     def uses_local(self) -> bool:
@@ -61,8 +64,7 @@ class SyclRowKernel:
         return self._keep == "local"
 
     def _parameters(self) -> list[str]:
-        parameters = [f"const float* __restrict__ {name}_in" for name in self.tensors]
-        parameters += [f"float* __restrict__ {name}_to" for name, _ in self._program.outputs]
+        parameters = self._program.parameters
         parameters += ["int rows", "int cols"]
         if self.uses_local:
             parameters.append("sycl::local_accessor<float, 1> staged")

@@ -29,7 +29,7 @@ def row_plan(program: RowProgram, genome: Genome, kernel: SyclRowKernel) -> str:
         genome,
         tune=tune,
         constants=constants if genes.get("keep") == "private" else None,
-        names=[*kernel.tensors, program.full_tensor, *outputs],
+        names=[*program.tensors, program.full_tensor, *outputs],
         launch=_launch(program, who, kernel),
         words=f"One {who.replace('_', '-')} a row.",
     )
@@ -42,7 +42,7 @@ def _launch(program: RowProgram, who: str, kernel: SyclRowKernel) -> list[str]:
         "group": ("rows", "BLOCK", "1"),
         "sub_group": ("cdiv(rows, ROWS)", "SG * ROWS", "ROWS"),
     }[who]
-    arguments = [*kernel.tensors, *(name for name, _ in program.outputs), "rows", "cols"]
+    arguments = [*program.tensors, *(name for name, _ in program.outputs), "rows", "cols"]
     lines = [
         f"cols = {program.full_tensor}.shape[-1]",
         f"rows = {program.full_tensor}.numel() // cols",

@@ -1,6 +1,6 @@
 """SYCL spellings: operations, kernel heads, and functions that recipes bring along."""
 
-from generator_svc.recipes.cpp_operations import USES_ERF, USES_EXP, spell
+from generator_svc.recipes.cpp_operations import USES_ERF, USES_EXP, Spelling
 from generator_svc.recipes.kernel_templates import kernel_text
 
 _NAMES = {
@@ -15,42 +15,37 @@ _REDUCERS = {"sum": "sycl::plus<float>()", "max": "sycl::maximum<float>()",
              "min": "sycl::minimum<float>()"}  # fmt: skip
 
 
-class SyclText:
-    """Spells operations with the chosen exponential and error function.
+def sycl_spelling(*, polynomial_exp: bool, polynomial_erf: bool, is_vector: bool) -> Spelling:
+    """Return the spelling of operations.
 
     Args:
         polynomial_exp: Use our own exponential instead of the library's.
         polynomial_erf: Use our own error function instead of the library's; vectors always do.
         is_vector: Elements are explicit vectors.
     """
-
-    def __init__(self, *, polynomial_exp: bool, polynomial_erf: bool, is_vector: bool) -> None:
-        self._is_vector = is_vector
-        self._names = {
+    brought: list[tuple[frozenset[str], str]] = []
+    if polynomial_exp:
+        brought.append((USES_EXP, kernel_text("sycl/kernels/exp.hpp", is_vector=is_vector)))
+    if polynomial_erf or is_vector:
+        brought.append((USES_ERF, kernel_text("sycl/kernels/erf.hpp")))
+    return Spelling(
+        names={
             **_NAMES,
             "exp": "recipe_exp" if polynomial_exp else "__builtin_elementwise_exp",
             "erf": "recipe_erf" if polynomial_erf or is_vector else "sycl::erf",
-        }
-
-    def apply(self, operation: str, operands: list[str], element_type: str) -> str:
-        """Return the expression of an operation on values of `element_type`."""
-        return spell(operation, operands, element_type, self._names)
-
-    def functions(self, used: frozenset[str]) -> str:
-        """Return the types and functions that the operations in `used` need."""
-        parts: list[str] = []
-        if self._is_vector:
-            parts += [vector_types(), kernel_text("sycl/kernels/vector_stream.hpp")]
-        if used & USES_EXP and self._names["exp"] == "recipe_exp":
-            parts.append(kernel_text("sycl/kernels/exp.hpp", is_vector=self._is_vector))
-        if used & USES_ERF and self._names["erf"] == "recipe_erf":
-            parts.append(kernel_text("sycl/kernels/erf.hpp"))
-        return "".join(parts)
+        },
+        brought=tuple(brought),
+    )
 
 
 def vector_types() -> str:
     """Return explicit vectors and their accesses to memory."""
     return kernel_text("sycl/kernels/vectors.hpp")
+
+
+def vector_stream() -> str:
+    """Return the store of vectors that stay out of the caches."""
+    return kernel_text("sycl/kernels/vector_stream.hpp")
 
 
 def reduce_over(group: str, kind: str, value: str) -> str:
