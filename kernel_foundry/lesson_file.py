@@ -52,7 +52,7 @@ def read_yaml(path: Path) -> tuple[Lesson, ...]:
     try:
         content = read_plain_yaml(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, PlainYamlError) as error:
-        raise _invalid(str(path), f"no YAML: {error}") from error
+        raise _invalid(str(path), f"not valid YAML: {error}") from error
     entries = content if isinstance(content, list) else [content]
     lessons = []
     for number, entry in enumerate(entries, start=1):

@@ -52,7 +52,7 @@ def _read(file: Traversable) -> Iterator[tuple[str, str, Lesson]]:
     try:
         entries = yaml.safe_load(file.read_text("utf-8"))
     except yaml.YAMLError as error:
-        raise _invalid(file.name, f"no YAML: {error}") from error
+        raise _invalid(file.name, f"not valid YAML: {error}") from error
     if not isinstance(entries, list):
         raise _invalid(file.name, "expected a list of lessons")
     for number, entry in enumerate(entries, start=1):

@@ -36,7 +36,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False, writable=True)
     "--strategies",
     default="",
     metavar="A,B,…",
-    help="Strategies, ablations such as gradient-no-f among them.  [default: gradient, fitness, "
+    help="Strategies, or ablations such as gradient-no-f.  [default: gradient, fitness, "
     "curiosity, uniform, best_of_n]",
 )
 @click.option(
@@ -57,15 +57,15 @@ _FILE = click.Path(path_type=Path, dir_okay=False, writable=True)
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="Seeds are counted from here; other seeds give an independent repetition.",
+    help="First seed; other seeds give an independent repetition.",
 )
 @click.option(
     "--processes",
     type=click.IntRange(min=1),
-    help="Searches at once.  [default: one for each processor]",
+    help="Searches that run in parallel.  [default: one for each processor]",
 )
 @click.option("--report", type=_FILE, help="HTML report to write.")
-@click.option("--plot", type=_FILE, help="PNG of the curves to write; needs matplotlib.")
+@click.option("--plot", type=_FILE, help="PNG file to write with the curves; needs matplotlib.")
 @json_option
 def search(
     landscapes: tuple[Path, ...],

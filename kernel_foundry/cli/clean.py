@@ -11,7 +11,9 @@ from kernel_foundry.sdk.kept import KeptFiles, clean, removable, user_data
 
 
 @click.command()
-@click.option("--dry-run", is_flag=True, help="Only say what is there and how large it is.")
+@click.option(
+    "--dry-run", is_flag=True, help="Remove nothing; list what is there and how large it is."
+)
 @json_option
 def command(dry_run: bool, as_json: bool) -> int:
     """Remove caches, and what processes that died left in the temporary folder.

@@ -56,7 +56,7 @@ _STYLE = {Severity.INFO: "dim", Severity.WARNING: "yellow", Severity.ERROR: "red
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A TUNE value other than the default; repeat for several.",
+    help="Set a TUNE value in place of its default; repeatable.",
 )
 @click.option(
     "--fresh-baselines",
@@ -68,12 +68,12 @@ _STYLE = {Severity.INFO: "dim", Severity.WARNING: "yellow", Severity.ERROR: "red
     "use_tools",
     default=True,
     show_default=True,
-    help="Let compute-sanitizer look at what crashes, and ncu at fresh measurements, where found.",
+    help="Run compute-sanitizer on crashes and ncu on fresh measurements, if installed.",
 )
 @click.option(
     "--language",
     type=click.Choice([language.value for language in Language]),
-    help="Refuse a candidate in another language.",
+    help="Refuse the candidate if it is in another language.",
 )
 @click.option(
     "--build-only",
@@ -97,7 +97,7 @@ _STYLE = {Severity.INFO: "dim", Severity.WARNING: "yellow", Severity.ERROR: "red
     "--record",
     "record_file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the evidence record here when the candidate passes; `kfoundry verify` checks it.",
+    help="Write the evidence record to this file if the candidate passes; see `kfoundry verify`.",
 )
 @click.option("--build-seconds", default=20.0, show_default=True, help="Deadline of the build.")
 @click.option("--run-seconds", default=10.0, show_default=True, help="Deadline of a checked run.")

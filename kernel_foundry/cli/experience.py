@@ -53,9 +53,9 @@ command.add_command(import_command)
 
 
 @command.command("list")
-@click.option("--language", type=click.Choice(_LANGUAGES), help="Only those good for a language.")
+@click.option("--language", type=click.Choice(_LANGUAGES), help="Only lessons for this language.")
 @click.option(
-    "--finding", type=click.Choice(_KINDS), metavar="KIND", help="Only those for a finding."
+    "--finding", type=click.Choice(_KINDS), metavar="KIND", help="Only lessons for this finding."
 )
 @json_option
 @generator_option
@@ -96,12 +96,12 @@ def list_command(
     type=click.Choice(_KINDS),
     metavar="KIND",
     multiple=True,
-    help="What it was found to suffer from, such as memory_bound; may be given again.",
+    help="A finding of the kernel, such as memory_bound; repeatable.",
 )
 @click.option(
-    "--language", type=click.Choice(_LANGUAGES), help="Of the kernel.  [default: search for each]"
+    "--language", type=click.Choice(_LANGUAGES), help="Kernel language.  [default: search for each]"
 )
-@click.option("--expert", default="", help="Role that asks, such as memory.  [default: any]")
+@click.option("--expert", default="", help="Role of the lessons, such as memory.  [default: any]")
 @click.option("--limit", type=click.IntRange(1, 100), default=5, show_default=True)
 @json_option
 @generator_option

@@ -24,14 +24,14 @@ _PAGE = 500
     "--file",
     "path",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="YAML with one lesson or a list of them, in place of the options below.",
+    help="YAML file with one lesson or a list of lessons; replaces the options below.",
 )
-@click.option("--symptom", help="What one sees, in one or two sentences.")
+@click.option("--symptom", help="What can be observed, in one or two sentences.")
 @click.option("--move", help="What to do and why it helps.")
 @click.option(
     "--language",
     type=click.Choice([language.value for language in Language]),
-    help="Of the kernels it is for.  [default: both]",
+    help="Language that the lesson is for.  [default: both]",
 )
 @click.option(
     "--finding",
@@ -39,16 +39,19 @@ _PAGE = 500
     type=click.Choice([kind.value for kind in FindingKind]),
     metavar="KIND",
     multiple=True,
-    help="What it answers, such as bank_conflict; may be given again.",
+    help="Finding that the lesson helps with, such as bank_conflict; repeatable.",
 )
 @click.option(
-    "--expert", "experts", multiple=True, help="Role it is for; may be given again.  [default: all]"
+    "--expert",
+    "experts",
+    multiple=True,
+    help="Role that the lesson is for; repeatable.  [default: all]",
 )
-@click.option("--source", help="Where it is from: a URL, a document, a name.")
+@click.option("--source", help="Source of the lesson: a URL, a document, a name.")
 @click.option(
     "--excerpt",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="File with a few lines of code that show it.",
+    help="File with a few lines of code as an example.",
 )
 @json_option
 @generator_option

@@ -70,39 +70,41 @@ class StopShare(click.ParamType[float]):
 @click.option(
     "--evaluations",
     type=click.IntRange(min=1),
-    help="Evaluations in all.  "
+    help="Most evaluations of the run.  "
     f"[default: {DEFAULT_EVALUATIONS}, unless --minutes or --usd is given]",
 )
-@click.option("--minutes", type=float, help="Wall-clock minutes.")
+@click.option("--minutes", type=float, help="Most wall-clock minutes of the run.")
 @click.option("--usd", type=float, help="Hard cap on what the models may cost.")
-@click.option("--tokens", type=int, help="Hard cap on tokens in and out, of the run in all.")
+@click.option("--tokens", type=int, help="Hard cap on the run's input and output tokens together.")
 @click.option(
     "--stop-at",
     type=StopShare(),
     envvar="KERNEL_FOUNDRY_STOP_AT",
     metavar="SHARE|never",
-    help="End early where every timed workload is at this share of the traffic bound, after at "
-    f"least {LEAST_EVALUATIONS} evaluations.  [default: {AT_TRAFFIC_BOUND}; with --resume as "
-    "before]",
+    help="End early when the best kernel reaches this share of the traffic bound on every timed "
+    f"workload, after at least {LEAST_EVALUATIONS} evaluations.  [default: {AT_TRAFFIC_BOUND}; "
+    "--resume keeps the run's]",
 )
 @click.option(
-    "--requests-per-minute", type=click.IntRange(min=1), help="Most requests to models a minute."
+    "--requests-per-minute",
+    type=click.IntRange(min=1),
+    help="Most requests per minute to all models together.",
 )
-@click.option("--run", "run_name", default="", help="Name of the run; made up when left out.")
+@click.option("--run", "run_name", default="", help="Name of the run.  [default: a new name]")
 @click.option(
     "--resume",
     is_flag=True,
-    help="Go on with --run, or with the newest run; its budget stays but for what is given.",
+    help="Continue --run, or the newest run, with its budget, unless options here replace it.",
 )
 @click.option(
     "--strategy",
     type=click.Choice(STRATEGIES),
     default=DEFAULT_STRATEGY,
     show_default=True,
-    help="How parents, and where to go from them, are selected: by what earlier steps gained, by "
+    help="How parents and directions are selected: by what earlier steps gained, by "
     "fitness, by curiosity, at random, or not at all (best_of_n: independent seeds).",
 )
-@click.option("--seed", default=0, show_default=True, help="Seed of every random choice.")
+@click.option("--seed", default=0, show_default=True, help="Seed of all random choices.")
 @click.option(
     "--in-flight", default=2, show_default=True, help="Proposals being made at the same time."
 )
@@ -146,13 +148,13 @@ def command(
     \b
     kfoundry optimize examples/softmax.py --evaluations 40
     kfoundry optimize my_op.py --model openai/gpt-5 --usd 2 --minutes 30
-    kfoundry optimize --resume                       goes on with the newest run
+    kfoundry optimize --resume                       continues the newest run
 
-    Ctrl-C is safe: everything judged is stored. Exit code 1 when nothing correct was found,
-    3 when none of the models can do the task.
+    Ctrl-C is safe: everything judged is stored. The exit code is 1 if nothing correct was found,
+    and 3 if none of the models can do the task.
     """  # noqa: D301  a backspace keeps click from joining the lines
     if (task is None) == (not resume):
-        raise click.UsageError("give a TASK file, or --resume to go on with a run")
+        raise click.UsageError("give a TASK file, or --resume to continue a run")
     if not resume and evaluations is None and minutes is None and usd is None:
         evaluations = DEFAULT_EVALUATIONS
     budget = Budget(
@@ -211,7 +213,7 @@ def _saying_how_to_go_on(progress: Progress) -> Iterator[Listener]:
     except (KernelFoundryError, KeyboardInterrupt):
         if run:
             words = f"optimize --resume --run {run}"
-            print_text(f"run {run} is kept: `{as_called(words)}` goes on", err=True)
+            print_text(f"run {run} is kept: `{as_called(words)}` continues it", err=True)
         raise
 
 

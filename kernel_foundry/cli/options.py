@@ -43,7 +43,7 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--unsafe-no-sandbox",
             is_flag=True,
             envvar="KERNEL_FOUNDRY_UNSAFE_NO_SANDBOX",
-            help="Run candidates even where no sandbox can lock them in.",
+            help="Run candidates even if this host cannot sandbox them.",
         ),
         store_option,
         generator_option,
@@ -107,7 +107,7 @@ def degenerate_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --json: one JSON object on stdout."""
     return click.option(
-        "--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else."
+        "--json", "as_json", is_flag=True, help="Print one JSON object and nothing else on stdout."
     )(command)
 
 

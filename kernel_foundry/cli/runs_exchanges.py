@@ -21,7 +21,7 @@ _RULE = "─" * 80
 @click.option(
     "--selection",
     type=click.IntRange(min=0),
-    help="Show the whole prompts and replies of this selection's proposal.",
+    help="Show the full prompts and replies of this selection's proposal.",
 )
 @json_option
 @target_options

@@ -18,7 +18,7 @@ from kernel_foundry.sdk.record_of_run import record_of_run
     "--candidate",
     default="",
     metavar="DIGEST",
-    help="A candidate that passed, by its digest or how that begins.  [default: the winner]",
+    help="Digest, or its beginning, of a candidate that passed.  [default: the winner]",
 )
 @click.option(
     "-o",

@@ -24,7 +24,7 @@ _SHOWN_CHARS = 400
     "--into",
     default="",
     metavar="URL",
-    help="Store that gets the run made again.  [default: one that is removed at the end]",
+    help="Store for the repeated run.  [default: a temporary one]",
 )
 @store_option
 @generator_option

@@ -41,7 +41,9 @@ def export_command(run: str, out: Path, store: str, as_json: bool) -> int:
 
 @click.command("import")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
-@click.option("--as", "name", default="", help="Name of the run here.  [default: that in the file]")
+@click.option(
+    "--as", "name", default="", help="New name of the run.  [default: the name in the file]"
+)
 @store_option
 @json_option
 def import_command(file: Path, name: str, store: str, as_json: bool) -> int:

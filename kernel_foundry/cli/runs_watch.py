@@ -23,7 +23,7 @@ from kernel_foundry.sdk.view import verdict_text
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="Sequence number after which to start; 0 shows everything told so far as well.",
+    help="Start after this sequence number; 0 also shows everything recorded so far.",
 )
 @click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object a line on stdout, nothing else."

@@ -22,7 +22,7 @@ from kernel_foundry.sdk.selftest.case_folder import own_cases, read_cases
 @click.option(
     "--cheats",
     is_flag=True,
-    help="Also judge the project's cheats and their honest look-alikes, and count.",
+    help="Also judge the project's cheats and their honest look-alikes.",
 )
 @click.option(
     "--cases",

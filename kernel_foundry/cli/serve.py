@@ -43,7 +43,9 @@ def command(service: str, listen: str, options: tuple[str, ...]) -> int:
         arguments = _arguments(service, address, options)
         os.execv(sys.executable, arguments)  # the service gets our signals directly
     if options:
-        raise click.UsageError("options belong to one service: start the three separately")
+        raise click.UsageError(
+            "options after -- are for one service: start the three services separately"
+        )
     return _serve_all(_addresses(listen))
 
 

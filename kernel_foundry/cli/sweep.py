@@ -56,7 +56,7 @@ _TOP: Final = 10
     type=click.IntRange(min=1),
     default=1024,
     show_default=True,
-    help="Most configurations to try; of a larger space an even choice is taken.",
+    help="Most configurations to try; an even selection of a larger space.",
 )
 @click.option("--seconds", default=600.0, show_default=True, help="Wall-clock budget.")
 @click.option("--build-seconds", default=20.0, show_default=True, help="Deadline of a build.")

@@ -50,7 +50,7 @@ _INCONCLUSIVE: Final = (
     "keys",
     multiple=True,
     metavar="KEY",
-    help="A public key, or its fingerprint, that may have signed; repeat for several.  "
+    help="Trust this public key, or the key with this fingerprint; repeatable.  "
     "[default: any, and it is said whose it is]",
 )
 @click.option(

@@ -39,7 +39,7 @@ SIDECAR_KEYS: Final = (
     "library_ops",
     "instructions",
 )
-"""Of a sidecar; docs/task-file.md says what each means."""
+"""The keys of a sidecar; docs/task-file.md explains them."""
 
 _T = TypeVar("_T")
 
@@ -49,7 +49,7 @@ class _FieldError(Exception):
 
 
 def sidecar_path(path: Path) -> Path:
-    """Return where the sidecar of the task file `path` lies."""
+    """Return the path of the sidecar of the task file `path`."""
     return path.with_name(f"{path.stem}.task.yaml")
 
 
@@ -58,8 +58,8 @@ def read_task(path: Path, *, admit_degenerate: bool = False) -> Task:
 
     Args:
         path: The Python file.
-        admit_degenerate: Let it be judged where trivial answers pass it, too; every verdict then
-            has trust "degenerate". Suites need that.
+        admit_degenerate: Accept the task even if trivial answers pass it; every verdict then has
+            trust "degenerate". Suites need that.
 
     Raises:
         TaskInvalidError: a file is missing or unreadable, the reference is no Python or lacks
@@ -93,7 +93,7 @@ def _read_text(path: Path) -> str:
             raise TaskInvalidError(f"{path}: larger than {_MAX_FILE_BYTES} bytes", file=str(path))
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise TaskInvalidError(f"{path}: no UTF-8 text: {error}", file=str(path)) from error
+        raise TaskInvalidError(f"{path}: not UTF-8 text: {error}", file=str(path)) from error
     except OSError as error:
         raise TaskInvalidError(f"{path}: {error.strerror}", file=str(path)) from error
 
@@ -102,11 +102,13 @@ def _read_sidecar(path: Path) -> Mapping[str, Any]:
     try:
         content = read_yaml(_read_text(path))
     except PlainYamlError as error:
-        raise TaskInvalidError(f"{path.name}: no YAML: {error}", file=str(path)) from error
+        raise TaskInvalidError(f"{path.name}: not valid YAML: {error}", file=str(path)) from error
     if content is None:
         return {}
     if not isinstance(content, dict):
-        raise TaskInvalidError(f"{path.name}: expected keys and values", file=str(path))
+        raise TaskInvalidError(
+            f"{path.name}: expected keys with values, such as `tolerance: auto`", file=str(path)
+        )
     for key in content:
         if key not in SIDECAR_KEYS:
             raise TaskInvalidError(
@@ -126,7 +128,7 @@ def _task(name: str, reference: str, tree: ast.Module, settings: Mapping[str, An
     precision = setting("precision", _precision, None)
     tf32 = setting("tf32", lambda value: _boolean("tf32", value), default=False)
     if tf32 and precision not in (None, Precision.FP32):
-        raise _FieldError(f"tf32: is for precision fp32, and the precision is {precision}")
+        raise _FieldError(f"tf32: needs precision fp32, but the precision is {precision}")
     workloads = setting("workloads", lambda value: _workloads(value, known), whole)
     return Task(
         name=name,
@@ -153,11 +155,11 @@ def _workloads(value: Any, known: Mapping[str, int]) -> tuple[Workload, ...]:
     known_names: set[str] = set()
     for workload in workloads:
         if workload.name in known_names:
-            raise _FieldError(f"workloads: {shown(workload.name)} stands there twice")
+            raise _FieldError(f"workloads: {shown(workload.name)} is listed twice; remove one")
         known_names.add(workload.name)
     if all(workload.held_out for workload in workloads):
         raise _FieldError(
-            "workloads: all are held out; add one that is timed ({} is the file as it stands)"
+            "workloads: all are held out; add a timed one ({} has the file's own sizes)"
         )
     return workloads
 

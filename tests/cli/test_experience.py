@@ -72,7 +72,7 @@ def test_people_get_tables_and_sentences(tmp_path: Path) -> None:
         (("add", "--symptom", "a"), "--move, --source or --file is needed"),
         (("add", "--file", "bad.yaml"), "bad.yaml, entry 1: move is empty"),
         (("import", "bad.jsonl"), "bad.jsonl, line 2"),
-        (("add", "--file", "deep"), "deep: no YAML"),
+        (("add", "--file", "deep"), "deep: not valid YAML"),
         (("import", "deep"), "deep, line 1: Lesson: not JSON"),
         (("search",), "say what to search for"),
         (("list", "--finding", "nonsense"), "nonsense"),

@@ -128,7 +128,7 @@ def test_sigterm_ends_a_loop_in_order(folder: Path, loops: list[_Loop]) -> None:
     loop.read_until(r"^\[1\]")
     descendants = _children(loop.process.pid)
     loop.process.terminate()
-    assert "optimize --resume --run spawned` goes on" in loop.read_until("is kept")
+    assert "optimize --resume --run spawned` continues it" in loop.read_until("is kept")
     assert loop.process.wait() == 130
     assert not any(map(_is_alive, descendants))
     assert loop.scratch() == []
