@@ -71,7 +71,7 @@ def test_a_file_is_read_as_it_is_meant(tmp_path: Path) -> None:
         (("experts: [memory]", "origin: user"), "origin is not for a person"),
         (("experts: [memory]", "use_count: 9000"), "use_count is not for a person"),
         (("__shared__", "x" * 1600), "excerpt has"),
-        (("- key", ": ["), "no YAML"),
+        (("- key", ": ["), "not valid YAML"),
         (("- key: pad-the-tile", "key: pad-the-tile"), "a.yaml"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
