@@ -44,14 +44,14 @@ class KernelFoundryError(Exception):
 
 
 class InvalidArgumentError(KernelFoundryError):
-    """A request that is wrong whatever the state; `metadata["field"]` names the field path."""
+    """A request that is wrong in any state; `metadata["field"]` names the field path."""
 
     code = StatusCode.INVALID_ARGUMENT
     reason = "INVALID_ARGUMENT"
 
 
 class TaskInvalidError(KernelFoundryError):
-    """A task file that is no task: no `Model`, a reference that raises, an unknown key."""
+    """A task file that is not a valid task: no `Model`, a reference that raises, an unknown key."""
 
     code = StatusCode.INVALID_ARGUMENT
     reason = "TASK_INVALID"
@@ -93,7 +93,7 @@ class BackendUnavailableError(KernelFoundryError):
 
 
 class PackageMissingError(KernelFoundryError):
-    """An optional package is not installed; the message names the extra that brings it."""
+    """An optional package is not installed; the message names the extra to install."""
 
     code = StatusCode.FAILED_PRECONDITION
     reason = "PACKAGE_MISSING"
