@@ -22,8 +22,8 @@ from evaluator_svc.pipeline.admission import checked_admission
 from evaluator_svc.pipeline.build_only import CandidateBuild
 from evaluator_svc.pipeline.evaluate import CandidateEvaluation
 from evaluator_svc.pipeline.evaluation_memory import MemoryWish
+from evaluator_svc.pipeline.second_evaluation import evaluate_until_sure
 from evaluator_svc.pipeline.sweep import CandidateSweep
-from evaluator_svc.pipeline.verdict import verdict
 from evaluator_svc.pipeline.within_memory import within_memory
 from evaluator_svc.probing.host import probe_host
 from evaluator_svc.processes.locked_starter import LockedStarter
@@ -208,7 +208,7 @@ class Evaluator:
         def evaluate(wish: MemoryWish) -> Evaluation:
             return CandidateEvaluation(site, request, admission, peaks, wish).evaluate()
 
-        judged = verdict(lambda: within_memory(evaluate))
+        judged = evaluate_until_sure(lambda: within_memory(evaluate))
         if admission.degeneracies:
             judged = dataclasses.replace(judged, trust=Trust.DEGENERATE)
         return self._signer.attested(request.task, request.text, judged)

@@ -11,7 +11,7 @@ from typing import TypeVar
 from evaluator_svc.binding import uses_library
 from evaluator_svc.messages.locked import (
     CandidateSource,
-    Prepared,
+    PrepareReply,
     PrepareRequest,
     TranslationUnit,
 )
@@ -56,7 +56,7 @@ class CandidateRefusedError(Exception):
         self.findings = findings
 
 
-def prepare(request: PrepareRequest, toolchain: Toolchain) -> Prepared:
+def prepare(request: PrepareRequest, toolchain: Toolchain) -> PrepareReply:
     """Return what has to be built for every workload, equal units once.
 
     Raises:
@@ -81,7 +81,7 @@ def prepare(request: PrepareRequest, toolchain: Toolchain) -> Prepared:
             Setting(name=name, value=str(value)) for name, value in configuration.items()
         ),
     )
-    return Prepared(
+    return PrepareReply(
         source=source,
         units=units,
         unit_of_workload=unit_of_workload,

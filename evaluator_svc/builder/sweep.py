@@ -10,7 +10,7 @@ from typing import Final
 
 from evaluator_svc.binding import uses_library
 from evaluator_svc.builder.prepare import CandidateRefusedError, plan_refused
-from evaluator_svc.messages.sweep import Enumerated, EnumerateRequest
+from evaluator_svc.messages.sweep import EnumerateReply, EnumerateRequest
 from evaluator_svc.plan_inputs import device_limits, name_table
 from kernel_foundry.domain.evaluation import EvaluationOutcome, Setting
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
@@ -32,7 +32,7 @@ _SECONDS: Final = 5.0
 """For looking at them; what was found by then is what there is."""
 
 
-def enumerate_configurations(request: EnumerateRequest) -> Enumerated:
+def enumerate_configurations(request: EnumerateRequest) -> EnumerateReply:
     """Return the default (where it is meant), `order`, and an even choice of the others.
 
     Raises:
@@ -48,7 +48,7 @@ def enumerate_configurations(request: EnumerateRequest) -> Enumerated:
         raise CandidateRefusedError(EvaluationOutcome.EXTRACTION_FAILED, (finding,)) from error
     except PlanError as error:
         raise plan_refused(error) from error
-    return Enumerated(
+    return EnumerateReply(
         configurations=tuple(_configuration(values) for values in chosen),
         uses_library=uses_library(plan),
     )

@@ -8,12 +8,12 @@ from evaluator_svc.builder.sweep import enumerate_configurations
 from evaluator_svc.diagnosis.compiler_log import compile_findings, fails_static_assertion
 from evaluator_svc.messages.locked import (
     LOG_CHARACTERS,
+    BindReply,
     BindRequest,
-    Bound,
-    CandidateFailed,
-    Compiled,
+    CandidateFailure,
+    CompileReply,
     CompileRequest,
-    Prepared,
+    PrepareReply,
     PrepareRequest,
 )
 from evaluator_svc.messages.sweep import EnumerateRequest
@@ -28,7 +28,7 @@ from kernel_foundry.plan.parse import parse
 def build(conversation: Conversation, opened: OpenCompiler) -> None:
     """Answer requests until the supervisor has enough; the last configuration is the one meant."""
     request: PrepareRequest | None = None
-    prepared: Prepared | None = None
+    prepared: PrepareReply | None = None
     received = conversation.receive(EnumerateRequest, PrepareRequest, AttemptRequest)
     if isinstance(received.message, AttemptRequest):
         answer_attempts(conversation, received.message)
@@ -50,7 +50,7 @@ def build(conversation: Conversation, opened: OpenCompiler) -> None:
                 else:
                     answer, blobs = _compile(opened.compiler, prepared, message.unit)
         except CandidateRefusedError as refusal:
-            answer = CandidateFailed(outcome=refusal.outcome, findings=refusal.findings)
+            answer = CandidateFailure(outcome=refusal.outcome, findings=refusal.findings)
         conversation.send(answer, blobs=blobs)
         received = conversation.receive(
             EnumerateRequest, PrepareRequest, CompileRequest, BindRequest
@@ -68,7 +68,9 @@ def _toolchain(language: Language) -> Toolchain:
     )
 
 
-def _bind(request: PrepareRequest, prepared: Prepared, library_ops: tuple[str, ...]) -> Bound:
+def _bind(
+    request: PrepareRequest, prepared: PrepareReply, library_ops: tuple[str, ...]
+) -> BindReply:
     try:
         plan = parse(prepared.source.plan)
         sequences = [
@@ -86,10 +88,12 @@ def _bind(request: PrepareRequest, prepared: Prepared, library_ops: tuple[str, .
         ]
     except PlanError as error:
         raise plan_refused(error) from error
-    return Bound(workloads=tuple(describe(name, sequence) for name, sequence in sequences))
+    return BindReply(workloads=tuple(describe(name, sequence) for name, sequence in sequences))
 
 
-def _compile(compiler: Any, prepared: Prepared, number: int) -> tuple[Compiled, tuple[bytes, ...]]:
+def _compile(
+    compiler: Any, prepared: PrepareReply, number: int
+) -> tuple[CompileReply, tuple[bytes, ...]]:
     import kernel_foundry_native as native
 
     unit = prepared.units[number]
@@ -99,7 +103,7 @@ def _compile(compiler: Any, prepared: Prepared, number: int) -> tuple[Compiled, 
         )
     except native.CompileError as error:
         log = error.log[-LOG_CHARACTERS:]
-        failed = Compiled(
+        failed = CompileReply(
             succeeded=False,
             log=log,
             build_ns=0.0,
@@ -107,5 +111,5 @@ def _compile(compiler: Any, prepared: Prepared, number: int) -> tuple[Compiled, 
             is_meant=not fails_static_assertion(log),
         )
         return failed, ()
-    compiled = Compiled(succeeded=True, log=built.log, build_ns=float(built.build_ns))
+    compiled = CompileReply(succeeded=True, log=built.log, build_ns=float(built.build_ns))
     return compiled, (built.code, built.assembly)

@@ -34,7 +34,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class LoopValue:
     """A floating-point value that a loop carries from turn to turn."""
 
     value: int
@@ -49,7 +49,7 @@ class Dataflow:
     """A function's values, and what its loops carry."""
 
     nodes: Mapping[int, Node]
-    carried: tuple[tuple[Carried, ...], ...]
+    carried: tuple[tuple[LoopValue, ...], ...]
     """For each loop."""
     heads: frozenset[int]
     """Values at the start of a turn, of all loops."""

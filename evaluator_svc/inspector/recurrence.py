@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.inspector.dataflow import Carried, Dataflow, Kind, Node
+from evaluator_svc.inspector.dataflow import Dataflow, Kind, LoopValue, Node
 
 _MAX_NODES: Final = 400
 """Values looked at for one expression."""
@@ -40,7 +40,7 @@ class _Expressions:
         self._nodes = flow.nodes
         self._left = _MAX_VISITS
 
-    def is_tile(self, carried: tuple[Carried, ...]) -> bool:
+    def is_tile(self, carried: tuple[LoopValue, ...]) -> bool:
         """Return whether values carried by one loop form a register tile."""
         size = 0
         users: dict[int, int] = {}
@@ -57,7 +57,7 @@ class _Expressions:
         held = next((a for a in self._addends(stored) if a in self._flow.array_loads), 0)
         return bool(held) and bool(self._product_loads(stored, held))
 
-    def is_online(self, carried: Carried) -> bool:
+    def is_online(self, carried: LoopValue) -> bool:
         """Return whether a carried value is corrected in each turn."""
         for node in self._tree(carried.update):
             factors = _factors(node)

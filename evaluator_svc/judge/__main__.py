@@ -15,11 +15,11 @@ from typing import Any
 from evaluator_svc.hardware.visible_device import see_only
 from evaluator_svc.judge.judge import Judge
 from evaluator_svc.judge.process_state import ProcessState, TaskStates, state_warning
-from evaluator_svc.messages.exchange import Verdict
+from evaluator_svc.messages.exchange import RunComparison
 from evaluator_svc.messages.judge import (
     AdmitRequest,
+    BaselinesReply,
     BaselinesRequest,
-    BaselinesTimed,
     ChangeRequest,
     DecoyVerdict,
     DescribeRequest,
@@ -38,7 +38,7 @@ from evaluator_svc.messages.judge import (
     VerifyRangesRequest,
     VerifyRequest,
 )
-from evaluator_svc.messages.locked import Done, Failed
+from evaluator_svc.messages.locked import DoneReply, OwnFailure
 from evaluator_svc.processes.channel import Channel, ChannelClosedError
 from evaluator_svc.processes.conversation import Conversation
 from evaluator_svc.sandbox.limits import end_with_parent
@@ -93,14 +93,14 @@ def _answer(conversation: Conversation, step: Callable[[], tuple[Any, tuple[int,
     try:
         message, descriptors = step()
     except KernelFoundryError as error:
-        message, descriptors = Failed.of(error), ()
+        message, descriptors = OwnFailure.of(error), ()
     except NativeError as error:
-        message, descriptors = Failed.of(DeviceDriverError(f"the judge's driver: {error}")), ()
+        message, descriptors = OwnFailure.of(DeviceDriverError(f"the judge's driver: {error}")), ()
     except Exception as error:  # noqa: BLE001  a bug must not end the judge
         traceback.print_exc()
-        message, descriptors = Failed(reason="", message=f"{type(error).__name__}: {error}"), ()
+        message, descriptors = OwnFailure(reason="", message=f"{type(error).__name__}: {error}"), ()
     conversation.send(message, descriptors=descriptors)
-    return not isinstance(message, Failed)
+    return not isinstance(message, OwnFailure)
 
 
 def _handle_in_state(judge: Judge, states: TaskStates, request: Any) -> tuple[Any, tuple[int, ...]]:
@@ -116,7 +116,7 @@ def _handle_in_state(judge: Judge, states: TaskStates, request: Any) -> tuple[An
         case Admission() if changed := states.changed():
             warnings = (*message.warnings, state_warning(changed))
             return dataclasses.replace(message, warnings=warnings), descriptors
-        case Verdict() if changed := states.changed():
+        case RunComparison() if changed := states.changed():
             return dataclasses.replace(message, changed_state=changed), descriptors
         case _:
             return message, descriptors
@@ -164,19 +164,19 @@ def _handle(judge: Judge, request: Any) -> tuple[Any, tuple[int, ...]]:
             judge.load_seed(request.draw, request.seed)
         case BaselinesRequest():
             baselines = judge.time_baselines(request.draw, request.plan, request.names)
-            return BaselinesTimed(baselines=baselines), ()
+            return BaselinesReply(baselines=baselines), ()
         case TaskBaselinesRequest():
             baselines = judge.time_baselines_of(
                 request.task, request.workload, request.plan, request.names
             )
-            return BaselinesTimed(baselines=baselines), ()
+            return BaselinesReply(baselines=baselines), ()
         case ProbeComparisonRequest():
             return judge.probe_comparison(), ()
         case PoisonRequest():
             judge.poison(request.draw)
         case _:
             judge.release(request.draw)
-    return Done(), ()
+    return DoneReply(), ()
 
 
 def main() -> None:

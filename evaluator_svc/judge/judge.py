@@ -19,6 +19,13 @@ import torch
 from evaluator_svc.generated_workloads import generated_workload
 from evaluator_svc.judge.admission.admit import admission_sets, admit_task
 from evaluator_svc.judge.baselines import COMPILE, GRAPH, BaselineFailedError, time_baseline
+from evaluator_svc.judge.comparison import data_flow
+from evaluator_svc.judge.comparison import verify as verification
+from evaluator_svc.judge.comparison.comparison_probe import probe_comparison
+from evaluator_svc.judge.comparison.kept_calls import audit_kept, compare_kept
+from evaluator_svc.judge.comparison.lean_runs import LeanRuns
+from evaluator_svc.judge.comparison.precision import audit_precision
+from evaluator_svc.judge.comparison.ranges import verify_guests, verify_ranges
 from evaluator_svc.judge.draws.buffer_pool import BufferPool
 from evaluator_svc.judge.draws.call_inputs import redrawn_tensors
 from evaluator_svc.judge.draws.input_set import InputSet
@@ -27,24 +34,17 @@ from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory, open_memory
 from evaluator_svc.judge.reference.describe import describe_task
 from evaluator_svc.judge.threads import threads_for
-from evaluator_svc.judge.verdict import data_flow
-from evaluator_svc.judge.verdict import verify as verification
-from evaluator_svc.judge.verdict.comparison_probe import probe_comparison
-from evaluator_svc.judge.verdict.kept_calls import audit_kept, compare_kept
-from evaluator_svc.judge.verdict.lean_runs import LeanRuns
-from evaluator_svc.judge.verdict.precision import audit_precision
-from evaluator_svc.judge.verdict.range_verdict import verify_guests, verify_ranges
 from evaluator_svc.memory_needs import USABLE_SHARE
-from evaluator_svc.messages.exchange import Draw, JudgeFacts, KeptOutput, MeasurePlan, Verdict
+from evaluator_svc.messages.exchange import Draw, JudgeFacts, KeptOutput, MeasurePlan, RunComparison
 from evaluator_svc.messages.judge import (
-    Changed,
-    ComparisonProbed,
-    Described,
+    ChangeReply,
+    ComparisonProbeReply,
+    DescribeReply,
     KeptClaim,
     KeptVerdict,
     MemoryHeld,
-    PrecisionAudited,
-    RangesVerified,
+    PrecisionReply,
+    RangesReply,
 )
 from kernel_foundry.domain.admission import Admission, Distribution, ValueRange
 from kernel_foundry.domain.device import DeviceSpec, Peaks
@@ -135,7 +135,7 @@ class Judge:
         known = self._draws.get(draw)
         return None if known is None else known.prepared.module.task
 
-    def describe(self, task: Task) -> Described:
+    def describe(self, task: Task) -> DescribeReply:
         """Return what plans may name in `task`, from shapes alone; needs no device.
 
         Raises:
@@ -252,7 +252,7 @@ class Judge:
 
         self._work_on(draw, "drawing inputs", load)
 
-    def verify(self, draw: int) -> Verdict:
+    def verify(self, draw: int) -> RunComparison:
         """Compare every output slot with the reference, which runs now.
 
         Of a lean draw: what the last run wrote; the verdict is on all runs so far.
@@ -275,7 +275,7 @@ class Judge:
         """
         return self._work_on(draw, "comparing", verification.right_already)
 
-    def audit_precision(self, draw: int) -> PrecisionAudited:
+    def audit_precision(self, draw: int) -> PrecisionReply:
         """Hold the outputs of the first seed against the reference in float64.
 
         Raises:
@@ -305,7 +305,7 @@ class Judge:
 
     def change_inputs(
         self, draw: int, *, with_parameters: bool, is_second: bool = False
-    ) -> Changed:
+    ) -> ChangeReply:
         """Change a few elements of the inputs in place, after the timed calls.
 
         `is_second`: as `ChangeRequest`.
@@ -317,9 +317,9 @@ class Judge:
                 shared, with_parameters=with_parameters, is_second=is_second
             ),
         )
-        return Changed(seeds=seeds)
+        return ChangeReply(seeds=seeds)
 
-    def verify_changed(self, draw: int, seeds: tuple[int, ...]) -> Verdict:
+    def verify_changed(self, draw: int, seeds: tuple[int, ...]) -> RunComparison:
         """Tell whether outputs followed the inputs that were changed."""
         return self._work_on(
             draw, "comparing", lambda shared: data_flow.verify_changed(shared, seeds)
@@ -327,7 +327,7 @@ class Judge:
 
     def verify_ranges(
         self, draw: int, ranges: tuple[ValueRange, ...], guests: tuple[int, ...] = ()
-    ) -> RangesVerified:
+    ) -> RangesReply:
         """Compare the first slots of a draw of unusual values, one of `ranges` for each seed.
 
         `guests`: compare what calls among the timed ones wrote on inputs of these seeds.
@@ -339,7 +339,7 @@ class Judge:
                 verify_guests(shared, ranges, guests) if guests else verify_ranges(shared, ranges)
             ),
         )
-        return RangesVerified(verdicts=verdicts)
+        return RangesReply(verdicts=verdicts)
 
     def time_baselines(
         self, draw: int, plan: MeasurePlan, names: tuple[str, ...]
@@ -397,7 +397,7 @@ class Judge:
             del released
             self._memory.trim()
 
-    def probe_comparison(self) -> ComparisonProbed:
+    def probe_comparison(self) -> ComparisonProbeReply:
         """Plant differences and count them."""
         return probe_comparison(self._memory)
 
@@ -410,13 +410,11 @@ class Judge:
                 return False
         return True
 
-    def _audited(
-        self, draw: int, audit: Callable[[SharedDraw], PrecisionAudited]
-    ) -> PrecisionAudited:
+    def _audited(self, draw: int, audit: Callable[[SharedDraw], PrecisionReply]) -> PrecisionReply:
         try:
             return self._work_on(draw, "auditing", audit)
         except DeviceMemoryError:
-            return PrecisionAudited(note="there is no memory for the reference in float64")
+            return PrecisionReply(note="there is no memory for the reference in float64")
 
     def _draw(self, handle: int) -> SharedDraw:
         draw = self._draws.get(handle)

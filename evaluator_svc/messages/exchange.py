@@ -93,7 +93,7 @@ class KeptOutput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class RunComparison:
     """What the judge found in the outputs of one workload."""
 
     correctness: Correctness

@@ -21,7 +21,7 @@ class InspectRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inspected:
+class InspectReply:
     """Answer to `InspectRequest`."""
 
     report: ObjectReport

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from evaluator_svc.messages.exchange import KeptOutput, MeasurePlan, RangeVerdict, Verdict
+from evaluator_svc.messages.exchange import KeptOutput, MeasurePlan, RangeVerdict, RunComparison
 from evaluator_svc.messages.locked import WorkloadNames
 from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.domain.device import DeviceSpec, Peaks
@@ -58,7 +58,7 @@ class LoadSeedRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyRequest:
-    """Compare every output slot with the reference; the answer is a `Verdict`.
+    """Compare every output slot with the reference; the answer is a `RunComparison`.
 
     Of a lean draw: the one slot, which the run before has written; the verdict is on all runs so
     far.
@@ -92,7 +92,7 @@ class FarElements:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrecisionAudited:
+class PrecisionReply:
     """Answer to `PrecisionRequest`."""
 
     audit: PrecisionAudit | None = None
@@ -156,8 +156,8 @@ class VerifyKeptRequest:
 class KeptVerdict:
     """Answer to `VerifyKeptRequest`."""
 
-    verdict: Verdict
-    audited: PrecisionAudited | None = None
+    verdict: RunComparison
+    audited: PrecisionReply | None = None
     """Of the worst of the timed calls; None where one is wrong, or they are none."""
 
 
@@ -172,7 +172,7 @@ class ChangeRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Changed:
+class ChangeReply:
     """Answer to `ChangeRequest`."""
 
     seeds: tuple[int, ...]
@@ -181,7 +181,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyChangedRequest:
-    """Compare what a run on changed inputs wrote; the answer is a `Verdict`."""
+    """Compare what a run on changed inputs wrote; the answer is a `RunComparison`."""
 
     draw: int
     seeds: tuple[int, ...]
@@ -199,7 +199,7 @@ class VerifyRangesRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RangesVerified:
+class RangesReply:
     """Answer to `VerifyRangesRequest`."""
 
     verdicts: tuple[RangeVerdict, ...]
@@ -216,7 +216,7 @@ class BaselinesRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskBaselinesRequest:
-    """Time baselines on the inputs that an admission draws; the answer is `BaselinesTimed`."""
+    """Time baselines on the inputs that an admission draws; the answer is `BaselinesReply`."""
 
     task: Task
     workload: str
@@ -225,7 +225,7 @@ class TaskBaselinesRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BaselinesTimed:
+class BaselinesReply:
     """Answer to `BaselinesRequest` and `TaskBaselinesRequest`."""
 
     baselines: tuple[Baseline, ...]
@@ -233,13 +233,13 @@ class BaselinesTimed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeRequest:
-    """Tell what plans may name in a task; needs no device. The answer is `Described`."""
+    """Tell what plans may name in a task; needs no device. The answer is `DescribeReply`."""
 
     task: Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
+class DescribeReply:
     """Answer to `DescribeRequest`."""
 
     workloads: tuple[WorkloadNames, ...]
@@ -286,7 +286,7 @@ class PlantedCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonProbed:
+class ComparisonProbeReply:
     """Answer to `ProbeComparisonRequest`."""
 
     counts: tuple[PlantedCount, ...]

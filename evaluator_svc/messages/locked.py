@@ -62,7 +62,7 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CandidateFailed:
+class CandidateFailure:
     """The candidate is at fault: an outcome, with its findings."""
 
     outcome: EvaluationOutcome
@@ -78,7 +78,7 @@ class Detail:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
+class OwnFailure:
     """One of our own errors, on its way to be raised again in the supervisor."""
 
     reason: str
@@ -100,7 +100,7 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reordered:
+class ReorderReply:
     """Answer to a `RunRequest` in reverse order."""
 
     reverses_groups: bool
@@ -118,7 +118,7 @@ class WithoutKernels:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class DoneReply:
     """It is done; there is nothing to tell."""
 
 
@@ -171,7 +171,7 @@ class TranslationUnit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class PrepareReply:
     """A candidate that can be built."""
 
     source: CandidateSource
@@ -194,7 +194,7 @@ class CompileRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compiled:
+class CompileReply:
     """A built unit.
 
     Object code and assembly (PTX; empty for SPIR-V) are the message's blobs, absent when the build
@@ -237,7 +237,7 @@ class BindRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
+class BindReply:
     """Answer to `BindRequest`."""
 
     workloads: "tuple[BoundWorkload, ...]"
@@ -276,7 +276,7 @@ class BoundWorkload:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Loaded:
+class LoadReply:
     """Answer to `LoadRequest`."""
 
     workloads: tuple[BoundWorkload, ...]
@@ -357,7 +357,7 @@ class TimeRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Timed:
+class TimeReply:
     """Raw samples, as the runner claims them."""
 
     samples_ns: tuple[float, ...]

@@ -2,7 +2,7 @@
 
 A process that met a candidate may say anything. The channel bounds its size and the dataclasses
 their types; here are the counts, ranges and references between question and answer. Whether times
-and outputs are true is for others (`pipeline.honesty`, the judge).
+and outputs are true is for others (`pipeline/clocks.py`, the judge).
 """
 
 import dataclasses
@@ -13,20 +13,25 @@ from typing import Any, Final
 
 from evaluator_svc.behaviour import Scope
 from evaluator_svc.messages.exchange import OUTPUT_SLOTS
-from evaluator_svc.messages.inspect import Inspected
+from evaluator_svc.messages.inspect import InspectReply
 from evaluator_svc.messages.locked import (
-    Bound,
+    BindReply,
     BoundWorkload,
-    CandidateFailed,
-    Compiled,
-    Loaded,
+    CandidateFailure,
+    CompileReply,
+    LoadReply,
     PoolReady,
-    Prepared,
+    PrepareReply,
     Share,
-    Timed,
+    TimeReply,
     WithoutKernels,
 )
-from evaluator_svc.messages.sweep import ConfigurationFailed, Enumerated, TimedAgain, Tried
+from evaluator_svc.messages.sweep import (
+    ConfigurationFailure,
+    EnumerateReply,
+    TimeAgainReply,
+    TryReply,
+)
 from evaluator_svc.policy.facts import FLOAT64, INT8, NARROW_FORMATS, ROUGH_TANH
 from evaluator_svc.policy.object_rules import OBJECT_RULES
 from kernel_foundry.domain.evaluation import EvaluationOutcome
@@ -66,7 +71,7 @@ def check_answer(request: Any, answer: Any, *, blob_count: int) -> None:
     Raises:
         ImplausibleError: it cannot.
     """
-    _require(blob_count <= (_OBJECT_BLOBS if isinstance(answer, Compiled) else 0), "blobs")
+    _require(blob_count <= (_OBJECT_BLOBS if isinstance(answer, CompileReply) else 0), "blobs")
     _check(answer, request)
 
 
@@ -105,17 +110,17 @@ def _check(answer: Any, request: Any) -> None:
 
 
 @_check.register
-def _candidate_failed(answer: CandidateFailed, _request: Any) -> None:
+def _candidate_failed(answer: CandidateFailure, _request: Any) -> None:
     _require(answer.outcome not in _NO_FAILURE, f"a failure called {answer.outcome.value}")
 
 
 @_check.register
-def _configuration_failed(answer: ConfigurationFailed, _request: Any) -> None:
+def _configuration_failed(answer: ConfigurationFailure, _request: Any) -> None:
     _require(answer.outcome not in _NO_FAILURE, f"a failure called {answer.outcome.value}")
 
 
 @_check.register
-def _prepared(answer: Prepared, request: Any) -> None:
+def _prepared(answer: PrepareReply, request: Any) -> None:
     _durations(answer.parse_ms, answer.policy_ms)
     units = answer.unit_of_workload
     _require(len(units) == len(request.workloads), "units for other workloads")
@@ -123,12 +128,12 @@ def _prepared(answer: Prepared, request: Any) -> None:
 
 
 @_check.register
-def _compiled(answer: Compiled, _request: Any) -> None:
+def _compiled(answer: CompileReply, _request: Any) -> None:
     _durations(answer.build_ns)
 
 
 @_check.register
-def _inspected(answer: Inspected, _request: Any) -> None:
+def _inspected(answer: InspectReply, _request: Any) -> None:
     report = answer.report
     _require({f.rule for f in report.findings} <= _OBJECT_RULES, "findings of other rules")
     numbers, kernels = report.numbers, report.kernels
@@ -147,13 +152,13 @@ def _inspected(answer: Inspected, _request: Any) -> None:
 
 
 @_check.register
-def _bound(answer: Bound, _request: Any) -> None:
+def _bound(answer: BindReply, _request: Any) -> None:
     for workload in answer.workloads:
         _bound_workload(workload)
 
 
 @_check.register
-def _loaded(answer: Loaded, request: Any) -> None:
+def _loaded(answer: LoadReply, request: Any) -> None:
     _durations(answer.load_ms, answer.bind_ms)
     bound = {workload.workload for workload in answer.workloads}
     asked = [n.workload for n in request.workloads if n.workload in bound or not n.is_optional]
@@ -176,7 +181,7 @@ def _pool_ready(answer: PoolReady, _request: Any) -> None:
 
 
 @_check.register
-def _timed(answer: Timed, request: Any) -> None:
+def _timed(answer: TimeReply, request: Any) -> None:
     # Whether the samples are times at all is asked by who knows what it means when they are not.
     count = len(answer.samples_ns)
     _require(count <= request.plan.max_samples, f"{count} samples")
@@ -205,30 +210,30 @@ def _share(answer: Share, request: Any) -> None:
 
 
 @_check.register
-def _enumerated(answer: Enumerated, request: Any) -> None:
+def _enumerated(answer: EnumerateReply, request: Any) -> None:
     _require(len(answer.configurations) <= request.most, "too many configurations")
 
 
 @_check.register
-def _tried(answer: Tried, request: Any) -> None:
+def _tried(answer: TryReply, request: Any) -> None:
     _durations(answer.load_ms, answer.run_ms, answer.time_ms)
     _blocks(answer.timed, request)
 
 
 @_check.register
-def _timed_again(answer: TimedAgain, request: Any) -> None:
+def _timed_again(answer: TimeAgainReply, request: Any) -> None:
     _durations(answer.time_ms)
     _blocks(answer.timed, request)
 
 
-def _blocks(blocks: tuple[Timed, ...], request: Any) -> None:
+def _blocks(blocks: tuple[TimeReply, ...], request: Any) -> None:
     for timed in blocks:
         _timed(timed, request)
         _require(bool(timed.samples_ns), "no samples")
         _durations(*timed.samples_ns)
 
 
-def _clocks(answer: Timed, sample_count: int) -> None:
+def _clocks(answer: TimeReply, sample_count: int) -> None:
     # A block may be one of calls that were discarded.
     _require(len(answer.clocks) <= sample_count + answer.discarded_count + 1, "too many clocks")
     for block in answer.clocks:

@@ -7,7 +7,7 @@ opened once and then tries them all.
 from dataclasses import dataclass
 
 from evaluator_svc.messages.exchange import Draw, MeasurePlan
-from evaluator_svc.messages.locked import CandidateSource, Timed, WorkloadNames
+from evaluator_svc.messages.locked import CandidateSource, TimeReply, WorkloadNames
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Finding
@@ -29,7 +29,7 @@ class EnumerateRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Enumerated:
+class EnumerateReply:
     """Answer to `EnumerateRequest`: what to try, in order, a value for every TUNE name each."""
 
     configurations: tuple[Configuration, ...]
@@ -78,19 +78,19 @@ class TryRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class TryReply:
     """Answer to `TryRequest`."""
 
     load_ms: float
     run_ms: float
     """The checked runs."""
     time_ms: float
-    timed: tuple[Timed, ...]
+    timed: tuple[TimeReply, ...]
     """One for each timed workload."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigurationFailed:
+class ConfigurationFailure:
     """The configuration is at fault."""
 
     outcome: EvaluationOutcome
@@ -109,9 +109,9 @@ class TimeAgainRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TimedAgain:
+class TimeAgainReply:
     """Answer to `TimeAgainRequest`."""
 
-    timed: tuple[Timed, ...]
+    timed: tuple[TimeReply, ...]
     """One for each timed workload."""
     time_ms: float

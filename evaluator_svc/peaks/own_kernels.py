@@ -18,19 +18,19 @@ from evaluator_svc.call_draws import draws_file
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.messages.exchange import ALIGNMENT_BYTES, Draw, MeasurePlan, TensorSlot
 from evaluator_svc.messages.locked import (
-    CandidateFailed,
-    Done,
+    CandidateFailure,
+    DoneReply,
     DropRequest,
     LoadRequest,
     PoolReady,
     PoolRequest,
-    Prepared,
+    PrepareReply,
     PrepareRequest,
-    Timed,
+    TimeReply,
     TimeRequest,
     WorkloadNames,
 )
-from evaluator_svc.pipeline.build import BuildFailed, BuildSettings, Built, build, prepare
+from evaluator_svc.pipeline.build import BuildFailure, BuildResult, BuildSettings, build, prepare
 from evaluator_svc.pipeline.run import DrawnInputs, load, run
 from evaluator_svc.processes.answers import ask_candidate
 from evaluator_svc.processes.process import ChildProcess
@@ -102,14 +102,14 @@ class OwnKernels:
         pool = PoolRequest(workload=workload.name, wanted_bytes=0, limit_bytes=1 << 62)
         self._ask(pool, PoolReady)
         yield
-        self._ask(DropRequest(workload=workload.name), Done)
+        self._ask(DropRequest(workload=workload.name), DoneReply)
 
     def times(self, workload: OwnWorkload, plan: MeasurePlan) -> OwnTimes:
         """Take one measurement of an opened workload."""
         request = TimeRequest(workload=workload.name, plan=plan, poison=False, keep_count=0)
         with draws_file(secrets.randbits(63)) as draws:
             started_ns = time.perf_counter_ns()
-            timed = self._ask(request, Timed, descriptors=(draws,))
+            timed = self._ask(request, TimeReply, descriptors=(draws,))
             wall_ns = float(time.perf_counter_ns() - started_ns)
         return OwnTimes(
             samples_ns=timed.samples_ns,
@@ -126,7 +126,7 @@ class OwnKernels:
             doing="running our own kernels",
             descriptors=descriptors,
         )
-        if isinstance(answer, CandidateFailed):
+        if isinstance(answer, CandidateFailure):
             raise _lost(answer)
         return cast("T", answer.message)
 
@@ -152,16 +152,18 @@ def own_kernels(
             unit_of_workload=prepared.unit_of_workload,
         )
         loaded = load(runner, request, built.codes)
-        if isinstance(loaded, CandidateFailed):
+        if isinstance(loaded, CandidateFailure):
             raise _lost(loaded)
         yield OwnKernels(site, runner)
 
 
-def _built(site: DeviceSite, text: str, names: tuple[WorkloadNames, ...]) -> tuple[Prepared, Built]:
+def _built(
+    site: DeviceSite, text: str, names: tuple[WorkloadNames, ...]
+) -> tuple[PrepareReply, BuildResult]:
     request = PrepareRequest(text=text, configuration=(), device=site.spec, workloads=names)
     with site.builders.taken() as builder:
         prepared = prepare(builder, request)
-        if isinstance(prepared, CandidateFailed):
+        if isinstance(prepared, CandidateFailure):
             raise _lost(prepared)
         settings = BuildSettings(
             device=site.spec,
@@ -170,7 +172,7 @@ def _built(site: DeviceSite, text: str, names: tuple[WorkloadNames, ...]) -> tup
             memory_bytes=site.settings.builder_memory_bytes,
         )
         built = build(builder, prepared, site.objects, settings)
-    if isinstance(built, BuildFailed):
+    if isinstance(built, BuildFailure):
         raise _lost(built.failure)
     return prepared, built
 
@@ -201,6 +203,6 @@ def _buffers(workload: OwnWorkload, *, is_shared: bool) -> DrawnInputs:
     return DrawnInputs(draw=draw, descriptors=(descriptor,))
 
 
-def _lost(failure: CandidateFailed) -> ProcessLostError:
+def _lost(failure: CandidateFailure) -> ProcessLostError:
     why = "; ".join(finding.message for finding in failure.findings)
     return ProcessLostError(f"kernels of our own could not be run: {why}", cause=why)

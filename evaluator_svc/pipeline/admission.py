@@ -5,7 +5,7 @@ import dataclasses
 from typing import Final
 
 from evaluator_svc.devices.site import DeviceSite
-from evaluator_svc.pipeline.baseline_check import BaselinesChecked, check_baselines
+from evaluator_svc.pipeline.baseline_check import BaselineComparison, check_baselines
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.evaluation import Baseline
 from kernel_foundry.domain.task import Task
@@ -56,7 +56,7 @@ def with_baselines(admission: Admission, baselines: dict[str, tuple[Baseline, ..
 
 def _checked(
     site: DeviceSite, task: Task, workload: str, known: tuple[Baseline, ...]
-) -> BaselinesChecked:
+) -> BaselineComparison:
     return check_baselines(
         lambda plan, names: site.judge.time_baselines_of(task, workload, plan, names),
         known,

@@ -22,7 +22,7 @@ _SLOW_TO_START: Final = ("torch.compile",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BaselinesChecked:
+class BaselineComparison:
     """What a look at one workload's baselines came to."""
 
     baselines: tuple[Baseline, ...]
@@ -41,7 +41,7 @@ def check_baselines(
     *,
     seconds: float,
     flush_bytes: int,
-) -> BaselinesChecked:
+) -> BaselineComparison:
     """Time one baseline for a moment; where it is no longer true, all of them as an admission does.
 
     Args:
@@ -61,13 +61,13 @@ def check_baselines(
     )
     now = time_baselines(plan, (quick.name,))
     if not now or holds(quick.timing, now[0].timing):
-        return BaselinesChecked(baselines=known)
+        return BaselineComparison(baselines=known)
     whole = MeasurePlan(seconds=seconds, flush_bytes=flush_bytes)
     measured = time_baselines(whole, tuple(b.name for b in known))
     return compared(known, measured)
 
 
-def compared(known: tuple[Baseline, ...], measured: tuple[Baseline, ...]) -> BaselinesChecked:
+def compared(known: tuple[Baseline, ...], measured: tuple[Baseline, ...]) -> BaselineComparison:
     """Return which baselines to rely on, where all of them were measured again."""
     by_name = {b.name: b.timing for b in measured}
     drifted = [
@@ -76,12 +76,12 @@ def compared(known: tuple[Baseline, ...], measured: tuple[Baseline, ...]) -> Bas
         if b.name in by_name and not holds(b.timing, by_name[b.name])
     ]
     if not drifted:
-        return BaselinesChecked(baselines=known)  # what was seen at first has passed
+        return BaselineComparison(baselines=known)  # what was seen at first has passed
     changes = ", ".join(
         f"{name} from {1e-6 * before.median_ns:.3g} to {1e-6 * now.median_ns:.3g} ms"
         for name, before, now in drifted
     )
-    return BaselinesChecked(
+    return BaselineComparison(
         baselines=measured,
         drift=Finding(
             kind=FindingKind.BASELINE_DRIFT,

@@ -9,10 +9,10 @@ from typing import Final
 
 from evaluator_svc.messages.locked import (
     LOG_CHARACTERS,
-    CandidateFailed,
-    Compiled,
+    CandidateFailure,
+    CompileReply,
     CompileRequest,
-    Prepared,
+    PrepareReply,
     PrepareRequest,
 )
 from evaluator_svc.messages.plausible import bounded
@@ -43,7 +43,7 @@ class BuildSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Built:
+class BuildResult:
     """Every unit's object code."""
 
     units: tuple[BuiltUnit, ...]
@@ -71,34 +71,34 @@ class Built:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BuildFailed:
+class BuildFailure:
     """A unit that did not build."""
 
-    failure: CandidateFailed
+    failure: CandidateFailure
     report: CompileReport
     is_meant: bool = True
     """False: a `static_assert` failed, so this configuration is not meant."""
 
 
-def prepare(process: ChildProcess, request: PrepareRequest) -> Prepared | CandidateFailed:
+def prepare(process: ChildProcess, request: PrepareRequest) -> PrepareReply | CandidateFailure:
     """Read the candidate's text in a builder."""
     answer = ask_candidate(
-        process, request, Prepared, seconds=_PREPARE_SECONDS, doing="reading the candidate"
+        process, request, PrepareReply, seconds=_PREPARE_SECONDS, doing="reading the candidate"
     )
-    if isinstance(answer, CandidateFailed):
+    if isinstance(answer, CandidateFailure):
         return answer
-    prepared: Prepared = answer.message
+    prepared: PrepareReply = answer.message
     return prepared
 
 
 def build(
     process: ChildProcess,
-    prepared: Prepared,
+    prepared: PrepareReply,
     cache: ObjectCache,
     settings: BuildSettings,
     *,
     optional: frozenset[int] = frozenset(),
-) -> Built | BuildFailed:
+) -> BuildResult | BuildFailure:
     """Build the units that the cache lacks; remember what came out, failures too.
 
     `optional` units may fail to compile, which the first one, never among them, may not.
@@ -116,8 +116,8 @@ def build(
         if found is None:
             cached = False
             built = _compile(process, index, max(deadline - time.monotonic(), 0.01), settings)
-            if isinstance(built, CandidateFailed):
-                return BuildFailed(failure=built, report=_report("", spent_ns, False, 0))
+            if isinstance(built, CandidateFailure):
+                return BuildFailure(failure=built, report=_report("", spent_ns, False, 0))
             spent_ns += built.build_ns
             cache.put(key, built)
             found = built
@@ -127,15 +127,15 @@ def build(
         units.append(found)
         if not found.succeeded:
             log = found.log[-LOG_CHARACTERS:]
-            return BuildFailed(
-                failure=CandidateFailed(
+            return BuildFailure(
+                failure=CandidateFailure(
                     outcome=EvaluationOutcome.COMPILE_ERROR, findings=found.findings
                 ),
                 report=_report(log, spent_ns, cached, 0),
                 is_meant=found.is_meant,
             )
     log = "\n".join(u.log for u in units if u.log)[-LOG_CHARACTERS:]
-    return Built(
+    return BuildResult(
         units=tuple(units),
         keys=tuple(keys),
         report=_report(log, spent_ns, cached, sum(len(u.code) for u in units)),
@@ -150,19 +150,19 @@ def is_refused(findings: tuple[Finding, ...]) -> bool:
 
 def _compile(
     process: ChildProcess, unit: int, seconds: float, settings: BuildSettings
-) -> BuiltUnit | CandidateFailed:
+) -> BuiltUnit | CandidateFailure:
     answer = ask_candidate(
         process,
         CompileRequest(unit=unit),
-        Compiled,
+        CompileReply,
         seconds=seconds,
         doing="building the device code",
     )
-    if isinstance(answer, CandidateFailed):
+    if isinstance(answer, CandidateFailure):
         if answer.outcome is EvaluationOutcome.CRASHED:
             return _compiler_died(process.wait(0.0), settings.memory_bytes)
         return answer
-    compiled: Compiled = answer.message
+    compiled: CompileReply = answer.message
     code, assembly = b"", b""
     if compiled.succeeded and answer.blobs:
         code, assembly = answer.blobs[0], b"".join(answer.blobs[1:2])
@@ -176,7 +176,7 @@ def _compile(
     )
 
 
-def _compiler_died(end: ProcessEnd | None, memory_bytes: int) -> CandidateFailed:
+def _compiler_died(end: ProcessEnd | None, memory_bytes: int) -> CandidateFailure:
     """A compiler that dies has met odd code: the candidate's doing, and not a crash of its."""
     how = "it ended" if end is None else end.describe()
     if end is not None and end.peak_memory_bytes > _MEMORY_SHARE * memory_bytes:
@@ -193,7 +193,7 @@ def _compiler_died(end: ProcessEnd | None, memory_bytes: int) -> CandidateFailed
             severity=Severity.ERROR,
             message=f"the compiler died on this code: {how}",
         )
-    return CandidateFailed(outcome=EvaluationOutcome.COMPILE_ERROR, findings=(finding,))
+    return CandidateFailure(outcome=EvaluationOutcome.COMPILE_ERROR, findings=(finding,))
 
 
 def _report(log: str, spent_ns: float, cached: bool, size: int) -> CompileReport:

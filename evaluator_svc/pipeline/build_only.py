@@ -5,7 +5,7 @@ Knows nothing of inputs, results and times.
 
 from typing import Protocol
 
-from evaluator_svc.messages.locked import BindRequest, Bound, CandidateFailed
+from evaluator_svc.messages.locked import BindReply, BindRequest, CandidateFailure
 from evaluator_svc.pipeline.built_candidate import (
     BuildPlace,
     BuiltCandidate,
@@ -56,7 +56,7 @@ class CandidateBuild:
         task = self._site.judge.describe(self._request.task)
         with self._site.building(), self._site.builders.taken() as builder:
             built = read_and_build(builder, self._site, self._request, task.workloads, self._record)
-            if isinstance(built, CandidateFailed):
+            if isinstance(built, CandidateFailure):
                 return self._record.failed(built)
             failure = self._bind(builder, built, task.reference_op_count)
         self._add_evidence()
@@ -64,18 +64,18 @@ class CandidateBuild:
 
     def _bind(
         self, builder: ChildProcess, built: BuiltCandidate, operator_count: int
-    ) -> CandidateFailed | None:
+    ) -> CandidateFailure | None:
         with self._record.stage("bind"):
             answer = ask_candidate(
                 builder,
                 BindRequest(library_ops=self._request.task.library_ops),
-                Bound,
+                BindReply,
                 seconds=_BIND_SECONDS,
                 doing="binding the plan",
             )
-        if isinstance(answer, CandidateFailed):
+        if isinstance(answer, CandidateFailure):
             return answer
-        bound: Bound = answer.message
+        bound: BindReply = answer.message
         with self._record.stage("behaviour"):
             _, self._record.measures = describe(built, bound.workloads[0], operator_count)
         for workload in bound.workloads:

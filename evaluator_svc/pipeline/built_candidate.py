@@ -10,16 +10,16 @@ from typing import Final, Protocol
 from evaluator_svc.behaviour import KernelFacts, PlanCounts, measures
 from evaluator_svc.messages.locked import (
     BoundWorkload,
-    CandidateFailed,
-    Prepared,
+    CandidateFailure,
+    PrepareReply,
     PrepareRequest,
     WorkloadNames,
 )
 from evaluator_svc.object_cache import ObjectCache
 from evaluator_svc.pipeline.build import (
-    BuildFailed,
+    BuildFailure,
+    BuildResult,
     BuildSettings,
-    Built,
     build,
     is_refused,
     prepare,
@@ -65,8 +65,8 @@ class BuildPlace(Protocol):
 class BuiltCandidate:
     """A candidate that was read, built and inspected."""
 
-    prepared: Prepared
-    built: Built
+    prepared: PrepareReply
+    built: BuildResult
     facts: ObjectFacts | None = None
     """What the object code computes in; None: it was not inspected."""
 
@@ -77,10 +77,10 @@ def read_and_build(
     request: EvaluationRequest,
     names: tuple[WorkloadNames, ...],
     record: EvaluationRecord,
-) -> BuiltCandidate | CandidateFailed:
+) -> BuiltCandidate | CandidateFailure:
     """Take a candidate's text through parse, policy, build and inspection."""
     prepared = _prepare(builder, place, request, names, record)
-    if isinstance(prepared, CandidateFailed):
+    if isinstance(prepared, CandidateFailure):
         return prepared
     settings = BuildSettings(
         device=place.spec,
@@ -93,7 +93,7 @@ def read_and_build(
             builder, prepared, place.objects, settings, optional=_optional(prepared, names)
         )
     record.compile = built.report
-    if isinstance(built, BuildFailed):
+    if isinstance(built, BuildFailure):
         return built.failure
     if request.with_listings:
         record.compile = dataclasses.replace(built.report, listings=listings(built))
@@ -101,7 +101,7 @@ def read_and_build(
         return BuiltCandidate(prepared=prepared, built=built)
     with record.stage("policy"), CandidateInspectors(place.inspectors) as inspectors:
         inspected = inspect_units(inspectors, built, prepared, place.objects)
-        if isinstance(inspected, CandidateFailed):
+        if isinstance(inspected, CandidateFailure):
             record.add_checks(
                 policy_checks(inspected.findings, prepared.source.language, Subject.OBJECT)
             )
@@ -111,7 +111,7 @@ def read_and_build(
         return _judge_objects(candidate, request.task, names, record)
 
 
-def _optional(prepared: Prepared, names: Sequence[WorkloadNames]) -> frozenset[int]:
+def _optional(prepared: PrepareReply, names: Sequence[WorkloadNames]) -> frozenset[int]:
     """Return the units that no workload needs which has to be judged."""
     pairs = list(zip(prepared.unit_of_workload, names, strict=True))
     needed = {unit for unit, workload in pairs if not workload.is_optional}
@@ -123,7 +123,7 @@ def _judge_objects(
     task: Task,
     names: Sequence[WorkloadNames],
     record: EvaluationRecord,
-) -> BuiltCandidate | CandidateFailed:
+) -> BuiltCandidate | CandidateFailure:
     """Hold what was built, or found in the cache, against the policy's rules."""
     language = candidate.prepared.source.language
     facts = ObjectFacts.of_all([report.numbers for report in candidate.built.reports])
@@ -133,7 +133,7 @@ def _judge_objects(
     )
     record.add_checks(policy_checks(findings, language, Subject.OBJECT))
     if is_refused(findings):
-        return CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=findings)
+        return CandidateFailure(outcome=EvaluationOutcome.REJECTED, findings=findings)
     record.add_findings(findings)
     return dataclasses.replace(candidate, facts=facts)
 
@@ -175,7 +175,7 @@ def _prepare(
     request: EvaluationRequest,
     names: tuple[WorkloadNames, ...],
     record: EvaluationRecord,
-) -> Prepared | CandidateFailed:
+) -> PrepareReply | CandidateFailure:
     asked = PrepareRequest(
         text=request.text,
         configuration=request.configuration,
@@ -185,7 +185,7 @@ def _prepare(
     started = time.perf_counter()
     prepared = prepare(builder, asked)
     wall_ms = 1e3 * (time.perf_counter() - started)
-    if isinstance(prepared, CandidateFailed):
+    if isinstance(prepared, CandidateFailure):
         record.add_stage_time("parse", wall_ms)
         if prepared.outcome is EvaluationOutcome.REJECTED:
             record.add_checks(policy_checks(prepared.findings, place.spec.language, *_READ))

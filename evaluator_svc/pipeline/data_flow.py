@@ -8,7 +8,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from evaluator_svc.messages.exchange import Draw
-from evaluator_svc.messages.locked import CandidateFailed, Done, RunAgainRequest
+from evaluator_svc.messages.locked import CandidateFailure, DoneReply, RunAgainRequest
 from evaluator_svc.pipeline.run import failure_of
 from evaluator_svc.processes.answers import ask_candidate
 from evaluator_svc.processes.judge_client import JudgeClient
@@ -20,18 +20,18 @@ _NOTHING = "every input is bound by a structure, or the same under every seed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DataFlowProbed:
+class DataFlowResult:
     """What the probe came to."""
 
     checks: tuple[Check, ...]
-    failure: CandidateFailed | None = None
+    failure: CandidateFailure | None = None
     has_changed: bool = True
     """Whether any input could be changed."""
 
 
 def probe_data_flow(
     process: ChildProcess, judge: JudgeClient, draw: Draw, *, seconds: float, is_prepared: bool
-) -> DataFlowProbed:
+) -> DataFlowResult:
     """Change inputs, run the candidate once more and look at its outputs.
 
     Of a lean draw, which holds one seed, twice: runs of elements, then single ones.
@@ -58,7 +58,7 @@ def _probe(
     seconds: float,
     is_prepared: bool,
     is_second: bool = False,
-) -> DataFlowProbed:
+) -> DataFlowResult:
     seeds = judge.change_inputs(
         draw.draw, with_parameters=not is_prepared, is_second=is_second
     ).seeds
@@ -69,18 +69,18 @@ def _probe(
             workload=draw.workload,
             note=_NOTHING,
         )
-        return DataFlowProbed(checks=(skipped,), has_changed=False)
+        return DataFlowResult(checks=(skipped,), has_changed=False)
     answer = ask_candidate(
         process,
         RunAgainRequest(workload=draw.workload, seeds=seeds),
-        Done,
+        DoneReply,
         seconds=seconds,
         doing=f"running the kernels on changed inputs of workload {draw.workload}",
     )
-    if isinstance(answer, CandidateFailed):
-        return DataFlowProbed(checks=(), failure=answer)
+    if isinstance(answer, CandidateFailure):
+        return DataFlowResult(checks=(), failure=answer)
     verdict = judge.verify_changed(draw.draw, seeds)
     failure = failure_of(verdict, draw.workload)
     if verdict.is_stale:
-        failure = CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=verdict.findings)
-    return DataFlowProbed(checks=verdict.checks, failure=failure)
+        failure = CandidateFailure(outcome=EvaluationOutcome.REJECTED, findings=verdict.findings)
+    return DataFlowResult(checks=verdict.checks, failure=failure)

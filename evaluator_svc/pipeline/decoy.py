@@ -5,7 +5,7 @@ Copies take their place: kernels that copy, or change what makes no difference, 
 
 from typing import Final
 
-from evaluator_svc.messages.locked import CandidateFailed, RunRequest, WithoutKernels
+from evaluator_svc.messages.locked import CandidateFailure, RunRequest, WithoutKernels
 from evaluator_svc.pipeline.run import DrawnInputs
 from evaluator_svc.processes.answers import ask_candidate
 from evaluator_svc.processes.judge_client import JudgeClient
@@ -21,7 +21,7 @@ _MOST_CHOICES: Final = 64
 
 def run_without_kernels(
     process: ChildProcess, judge: JudgeClient, drawn: DrawnInputs, *, seconds: float
-) -> CandidateFailed | None:
+) -> CandidateFailure | None:
     """Run the plan with copies for its launches; refuse it when the outputs are right all the same.
 
     They are poisoned again afterwards.
@@ -38,17 +38,17 @@ def run_without_kernels(
             doing=f"running the library calls on workload {drawn.draw.workload}",
             descriptors=drawn.descriptors,
         )
-        if isinstance(answer, CandidateFailed):
+        if isinstance(answer, CandidateFailure):
             return answer
         right.update(judge.verify_decoy(drawn.draw.draw))
         if right >= outputs:
-            return CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=(_finding(drawn),))
+            return CandidateFailure(outcome=EvaluationOutcome.REJECTED, findings=(_finding(drawn),))
         choice, choice_count = choice + 1, answer.message.choice_count
     judge.poison(drawn.draw.draw)
     return None
 
 
-def own_kernels_check(workload: str, failure: CandidateFailed | None) -> Check:
+def own_kernels_check(workload: str, failure: CandidateFailure | None) -> Check:
     """Return the check that outputs are wrong without the candidate's kernels."""
     return Check(
         kind=CheckKind.OWN_KERNELS,

@@ -6,8 +6,8 @@ such elements is refused where the reference is well conditioned.
 
 from typing import Final
 
-from evaluator_svc.messages.judge import FarElements, PrecisionAudited
-from evaluator_svc.messages.locked import CandidateFailed
+from evaluator_svc.messages.judge import FarElements, PrecisionReply
+from evaluator_svc.messages.locked import CandidateFailure
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
@@ -20,8 +20,8 @@ _ZERO_SHARE: Final = 0.5
 
 
 def judge_elements(
-    audited: PrecisionAudited, workload: str, inputs: str = ""
-) -> tuple[Check, CandidateFailed | None]:
+    audited: PrecisionReply, workload: str, inputs: str = ""
+) -> tuple[Check, CandidateFailure | None]:
     """Return the check of a workload's elements, and the failure where too many are far.
 
     `inputs` tells which they belong to, such as "timed calls"; empty: ordinary ones.
@@ -68,7 +68,7 @@ def judge_elements(
         figures=evidence,
         note=finding.message,
     )
-    failure = CandidateFailed(outcome=EvaluationOutcome.WRONG_RESULT, findings=(finding,))
+    failure = CandidateFailure(outcome=EvaluationOutcome.WRONG_RESULT, findings=(finding,))
     return check, failure
 
 

@@ -10,19 +10,19 @@ from evaluator_svc.behaviour import KernelFacts
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.diagnosis import LaunchFacts
 from evaluator_svc.hardware.host_load import LoadMeter
-from evaluator_svc.messages.exchange import SEED_COUNT, Verdict
-from evaluator_svc.messages.judge import PrecisionAudited
+from evaluator_svc.messages.exchange import SEED_COUNT, RunComparison
+from evaluator_svc.messages.judge import PrecisionReply
 from evaluator_svc.messages.locked import (
     BoundWorkload,
-    CandidateFailed,
-    Loaded,
+    CandidateFailure,
+    LoadReply,
     LoadRequest,
     WorkloadNames,
 )
 from evaluator_svc.pipeline.admission import with_baselines
 from evaluator_svc.pipeline.arithmetic import arithmetic_text
 from evaluator_svc.pipeline.arithmetic_limit import arithmetic_check
-from evaluator_svc.pipeline.baseline_check import BaselinesChecked, check_baselines, compared
+from evaluator_svc.pipeline.baseline_check import BaselineComparison, check_baselines, compared
 from evaluator_svc.pipeline.built_candidate import (
     BuiltCandidate,
     describe,
@@ -36,7 +36,7 @@ from evaluator_svc.pipeline.facts import verdict_facts
 from evaluator_svc.pipeline.generated_sizes import GeneratedTrials, has_one_seed
 from evaluator_svc.pipeline.layout import layout_limit_ns, prepare_findings
 from evaluator_svc.pipeline.memory_plan import pool_limit
-from evaluator_svc.pipeline.precision import PrecisionJudged, judge_precision
+from evaluator_svc.pipeline.precision import PrecisionResult, judge_precision
 from evaluator_svc.pipeline.record import EvaluationRecord, fastest_baselines_ns
 from evaluator_svc.pipeline.run import (
     DrawnInputs,
@@ -48,7 +48,7 @@ from evaluator_svc.pipeline.run import (
 from evaluator_svc.pipeline.runs import run_and_judge
 from evaluator_svc.pipeline.schedule import run_in_reverse
 from evaluator_svc.pipeline.timed_calls import judge_timed_calls
-from evaluator_svc.pipeline.timing import TimingSettings, WorkloadTimed, WorkloadTimer
+from evaluator_svc.pipeline.timing import TimingSettings, WorkloadTimer, WorkloadTimes
 from evaluator_svc.pipeline.tools import Rerun, explain_failure, profile, sanitized
 from evaluator_svc.pipeline.value_ranges import RangeTrials
 from evaluator_svc.policy import ObjectFacts
@@ -158,7 +158,7 @@ class CandidateEvaluation:
                 self._start_draw(self._admission.workloads[0])
             with site.builders.taken() as builder:
                 candidate = read_and_build(builder, site, self._request, self._names, self._record)
-            if isinstance(candidate, CandidateFailed):
+            if isinstance(candidate, CandidateFailure):
                 return self._record.failed(candidate)
             if not site.shares_cores:
                 self._memory.take()
@@ -178,7 +178,7 @@ class CandidateEvaluation:
             self._add_evidence()
         return runner if failure is None else self._record.failed(failure)
 
-    def _other_trials(self, runner: ChildProcess) -> CandidateFailed | None:
+    def _other_trials(self, runner: ChildProcess) -> CandidateFailure | None:
         """Try the candidate where a refusal of its own is none of its faults."""
         trials = GeneratedTrials(self._generated, self._record, self._bound)
         failure = trials.run(lambda workload: self._try_generated(runner, workload))
@@ -188,13 +188,13 @@ class CandidateEvaluation:
 
     def _try_generated(
         self, runner: ChildProcess, workload: WorkloadAdmission
-    ) -> CandidateFailed | None:
+    ) -> CandidateFailure | None:
         with self._record.stage("correctness"):
             failure = self._verify(runner, workload)
         is_alone = has_one_seed(workload)
         return failure or (None if is_alone else self._audit_precision((workload,)))
 
-    def _bind(self, runner: ChildProcess, candidate: BuiltCandidate) -> CandidateFailed | None:
+    def _bind(self, runner: ChildProcess, candidate: BuiltCandidate) -> CandidateFailure | None:
         prepared = candidate.prepared
         pairs = [
             (names, unit)
@@ -212,7 +212,7 @@ class CandidateEvaluation:
         )
         with self._record.stage("bind"):
             loaded = load(runner, request, candidate.built.codes)
-        if isinstance(loaded, CandidateFailed):
+        if isinstance(loaded, CandidateFailure):
             return loaded
         # Device code alone is run outside the sandbox, and only without library calls.
         may_look = self._request.use_tools or self._request.sanitize
@@ -221,7 +221,7 @@ class CandidateEvaluation:
         self._describe(candidate, loaded)
         return None
 
-    def _describe(self, candidate: BuiltCandidate, loaded: Loaded) -> None:
+    def _describe(self, candidate: BuiltCandidate, loaded: LoadReply) -> None:
         self._facts = candidate.facts
         self._uses_library = candidate.prepared.uses_library
         self._bound = {bound.workload: bound for bound in loaded.workloads}
@@ -252,7 +252,7 @@ class CandidateEvaluation:
         )
         return DrawnInputs(draw=draw, descriptors=descriptors)
 
-    def _verify_all(self, runner: ChildProcess) -> CandidateFailed | None:
+    def _verify_all(self, runner: ChildProcess) -> CandidateFailure | None:
         with self._record.stage("correctness"):
             for workload in self._admission.workloads:
                 failure = self._verify(runner, workload)
@@ -260,7 +260,7 @@ class CandidateEvaluation:
                     return failure
         return None
 
-    def _verify(self, runner: ChildProcess, workload: WorkloadAdmission) -> CandidateFailed | None:
+    def _verify(self, runner: ChildProcess, workload: WorkloadAdmission) -> CandidateFailure | None:
         drawn = self._start_draw(workload).result()
         seconds = self._request.limits.run_seconds
         failure = None
@@ -271,7 +271,7 @@ class CandidateEvaluation:
         verdict = failure or run_and_judge(
             runner, self._judge, drawn, seed_count=count, seconds=seconds
         )
-        if isinstance(verdict, CandidateFailed):
+        if isinstance(verdict, CandidateFailure):
             self._record.add_checks(damage_checks(verdict, workload.workload))
             return self._explained(self._with_resources(verdict, workload.workload), drawn)
         self._record.set_workload(
@@ -294,8 +294,8 @@ class CandidateEvaluation:
         return self._explained(self._with_precision(failure, verdict, workload), drawn)
 
     def _with_precision(
-        self, failure: CandidateFailed, verdict: Verdict, workload: WorkloadAdmission
-    ) -> CandidateFailed:
+        self, failure: CandidateFailure, verdict: RunComparison, workload: WorkloadAdmission
+    ) -> CandidateFailure:
         """Return wrong numbers by the name of the narrow format that they come from, if one does.
 
         Errors of 16 bits look like others where they pile up, so whoever computes in such a
@@ -313,7 +313,7 @@ class CandidateEvaluation:
         others = () if is_imprecise else failure.findings
         return dataclasses.replace(failure, findings=(*judged.findings, *others))
 
-    def _audit_precision(self, workloads: tuple[WorkloadAdmission, ...]) -> CandidateFailed | None:
+    def _audit_precision(self, workloads: tuple[WorkloadAdmission, ...]) -> CandidateFailure | None:
         with self._record.stage("precision"):
             for workload in workloads:
                 audited = self._judge.audit_precision(self._handle(workload))
@@ -323,13 +323,13 @@ class CandidateEvaluation:
                     return failure
                 judged = self._judged_precision(audited, workload)
                 if judged.is_refused:
-                    return CandidateFailed(
+                    return CandidateFailure(
                         outcome=EvaluationOutcome.WRONG_RESULT, findings=judged.findings
                     )
                 self._record.add_findings(judged.findings)
         return None
 
-    def _try_schedule(self, runner: ChildProcess) -> CandidateFailed | None:
+    def _try_schedule(self, runner: ChildProcess) -> CandidateFailure | None:
         """Run each workload in reverse order, on the device whose order is always the same."""
         if self._site.kind != "sycl":
             return None
@@ -357,8 +357,8 @@ class CandidateEvaluation:
         return self._drawn[workload.workload].result().draw.draw
 
     def _judged_precision(
-        self, audited: PrecisionAudited, workload: WorkloadAdmission, *, is_right: bool = True
-    ) -> PrecisionJudged:
+        self, audited: PrecisionReply, workload: WorkloadAdmission, *, is_right: bool = True
+    ) -> PrecisionResult:
         """Return what the precision of one workload's outputs means, and keep its figures."""
         judged = self._judge_precision(audited, workload.workload, is_right=is_right)
         if not is_right and not judged.is_refused:
@@ -372,8 +372,8 @@ class CandidateEvaluation:
         return judged
 
     def _judge_precision(
-        self, audited: PrecisionAudited, workload: str, inputs: str = "", *, is_right: bool = True
-    ) -> PrecisionJudged:
+        self, audited: PrecisionReply, workload: str, inputs: str = "", *, is_right: bool = True
+    ) -> PrecisionResult:
         return judge_precision(
             audited,
             task=self._request.task,
@@ -384,7 +384,7 @@ class CandidateEvaluation:
             inputs=inputs,
         )
 
-    def _explained(self, failure: CandidateFailed, drawn: DrawnInputs) -> CandidateFailed:
+    def _explained(self, failure: CandidateFailure, drawn: DrawnInputs) -> CandidateFailure:
         """Return a failure with what a tool says of it."""
         if self._rerun is None:
             return failure
@@ -392,7 +392,7 @@ class CandidateEvaluation:
             found = explain_failure(self._rerun, drawn.draw, failure)
         return dataclasses.replace(failure, findings=(*failure.findings, *found))
 
-    def _with_resources(self, failure: CandidateFailed, workload: str) -> CandidateFailed:
+    def _with_resources(self, failure: CandidateFailure, workload: str) -> CandidateFailure:
         """Return a refused launch with what it lacked, where the object code tells."""
         report = self._record.compile
         if failure.outcome is not EvaluationOutcome.LAUNCH_ERROR or report is None:
@@ -401,14 +401,14 @@ class CandidateEvaluation:
         found = diagnosis.launch_findings(report.kernels, launches, self._site.spec)
         return dataclasses.replace(failure, findings=(*failure.findings, *found))
 
-    def _take_times(self, runner: ChildProcess) -> CandidateFailed | None:
+    def _take_times(self, runner: ChildProcess) -> CandidateFailure | None:
         meter = self._site.load_meter()
         timed = [w for w in self._admission.workloads if not w.held_out]
         for index, workload in enumerate(timed):
             timer = self._timer(runner, workload, index)
             with self._record.stage("timing"):
                 result = timer.time()
-            if isinstance(result, CandidateFailed):
+            if isinstance(result, CandidateFailure):
                 return result
             if result.failure is None:
                 name, judged = workload.workload, self._judge_precision
@@ -470,7 +470,7 @@ class CandidateEvaluation:
         else:
             site.saw_baselines(task, load)
 
-    def _checked_baselines(self, workload: WorkloadAdmission) -> BaselinesChecked:
+    def _checked_baselines(self, workload: WorkloadAdmission) -> BaselineComparison:
         name = workload.workload
         if self._request.fresh_baselines:
             return compared(workload.baselines, self._record.workload(name).baselines)
@@ -508,7 +508,7 @@ class CandidateEvaluation:
             ),
         )
 
-    def _keep_times(self, workload: WorkloadAdmission, timed: WorkloadTimed) -> None:
+    def _keep_times(self, workload: WorkloadAdmission, timed: WorkloadTimes) -> None:
         bound = self._bound[workload.workload]
         result = dataclasses.replace(
             self._record.workload(workload.workload),
@@ -547,7 +547,7 @@ class CandidateEvaluation:
         with self._record.stage("tools"):
             self._record.add_findings(profile(self._rerun, draw, self._bound[first].kernels))
 
-    def _sanitize(self) -> CandidateFailed | None:
+    def _sanitize(self) -> CandidateFailure | None:
         """Look for undefined behaviour that happens to be right, on the smallest workload."""
         if not self._request.sanitize:
             return None

@@ -7,7 +7,7 @@ from typing import Final
 
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.hardware.memory_account import Lease
-from evaluator_svc.messages.locked import BoundWorkload, CandidateFailed
+from evaluator_svc.messages.locked import BoundWorkload, CandidateFailure
 from evaluator_svc.pipeline.memory_plan import MemoryPlan, memory_plans, own_bytes
 from evaluator_svc.processes.judge_client import JudgeClient
 from kernel_foundry.domain.admission import Admission
@@ -81,7 +81,7 @@ class EvaluationMemory:
             self._plan = self._plans[sizes.index(self._lease.size_bytes)]
         self._waited_s = time.monotonic() - started
 
-    def reserve(self, bound: Iterable[BoundWorkload]) -> CandidateFailed | None:
+    def reserve(self, bound: Iterable[BoundWorkload]) -> CandidateFailure | None:
         """Add what the candidate's plan asks for; return its failure where there never is so much.
 
         Raises:
@@ -130,7 +130,7 @@ class EvaluationMemory:
             self._lease.give_back()
 
 
-def _too_much(own: int, least: int, capacity: int) -> CandidateFailed:
+def _too_much(own: int, least: int, capacity: int) -> CandidateFailure:
     finding = Finding(
         kind=FindingKind.MEMORY_LIMIT,
         severity=Severity.ERROR,
@@ -141,4 +141,4 @@ def _too_much(own: int, least: int, capacity: int) -> CandidateFailed:
         evidence=(Evidence(name="asked_bytes", value=float(own)),),
         hint="ask for less scratch; work in parts that reuse it",
     )
-    return CandidateFailed(outcome=EvaluationOutcome.PLAN_ERROR, findings=(finding,))
+    return CandidateFailure(outcome=EvaluationOutcome.PLAN_ERROR, findings=(finding,))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Sequence
 from typing import Final
 
 from evaluator_svc.memory_needs import WorkloadSizes
-from evaluator_svc.messages.locked import CandidateFailed
+from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.pipeline.record import EvaluationRecord
 from kernel_foundry.domain.admission import WorkloadAdmission
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
@@ -46,8 +46,8 @@ class GeneratedTrials:
         """Whether a launch was refused, which ends a runner."""
 
     def run(
-        self, try_one: Callable[[WorkloadAdmission], CandidateFailed | None]
-    ) -> CandidateFailed | None:
+        self, try_one: Callable[[WorkloadAdmission], CandidateFailure | None]
+    ) -> CandidateFailure | None:
         """Try the workloads one by one; return the first failure that is one."""
         for workload in self._workloads:
             if self.is_runner_lost:

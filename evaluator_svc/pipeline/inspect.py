@@ -7,12 +7,12 @@ comes with the object when it was built before.
 import dataclasses
 from typing import Final
 
-from evaluator_svc.messages.inspect import Inspected, InspectRequest
-from evaluator_svc.messages.locked import CandidateFailed, Prepared, TranslationUnit
+from evaluator_svc.messages.inspect import InspectReply, InspectRequest
+from evaluator_svc.messages.locked import CandidateFailure, PrepareReply, TranslationUnit
 from evaluator_svc.messages.plausible import bounded
 from evaluator_svc.object_cache import BuiltUnit, ObjectCache
 from evaluator_svc.object_report import ObjectReport
-from evaluator_svc.pipeline.build import Built
+from evaluator_svc.pipeline.build import BuildResult
 from evaluator_svc.policy.finding import told
 from evaluator_svc.processes.answers import ask_candidate
 from evaluator_svc.processes.candidate_inspectors import CandidateInspectors
@@ -24,8 +24,8 @@ _SECONDS: Final = 120.0
 
 
 def inspect_units(
-    inspectors: CandidateInspectors, built: Built, prepared: Prepared, cache: ObjectCache
-) -> Built | CandidateFailed:
+    inspectors: CandidateInspectors, built: BuildResult, prepared: PrepareReply, cache: ObjectCache
+) -> BuildResult | CandidateFailure:
     """Return `built` with a report of every unit that is used; remember those that are new.
 
     Nothing of it has run yet. A unit that no inspector could read to its end is refused.
@@ -36,7 +36,7 @@ def inspect_units(
         if found.report is not None or index in built.left_out:
             continue
         report = _inspect(inspectors, found, unit, prepared.source.language)
-        if isinstance(report, CandidateFailed):
+        if isinstance(report, CandidateFailure):
             return report
         units[index] = dataclasses.replace(found, report=report)
         cache.put(built.keys[index], units[index])
@@ -48,20 +48,20 @@ def inspect_units(
 
 def _inspect(
     inspectors: CandidateInspectors, built: BuiltUnit, unit: TranslationUnit, language: Language
-) -> ObjectReport | CandidateFailed:
+) -> ObjectReport | CandidateFailure:
     request = InspectRequest(language=language, kernels=unit.kernels, log=built.log)
     with inspectors.taken() as process:
         answer = ask_candidate(
             process,
             request,
-            Inspected,
+            InspectReply,
             seconds=_SECONDS,
             doing="reading the object code",
             blobs=(built.code, built.assembly),
         )
-    if isinstance(answer, CandidateFailed):
+    if isinstance(answer, CandidateFailure):
         why = "; ".join(finding.message for finding in answer.findings)
         finding = told("object.unreadable", f"the object code cannot be read: {why}")
-        return CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=(finding,))
+        return CandidateFailure(outcome=EvaluationOutcome.REJECTED, findings=(finding,))
     report: ObjectReport = answer.message.report
     return dataclasses.replace(report, findings=bounded(report.findings))

@@ -2,14 +2,14 @@
 
 from typing import Final
 
-from evaluator_svc.pipeline.build import Built
+from evaluator_svc.pipeline.build import BuildResult
 from evaluator_svc.tools.disassemble import disassemble
 from kernel_foundry.domain.evaluation import Listing
 
 _MAX_CHARACTERS: Final = 4 << 20
 
 
-def listings(built: Built) -> tuple[Listing, ...]:
+def listings(built: BuildResult) -> tuple[Listing, ...]:
     """Return the listings of every unit; none where object code has no assembly (SPIR-V)."""
     found: list[Listing] = []
     for unit in built.units:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from evaluator_svc.messages.judge import PrecisionAudited
+from evaluator_svc.messages.judge import PrecisionReply
 from evaluator_svc.pipeline.unseen_terms import hidden_because, unsplit_products
 from evaluator_svc.policy import ObjectFacts
 from kernel_foundry.domain.admission import Admission, Distribution
@@ -62,7 +62,7 @@ _SEVERITY: Final = (CheckResult.PASSED, CheckResult.SUSPECT, CheckResult.FAILED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrecisionJudged:
+class PrecisionResult:
     """What an audit came to."""
 
     check: Check
@@ -71,12 +71,12 @@ class PrecisionJudged:
     """The candidate's result is wrong for the lack of precision."""
 
 
-JudgePrecision = Callable[[PrecisionAudited, str, str], PrecisionJudged]
+JudgePrecision = Callable[[PrecisionReply, str, str], PrecisionResult]
 """What an audit means, from the name of the workload and that of its inputs."""
 
 
 def judge_precision(
-    audited: PrecisionAudited,
+    audited: PrecisionReply,
     *,
     task: Task,
     admission: Admission,
@@ -84,7 +84,7 @@ def judge_precision(
     facts: ObjectFacts,
     is_right: bool = True,
     inputs: str = "",
-) -> PrecisionJudged:
+) -> PrecisionResult:
     """Return what an audit means.
 
     Args:
@@ -137,7 +137,7 @@ class _Question:
         return f"{where}, {self.part}" if self.part else where
 
 
-def _without_audit(audited: PrecisionAudited, asked: _Question) -> PrecisionJudged:
+def _without_audit(audited: PrecisionReply, asked: _Question) -> PrecisionResult:
     """Return what is known where no errors are: what the object code computes in."""
     task, note = asked.task, audited.note
     if task.least_bits:
@@ -158,7 +158,7 @@ def _without_audit(audited: PrecisionAudited, asked: _Question) -> PrecisionJudg
         )
         note = findings[0].message
     check = Check(kind=CheckKind.PRECISION, result=result, workload=asked.workload, note=note)
-    return PrecisionJudged(check=check, findings=findings)
+    return PrecisionResult(check=check, findings=findings)
 
 
 def _unaudited_formats(asked: _Question) -> tuple[str, ...]:
@@ -173,7 +173,7 @@ def _unaudited_formats(asked: _Question) -> tuple[str, ...]:
     return tuple(name for name in formats if name not in known)
 
 
-def _judged(audit: PrecisionAudit, own: str, told: str, asked: _Question) -> PrecisionJudged:
+def _judged(audit: PrecisionAudit, own: str, told: str, asked: _Question) -> PrecisionResult:
     """Return what the errors of the outputs in one format mean."""
     task, admission, facts = asked.task, asked.admission, asked.facts
     workload, inputs, where = asked.workload, asked.inputs, asked.where
@@ -183,7 +183,7 @@ def _judged(audit: PrecisionAudit, own: str, told: str, asked: _Question) -> Pre
     if asked.is_right and audit.effective_bits < least:
         finding = _too_few_bits(audit, where, least)
         check = _check(audit, CheckResult.FAILED, workload, finding.message)
-        return PrecisionJudged(check=check, findings=(finding,), is_refused=True)
+        return PrecisionResult(check=check, findings=(finding,), is_refused=True)
     coarse = _coarse_formats(admission, facts, is_narrow=is_narrow)
     formats = coarse if is_narrow else (*facts.narrow_products, *coarse)
     least = _least_bits(asked, own, is_narrow=is_narrow, has_formats=bool(formats))
@@ -191,25 +191,25 @@ def _judged(audit: PrecisionAudit, own: str, told: str, asked: _Question) -> Pre
         unseen = _unseen(audit, own, coarse, asked) if asked.is_right and not inputs else None
         if unseen is not None:
             check = _check(audit, CheckResult.SUSPECT, workload, unseen.message)
-            return PrecisionJudged(check=check, findings=(unseen,))
+            return PrecisionResult(check=check, findings=(unseen,))
         note = f"{inputs}: {told}" if inputs and told else inputs or told
-        return PrecisionJudged(check=_check(audit, CheckResult.PASSED, workload, note))
+        return PrecisionResult(check=_check(audit, CheckResult.PASSED, workload, note))
     if not asked.is_right and not _is_of_rounding(audit):
         formats = ()
     finding = _finding(audit, where, formats, own)
     result = CheckResult.FAILED if formats else CheckResult.SUSPECT
     check = _check(audit, result, workload, finding.message)
-    return PrecisionJudged(check=check, findings=(finding,), is_refused=bool(formats))
+    return PrecisionResult(check=check, findings=(finding,), is_refused=bool(formats))
 
 
-def _of_columns(audit: PrecisionAudit, asked: _Question) -> PrecisionJudged:
+def _of_columns(audit: PrecisionAudit, asked: _Question) -> PrecisionResult:
     """Return what the errors of columns mean that are small beside others: a suspicion at most."""
     if asked.admission.is_narrow or not _is_low(audit, LOW_BITS, is_narrow=False):
-        return PrecisionJudged(check=_check(audit, CheckResult.PASSED, asked.workload))
+        return PrecisionResult(check=_check(audit, CheckResult.PASSED, asked.workload))
     where = f"{asked.where}, in columns that are small beside the others"
     finding = _finding(audit, where, (), asked.admission.rounding)
     check = _check(audit, CheckResult.SUSPECT, asked.workload, finding.message)
-    return PrecisionJudged(check=check, findings=(finding,))
+    return PrecisionResult(check=check, findings=(finding,))
 
 
 def _coarse_formats(

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from evaluator_svc.messages.locked import CandidateFailed, CandidateSource
+from evaluator_svc.messages.locked import CandidateFailure, CandidateSource
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.attestation import Attestation, WorkloadSeeds
 from kernel_foundry.domain.candidate import KernelSource
@@ -131,7 +131,7 @@ class EvaluationRecord:
         """Add checks in the order in which they were made."""
         self._checks += checks
 
-    def failed(self, failure: CandidateFailed) -> Evaluation:
+    def failed(self, failure: CandidateFailure) -> Evaluation:
         """Return the evaluation of a candidate that failed."""
         self.add_findings(failure.findings)
         return self._evaluation(failure.outcome)

@@ -7,13 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.messages.exchange import Draw, Verdict
+from evaluator_svc.messages.exchange import Draw, RunComparison
 from evaluator_svc.messages.locked import (
-    CandidateFailed,
-    Done,
-    Failed,
-    Loaded,
+    CandidateFailure,
+    DoneReply,
+    LoadReply,
     LoadRequest,
+    OwnFailure,
     RunRequest,
 )
 from evaluator_svc.pipeline.evaluation_memory import EvaluationMemory
@@ -77,7 +77,7 @@ def release(judge: JudgeClient, future: "Future[DrawnInputs]", runner: ChildProc
 
 def load(
     process: ChildProcess, request: LoadRequest, codes: tuple[bytes, ...]
-) -> Loaded | CandidateFailed:
+) -> LoadReply | CandidateFailure:
     """Load the object code and bind the plan.
 
     Raises:
@@ -86,37 +86,37 @@ def load(
     answer = ask_candidate(
         process,
         request,
-        Loaded,
-        Failed,
+        LoadReply,
+        OwnFailure,
         seconds=_LOAD_SECONDS,
         doing="loading the kernels",
         blobs=codes,
     )
-    if isinstance(answer, CandidateFailed):
+    if isinstance(answer, CandidateFailure):
         return answer
-    if isinstance(answer.message, Failed):
+    if isinstance(answer.message, OwnFailure):
         process.kill()
         raise answer.message.error()
-    loaded: Loaded = answer.message
+    loaded: LoadReply = answer.message
     return loaded
 
 
 def run(
     process: ChildProcess, drawn: DrawnInputs, *, seconds: float, refilled: bool = False
-) -> CandidateFailed | None:
+) -> CandidateFailure | None:
     """Run the candidate on every seed of one workload; `refilled` as in `RunRequest`."""
     answer = ask_candidate(
         process,
         RunRequest(draw=drawn.draw, refilled=refilled),
-        Done,
+        DoneReply,
         seconds=seconds,
         doing=f"running the kernels on workload {drawn.draw.workload}",
         descriptors=drawn.descriptors,
     )
-    return answer if isinstance(answer, CandidateFailed) else None
+    return answer if isinstance(answer, CandidateFailure) else None
 
 
-def damage_checks(failure: CandidateFailed, workload: str) -> tuple[Check, ...]:
+def damage_checks(failure: CandidateFailure, workload: str) -> tuple[Check, ...]:
     """Return the checks that a runner itself saw fail: what was closed to kernels was written."""
     kinds = {finding.kind for finding in failure.findings}
     return tuple(
@@ -126,7 +126,7 @@ def damage_checks(failure: CandidateFailed, workload: str) -> tuple[Check, ...]:
     )
 
 
-def failure_of(verdict: Verdict, workload: str) -> CandidateFailed | None:
+def failure_of(verdict: RunComparison, workload: str) -> CandidateFailure | None:
     """Return what a verdict means for the candidate; None when it is right."""
     if verdict.inputs_modified:
         names = ", ".join(verdict.inputs_modified)
@@ -139,11 +139,11 @@ def failure_of(verdict: Verdict, workload: str) -> CandidateFailed | None:
         findings = verdict.findings
         if not any(f.kind is FindingKind.INPUT_MODIFIED for f in findings):
             findings = (finding, *findings)
-        return CandidateFailed(outcome=EvaluationOutcome.WRONG_RESULT, findings=findings)
+        return CandidateFailure(outcome=EvaluationOutcome.WRONG_RESULT, findings=findings)
     if verdict.is_wrong or verdict.stray_writes:
-        return CandidateFailed(outcome=EvaluationOutcome.WRONG_RESULT, findings=verdict.findings)
+        return CandidateFailure(outcome=EvaluationOutcome.WRONG_RESULT, findings=verdict.findings)
     if verdict.is_nondeterministic:
-        return CandidateFailed(
+        return CandidateFailure(
             outcome=EvaluationOutcome.NONDETERMINISTIC, findings=verdict.findings
         )
     return None

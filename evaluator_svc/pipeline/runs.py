@@ -4,8 +4,8 @@ Where memory is short one seed follows the other in one shared buffer, and every
 before the next one begins.
 """
 
-from evaluator_svc.messages.exchange import RUN_COUNT, Verdict
-from evaluator_svc.messages.locked import CandidateFailed
+from evaluator_svc.messages.exchange import RUN_COUNT, RunComparison
+from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.pipeline.run import DrawnInputs, failure_of, run
 from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.process import ChildProcess
@@ -18,7 +18,7 @@ def run_and_judge(
     *,
     seed_count: int,
     seconds: float,
-) -> Verdict | CandidateFailed:
+) -> RunComparison | CandidateFailure:
     """Run the candidate on every seed; return the verdict.
 
     Of a lean draw one seed follows the other, up to the first wrong run.
@@ -35,7 +35,7 @@ def _seed_by_seed(
     *,
     seed_count: int,
     seconds: float,
-) -> Verdict | CandidateFailed:
+) -> RunComparison | CandidateFailure:
     # Ends with the first seed, whose inputs lie in the buffer from then on.
     handle, workload = drawn.draw.draw, drawn.draw.workload
     for seed in reversed(range(seed_count)):

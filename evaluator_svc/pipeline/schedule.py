@@ -8,7 +8,7 @@ sanitizers look.
 from dataclasses import dataclass
 
 from evaluator_svc.messages.exchange import KeptOutput
-from evaluator_svc.messages.locked import CandidateFailed, Reordered, RunRequest
+from evaluator_svc.messages.locked import CandidateFailure, ReorderReply, RunRequest
 from evaluator_svc.pipeline.run import DrawnInputs, failure_of
 from evaluator_svc.processes.answers import ask_candidate
 from evaluator_svc.processes.judge_client import JudgeClient
@@ -22,16 +22,16 @@ _GROUPS_ALONE = "work-groups alone: the kernels exchange values by lane"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScheduleTried:
+class ScheduleResult:
     """What became of a run in reverse order."""
 
     check: Check
-    failure: CandidateFailed | None = None
+    failure: CandidateFailure | None = None
 
 
 def run_in_reverse(
     process: ChildProcess, judge: JudgeClient, drawn: DrawnInputs, *, seconds: float
-) -> ScheduleTried:
+) -> ScheduleResult:
     """Run every loaded seed of a workload once in reverse order and compare.
 
     Args:
@@ -45,27 +45,27 @@ def run_in_reverse(
     answer = ask_candidate(
         process,
         RunRequest(draw=drawn.draw, reordered=True),
-        Reordered,
+        ReorderReply,
         seconds=seconds,
         doing=f"running the kernels of workload {workload} with work-groups in reverse order",
     )
-    if isinstance(answer, CandidateFailed):
+    if isinstance(answer, CandidateFailure):
         return _failed(workload, answer.outcome, answer.findings)
-    told: Reordered = answer.message
+    told: ReorderReply = answer.message
     if not told.reverses_groups:
-        return ScheduleTried(check=_check(CheckResult.SKIPPED, workload, _UNREADABLE))
+        return ScheduleResult(check=_check(CheckResult.SKIPPED, workload, _UNREADABLE))
     kept = tuple(KeptOutput(slot=0, seed=seed) for seed in range(drawn.draw.seed_count))
     verdict = judge.verify_kept(drawn.draw.draw, kept).verdict
     failure = failure_of(verdict, workload)
     if failure is not None:
         return _failed(workload, EvaluationOutcome.NONDETERMINISTIC, failure.findings)
     note = "" if told.reverses_items else _GROUPS_ALONE
-    return ScheduleTried(check=_check(CheckResult.PASSED, workload, note))
+    return ScheduleResult(check=_check(CheckResult.PASSED, workload, note))
 
 
 def _failed(
     workload: str, outcome: EvaluationOutcome, findings: tuple[Finding, ...]
-) -> ScheduleTried:
+) -> ScheduleResult:
     finding = Finding(
         kind=FindingKind.SCHEDULE,
         severity=Severity.ERROR,
@@ -75,8 +75,8 @@ def _failed(
         "one launch may not wait for each other: use two launches",
     )
     check = _check(CheckResult.FAILED, workload, "in reverse order the result is another one")
-    failure = CandidateFailed(outcome=outcome, findings=(finding, *findings))
-    return ScheduleTried(check=check, failure=failure)
+    failure = CandidateFailure(outcome=outcome, findings=(finding, *findings))
+    return ScheduleResult(check=check, failure=failure)
 
 
 def _check(result: CheckResult, workload: str, note: str) -> Check:

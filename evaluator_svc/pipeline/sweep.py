@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from typing import Final
 
 from evaluator_svc.devices.site import DeviceSite
-from evaluator_svc.messages.locked import CandidateFailed, WorkloadNames
+from evaluator_svc.messages.locked import CandidateFailure, WorkloadNames
 from evaluator_svc.pipeline.memory_plan import memory_plans
 from evaluator_svc.pipeline.sweep_build import (
     BuilderTeam,
@@ -20,7 +20,7 @@ from evaluator_svc.pipeline.sweep_build import (
     UnbuiltConfiguration,
 )
 from evaluator_svc.pipeline.sweep_race import Race, timing_of, with_block
-from evaluator_svc.pipeline.sweep_run import Attempt, AttemptFailed, SweepRunner
+from evaluator_svc.pipeline.sweep_run import Attempt, AttemptFailure, SweepRunner
 from evaluator_svc.settings import usable_cores
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.evaluation import (
@@ -109,7 +109,7 @@ class CandidateSweep:
         try:
             with self._site.building():
                 enumerated = self._team.enumerate()
-            if isinstance(enumerated, CandidateFailed):
+            if isinstance(enumerated, CandidateFailure):
                 self._emit(self._failed((), enumerated, started_s=time.monotonic()))
                 return
             self._total = len(enumerated.configurations)
@@ -185,7 +185,7 @@ class CandidateSweep:
             return
         with self._site.gate.exclusive():
             attempt = runner.attempt(outcome, self._race.incumbent_upper_ns)
-        if isinstance(attempt, AttemptFailed):
+        if isinstance(attempt, AttemptFailure):
             self._emit(
                 self._failed(
                     outcome.configuration,
@@ -229,7 +229,7 @@ class CandidateSweep:
         started_s = time.monotonic()
         with self._site.gate.exclusive():
             block = runner.time_again(self._built[number])
-        if isinstance(block, AttemptFailed):
+        if isinstance(block, AttemptFailure):
             self._race.withdraw(number)
             report = self._built.pop(number).built.report
             failed = self._failed(
@@ -288,7 +288,7 @@ class CandidateSweep:
     def _failed(
         self,
         configuration: tuple[Setting, ...],
-        failure: CandidateFailed,
+        failure: CandidateFailure,
         *,
         started_s: float,
         is_not_meant: bool = False,

@@ -6,16 +6,16 @@ from typing import Final
 
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.messages.locked import (
-    CandidateFailed,
-    Prepared,
+    CandidateFailure,
+    PrepareReply,
     PrepareRequest,
     WorkloadNames,
 )
-from evaluator_svc.messages.sweep import Enumerated, EnumerateRequest
+from evaluator_svc.messages.sweep import EnumerateReply, EnumerateRequest
 from evaluator_svc.pipeline.build import (
-    BuildFailed,
+    BuildFailure,
+    BuildResult,
     BuildSettings,
-    Built,
     build,
     is_refused,
     prepare,
@@ -41,8 +41,8 @@ class BuiltConfiguration:
 
     number: int
     configuration: tuple[Setting, ...]
-    prepared: Prepared
-    built: Built
+    prepared: PrepareReply
+    built: BuildResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class UnbuiltConfiguration:
 
     number: int
     configuration: tuple[Setting, ...]
-    failure: CandidateFailed
+    failure: CandidateFailure
     is_not_meant: bool
     report: CompileReport | None
 
@@ -82,7 +82,7 @@ class BuilderTeam:
             site.inspectors, max(usable_cores() // _BUILDERS_OF_AN_INSPECTOR, 1)
         )
 
-    def enumerate(self) -> Enumerated | CandidateFailed:
+    def enumerate(self) -> EnumerateReply | CandidateFailure:
         """Return what to try."""
         request = EnumerateRequest(
             text=self._request.text,
@@ -96,15 +96,15 @@ class BuilderTeam:
             answer = ask_candidate(
                 builder,
                 request,
-                Enumerated,
+                EnumerateReply,
                 seconds=_ENUMERATE_SECONDS,
                 doing="reading the candidate",
             )
         finally:
             self._give(builder)
-        if isinstance(answer, CandidateFailed):
+        if isinstance(answer, CandidateFailure):
             return answer
-        enumerated: Enumerated = answer.message
+        enumerated: EnumerateReply = answer.message
         return enumerated
 
     def build(
@@ -128,7 +128,7 @@ class BuilderTeam:
         self, builder: ChildProcess, number: int, configuration: tuple[Setting, ...]
     ) -> BuiltConfiguration | UnbuiltConfiguration:
         def unbuilt(
-            failure: CandidateFailed, *, is_not_meant: bool = False, report: CompileReport | None
+            failure: CandidateFailure, *, is_not_meant: bool = False, report: CompileReport | None
         ) -> UnbuiltConfiguration:
             return UnbuiltConfiguration(
                 number=number,
@@ -145,11 +145,11 @@ class BuilderTeam:
             workloads=self._names,
         )
         prepared = prepare(builder, asked)
-        if isinstance(prepared, CandidateFailed):
+        if isinstance(prepared, CandidateFailure):
             not_meant = any(is_not_meant(finding) for finding in prepared.findings)
             return unbuilt(prepared, is_not_meant=not_meant, report=None)
         built = build(builder, prepared, self._site.objects, self._settings)
-        if isinstance(built, BuildFailed):
+        if isinstance(built, BuildFailure):
             return unbuilt(
                 built.failure,
                 is_not_meant=not built.is_meant,
@@ -157,11 +157,11 @@ class BuilderTeam:
             )
         if not self._site.spec.id.startswith("null:"):
             inspected = inspect_units(self._inspectors, built, prepared, self._site.objects)
-            if isinstance(inspected, CandidateFailed):
+            if isinstance(inspected, CandidateFailure):
                 return unbuilt(inspected, report=built.report)
             built, findings = inspected, inspected.findings
             if is_refused(findings):
-                refused = CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=findings)
+                refused = CandidateFailure(outcome=EvaluationOutcome.REJECTED, findings=findings)
                 return unbuilt(refused, report=built.report)
         return BuiltConfiguration(
             number=number, configuration=configuration, prepared=prepared, built=built

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
-from evaluator_svc.messages.locked import Timed
+from evaluator_svc.messages.locked import TimeReply
 from kernel_foundry.domain.evaluation import Timing
 from kernel_foundry.domain.median import median_interval
 from kernel_foundry.domain.sweep import ConfigurationResult, ConfigurationTiming
@@ -90,7 +90,7 @@ class Race:
         return sorted(self._contenders.values(), key=_median)
 
 
-def timing_of(timed: Timed) -> Timing:
+def timing_of(timed: TimeReply) -> Timing:
     """Return one block of cold samples as a timing."""
     median_ns, interval = median_interval(timed.samples_ns)
     return Timing(
@@ -108,7 +108,7 @@ def timing_of(timed: Timed) -> Timing:
 
 
 def with_block(
-    timings: Sequence[ConfigurationTiming], block: Sequence[Timed]
+    timings: Sequence[ConfigurationTiming], block: Sequence[TimeReply]
 ) -> tuple[ConfigurationTiming, ...]:
     """Return the timings with another block of samples on each workload."""
     return tuple(

@@ -14,18 +14,18 @@ from typing import Any, Final
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.messages.exchange import MeasurePlan
 from evaluator_svc.messages.locked import (
-    CandidateFailed,
-    Done,
-    Timed,
+    CandidateFailure,
+    DoneReply,
+    TimeReply,
     WorkloadNames,
 )
 from evaluator_svc.messages.plausible import bounded
 from evaluator_svc.messages.sweep import (
-    ConfigurationFailed,
+    ConfigurationFailure,
     SweepOpen,
+    TimeAgainReply,
     TimeAgainRequest,
-    TimedAgain,
-    Tried,
+    TryReply,
     TryRequest,
 )
 from evaluator_svc.pipeline.memory_plan import MemoryPlan
@@ -50,17 +50,17 @@ _BLOCK_SHARE: Final = 0.25
 class Attempt:
     """A configuration that is right, with its first block of samples."""
 
-    timed: tuple[Timed, ...]
+    timed: tuple[TimeReply, ...]
     load_ms: float
     verification_ms: float
     benchmark_ms: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptFailed:
+class AttemptFailure:
     """A configuration that is at fault."""
 
-    failure: CandidateFailed
+    failure: CandidateFailure
     is_not_meant: bool = False
 
 
@@ -68,7 +68,7 @@ class AttemptFailed:
 class Block:
     """Another block of samples."""
 
-    timed: tuple[Timed, ...]
+    timed: tuple[TimeReply, ...]
     benchmark_ms: float
 
 
@@ -115,16 +115,16 @@ class SweepRunner:
 
     def attempt(
         self, built: BuiltConfiguration, incumbent_upper_ns: tuple[float, ...]
-    ) -> Attempt | AttemptFailed:
+    ) -> Attempt | AttemptFailure:
         """Load, run, time and verify one configuration."""
         tried = self._try(built, incumbent_upper_ns)
-        if isinstance(tried, AttemptFailed):
+        if isinstance(tried, AttemptFailure):
             return tried
         started = time.perf_counter()
         failure = self._verify()
         judged_ms = 1e3 * (time.perf_counter() - started)
         if failure is not None:
-            return AttemptFailed(failure=failure)
+            return AttemptFailure(failure=failure)
         return Attempt(
             timed=tried.timed,
             load_ms=tried.load_ms,
@@ -132,11 +132,11 @@ class SweepRunner:
             benchmark_ms=tried.time_ms,
         )
 
-    def time_again(self, built: BuiltConfiguration) -> Block | AttemptFailed:
+    def time_again(self, built: BuiltConfiguration) -> Block | AttemptFailure:
         """Take another block of samples of a configuration that was right."""
         if built.number not in self._loaded:  # the process that held it is gone
             tried = self._try(built, ())
-            if isinstance(tried, AttemptFailed):
+            if isinstance(tried, AttemptFailure):
                 return tried
             self._poison()  # else the next one, should it write nothing, would find these outputs
             return Block(timed=tried.timed, benchmark_ms=tried.time_ms)
@@ -144,10 +144,10 @@ class SweepRunner:
             number=built.number, plan=self._plan(_BLOCK_SAMPLES, warmup_calls=1)
         )
         seconds = self._request.limits.run_seconds + self._timing_deadline_s()
-        answer = self._ask(request, TimedAgain, seconds, "timing the kernels")
-        if isinstance(answer, AttemptFailed):
+        answer = self._ask(request, TimeAgainReply, seconds, "timing the kernels")
+        if isinstance(answer, AttemptFailure):
             return answer
-        again: TimedAgain = answer
+        again: TimeAgainReply = answer
         return Block(timed=again.timed, benchmark_ms=again.time_ms)
 
     def forget(self, numbers: Sequence[int]) -> None:
@@ -173,7 +173,7 @@ class SweepRunner:
 
     def _try(
         self, built: BuiltConfiguration, incumbent_upper_ns: tuple[float, ...]
-    ) -> Tried | AttemptFailed:
+    ) -> TryReply | AttemptFailure:
         request = TryRequest(
             number=built.number,
             source=built.prepared.source,
@@ -186,14 +186,14 @@ class SweepRunner:
         )
         self._to_forget.clear()
         seconds = self._request.limits.run_seconds + self._timing_deadline_s()
-        answer = self._ask(request, Tried, seconds, "running the kernels", built.built.codes)
-        if isinstance(answer, AttemptFailed):
+        answer = self._ask(request, TryReply, seconds, "running the kernels", built.built.codes)
+        if isinstance(answer, AttemptFailure):
             return answer
-        tried: Tried = answer
+        tried: TryReply = answer
         self._loaded.add(built.number)
         return tried
 
-    def _verify(self) -> CandidateFailed | None:
+    def _verify(self) -> CandidateFailure | None:
         """Return what is wrong with the outputs; leaves them poisoned for the next one."""
         failure = None
         is_spoiled = False
@@ -223,37 +223,40 @@ class SweepRunner:
         doing: str,
         blobs: tuple[bytes, ...] = (),
     ) -> Any:
-        """Return the answer of an `expected` type, or an `AttemptFailed`."""
+        """Return the answer of an `expected` type, or an `AttemptFailure`."""
         process = self._opened()
-        if isinstance(process, AttemptFailed):
+        if isinstance(process, AttemptFailure):
             return process
         answer = ask_candidate(
             process,
             request,
             expected,
-            ConfigurationFailed,
+            ConfigurationFailure,
             seconds=seconds,
             doing=doing,
             blobs=blobs,
         )
-        if isinstance(answer, CandidateFailed):
+        if isinstance(answer, CandidateFailure):
             self.close()
-            return AttemptFailed(failure=answer)
+            return AttemptFailure(failure=answer)
         message = answer.message
-        if isinstance(message, ConfigurationFailed):
+        if isinstance(message, ConfigurationFailure):
             if message.is_usable:
                 self._poison()
             else:
                 self.close()
             findings = bounded(message.findings)
-            failure = CandidateFailed(outcome=message.outcome, findings=findings)
-            return AttemptFailed(failure=failure, is_not_meant=message.is_not_meant)
-        if isinstance(message, Tried | TimedAgain) and len(message.timed) != self._timed_count:
+            failure = CandidateFailure(outcome=message.outcome, findings=findings)
+            return AttemptFailure(failure=failure, is_not_meant=message.is_not_meant)
+        if (
+            isinstance(message, TryReply | TimeAgainReply)
+            and len(message.timed) != self._timed_count
+        ):
             self.close()
-            return AttemptFailed(failure=nonsense(doing, "times of other workloads"))
+            return AttemptFailure(failure=nonsense(doing, "times of other workloads"))
         return message
 
-    def _opened(self) -> ChildProcess | AttemptFailed:
+    def _opened(self) -> ChildProcess | AttemptFailure:
         """Return the runner; a new one when there is none."""
         if self._process is None:
             process = self._runners.take()
@@ -263,14 +266,14 @@ class SweepRunner:
             answer = ask_candidate(
                 process,
                 self._open_request(),
-                Done,
+                DoneReply,
                 seconds=_OPEN_SECONDS,
                 doing="opening the inputs",
                 descriptors=tuple(d for inputs in self._drawn for d in inputs.descriptors),
             )
-            if isinstance(answer, CandidateFailed):
+            if isinstance(answer, CandidateFailure):
                 self.close()
-                return AttemptFailed(failure=answer)
+                return AttemptFailure(failure=answer)
         return self._process
 
     def _open_request(self) -> SweepOpen:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from evaluator_svc.messages.judge import PrecisionAudited
-from evaluator_svc.messages.locked import CandidateFailed
+from evaluator_svc.messages.judge import PrecisionReply
+from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.pipeline.elements import judge_elements
 from evaluator_svc.pipeline.precision import JudgePrecision
 from evaluator_svc.pipeline.record import EvaluationRecord
@@ -15,11 +15,11 @@ _TIMED_CALLS: Final = "timed calls"
 
 
 def judge_timed_calls(
-    audits: Sequence[PrecisionAudited],
+    audits: Sequence[PrecisionReply],
     workload: str,
     judge_precision: JudgePrecision,
     record: EvaluationRecord,
-) -> CandidateFailed | None:
+) -> CandidateFailure | None:
     """Record what audits of a workload's timed calls come to; return the first failure.
 
     Of those that pass the least exact one is told.
@@ -28,7 +28,7 @@ def judge_timed_calls(
         elements, failure = judge_elements(audited, workload, _TIMED_CALLS)
         judged = judge_precision(audited, workload, _TIMED_CALLS)
         if failure is None and judged.is_refused:
-            failure = CandidateFailed(
+            failure = CandidateFailure(
                 outcome=EvaluationOutcome.WRONG_RESULT, findings=judged.findings
             )
         checks = (elements, judged.check)
@@ -43,6 +43,6 @@ def judge_timed_calls(
     return None
 
 
-def _bits(audited: PrecisionAudited) -> float:
+def _bits(audited: PrecisionReply) -> float:
     audit = audited.least_exact
     return audit.effective_bits if audit else audited.agreeing_bits

@@ -13,26 +13,26 @@ from typing import Final
 
 from evaluator_svc.call_draws import draws_file
 from evaluator_svc.messages.exchange import Draw, MeasurePlan, RangeVerdict
-from evaluator_svc.messages.judge import KeptClaim, KeptVerdict, PrecisionAudited
+from evaluator_svc.messages.judge import KeptClaim, KeptVerdict, PrecisionReply
 from evaluator_svc.messages.locked import (
-    CandidateFailed,
+    CandidateFailure,
     PoolReady,
     PoolRequest,
     Share,
     ShareRequest,
-    Timed,
+    TimeReply,
     TimeRequest,
 )
-from evaluator_svc.pipeline.data_flow import probe_data_flow
-from evaluator_svc.pipeline.guest_calls import Guests
-from evaluator_svc.pipeline.honesty import (
+from evaluator_svc.pipeline.clocks import (
     Claim,
-    Clocked,
+    ClockResult,
     adds_up,
     clocked,
     floor_ns,
     is_far_below,
 )
+from evaluator_svc.pipeline.data_flow import probe_data_flow
+from evaluator_svc.pipeline.guest_calls import Guests
 from evaluator_svc.pipeline.run import failure_of
 from evaluator_svc.processes.answers import ask_candidate
 from evaluator_svc.processes.core_times import CoreTimes
@@ -94,7 +94,7 @@ class TimingSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkloadTimed:
+class WorkloadTimes:
     """One workload's times."""
 
     timing: Timing
@@ -106,12 +106,12 @@ class WorkloadTimed:
     """Share of time in the candidate's own kernels; None when it was not to be measured."""
     prepare_ns: float | None
     kernel_times: tuple[KernelTime, ...]
-    failure: CandidateFailed | None
+    failure: CandidateFailure | None
     """The times are impossible, or a timed call's outputs are wrong."""
     checks: tuple[Check, ...] = ()
     findings: tuple[Finding, ...] = ()
     """Suspicions."""
-    audits: tuple[PrecisionAudited, ...] = ()
+    audits: tuple[PrecisionReply, ...] = ()
     """How exact calls were that were timed: the worst one of each measurement."""
     guests: tuple[RangeVerdict, ...] = ()
     """On calls in between, which had inputs of unusual values."""
@@ -158,27 +158,27 @@ class WorkloadTimer:
         self._flush_bytes = 2 * settings.device.cache_bytes
         self._keep_count = min(KEPT_CALLS, max(draw.slot_count - 1, 1))
 
-    def time(self) -> WorkloadTimed | CandidateFailed:
+    def time(self) -> WorkloadTimes | CandidateFailure:
         """Take all measurements of the workload."""
         pool = self._fill_pool()
-        if isinstance(pool, CandidateFailed):
+        if isinstance(pool, CandidateFailure):
             return pool
         blocks = self._cold_blocks(pool)
-        if isinstance(blocks, CandidateFailed):
+        if isinstance(blocks, CandidateFailure):
             return blocks
         cold, claim, baselines, verdicts = blocks
         timing = _timing(cold, is_cold=True)
         warm = self._warm(timing.median_ns, pool)
-        if isinstance(warm, CandidateFailed):
+        if isinstance(warm, CandidateFailure):
             return warm
         warm_timed, warm_claim, warm_verdict = warm
         verdicts = [*verdicts, warm_verdict]
         failures = (failure_of(kept.verdict, self._draw.workload) for kept in verdicts)
         share = self._share() if self._settings.divides_time else None
-        if isinstance(share, CandidateFailed):
+        if isinstance(share, CandidateFailure):
             return share
         clocked = self._clocked(claim, warm_claim, timing, pool)
-        return WorkloadTimed(
+        return WorkloadTimes(
             timing=timing,
             warm_timing=_timing(warm_timed, is_cold=False),
             baselines=baselines,
@@ -194,7 +194,7 @@ class WorkloadTimer:
             guests=tuple(self._guest_verdicts),
         )
 
-    def probed(self, timed: WorkloadTimed) -> WorkloadTimed:
+    def probed(self, timed: WorkloadTimes) -> WorkloadTimes:
         """Return `timed` with what came of changing inputs after the last call."""
         found = probe_data_flow(
             self._process,
@@ -207,7 +207,7 @@ class WorkloadTimer:
             timed, failure=found.failure, checks=(*timed.checks, *found.checks)
         )
 
-    def _fill_pool(self) -> PoolReady | CandidateFailed:
+    def _fill_pool(self) -> PoolReady | CandidateFailure:
         request = PoolRequest(
             workload=self._draw.workload,
             wanted_bytes=2 * self._settings.device.cache_bytes,
@@ -216,14 +216,14 @@ class WorkloadTimer:
         answer = ask_candidate(
             self._process, request, PoolReady, seconds=_POOL_SECONDS, doing="filling the pool"
         )
-        if isinstance(answer, CandidateFailed):
+        if isinstance(answer, CandidateFailure):
             return answer
         pool: PoolReady = answer.message
         return pool
 
     def _cold_blocks(
         self, pool: PoolReady
-    ) -> tuple[Timed, Claim, tuple[Baseline, ...], list[KeptVerdict]] | CandidateFailed:
+    ) -> tuple[TimeReply, Claim, tuple[Baseline, ...], list[KeptVerdict]] | CandidateFailure:
         """Return the blocks of one measurement as one, with a verdict on each.
 
         Ends with the first block whose kept outputs are wrong, as the verdict then says.
@@ -231,7 +231,7 @@ class WorkloadTimer:
         settings = self._settings
         count = _BLOCKS if settings.fresh_baselines else _BLOCKS_ALONE
         names = tuple(b.name for b in self._admission.baselines)
-        measured: list[tuple[Timed, Claim]] = []
+        measured: list[tuple[TimeReply, Claim]] = []
         verdicts: list[KeptVerdict] = []
         baselines: list[tuple[Baseline, ...]] = []
         for _ in range(count):
@@ -245,7 +245,7 @@ class WorkloadTimer:
             self._judge.poison(self._draw.draw)
             order = () if self._guests is None else self._guests.order()
             taken = self._measure(plan, pool, keep_count=self._keep_count, guests=order)
-            if isinstance(taken, CandidateFailed):
+            if isinstance(taken, CandidateFailure):
                 return taken
             block, kept = taken
             measured.append(block)
@@ -266,7 +266,7 @@ class WorkloadTimer:
 
     def _warm(
         self, cold_median_ns: float, pool: PoolReady
-    ) -> tuple[Timed, Claim, KeptVerdict] | CandidateFailed:
+    ) -> tuple[TimeReply, Claim, KeptVerdict] | CandidateFailure:
         """Measure with warm caches; again where it does not fit the clock or the cold median.
 
         Each call has to write its outputs anew, as cold ones have. Where events count it has other
@@ -284,14 +284,14 @@ class WorkloadTimer:
                 redraw_key=secrets.randbits(63) if is_redrawn else 0,
             )
             taken = self._measure(plan, pool, keep_count=_KEPT_WARM_CALLS)
-            if isinstance(taken, CandidateFailed):
+            if isinstance(taken, CandidateFailure):
                 return taken
             (timed, claim), kept = taken
             if adds_up(claim) and not is_far_below(cold_median_ns, claim):
                 break
         return timed, claim, self._judge.verify_kept(self._draw.draw, timed.kept, kept)
 
-    def _share(self) -> Share | CandidateFailed:
+    def _share(self) -> Share | CandidateFailure:
         answer = ask_candidate(
             self._process,
             ShareRequest(
@@ -303,7 +303,7 @@ class WorkloadTimer:
             seconds=self._settings.run_seconds,
             doing="timing each step",
         )
-        if isinstance(answer, CandidateFailed):
+        if isinstance(answer, CandidateFailure):
             return answer
         share: Share = answer.message
         return share
@@ -315,7 +315,7 @@ class WorkloadTimer:
         *,
         keep_count: int,
         guests: tuple[int, ...] = (),
-    ) -> tuple[tuple[Timed, Claim], KeptClaim] | CandidateFailed:
+    ) -> tuple[tuple[TimeReply, Claim], KeptClaim] | CandidateFailure:
         """Return one measurement, and what decided which of its calls are kept."""
         draws_seed = secrets.randbits(63)
         drawn = self._guests.drawn if self._guests is not None and guests else None
@@ -333,16 +333,16 @@ class WorkloadTimer:
             answer = ask_candidate(
                 self._process,
                 request,
-                Timed,
+                TimeReply,
                 seconds=2.0 * plan.seconds + self._settings.run_seconds,
                 doing="timing the kernels",
                 descriptors=(draws, *(() if drawn is None else drawn.descriptors)),
             )
             wall_ns = float(time.perf_counter_ns() - started)
             after = CoreTimes.of(self._process.process_id)
-        if isinstance(answer, CandidateFailed):
+        if isinstance(answer, CandidateFailure):
             return answer
-        timed: Timed = answer.message
+        timed: TimeReply = answer.message
         is_timed = bool(timed.samples_ns) and all(map(math.isfinite, timed.samples_ns))
         is_unprepared = plan.redraw_key and self._settings.is_prepared and not timed.prepare_ns
         if not is_timed or is_unprepared or (guests and not timed.guest_calls):
@@ -374,7 +374,7 @@ class WorkloadTimer:
         output_bytes = sum(slot.size_bytes for slot in outputs)
         return 1e9 * output_bytes / self._settings.peaks.cache_bandwidth_bytes_per_second
 
-    def _clocked(self, cold: Claim, warm: Claim, timing: Timing, pool: PoolReady) -> Clocked:
+    def _clocked(self, cold: Claim, warm: Claim, timing: Timing, pool: PoolReady) -> ClockResult:
         settings = self._settings
         in_cache = pool.pool_bytes <= settings.device.cache_bytes
         weights = [s for s in self._draw.slots if s.role in _WEIGHTS]
@@ -394,16 +394,16 @@ class WorkloadTimer:
         )
 
 
-def _no_times() -> CandidateFailed:
+def _no_times() -> CandidateFailure:
     finding = Finding(
         kind=FindingKind.IMPOSSIBLE_TIME,
         severity=Severity.ERROR,
         message="the runner gave no times, or such that are no numbers",
     )
-    return CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=(finding,))
+    return CandidateFailure(outcome=EvaluationOutcome.REJECTED, findings=(finding,))
 
 
-def _timing(timed: Timed, *, is_cold: bool) -> Timing:
+def _timing(timed: TimeReply, *, is_cold: bool) -> Timing:
     median_ns, interval = median_interval(timed.samples_ns)
     return Timing(
         samples_ns=timed.samples_ns,
@@ -419,7 +419,7 @@ def _timing(timed: Timed, *, is_cold: bool) -> Timing:
     )
 
 
-def _merged(blocks: list[tuple[Timed, Claim]]) -> tuple[Timed, Claim]:
+def _merged(blocks: list[tuple[TimeReply, Claim]]) -> tuple[TimeReply, Claim]:
     """Return blocks of one measurement as one; the last block's outputs were kept."""
     timed = [block[0] for block in blocks]
     claims = [block[1] for block in blocks]

@@ -12,7 +12,7 @@ from typing import Final
 
 from evaluator_svc import tools
 from evaluator_svc.messages.exchange import Draw
-from evaluator_svc.messages.locked import CandidateFailed, LoadRequest
+from evaluator_svc.messages.locked import CandidateFailure, LoadRequest
 from evaluator_svc.sandbox.host_paths import PASSED_ON, package_root
 from evaluator_svc.tools import replay_folder
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
@@ -38,7 +38,7 @@ class Rerun:
     codes: tuple[bytes, ...]
 
 
-def explain_failure(rerun: Rerun, draw: Draw, failure: CandidateFailed) -> tuple[Finding, ...]:
+def explain_failure(rerun: Rerun, draw: Draw, failure: CandidateFailure) -> tuple[Finding, ...]:
     """Return what a tool finds in a failed candidate; empty where no tool can tell."""
     check = _CHECKS.get(failure.outcome)
     if check is None:
@@ -49,11 +49,11 @@ def explain_failure(rerun: Rerun, draw: Draw, failure: CandidateFailed) -> tuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sanitized:
+class SanitizerResult:
     """What the sanitizers say of a candidate that has passed so far."""
 
     checks: tuple[Check, ...]
-    failure: CandidateFailed | None = None
+    failure: CandidateFailure | None = None
 
 
 _SANITIZERS: Final = {
@@ -65,7 +65,7 @@ _SANITIZERS: Final = {
 accesses outside of memory, work-items that do not wait for each other, values that nobody wrote."""
 
 
-def sanitized(rerun: Rerun | None, draw: Draw) -> Sanitized:
+def sanitized(rerun: Rerun | None, draw: Draw) -> SanitizerResult:
     """Run a workload's kernels under each sanitizer, up to the first error.
 
     Args:
@@ -74,7 +74,7 @@ def sanitized(rerun: Rerun | None, draw: Draw) -> Sanitized:
     """
     if rerun is None:
         why = "no sanitizer for this device, or for plans with library calls"
-        return Sanitized(checks=(_sanitizer_check(CheckResult.SKIPPED, draw, why),))
+        return SanitizerResult(checks=(_sanitizer_check(CheckResult.SKIPPED, draw, why),))
     sizes = {slot.name: slot.size_bytes for slot in draw.slots}
     checks: list[Check] = []
     for kind, outcome in _SANITIZERS.items():
@@ -82,11 +82,11 @@ def sanitized(rerun: Rerun | None, draw: Draw) -> Sanitized:
             found = tools.inspect(command, environment, check=kind, tensor_bytes=sizes)
         if found.has_errors:
             checks.append(_sanitizer_check(CheckResult.FAILED, draw, found.findings[0].message))
-            failure = CandidateFailed(outcome=outcome, findings=found.findings)
-            return Sanitized(checks=tuple(checks), failure=failure)
+            failure = CandidateFailure(outcome=outcome, findings=found.findings)
+            return SanitizerResult(checks=tuple(checks), failure=failure)
         result = CheckResult.PASSED if found.is_complete else CheckResult.SKIPPED
         checks.append(_sanitizer_check(result, draw, found.findings[0].message))
-    return Sanitized(checks=tuple(checks))
+    return SanitizerResult(checks=tuple(checks))
 
 
 def _sanitizer_check(result: CheckResult, draw: Draw, note: str) -> Check:

@@ -11,8 +11,8 @@ from typing import Final
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.memory_needs import has_ranges_size
 from evaluator_svc.messages.exchange import RangeVerdict
-from evaluator_svc.messages.judge import PrecisionAudited
-from evaluator_svc.messages.locked import CandidateFailed, Done, RunRequest
+from evaluator_svc.messages.judge import PrecisionReply
+from evaluator_svc.messages.locked import CandidateFailure, DoneReply, RunRequest
 from evaluator_svc.pipeline.guest_calls import Guests
 from evaluator_svc.pipeline.memory_plan import sizes_of
 from evaluator_svc.pipeline.precision import JudgePrecision
@@ -69,7 +69,7 @@ class RangeTrials:
 
     def run(
         self, runner: ChildProcess, judge_precision: JudgePrecision, *, binding: bool
-    ) -> CandidateFailed | None:
+    ) -> CandidateFailure | None:
         """Run the candidate once on each range that is binding, or on each of the others.
 
         Others come last: the runner may be lost to them.
@@ -108,7 +108,7 @@ class RangeTrials:
         workload: WorkloadAdmission,
         ranges: tuple[ValueRange, ...],
         judge_precision: JudgePrecision,
-    ) -> CandidateFailed | None:
+    ) -> CandidateFailure | None:
         name = workload.workload
         is_lean = not has_ranges_size(sizes_of(workload))
         future = self._site.helpers.submit(self._draw, name, ranges, is_lean=is_lean)
@@ -121,12 +121,12 @@ class RangeTrials:
             answer = ask_candidate(
                 runner,
                 RunRequest(draw=drawn.draw, once=True),
-                Done,
+                DoneReply,
                 seconds=self._request.limits.run_seconds,
                 doing=f"running the kernels on unusual values, workload {name}",
                 descriptors=drawn.descriptors,
             )
-            if isinstance(answer, CandidateFailed):
+            if isinstance(answer, CandidateFailure):
                 return answer
             verdicts = self._judge.verify_ranges(drawn.draw.draw, ranges)
             looked_at = ranges if index is None else (ranges[index],)
@@ -140,7 +140,7 @@ class RangeTrials:
 
     def judge_guests(
         self, workload: str, verdicts: tuple[RangeVerdict, ...], judge_precision: JudgePrecision
-    ) -> CandidateFailed | None:
+    ) -> CandidateFailure | None:
         """Record what calls among the timed ones came to; return the first failure."""
         names = (_GUESTS,) * len(verdicts)
         return self._judged(workload, names, verdicts, judge_precision)
@@ -151,20 +151,20 @@ class RangeTrials:
         names: tuple[str, ...],
         verdicts: tuple[RangeVerdict, ...],
         judge_precision: JudgePrecision,
-    ) -> CandidateFailed | None:
+    ) -> CandidateFailure | None:
         self._record.add_checks(tuple(verdict.check for verdict in verdicts))
         failure = _failure(verdicts)
         if failure is not None:
             return failure
         self._record.add_findings(tuple(f for v in verdicts for f in v.findings))
         for name, verdict in zip(names, verdicts, strict=True):
-            audited = PrecisionAudited(audit=verdict.audit, wide=verdict.wide)
+            audited = PrecisionReply(audit=verdict.audit, wide=verdict.wide)
             if audited.least_exact is None:
                 continue
             judged = judge_precision(audited, workload, name)
             self._record.add_checks((judged.check,))
             if judged.is_refused:
-                return CandidateFailed(
+                return CandidateFailure(
                     outcome=EvaluationOutcome.WRONG_RESULT, findings=judged.findings
                 )
             self._record.add_findings(judged.findings)
@@ -184,7 +184,7 @@ class RangeTrials:
         )
         return DrawnInputs(draw=draw, descriptors=descriptors)
 
-    def _report(self, failure: CandidateFailed, workload: str) -> CandidateFailed | None:
+    def _report(self, failure: CandidateFailure, workload: str) -> CandidateFailure | None:
         """Take a bad end on NaN or denormals as something to know; a stray write stays one."""
         if any(finding.kind is FindingKind.STRAY_WRITE for finding in failure.findings):
             return failure
@@ -212,8 +212,8 @@ def _skipped(workload: str, note: str) -> Check:
     )
 
 
-def _failure(verdicts: tuple[RangeVerdict, ...]) -> CandidateFailed | None:
+def _failure(verdicts: tuple[RangeVerdict, ...]) -> CandidateFailure | None:
     wrong = tuple(f for verdict in verdicts if verdict.is_wrong for f in verdict.findings)
     if not wrong:
         return None
-    return CandidateFailed(outcome=EvaluationOutcome.WRONG_RESULT, findings=wrong)
+    return CandidateFailure(outcome=EvaluationOutcome.WRONG_RESULT, findings=wrong)

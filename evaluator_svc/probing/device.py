@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from evaluator_svc.messages.judge import ComparisonProbed
+from evaluator_svc.messages.judge import ComparisonProbeReply
 from evaluator_svc.probing import device_task as known
 from kernel_foundry.domain.evaluation import Correctness, Evaluation, EvaluationOutcome
 from kernel_foundry.domain.finding import Evidence, FindingKind
@@ -146,7 +146,7 @@ class DeviceProbes:
         )
 
 
-def comparison_probe(found: ComparisonProbed) -> Probe:
+def comparison_probe(found: ComparisonProbeReply) -> Probe:
     """Return what is to be said of the judge's answer about its comparison."""
     missed = [c for c in found.counts if not c.is_right]
     told = ", ".join(

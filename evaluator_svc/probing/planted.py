@@ -21,7 +21,7 @@ _WAIT: Final = "import sys; sys.stdin.read()"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planted:
+class Bait:
     """Everything planted; gone with the context that planted it."""
 
     token: str
@@ -37,7 +37,7 @@ class Planted:
 
 
 @contextmanager
-def planted() -> Iterator[Planted]:
+def planted() -> Iterator[Bait]:
     """Plant everything."""
     token = secrets.token_hex(16)
     with ExitStack() as stack:
@@ -52,7 +52,7 @@ def planted() -> Iterator[Planted]:
         name = f"kernel-foundry-{token[:8]}"
         abstract.bind("\0" + name)
         abstract.listen()
-        yield Planted(
+        yield Bait(
             token=token,
             files=tuple(files),
             process=_process(stack, token),

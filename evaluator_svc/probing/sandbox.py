@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from evaluator_svc.devices.site import DeviceSite
-from evaluator_svc.probing.planted import Planted, planted
+from evaluator_svc.probing.planted import Bait, planted
 from evaluator_svc.processes.channel import ChannelError
 from evaluator_svc.processes.locked_starter import FILE_BYTES, INSPECTOR_BYTES, OPEN_FILES
 from evaluator_svc.processes.process import ChildProcess
 from evaluator_svc.sandbox import bubblewrap
-from evaluator_svc.sandbox.attempt import Attempted, AttemptRequest, AttemptTargets
+from evaluator_svc.sandbox.attempt import AttemptRequest, AttemptResult, AttemptTargets
 from evaluator_svc.sandbox.attempts import ATTEMPTS
 from kernel_foundry.domain.probe import Probe
 
@@ -52,7 +52,7 @@ class _Lock:
         self._start = start
         self._memory_bytes = memory_bytes
 
-    def probes(self, found: Planted, beside: int) -> Iterator[Probe]:
+    def probes(self, found: Bait, beside: int) -> Iterator[Probe]:
         """Yield what became of each attempt; a process that ends is replaced."""
         process: ChildProcess | None = None
         try:
@@ -73,15 +73,15 @@ class _Lock:
 
     def _attempted(self, process: ChildProcess, name: str, targets: AttemptTargets) -> Probe:
         request = AttemptRequest(name=name, targets=targets)
-        received = process.ask(request, Attempted, timeout_seconds=_ANSWER_SECONDS)
-        answer: Attempted = received.message
+        received = process.ask(request, AttemptResult, timeout_seconds=_ANSWER_SECONDS)
+        answer: AttemptResult = received.message
         detail = "it was possible" if answer.succeeded else f"refused with {answer.error}"
         return self._probe(name, refused=not answer.succeeded, detail=detail)
 
     def _probe(self, name: str, *, refused: bool, detail: str) -> Probe:
         return Probe(name=f"sandbox.{self._kind}.{name}", passed=refused, detail=detail)
 
-    def _targets(self, process: ChildProcess, found: Planted, beside: int) -> AttemptTargets:
+    def _targets(self, process: ChildProcess, found: Bait, beside: int) -> AttemptTargets:
         scratch = bubblewrap.SCRATCH if process.scratch is None else process.scratch.name
         return AttemptTargets(
             processes=(os.getpid(), found.process, beside),

@@ -4,14 +4,14 @@ import dataclasses
 import signal
 from typing import Final
 
-from evaluator_svc.messages.locked import CandidateFailed
+from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.messages.plausible import ImplausibleError, bounded, check_answer
 from evaluator_svc.processes.channel import (
     ChannelClosedError,
     ChannelFormatError,
     ChannelTimeoutError,
 )
-from evaluator_svc.processes.conversation import Received
+from evaluator_svc.processes.conversation import ReceivedMessage
 from evaluator_svc.processes.process import ChildProcess, ProcessEnd
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
@@ -29,13 +29,13 @@ def ask_candidate(
     doing: str,
     blobs: tuple[bytes, ...] = (),
     descriptors: tuple[int, ...] = (),
-) -> Received | CandidateFailed:
+) -> ReceivedMessage | CandidateFailure:
     """Return the answer, or what became of the candidate instead. Ends a silent process."""
     try:
         received = process.ask(
             message,
             *expected,
-            CandidateFailed,
+            CandidateFailure,
             timeout_seconds=seconds,
             blobs=blobs,
             descriptors=descriptors,
@@ -50,20 +50,20 @@ def ask_candidate(
     except (ChannelFormatError, ImplausibleError) as error:
         process.kill()
         return nonsense(doing, str(error))
-    if isinstance(received.message, CandidateFailed):
+    if isinstance(received.message, CandidateFailure):
         findings = bounded(received.message.findings)
-        return CandidateFailed(outcome=received.message.outcome, findings=findings)
+        return CandidateFailure(outcome=received.message.outcome, findings=findings)
     return received
 
 
-def nonsense(doing: str, why: str) -> CandidateFailed:
+def nonsense(doing: str, why: str) -> CandidateFailure:
     """Return what becomes of a candidate whose process says what cannot be."""
     text = f"while {doing}, the process said what no runner says: {why}"
     failed = _failed(EvaluationOutcome.CRASHED, FindingKind.ILLEGAL_ACCESS, text)
     return dataclasses.replace(failed, findings=bounded(failed.findings))  # it quotes the process
 
 
-def _timed_out(doing: str, seconds: float) -> CandidateFailed:
+def _timed_out(doing: str, seconds: float) -> CandidateFailure:
     finding = Finding(
         kind=FindingKind.TIME_LIMIT,
         severity=Severity.ERROR,
@@ -71,10 +71,10 @@ def _timed_out(doing: str, seconds: float) -> CandidateFailed:
         evidence=(Evidence(name="limit_seconds", value=seconds),),
         hint="look for a loop that never ends or a barrier that not every work-item reaches",
     )
-    return CandidateFailed(outcome=EvaluationOutcome.TIMEOUT, findings=(finding,))
+    return CandidateFailure(outcome=EvaluationOutcome.TIMEOUT, findings=(finding,))
 
 
-def _crashed(doing: str, end: ProcessEnd | None) -> CandidateFailed:
+def _crashed(doing: str, end: ProcessEnd | None) -> CandidateFailure:
     how = "it ended" if end is None else end.describe()
     if end is not None and end.signal in _ILLEGAL_ACCESS:
         return _failed(
@@ -92,6 +92,6 @@ def _crashed(doing: str, end: ProcessEnd | None) -> CandidateFailed:
 
 def _failed(
     outcome: EvaluationOutcome, kind: FindingKind, message: str, hint: str = ""
-) -> CandidateFailed:
+) -> CandidateFailure:
     finding = Finding(kind=kind, severity=Severity.ERROR, message=message, hint=hint)
-    return CandidateFailed(outcome=outcome, findings=(finding,))
+    return CandidateFailure(outcome=outcome, findings=(finding,))

@@ -8,7 +8,7 @@ from kernel_foundry.domain.plain import PlainError, from_plain, to_plain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Received:
+class ReceivedMessage:
     """A message with what travelled beside it."""
 
     message: Any
@@ -45,7 +45,7 @@ class Conversation:
         )
         self._channel.send(frame, timeout_seconds=timeout_seconds)
 
-    def receive(self, *expected: type, timeout_seconds: float | None = None) -> Received:
+    def receive(self, *expected: type, timeout_seconds: float | None = None) -> ReceivedMessage:
         """Return the next message, which must be of an `expected` type.
 
         Raises:
@@ -58,7 +58,7 @@ class Conversation:
         except ChannelFormatError:
             close_descriptors(frame.descriptors)
             raise
-        return Received(message=message, blobs=frame.blobs, descriptors=frame.descriptors)
+        return ReceivedMessage(message=message, blobs=frame.blobs, descriptors=frame.descriptors)
 
     def close(self) -> None:
         """Close the channel."""

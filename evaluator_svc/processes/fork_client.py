@@ -13,10 +13,10 @@ from typing import Final
 from evaluator_svc.processes.channel import FROM_LOCKED, Channel, ChannelError
 from evaluator_svc.processes.conversation import Conversation
 from evaluator_svc.processes.forking import (
-    Forked,
+    ForkReply,
     ForkRequest,
     ForkServerReady,
-    Polled,
+    PollReply,
     PollRequest,
 )
 from evaluator_svc.processes.process import ChildProcess, RawEnd
@@ -68,7 +68,7 @@ class ForkClient:
                 server = self._running()
                 received = server.ask(
                     ForkRequest(environment=environment),
-                    Forked,
+                    ForkReply,
                     timeout_seconds=_ANSWER_SECONDS,
                     descriptors=(theirs.fileno(), stderr.fileno()),
                 )
@@ -84,15 +84,15 @@ class ForkClient:
         channel = Channel(ours, accepts_descriptors=False, limits=FROM_LOCKED)
         return ChildProcess(handle, Conversation(channel), stderr)
 
-    def poll(self, server: ChildProcess, request: PollRequest) -> Polled:
+    def poll(self, server: ChildProcess, request: PollRequest) -> PollReply:
         """Ask `server` about one of its children, which end with it."""
         with self._lock:
             try:
-                received = server.ask(request, Polled, timeout_seconds=_ANSWER_SECONDS)
+                received = server.ask(request, PollReply, timeout_seconds=_ANSWER_SECONDS)
             except ChannelError:
                 server.kill()
-                return Polled(has_ended=True, wait_status=signal.SIGKILL)
-        polled: Polled = received.message
+                return PollReply(has_ended=True, wait_status=signal.SIGKILL)
+        polled: PollReply = received.message
         return polled
 
     def close(self) -> None:

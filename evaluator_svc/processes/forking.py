@@ -24,7 +24,7 @@ class ForkRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forked:
+class ForkReply:
     """Answer to `ForkRequest`."""
 
     process_id: int
@@ -43,7 +43,7 @@ class PollRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Polled:
+class PollReply:
     """Answer to `PollRequest`."""
 
     has_ended: bool

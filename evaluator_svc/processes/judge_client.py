@@ -13,17 +13,17 @@ from evaluator_svc.messages.exchange import (
     KeptOutput,
     MeasurePlan,
     RangeVerdict,
-    Verdict,
+    RunComparison,
 )
 from evaluator_svc.messages.judge import (
     AdmitRequest,
+    BaselinesReply,
     BaselinesRequest,
-    BaselinesTimed,
-    Changed,
+    ChangeReply,
     ChangeRequest,
-    ComparisonProbed,
+    ComparisonProbeReply,
     DecoyVerdict,
-    Described,
+    DescribeReply,
     DescribeRequest,
     DrawRequest,
     JudgeConfigure,
@@ -33,10 +33,10 @@ from evaluator_svc.messages.judge import (
     MemoryHeld,
     MemoryRequest,
     PoisonRequest,
-    PrecisionAudited,
+    PrecisionReply,
     PrecisionRequest,
     ProbeComparisonRequest,
-    RangesVerified,
+    RangesReply,
     ReleaseRequest,
     TaskBaselinesRequest,
     VerifyChangedRequest,
@@ -45,7 +45,7 @@ from evaluator_svc.messages.judge import (
     VerifyRangesRequest,
     VerifyRequest,
 )
-from evaluator_svc.messages.locked import Done, Failed
+from evaluator_svc.messages.locked import DoneReply, OwnFailure
 from evaluator_svc.processes.channel import ChannelError, ChannelTimeoutError
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.admission import Admission, Distribution, ValueRange
@@ -118,13 +118,13 @@ class JudgeClient:
         answer, _ = self._ask(request, Admission, seconds=self._admission_seconds)
         return answer  # type: ignore[no-any-return]
 
-    def describe(self, task: Task) -> Described:
+    def describe(self, task: Task) -> DescribeReply:
         """Return what plans may name in `task`; needs no device.
 
         Raises:
             TaskInvalidError: the reference cannot be loaded or run.
         """
-        return self._ask(DescribeRequest(task=task), Described)[0]  # type: ignore[no-any-return]
+        return self._ask(DescribeRequest(task=task), DescribeReply)[0]  # type: ignore[no-any-return]
 
     def draw(
         self,
@@ -160,15 +160,15 @@ class JudgeClient:
 
     def load_seed(self, draw: int, seed: int) -> None:
         """Put another seed's inputs into the buffer of a lean draw."""
-        self._ask(LoadSeedRequest(draw=draw, seed=seed), Done)
+        self._ask(LoadSeedRequest(draw=draw, seed=seed), DoneReply)
 
     def memory_held(self, draw: int) -> MemoryHeld:
         """Return what a draw takes of the device's memory."""
         return self._ask(MemoryRequest(draw=draw), MemoryHeld)[0]  # type: ignore[no-any-return]
 
-    def verify(self, draw: int) -> Verdict:
+    def verify(self, draw: int) -> RunComparison:
         """Compare every output slot with the reference; of a lean draw what the last run wrote."""
-        return self._ask(VerifyRequest(draw=draw), Verdict)[0]  # type: ignore[no-any-return]
+        return self._ask(VerifyRequest(draw=draw), RunComparison)[0]  # type: ignore[no-any-return]
 
     def verify_decoy(self, draw: int) -> tuple[str, ...]:
         """Return which outputs of a run without the candidate's kernels are right.
@@ -178,14 +178,14 @@ class JudgeClient:
         answer, _ = self._ask(VerifyDecoyRequest(draw=draw), DecoyVerdict)
         return answer.right  # type: ignore[no-any-return]
 
-    def audit_precision(self, draw: int) -> PrecisionAudited:
+    def audit_precision(self, draw: int) -> PrecisionReply:
         """Hold the outputs of the first seed against the reference in float64."""
-        answer, _ = self._ask(PrecisionRequest(draw=draw), PrecisionAudited)
+        answer, _ = self._ask(PrecisionRequest(draw=draw), PrecisionReply)
         return answer  # type: ignore[no-any-return]
 
     def poison(self, draw: int) -> None:
         """Poison every output slot again."""
-        self._ask(PoisonRequest(draw=draw), Done)
+        self._ask(PoisonRequest(draw=draw), DoneReply)
 
     def verify_kept(
         self, draw: int, kept: tuple[KeptOutput, ...], claimed: KeptClaim | None = None
@@ -197,15 +197,15 @@ class JudgeClient:
         request = VerifyKeptRequest(draw=draw, kept=kept, claimed=claimed)
         return self._ask(request, KeptVerdict)[0]  # type: ignore[no-any-return]
 
-    def change_inputs(self, draw: int, *, with_parameters: bool, is_second: bool) -> Changed:
+    def change_inputs(self, draw: int, *, with_parameters: bool, is_second: bool) -> ChangeReply:
         """Change a few elements of some seeds' inputs in place and poison their first slots."""
         request = ChangeRequest(draw=draw, with_parameters=with_parameters, is_second=is_second)
-        return self._ask(request, Changed)[0]  # type: ignore[no-any-return]
+        return self._ask(request, ChangeReply)[0]  # type: ignore[no-any-return]
 
-    def verify_changed(self, draw: int, seeds: tuple[int, ...]) -> Verdict:
+    def verify_changed(self, draw: int, seeds: tuple[int, ...]) -> RunComparison:
         """Tell whether outputs followed the inputs that were changed."""
         request = VerifyChangedRequest(draw=draw, seeds=seeds)
-        return self._ask(request, Verdict)[0]  # type: ignore[no-any-return]
+        return self._ask(request, RunComparison)[0]  # type: ignore[no-any-return]
 
     def verify_ranges(
         self, draw: int, ranges: tuple[ValueRange, ...], guests: tuple[int, ...] = ()
@@ -215,14 +215,14 @@ class JudgeClient:
         `guests`: compare what calls among the timed ones wrote on inputs of these seeds.
         """
         request = VerifyRangesRequest(draw=draw, ranges=ranges, guests=guests)
-        return self._ask(request, RangesVerified)[0].verdicts  # type: ignore[no-any-return]
+        return self._ask(request, RangesReply)[0].verdicts  # type: ignore[no-any-return]
 
     def time_baselines(
         self, draw: int, plan: MeasurePlan, names: tuple[str, ...]
     ) -> tuple[Baseline, ...]:
         """Time baselines on a draw's inputs."""
         request = BaselinesRequest(draw=draw, plan=plan, names=names)
-        return self._ask(request, BaselinesTimed)[0].baselines  # type: ignore[no-any-return]
+        return self._ask(request, BaselinesReply)[0].baselines  # type: ignore[no-any-return]
 
     def time_baselines_of(
         self, task: Task, workload: str, plan: MeasurePlan, names: tuple[str, ...]
@@ -230,16 +230,16 @@ class JudgeClient:
         """Time baselines of a workload on inputs as an admission draws them."""
         request = TaskBaselinesRequest(task=task, workload=workload, plan=plan, names=names)
         seconds = self._admission_seconds  # torch.compile may start from nothing
-        answer, _ = self._ask(request, BaselinesTimed, seconds=seconds)
+        answer, _ = self._ask(request, BaselinesReply, seconds=seconds)
         return answer.baselines  # type: ignore[no-any-return]
 
-    def probe_comparison(self) -> ComparisonProbed:
+    def probe_comparison(self) -> ComparisonProbeReply:
         """Plant differences in the device's memory and count them."""
-        return self._ask(ProbeComparisonRequest(), ComparisonProbed)[0]  # type: ignore[no-any-return]
+        return self._ask(ProbeComparisonRequest(), ComparisonProbeReply)[0]  # type: ignore[no-any-return]
 
     def release(self, draw: int) -> None:
         """Forget a draw."""
-        self._ask(ReleaseRequest(draw=draw), Done)
+        self._ask(ReleaseRequest(draw=draw), DoneReply)
 
     def close(self) -> None:
         """End the judge."""
@@ -252,11 +252,11 @@ class JudgeClient:
             self._ready()
             try:
                 received = self._process.ask(
-                    request, expected, Failed, timeout_seconds=seconds or self._answer_seconds
+                    request, expected, OwnFailure, timeout_seconds=seconds or self._answer_seconds
                 )
             except ChannelError as error:
                 raise self._lost(error) from error
-        if isinstance(received.message, Failed):
+        if isinstance(received.message, OwnFailure):
             if not received.message.reason:
                 _LOG.error("a bug in the judge:\n%s", self._process.last_words())
             raise received.message.error()

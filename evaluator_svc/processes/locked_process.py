@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any, Final, Never, Protocol, TypeVar
 
 from evaluator_svc.hardware.visible_device import node_of, open_only, see_only, use_one_queue
-from evaluator_svc.messages.locked import Configure, Failed, Ready
+from evaluator_svc.messages.locked import Configure, OwnFailure, Ready
 from evaluator_svc.processes.channel import Channel, ChannelClosedError
 from evaluator_svc.processes.conversation import Conversation
 from evaluator_svc.sandbox.attempt import AttemptRequest
@@ -173,7 +173,7 @@ def _begin(
         opened = open_it()
     isolation = confine(configure.confinement, outer=configure.outer)
     if not is_sufficient(isolation) and not configure.unsafe_no_sandbox:
-        conversation.send(Failed.of(_not_locked(isolation)))
+        conversation.send(OwnFailure.of(_not_locked(isolation)))
         return None
     if not opens_first:
         opened = open_it()

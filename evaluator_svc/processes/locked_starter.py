@@ -10,7 +10,7 @@ import os
 import sys
 from typing import Final
 
-from evaluator_svc.messages.locked import Configure, Failed, Ready
+from evaluator_svc.messages.locked import Configure, OwnFailure, Ready
 from evaluator_svc.processes.channel import ChannelError
 from evaluator_svc.processes.fork_client import ForkClient
 from evaluator_svc.processes.process import ChildProcess, ProcessCommand, ProcessLauncher
@@ -159,7 +159,7 @@ class LockedStarter:
         self._watch.close()
 
     def _spawn(
-        self, module: str, scratch: str, wrapping: bubblewrap.Wrapping | None
+        self, module: str, scratch: str, wrapping: bubblewrap.MountPlan | None
     ) -> ChildProcess:
         command = ProcessCommand(
             module=module,
@@ -190,9 +190,9 @@ class LockedStarter:
             return "switched off"
         return bubblewrap.probe(self._wrapping(module, kind, bubblewrap.SCRATCH), sys.executable)
 
-    def _wrapping(self, module: str, kind: str, scratch: str) -> bubblewrap.Wrapping:
+    def _wrapping(self, module: str, kind: str, scratch: str) -> bubblewrap.MountPlan:
         opens_device = kind == "sycl" and module != INSPECTOR
-        return bubblewrap.Wrapping(
+        return bubblewrap.MountPlan(
             readable=self._readable,
             devices=device_nodes(kind) if opens_device else (),
             environment=self._environment(scratch),
@@ -242,13 +242,13 @@ class LockedStarter:
 
 def _configure(process: ChildProcess, configure: Configure) -> Ready:
     try:
-        received = process.ask(configure, Ready, Failed, timeout_seconds=_START_SECONDS)
+        received = process.ask(configure, Ready, OwnFailure, timeout_seconds=_START_SECONDS)
     except ChannelError as error:
         process.wait(_END_SECONDS)
         end = process.kill()
         how = f"{end.describe()}: {end.last_words[-800:]}" if end is not None else str(error)
         raise ProcessLostError(f"a process ended before it was ready: {how}", cause=how) from error
-    if isinstance(received.message, Failed):
+    if isinstance(received.message, OwnFailure):
         process.kill()
         raise received.message.error()
     ready: Ready = received.message

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import IO, Final, Protocol
 
 from evaluator_svc.processes.channel import FROM_LOCKED, FROM_OURS, Channel
-from evaluator_svc.processes.conversation import Conversation, Received
+from evaluator_svc.processes.conversation import Conversation, ReceivedMessage
 from evaluator_svc.sandbox import bubblewrap
 
 _REAP_SECONDS: Final = 5.0
@@ -34,7 +34,7 @@ class ProcessCommand:
     """Run as `python -m`; it gets the number of its channel's descriptor."""
     environment: tuple[tuple[str, str], ...]
     """All of the environment."""
-    wrapping: bubblewrap.Wrapping | None
+    wrapping: bubblewrap.MountPlan | None
     """None: no bubblewrap."""
     accepts_descriptors: bool
     """Whether the supervisor takes descriptors from it, and large frames: it meets no candidate."""
@@ -163,7 +163,7 @@ class ChildProcess:
         timeout_seconds: float,
         blobs: tuple[bytes, ...] = (),
         descriptors: tuple[int, ...] = (),
-    ) -> Received:
+    ) -> ReceivedMessage:
         """Send `message` and return the answer; raises `ChannelError`s."""
         started = time.monotonic()
         self.conversation.send(

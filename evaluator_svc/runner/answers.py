@@ -4,10 +4,10 @@ from collections.abc import Callable
 from functools import partial
 
 from evaluator_svc.messages.locked import (
-    CandidateFailed,
+    CandidateFailure,
     DropRequest,
-    Failed,
     LoadRequest,
+    OwnFailure,
     PoolRequest,
     RunAgainRequest,
     RunRequest,
@@ -37,7 +37,7 @@ def answer_requests(conversation: Conversation, opened: OpenDevice) -> None:
         if not _answer(conversation, partial(session.load, received.message, received.blobs)):
             return
     except BackendUnavailableError as error:  # nothing of a candidate has run yet
-        conversation.send(Failed.of(error))
+        conversation.send(OwnFailure.of(error))
         return
     while True:
         received = conversation.receive(
@@ -67,7 +67,7 @@ def _answer(conversation: Conversation, step: Callable[[], object]) -> bool:
     try:
         answer = step()
     except CandidateFaultError as fault:
-        conversation.send(CandidateFailed(outcome=fault.outcome, findings=(fault.finding,)))
+        conversation.send(CandidateFailure(outcome=fault.outcome, findings=(fault.finding,)))
         return False
     conversation.send(answer)
     return True

@@ -16,10 +16,10 @@ from typing import Never
 from evaluator_svc.processes.channel import ChannelClosedError
 from evaluator_svc.processes.conversation import Conversation
 from evaluator_svc.processes.forking import (
-    Forked,
+    ForkReply,
     ForkRequest,
     ForkServerReady,
-    Polled,
+    PollReply,
     PollRequest,
 )
 from evaluator_svc.processes.locked_process import connect, converse, serve_runner
@@ -55,7 +55,7 @@ def _serve(conversation: Conversation) -> None:
             _become_runner(received.message, *received.descriptors)
         for descriptor in received.descriptors:
             os.close(descriptor)
-        conversation.send(Forked(process_id=process_id))
+        conversation.send(ForkReply(process_id=process_id))
 
 
 def _become_runner(request: ForkRequest, channel: int, stderr: int) -> Never:
@@ -72,17 +72,17 @@ def _become_runner(request: ForkRequest, channel: int, stderr: int) -> Never:
         os._exit(1)
 
 
-def _poll(request: PollRequest) -> Polled:
+def _poll(request: PollRequest) -> PollReply:
     if request.kill:
         with contextlib.suppress(ProcessLookupError):
             os.kill(request.process_id, signal.SIGKILL)
     try:
         ended, status, usage = os.wait4(request.process_id, os.WNOHANG)
     except ChildProcessError:
-        return Polled(has_ended=True, wait_status=signal.SIGKILL)
+        return PollReply(has_ended=True, wait_status=signal.SIGKILL)
     if ended == 0:
-        return Polled(has_ended=False)
-    return Polled(has_ended=True, wait_status=status, peak_memory_bytes=usage.ru_maxrss * 1024)
+        return PollReply(has_ended=False)
+    return PollReply(has_ended=True, wait_status=status, peak_memory_bytes=usage.ru_maxrss * 1024)
 
 
 if __name__ == "__main__":

@@ -5,17 +5,17 @@ from typing import Any
 
 from evaluator_svc.binding import bind_workload, describe
 from evaluator_svc.messages.locked import (
-    Done,
-    Loaded,
+    DoneReply,
+    LoadReply,
     LoadRequest,
     PoolReady,
     PoolRequest,
-    Reordered,
+    ReorderReply,
     RunAgainRequest,
     RunRequest,
     Share,
     ShareRequest,
-    Timed,
+    TimeReply,
     TimeRequest,
     WithoutKernels,
 )
@@ -48,7 +48,7 @@ class Session:
         self._reordered: dict[int, tuple[Any, bool]] = {}
         """By unit: its program in reverse order, or None, and whether work-items are reversed."""
 
-    def load(self, request: LoadRequest, objects: tuple[bytes, ...]) -> Loaded:
+    def load(self, request: LoadRequest, objects: tuple[bytes, ...]) -> LoadReply:
         """Load every unit's object code and bind the plan to every workload.
 
         Raises:
@@ -67,7 +67,7 @@ class Session:
         except PlanError as error:
             raise CandidateFaultError(EvaluationOutcome.PLAN_ERROR, plan_finding(error)) from error
         self._check_library()
-        return Loaded(
+        return LoadReply(
             workloads=tuple(describe(name, w.sequence) for name, w in self._workloads.items()),
             load_ms=1e3 * (loaded - started),
             bind_ms=1e3 * (time.perf_counter() - loaded),
@@ -75,21 +75,21 @@ class Session:
 
     def run(
         self, request: RunRequest, descriptors: tuple[int, ...]
-    ) -> Done | Reordered | WithoutKernels:
+    ) -> DoneReply | ReorderReply | WithoutKernels:
         """Run every seed, or look what is right without the kernels."""
         workload = self._workloads[request.draw.workload]
         if request.reordered:
             return self._run_reordered(request.draw.workload)
         if request.once:
             workload.run_once(request.draw, descriptors)
-            return Done()
+            return DoneReply()
         workload.open(request.draw, descriptors, refilled=request.refilled)
         if request.without_kernels:
             return workload.run_without_kernels(request.choice)
         workload.run()
-        return Done()
+        return DoneReply()
 
-    def _run_reordered(self, name: str) -> Reordered:
+    def _run_reordered(self, name: str) -> ReorderReply:
         """Run every seed in reverse order, with a program that is made when it is first wanted."""
         unit = self._units[name]
         if unit not in self._reordered:
@@ -102,12 +102,12 @@ class Session:
         program, reverses_items = self._reordered[unit]
         if program is not None:
             self._workloads[name].run_reordered(program)
-        return Reordered(reverses_groups=program is not None, reverses_items=reverses_items)
+        return ReorderReply(reverses_groups=program is not None, reverses_items=reverses_items)
 
-    def run_again(self, request: RunAgainRequest) -> Done:
+    def run_again(self, request: RunAgainRequest) -> DoneReply:
         """Run seeds whose inputs have changed."""
         self._workloads[request.workload].run_again(request.seeds)
-        return Done()
+        return DoneReply()
 
     def fill_pool(self, request: PoolRequest) -> PoolReady:
         """Make the sets that are timed."""
@@ -115,7 +115,7 @@ class Session:
             wanted_bytes=request.wanted_bytes, limit_bytes=request.limit_bytes
         )
 
-    def time(self, request: TimeRequest, descriptors: tuple[int, ...]) -> Timed:
+    def time(self, request: TimeRequest, descriptors: tuple[int, ...]) -> TimeReply:
         """Take one measurement."""
         return self._workloads[request.workload].time(request, descriptors)
 
@@ -123,10 +123,10 @@ class Session:
         """Measure how a workload's time divides among its steps."""
         return self._workloads[request.workload].share(flush_bytes=request.flush_bytes)
 
-    def drop(self, workload: str) -> Done:
+    def drop(self, workload: str) -> DoneReply:
         """Forget a workload's pool and shared buffers."""
         self._workloads[workload].drop()
-        return Done()
+        return DoneReply()
 
     def _check_library(self) -> None:
         is_called = any(w.sequence.library_calls for w in self._workloads.values())

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from evaluator_svc.messages.locked import Done
-from evaluator_svc.messages.sweep import ConfigurationFailed, TimeAgainRequest, TryRequest
+from evaluator_svc.messages.locked import DoneReply
+from evaluator_svc.messages.sweep import ConfigurationFailure, TimeAgainRequest, TryRequest
 from evaluator_svc.plan_inputs import is_not_meant
-from evaluator_svc.processes.conversation import Conversation, Received
+from evaluator_svc.processes.conversation import Conversation, ReceivedMessage
 from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.faults import CandidateFaultError
 from evaluator_svc.runner.sweep_session import SweepSession
@@ -17,10 +17,10 @@ _HARMLESS: Final = ("resources", "invalid")
 """Kinds of a native launch error after which a device context is as good as before."""
 
 
-def answer_sweep(conversation: Conversation, opened: OpenDevice, received: Received) -> None:
+def answer_sweep(conversation: Conversation, opened: OpenDevice, received: ReceivedMessage) -> None:
     """Answer a `SweepOpen`, then requests about configurations until a fault is too bad."""
     session = SweepSession(opened, received.message, received.descriptors)
-    conversation.send(Done())
+    conversation.send(DoneReply())
     answer: object
     while True:
         received = conversation.receive(TryRequest, TimeAgainRequest)
@@ -35,14 +35,14 @@ def answer_sweep(conversation: Conversation, opened: OpenDevice, received: Recei
         except CandidateFaultError as fault:
             answer = _failed(fault)
         conversation.send(answer)
-        if isinstance(answer, ConfigurationFailed) and not answer.is_usable:
+        if isinstance(answer, ConfigurationFailure) and not answer.is_usable:
             return
 
 
-def _failed(fault: CandidateFaultError) -> ConfigurationFailed:
+def _failed(fault: CandidateFaultError) -> ConfigurationFailure:
     cause = fault.__cause__
     ran = fault.outcome in (EvaluationOutcome.LAUNCH_ERROR, EvaluationOutcome.CRASHED)
-    return ConfigurationFailed(
+    return ConfigurationFailure(
         outcome=fault.outcome,
         findings=(fault.finding,),
         is_not_meant=is_not_meant(fault.finding),

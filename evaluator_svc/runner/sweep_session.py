@@ -12,8 +12,14 @@ from typing import Any, Final
 
 from evaluator_svc.binding import bind_workload
 from evaluator_svc.messages.exchange import MeasurePlan
-from evaluator_svc.messages.locked import Timed, TimeRequest, WorkloadNames
-from evaluator_svc.messages.sweep import SweepOpen, TimeAgainRequest, TimedAgain, Tried, TryRequest
+from evaluator_svc.messages.locked import TimeReply, TimeRequest, WorkloadNames
+from evaluator_svc.messages.sweep import (
+    SweepOpen,
+    TimeAgainReply,
+    TimeAgainRequest,
+    TryReply,
+    TryRequest,
+)
 from evaluator_svc.plan_inputs import plan_finding
 from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.covered import CoveredRange, covered
@@ -80,7 +86,7 @@ class SweepSession:
         self._plans: dict[str, Plan] = {}
         self._tried: dict[int, dict[str, _Workload]] = {}
 
-    def attempt(self, request: TryRequest, objects: tuple[bytes, ...]) -> Tried:
+    def attempt(self, request: TryRequest, objects: tuple[bytes, ...]) -> TryReply:
         """Load, run and time one configuration.
 
         Raises:
@@ -100,14 +106,14 @@ class SweepSession:
             timed.append(self._time_first(name, workloads[name], request.plan, limit_ns))
         ended = time.perf_counter()
         self._tried[request.number] = workloads
-        return Tried(
+        return TryReply(
             load_ms=1e3 * (loaded - started),
             run_ms=1e3 * (ran - loaded),
             time_ms=1e3 * (ended - ran),
             timed=tuple(timed),
         )
 
-    def time_again(self, request: TimeAgainRequest) -> TimedAgain:
+    def time_again(self, request: TimeAgainRequest) -> TimeAgainReply:
         """Take another block of samples of a configuration that was tried.
 
         Raises:
@@ -119,7 +125,7 @@ class SweepSession:
             self._time(name, workloads[name], request.plan, keep_count=0)
             for name in self._request.timed
         )
-        return TimedAgain(timed=timed, time_ms=1e3 * (time.perf_counter() - started))
+        return TimeAgainReply(timed=timed, time_ms=1e3 * (time.perf_counter() - started))
 
     def _load(self, request: TryRequest, objects: tuple[bytes, ...]) -> dict[str, _Workload]:
         programs = [
@@ -197,7 +203,9 @@ class SweepSession:
             self._opened, workload.program, steps, workload.memory, tf32=self._request.tf32
         )
 
-    def _time(self, name: str, workload: _Workload, plan: MeasurePlan, *, keep_count: int) -> Timed:
+    def _time(
+        self, name: str, workload: _Workload, plan: MeasurePlan, *, keep_count: int
+    ) -> TimeReply:
         pool = self._pool(name)
         request = TimeRequest(workload=name, plan=plan, poison=True, keep_count=keep_count)
         try:
@@ -216,7 +224,7 @@ class SweepSession:
 
     def _time_first(
         self, name: str, workload: _Workload, plan: MeasurePlan, limit_ns: float
-    ) -> Timed:
+    ) -> TimeReply:
         """Take a first block, of few samples where the incumbent is out of reach."""
         if limit_ns and workload.run_ns > _SUSPICIOUS * limit_ns:
             once = dataclasses.replace(plan, min_samples=1, max_samples=1)

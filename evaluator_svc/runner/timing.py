@@ -3,7 +3,7 @@
 from typing import Any
 
 from evaluator_svc.messages.exchange import KeptOutput, RedrawRows
-from evaluator_svc.messages.locked import Timed, TimeRequest
+from evaluator_svc.messages.locked import TimeReply, TimeRequest
 from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.faults import memory_faults
 from evaluator_svc.runner.guest_inputs import GuestInputs
@@ -33,7 +33,7 @@ def take_times(
     idle: tuple[Range, ...] = (),
     guests: GuestInputs | None = None,
     draws: int = -1,
-) -> Timed:
+) -> TimeReply:
     """Measure; kept outputs go into the output slots 0, 1, … of their seed's shared buffer.
 
     `preparation`: `prepare` on the pool's sets, run and timed before each call where inputs are
@@ -85,7 +85,7 @@ def take_times(
     sets = [index for _call, index in measurement.kept]
     seeds = [pool.seed_of(index) for index in sets]
     pool.keep(slots, sets)
-    return Timed(
+    return TimeReply(
         samples_ns=tuple(measurement.samples_ns),
         device_ns=tuple(measurement.device_ns),
         stop_reason=StopReason(measurement.stop_reason),

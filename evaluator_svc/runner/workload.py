@@ -13,7 +13,7 @@ from evaluator_svc.messages.exchange import Draw
 from evaluator_svc.messages.locked import (
     PoolReady,
     Share,
-    Timed,
+    TimeReply,
     TimeRequest,
     WithoutKernels,
 )
@@ -209,7 +209,7 @@ class Workload:
         )
         return PoolReady(set_count=pool.set_count, pool_bytes=pool.size_bytes)
 
-    def time(self, request: TimeRequest, descriptors: tuple[int, ...]) -> Timed:
+    def time(self, request: TimeRequest, descriptors: tuple[int, ...]) -> TimeReply:
         """Take one measurement; `descriptors`: of what decides about calls, then of its guests."""
         timed = self._timed
         assert timed is not None, "times are taken on a filled pool"

@@ -39,7 +39,7 @@ class AttemptRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempted:
+class AttemptResult:
     """How it went."""
 
     succeeded: bool

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
-from evaluator_svc.sandbox.attempt import Attempted, AttemptRequest, AttemptTargets
+from evaluator_svc.sandbox.attempt import AttemptRequest, AttemptResult, AttemptTargets
 from evaluator_svc.sandbox.kernel_attempts import KERNEL_ATTEMPTS
 
 _T = TypeVar("_T")
@@ -35,14 +35,14 @@ _VFORK_AND_EXIT: Final = bytes.fromhex("b83a0000000f0585c07509b83c00000031ff0f05
 The child must leave the stack as it is, which nothing in Python does."""
 
 
-def attempt(request: AttemptRequest) -> Attempted:
+def attempt(request: AttemptRequest) -> AttemptResult:
     """Try one thing."""
     try:
         ATTEMPTS[request.name](request.targets)
     except OSError as error:
         name = errno.errorcode.get(error.errno or 0, type(error).__name__)
-        return Attempted(succeeded=False, error=name)
-    return Attempted(succeeded=True, error="")
+        return AttemptResult(succeeded=False, error=name)
+    return AttemptResult(succeeded=True, error="")
 
 
 def _socket(family: socket.AddressFamily, kind: socket.SocketKind) -> None:

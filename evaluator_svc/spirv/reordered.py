@@ -49,7 +49,7 @@ Words = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reordered:
+class ReversedModule:
     """A module in reverse order."""
 
     code: bytes
@@ -57,7 +57,7 @@ class Reordered:
     """Whether the work-items of a group are reversed, too."""
 
 
-def reordered(code: bytes) -> Reordered | None:
+def reordered(code: bytes) -> ReversedModule | None:
     """Return the module in reverse order; None where its numbers are not read as expected.
 
     Args:
@@ -79,7 +79,7 @@ def reordered(code: bytes) -> Reordered | None:
     made = rewriter.instructions()
     header = (*words[:_BOUND], rewriter.bound, *words[_BOUND + 1 : _HEADER_WORDS])
     flat = (*header, *(word for instruction in made for word in instruction))
-    return Reordered(code=struct.pack(f"<{len(flat)}I", *flat), reverses_items=reverses_items)
+    return ReversedModule(code=struct.pack(f"<{len(flat)}I", *flat), reverses_items=reverses_items)
 
 
 def _instructions(words: Sequence[int]) -> Iterator[Words]:

@@ -20,31 +20,31 @@ Reader = Callable[[bytes], T]
 
 
 @dataclass(frozen=True, slots=True)
-class Malformed:
+class MalformedMessage:
     """Stands for a message that the bytes are not."""
 
     reason: str
 
 
-def request_reader(read: Reader[T], method: str) -> "Reader[T | Malformed]":
+def request_reader(read: Reader[T], method: str) -> "Reader[T | MalformedMessage]":
     """Return a reader of requests of `method`, such as "/package.Service/Method"."""
     descriptor = _method(method).input_type
     return _bounded(read, lambda data: check_field_count(data, descriptor, REQUEST_FIELD_LIMIT))
 
 
-def answer_reader(read: Reader[T], method: str) -> "Reader[T | Malformed]":
+def answer_reader(read: Reader[T], method: str) -> "Reader[T | MalformedMessage]":
     """Return a reader of answers of `method`."""
     descriptor = _method(method).output_type
     return _bounded(read, lambda data: check_field_count(data, descriptor, RESPONSE_FIELD_LIMIT))
 
 
-def _bounded(read: Reader[T], check: Callable[[bytes], None]) -> "Reader[T | Malformed]":
-    def read_or_tell(data: bytes) -> T | Malformed:
+def _bounded(read: Reader[T], check: Callable[[bytes], None]) -> "Reader[T | MalformedMessage]":
+    def read_or_tell(data: bytes) -> T | MalformedMessage:
         try:
             check(data)
             return read(data)
         except (DecodeError, ValueError) as error:
-            return Malformed(str(error))
+            return MalformedMessage(str(error))
 
     return read_or_tell
 

@@ -14,7 +14,7 @@ from kernel_foundry.errors import (
     MalformedAnswerError,
     StatusCode,
 )
-from kernel_foundry.rpc.bounded_reader import Malformed, answer_reader
+from kernel_foundry.rpc.bounded_reader import MalformedMessage, answer_reader
 from kernel_foundry.rpc.limits import CHANNEL_OPTIONS
 from kernel_foundry.rpc.status import from_rpc_error
 
@@ -171,7 +171,7 @@ class Connection:
         return self._checked(response)
 
     def _checked(self, response: Response) -> Response:
-        if isinstance(response, Malformed):
+        if isinstance(response, MalformedMessage):
             raise MalformedAnswerError(
                 f"{self._target} answered with what is no answer of this method:"
                 f" {response.reason}; is it a service of this version?",

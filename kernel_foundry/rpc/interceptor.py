@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeAlias
 import grpc
 
 from kernel_foundry.errors import InvalidArgumentError, KernelFoundryError
-from kernel_foundry.rpc.bounded_reader import Malformed, request_reader
+from kernel_foundry.rpc.bounded_reader import MalformedMessage, request_reader
 from kernel_foundry.rpc.status import DETAILS_KEY, to_status
 
 _log = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ def _reader(handler: "_Handler", method: str) -> Callable[[bytes], Any]:
 
 
 def _refuse_malformed(request: Any) -> None:
-    if isinstance(request, Malformed):
+    if isinstance(request, MalformedMessage):
         raise InvalidArgumentError(
             f"request: its bytes are no message of this method: {request.reason}", field="request"
         )

@@ -10,15 +10,15 @@ import pytest
 from evaluator_svc.messages.exchange import KeptOutput, MeasurePlan
 from evaluator_svc.messages.locked import (
     BoundWorkload,
-    CandidateFailed,
+    CandidateFailure,
     CandidateSource,
-    Loaded,
+    LoadReply,
     LoadRequest,
     PoolReady,
     PoolRequest,
-    Prepared,
+    PrepareReply,
     PrepareRequest,
-    Timed,
+    TimeReply,
     TimeRequest,
     TranslationUnit,
     WorkloadNames,
@@ -124,7 +124,7 @@ _LIES = {
     "half a character": _frame(b'{"kind":"PoolReady","body":{"\\ud800":1}}'),
     "text that is none": _frame(b"\xff\xfe" * 10),
     "a blob nobody asked for": _frame(to_plain(_RIGHT), blobs=(b"x",)),
-    "a passed candidate": _frame({"outcome": "passed", "findings": []}, kind="CandidateFailed"),
+    "a passed candidate": _frame({"outcome": "passed", "findings": []}, kind="CandidateFailure"),
 }
 
 
@@ -132,7 +132,7 @@ _LIES = {
 def test_a_lie_is_an_outcome(say, lie):
     """For a stated reason, and with the process ended."""
     answer = say(_LIES[lie])
-    assert isinstance(answer, CandidateFailed)
+    assert isinstance(answer, CandidateFailure)
     assert answer.outcome is EvaluationOutcome.CRASHED
     assert "said what no runner says" in answer.findings[0].message
     assert len(answer.findings[0].message) < 1000
@@ -149,7 +149,7 @@ _PLAN = MeasurePlan(seconds=1.0, max_samples=4)
 _TIME = TimeRequest(workload="w", plan=_PLAN, poison=True, keep_count=2)
 
 
-def _timed(**changed: object) -> Timed:
+def _timed(**changed: object) -> TimeReply:
     fields = {
         "samples_ns": (1.0, 2.0),
         "device_ns": (1.0, 2.0),
@@ -158,7 +158,7 @@ def _timed(**changed: object) -> Timed:
         "discarded_count": 0,
         "kept": (KeptOutput(seed=2, slot=0), KeptOutput(seed=0, slot=1)),
     }
-    return Timed(**(fields | changed))
+    return TimeReply(**(fields | changed))
 
 
 def _clocks(**changed: object) -> tuple[ClockBlock, ...]:
@@ -203,7 +203,7 @@ _DEVICE = DeviceSpec(
 )  # fmt: skip
 
 
-def _loaded(names: tuple[str, ...], kernel: str = "k", launches: int = 1) -> Loaded:
+def _loaded(names: tuple[str, ...], kernel: str = "k", launches: int = 1) -> LoadReply:
     workloads = tuple(
         BoundWorkload(
             workload=name, launch_count=launches, scratch_count=0, scratch_bytes=0,
@@ -211,7 +211,7 @@ def _loaded(names: tuple[str, ...], kernel: str = "k", launches: int = 1) -> Loa
         )
         for name in names
     )  # fmt: skip
-    return Loaded(workloads=workloads, load_ms=1.0, bind_ms=1.0)
+    return LoadReply(workloads=workloads, load_ms=1.0, bind_ms=1.0)
 
 
 def test_a_binding_is_of_the_workloads_and_kernels_that_were_asked_for():
@@ -235,8 +235,8 @@ def test_a_prepared_candidate_has_the_units_it_speaks_of():
     request = PrepareRequest(text="", configuration=(), device=_DEVICE, workloads=_NAMES)
     unit = TranslationUnit(source="", options=(), kernels=("k",))
 
-    def prepared(units: int, of_workload: tuple[int, ...], parse_ms: float = 1.0) -> Prepared:
-        return Prepared(
+    def prepared(units: int, of_workload: tuple[int, ...], parse_ms: float = 1.0) -> PrepareReply:
+        return PrepareReply(
             source=_SOURCE, units=(unit,) * units, unit_of_workload=of_workload,
             parse_ms=parse_ms, policy_ms=1.0,
         )  # fmt: skip
@@ -285,7 +285,7 @@ def test_a_finding_of_any_size_fits_on_the_wire():
 @pytest.mark.parametrize(
     "said",
     [
-        _frame({"outcome": "x" * (3 << 20), "findings": []}, kind="CandidateFailed"),
+        _frame({"outcome": "x" * (3 << 20), "findings": []}, kind="CandidateFailure"),
         _frame({"x" * (3 << 20): 1}),
     ],
     ids=["value", "name"],

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from evaluator_svc.messages.judge import FarElements, PrecisionAudited
+from evaluator_svc.messages.judge import FarElements, PrecisionReply
 from evaluator_svc.pipeline.elements import judge_elements
-from evaluator_svc.pipeline.precision import PrecisionJudged, judge_precision
+from evaluator_svc.pipeline.precision import PrecisionResult, judge_precision
 from evaluator_svc.pipeline.timed_calls import judge_timed_calls
 from evaluator_svc.policy import ObjectFacts
 from kernel_foundry.domain.check import CheckKind, CheckResult
@@ -29,7 +29,7 @@ class Record:
         self.kept.append((workload, audit.effective_bits))
 
 
-def _judge(audited: PrecisionAudited, workload: str, inputs: str) -> PrecisionJudged:
+def _judge(audited: PrecisionReply, workload: str, inputs: str) -> PrecisionResult:
     return judge_precision(
         audited,
         task=SimpleNamespace(least_bits=0.0, tf32=False),
@@ -40,16 +40,16 @@ def _judge(audited: PrecisionAudited, workload: str, inputs: str) -> PrecisionJu
     )
 
 
-def _audited(bits: float) -> PrecisionAudited:
+def _audited(bits: float) -> PrecisionReply:
     rms = 2.0**-bits
     audit = PrecisionAudit(
         median_error=rms, p99_error=rms, max_error=rms, rms_error=rms, reference_rms_error=1e-8,
         effective_bits=effective_bits(rms), element_count=1,
     )  # fmt: skip
-    return PrecisionAudited(audit=audit)
+    return PrecisionReply(audit=audit)
 
 
-CLOSE = PrecisionAudited(note="timed calls: 23.0 bits agree", agreeing_bits=23.0)
+CLOSE = PrecisionReply(note="timed calls: 23.0 bits agree", agreeing_bits=23.0)
 FAR = FarElements(share=0.3, zero_share=0.3, is_repeated=True, element_count=1000)
 
 
@@ -68,7 +68,7 @@ def test_of_calls_that_pass_the_least_exact_is_told():
     ("wrong", "kind", "words"),
     [
         (_audited(11.0), CheckKind.PRECISION, "computes in float16"),
-        (PrecisionAudited(audit=_audited(20.0).audit, far=FAR), CheckKind.ELEMENTS, "are zero"),
+        (PrecisionReply(audit=_audited(20.0).audit, far=FAR), CheckKind.ELEMENTS, "are zero"),
     ],
     ids=["fewer bits", "work left out"],
 )
@@ -84,5 +84,5 @@ def test_one_call_that_is_not_computed_as_the_others_is_refused(wrong, kind, wor
 
 def test_elements_that_nobody_could_look_at_have_not_passed():
     note = "no float64 result: the reference wants float32"
-    check, failure = judge_elements(PrecisionAudited(note=note), "w")
+    check, failure = judge_elements(PrecisionReply(note=note), "w")
     assert (check.result, check.note, failure) == (CheckResult.SKIPPED, note, None)

@@ -7,7 +7,7 @@ import pytest
 
 from evaluator_svc.processes.locked_starter import RUNNER, LockedStarter
 from evaluator_svc.processes.process import ChildProcess, ProcessLauncher
-from evaluator_svc.sandbox.attempt import Attempted, AttemptRequest, AttemptTargets
+from evaluator_svc.sandbox.attempt import AttemptRequest, AttemptResult, AttemptTargets
 from evaluator_svc.settings import EvaluatorSettings
 
 _REACHING = (
@@ -39,7 +39,7 @@ def runners(
     launcher.close()
 
 
-def _tried(process: ChildProcess, name: str, other: int) -> Attempted:
+def _tried(process: ChildProcess, name: str, other: int) -> AttemptResult:
     targets = AttemptTargets(
         processes=(other,),
         secrets=(),
@@ -53,7 +53,7 @@ def _tried(process: ChildProcess, name: str, other: int) -> Attempted:
         open_files=1,
     )
     request = AttemptRequest(name=name, targets=targets)
-    answer: Attempted = process.ask(request, Attempted, timeout_seconds=60.0).message
+    answer: AttemptResult = process.ask(request, AttemptResult, timeout_seconds=60.0).message
     return answer
 
 

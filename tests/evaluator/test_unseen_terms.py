@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from evaluator_svc.messages.judge import PrecisionAudited
-from evaluator_svc.pipeline.precision import PrecisionJudged, judge_precision
+from evaluator_svc.messages.judge import PrecisionReply
+from evaluator_svc.pipeline.precision import PrecisionResult, judge_precision
 from evaluator_svc.policy import ObjectFacts
 from kernel_foundry.domain.admission import (
     Admission,
@@ -24,7 +24,7 @@ from kernel_foundry.domain.task import Task, Tolerance
 from tests.judge.judge_tasks import DEVICE
 
 TASK = Task(name="made", reference="")
-EXACT = PrecisionAudited(
+EXACT = PrecisionReply(
     audit=PrecisionAudit(
         median_error=1e-8,
         p99_error=1e-7,
@@ -35,7 +35,7 @@ EXACT = PrecisionAudited(
         element_count=1,
     )
 )
-UNKNOWN = PrecisionAudited(note="the outputs are whole numbers")
+UNKNOWN = PrecisionReply(note="the outputs are whole numbers")
 SIGNS = ValueRange(distribution=Distribution.SIGNS, factor=16.0, is_binding=True)
 
 SINGLE = ObjectFacts(formats=("TF32",), uses_matrix_units=True, matrix_formats=("TF32",))
@@ -81,8 +81,8 @@ def admission(
 
 
 def judged(
-    audited: PrecisionAudited, seen: Admission, facts: ObjectFacts, task: Task = TASK
-) -> PrecisionJudged:
+    audited: PrecisionReply, seen: Admission, facts: ObjectFacts, task: Task = TASK
+) -> PrecisionResult:
     return judge_precision(audited, task=task, admission=seen, workload="w", facts=facts)
 
 
@@ -147,5 +147,5 @@ def test_outputs_without_errors_are_suspect_by_their_object_code(
 
 
 def test_bits_that_agree_need_no_other_evidence() -> None:
-    agreed = PrecisionAudited(note="23.0 bits agree", agreeing_bits=23.0)
+    agreed = PrecisionReply(note="23.0 bits agree", agreeing_bits=23.0)
     assert judged(agreed, admission(outputs=1), HALF).check.result is CheckResult.PASSED

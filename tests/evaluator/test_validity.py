@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evaluator_svc.evaluator import Evaluator
-from evaluator_svc.messages.locked import CandidateFailed
+from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.pipeline.record import EvaluationRecord
 from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.validity import check_evaluation, check_sweep, check_task
@@ -124,7 +124,7 @@ def test_a_verdict_names_the_callers_figure() -> None:
         request = replace(REQUEST, yardsticks=yardsticks)
         record = EvaluationRecord(request, "sycl:0", {"default": 1e6})
         record.set_workload(WorkloadResult(workload="default"))
-        failure = CandidateFailed(outcome=EvaluationOutcome.TIMEOUT, findings=())
+        failure = CandidateFailure(outcome=EvaluationOutcome.TIMEOUT, findings=())
         return record.failed(failure).workloads[0]
 
     for given in ((), (Yardstick(workload="default", time_ns=1e6),)):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evaluator_svc.evaluator import Evaluator
-from evaluator_svc.sandbox.attempt import Attempted, AttemptRequest, AttemptTargets
+from evaluator_svc.sandbox.attempt import AttemptRequest, AttemptResult, AttemptTargets
 from evaluator_svc.sandbox.attempts import attempt
 from evaluator_svc.sandbox.host_paths import readable_paths
 from evaluator_svc.settings import EvaluatorSettings
@@ -129,7 +129,7 @@ def test_builder_and_runner_reach_neither_the_key_nor_who_holds_it(
     for pool in (site.builders, site.inspectors, site.runners):
         process = pool.start_another()
         for request in (read, memory):
-            answer = process.ask(request, Attempted, timeout_seconds=60.0)
+            answer = process.ask(request, AttemptResult, timeout_seconds=60.0)
             assert not answer.message.succeeded, request.name
         process.kill()
     asyncio.run(evaluator.close())

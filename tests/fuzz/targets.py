@@ -14,21 +14,21 @@ from typing import Final
 from evaluator_svc.cubin import elf
 from evaluator_svc.inspector import inspect_ptx, inspect_spirv
 from evaluator_svc.messages.exchange import MeasurePlan
-from evaluator_svc.messages.inspect import Inspected, InspectRequest
+from evaluator_svc.messages.inspect import InspectReply, InspectRequest
 from evaluator_svc.messages.locked import (
-    CandidateFailed,
+    CandidateFailure,
     CandidateSource,
-    Compiled,
-    Done,
-    Loaded,
+    CompileReply,
+    DoneReply,
+    LoadReply,
     LoadRequest,
     PoolReady,
-    Prepared,
+    PrepareReply,
     PrepareRequest,
     Ready,
     Share,
     ShareRequest,
-    Timed,
+    TimeReply,
     TimeRequest,
     WorkloadNames,
 )
@@ -67,7 +67,8 @@ _PARENT: Final = KernelSource(
     plan="def launch(x, out):\n    scale[1, 1](x, out, x.numel(), 2.0)\n",
 )
 _ANSWERS: Final = (
-    CandidateFailed, Compiled, Done, Loaded, PoolReady, Prepared, Ready, Share, Timed,
+    CandidateFailure, CompileReply, DoneReply, LoadReply, PoolReady, PrepareReply, Ready, Share,
+    TimeReply,
 )  # fmt: skip
 _RECEIVE_SECONDS: Final = 1.0
 _MOST_REASON: Final = 2_000
@@ -152,10 +153,10 @@ def _requests() -> Mapping[type, object]:
     plan = MeasurePlan(seconds=1.0)
     prepare = PrepareRequest(text="", configuration=(), device=device, workloads=(names,))
     return {
-        Loaded: load,
-        Prepared: prepare,
+        LoadReply: load,
+        PrepareReply: prepare,
         Share: ShareRequest(workload="w", kernels=("k",), flush_bytes=0),
-        Timed: TimeRequest(workload="w", plan=plan, poison=True, keep_count=2),
+        TimeReply: TimeRequest(workload="w", plan=plan, poison=True, keep_count=2),
     }
 
 
@@ -176,7 +177,9 @@ def _ptx(data: bytes) -> None:
 def _reported(report: ObjectReport) -> None:
     """Send a report as an inspector does, and hold it against what can be one."""
     request = InspectRequest(language=Language.CUDA, kernels=("scale",), log="")
-    check_answer(request, from_plain(Inspected, to_plain(Inspected(report=report))), blob_count=0)
+    check_answer(
+        request, from_plain(InspectReply, to_plain(InspectReply(report=report))), blob_count=0
+    )
 
 
 def _cubin(data: bytes) -> None:

@@ -6,15 +6,15 @@ import pytest
 
 from evaluator_svc.hardware.gate import DeviceGate
 from evaluator_svc.inspector import inspect_cubin, inspect_spirv
-from evaluator_svc.messages.inspect import Inspected, InspectRequest
+from evaluator_svc.messages.inspect import InspectReply, InspectRequest
 from evaluator_svc.messages.locked import (
-    CandidateFailed,
+    CandidateFailure,
     CandidateSource,
-    Prepared,
+    PrepareReply,
     TranslationUnit,
 )
 from evaluator_svc.object_cache import BuiltUnit, ObjectCache
-from evaluator_svc.pipeline.build import Built
+from evaluator_svc.pipeline.build import BuildResult
 from evaluator_svc.pipeline.inspect import inspect_units
 from evaluator_svc.processes.candidate_inspectors import CandidateInspectors
 from evaluator_svc.processes.spare_pool import SparePool
@@ -34,8 +34,8 @@ def _module(name: str) -> bytes:
     return (MODULES / f"{name}.spv").read_bytes()
 
 
-def _built(*codes: bytes, left_out: frozenset[int] = frozenset()) -> Built:
-    return Built(
+def _built(*codes: bytes, left_out: frozenset[int] = frozenset()) -> BuildResult:
+    return BuildResult(
         units=tuple(BuiltUnit(code=c, assembly=b"", log="", build_ns=1.0) for c in codes),
         keys=tuple(f"{index:064x}" for index in range(len(codes))),
         report=CompileReport(log="", compile_ns=1.0, cached=False, object_bytes=1),
@@ -43,8 +43,8 @@ def _built(*codes: bytes, left_out: frozenset[int] = frozenset()) -> Built:
     )
 
 
-def _prepared(count: int) -> Prepared:
-    return Prepared(
+def _prepared(count: int) -> PrepareReply:
+    return PrepareReply(
         source=CandidateSource(language=Language.SYCL, device_code="", plan="", configuration=()),
         units=UNITS[:count],
         unit_of_workload=tuple(range(count)),
@@ -59,7 +59,7 @@ def test_the_process_says_what_reading_gives(inspectors) -> None:
     with inspectors.taken() as process:
         for code in codes:
             request = InspectRequest(language=Language.SYCL, kernels=("k",), log="")
-            answer = process.ask(request, Inspected, timeout_seconds=60.0, blobs=(code, b""))
+            answer = process.ask(request, InspectReply, timeout_seconds=60.0, blobs=(code, b""))
             assert answer.message.report == inspect_spirv(code, ("k",))
 
 
@@ -70,7 +70,7 @@ def test_a_cubin_comes_with_its_assembly_and_its_log(inspectors) -> None:
     with inspectors.taken() as process:
         request = InspectRequest(language=Language.CUDA, kernels=("k",), log=built.log)
         blobs = (built.cubin, built.ptx)
-        answer = process.ask(request, Inspected, timeout_seconds=60.0, blobs=blobs)
+        answer = process.ask(request, InspectReply, timeout_seconds=60.0, blobs=blobs)
     report = answer.message.report
     assert report == inspect_cubin(built.cubin, built.ptx, ("k",), log=built.log)
     assert report.kernels.stages_local
@@ -82,7 +82,7 @@ def test_what_was_read_once_comes_with_the_object(inspectors, tmp_path) -> None:
     built, cache = _built(*(_module(u.source) for u in UNITS)), ObjectCache(tmp_path, lambda: b"k")
     with CandidateInspectors(inspectors, most=2) as own:
         first = inspect_units(own, built, _prepared(3), cache)
-    assert isinstance(first, Built)
+    assert isinstance(first, BuildResult)
     assert [f.rule for f in first.findings] == ["object.clock", "object.stale_memory"]
     assert [r.numbers.formats for r in first.reports] == [("float16",), (), ()]
 
@@ -96,7 +96,7 @@ def test_a_report_that_is_there_is_not_made_again(inspectors, tmp_path) -> None:
     cache = ObjectCache(tmp_path, lambda: b"k")
     with CandidateInspectors(inspectors) as own:
         first = inspect_units(own, built, _prepared(2), cache)
-        assert isinstance(first, Built)
+        assert isinstance(first, BuildResult)
     with CandidateInspectors(inspectors) as unused:
         assert inspect_units(unused, first, _prepared(2), cache) == first
         assert unused._idle.empty(), "no inspector was taken"
@@ -115,7 +115,7 @@ def test_an_inspector_that_ends_refuses_the_object(inspectors, tmp_path) -> None
         cache = ObjectCache(tmp_path, lambda: b"k")
         refused = inspect_units(own, _built(_module("honest_half")), _prepared(1), cache)
     pool.close()
-    assert isinstance(refused, CandidateFailed)
+    assert isinstance(refused, CandidateFailure)
     assert refused.outcome is EvaluationOutcome.REJECTED
     (finding,) = refused.findings
     assert finding.rule == "object.unreadable"

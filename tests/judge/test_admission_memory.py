@@ -11,11 +11,11 @@ from torch.utils._pytree import tree_leaves
 
 from evaluator_svc.judge.admission import screening, tolerance
 from evaluator_svc.judge.admission.gate import Gate, judge_answers
+from evaluator_svc.judge.comparison import compare, relative_errors
 from evaluator_svc.judge.draws import call_inputs
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import open_memory
 from evaluator_svc.judge.reference import formats
-from evaluator_svc.judge.verdict import compare, relative_errors
 from tests.judge.judge_tasks import make_task
 
 RELU = """

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from evaluator_svc.judge.verdict.far_elements import far_elements
-from evaluator_svc.judge.verdict.output_errors import Compared, least_exact, small_columns
-from evaluator_svc.judge.verdict.relative_errors import largest_error
+from evaluator_svc.judge.comparison.far_elements import far_elements
+from evaluator_svc.judge.comparison.output_errors import OutputLines, least_exact, small_columns
+from evaluator_svc.judge.comparison.relative_errors import largest_error
 
 Versions = tuple[torch.Tensor, ...]
 """As a candidate wrote it, the reference, that of eager PyTorch, the exact one."""
@@ -15,10 +15,10 @@ Versions = tuple[torch.Tensor, ...]
 AUDITS: dict[str, Callable[[Versions], object]] = {
     "largest_error": lambda v: largest_error(v[0], v[3]),
     "least_exact": lambda v: least_exact(
-        [Compared(actual=v[0], expected=v[1], eager=v[2], exact=v[3])]
+        [OutputLines(actual=v[0], expected=v[1], eager=v[2], exact=v[3])]
     ),
     "small_columns": lambda v: small_columns(
-        Compared(actual=v[0], expected=v[1], eager=v[2], exact=v[3])
+        OutputLines(actual=v[0], expected=v[1], eager=v[2], exact=v[3])
     ),
     "far_elements": lambda v: far_elements(v[0], v[1], v[3], [v[2]]),
 }

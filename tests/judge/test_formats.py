@@ -12,7 +12,7 @@ from evaluator_svc.judge.admission import tolerance
 from evaluator_svc.judge.admission.tolerance import UNKNOWN, measure
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
-from evaluator_svc.judge.reference.formats import Widened, narrowest, widen_state
+from evaluator_svc.judge.reference.formats import WideningMode, narrowest, widen_state
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Precision, Task
 from tests.judge.judge_tasks import PEAKS, SOFTMAX, make_task
@@ -56,7 +56,7 @@ def prepared(task: Task) -> PreparedWorkload:
 def test_nothing_is_narrower_than_what_it_is_widened_to() -> None:
     x = torch.randn(5, 4, generator=torch.Generator().manual_seed(1))
     model = widen_state(Mixed(), torch.float64)
-    with Widened(torch.float64):
+    with WideningMode(torch.float64):
         exact = model(x.double())
     table = torch.full((4, 4), 0.3).double()
     by_hand = (x.double() @ table) / 3 * torch.tensor(1.7, dtype=torch.float64) + table[0]
@@ -69,7 +69,7 @@ def test_nothing_is_narrower_than_what_it_is_widened_to() -> None:
 
 def test_what_is_written_to_keeps_its_place() -> None:
     target = torch.zeros(4)
-    with Widened(torch.float64):
+    with WideningMode(torch.float64):
         target.add_(torch.ones(4))
         target[1:] = torch.tensor([2.0, 3.0, 4.0])
 

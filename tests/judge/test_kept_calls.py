@@ -8,8 +8,8 @@ import torch
 
 from evaluator_svc.call_draws import call_draws
 from evaluator_svc.judge import Judge
+from evaluator_svc.judge.comparison import precision
 from evaluator_svc.judge.draws.call_inputs import CallValues
-from evaluator_svc.judge.verdict import precision
 from evaluator_svc.messages.exchange import KeptOutput
 from evaluator_svc.messages.judge import KeptClaim, KeptVerdict
 from evaluator_svc.pipeline.elements import judge_elements
@@ -153,7 +153,7 @@ def test_calls_like_the_first_runs_pass_without_another_reference_in_float64(
 ) -> None:
     ready = timed(task, kernel)
     monkeypatch.setattr(precision, "audit_call", None)
-    monkeypatch.setattr("evaluator_svc.judge.verdict.kept_calls.audit_call", None)
+    monkeypatch.setattr("evaluator_svc.judge.comparison.kept_calls.audit_call", None)
 
     found = ready.time(kernel)
 

@@ -8,11 +8,11 @@ import torch
 
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.admission import tolerance
+from evaluator_svc.judge.comparison.compare import expect, group_scale
 from evaluator_svc.judge.draws.buffer_pool import BufferPool
 from evaluator_svc.judge.draws.prepared import KEPT_SHARE
 from evaluator_svc.judge.memory.host_memory import HostMemory
 from evaluator_svc.judge.memory.judge_memory import open_memory
-from evaluator_svc.judge.verdict.compare import expect, group_scale
 from evaluator_svc.memory_needs import BLOCK_BYTES, WorkloadSizes, full_need, lean_need, refusal
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
 from kernel_foundry.domain.task import Task, Workload
@@ -86,7 +86,7 @@ def test_work_in_pieces_gives_the_same_numbers(monkeypatch: pytest.MonkeyPatch) 
     whole = group_scale(tensor)
     distance = tolerance._distance((tensor,), (tensor.double() * 1.01,))
 
-    monkeypatch.setattr("evaluator_svc.judge.verdict.compare.CHUNK_ELEMENTS", 700)
+    monkeypatch.setattr("evaluator_svc.judge.comparison.compare.CHUNK_ELEMENTS", 700)
     monkeypatch.setattr(tolerance, "CHUNK_ELEMENTS", 700)
     with noise:
         moved = tensor * 1.0

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from evaluator_svc.judge import Judge
-from evaluator_svc.judge.verdict import precision
-from evaluator_svc.judge.verdict.digest import Digester
-from evaluator_svc.messages.exchange import RUN_COUNT, KeptOutput, Verdict
+from evaluator_svc.judge.comparison import precision
+from evaluator_svc.judge.comparison.digest import Digester
+from evaluator_svc.messages.exchange import RUN_COUNT, KeptOutput, RunComparison
 from kernel_foundry.domain.check import CheckKind, CheckResult
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.task import Task
@@ -36,7 +36,7 @@ class LeanRunner:
         self.handle = message.draw
         self.side = RunnerSide(judge, message, descriptors)
 
-    def verify(self, kernel: Callable[..., torch.Tensor], *names: str) -> Verdict:
+    def verify(self, kernel: Callable[..., torch.Tensor], *names: str) -> RunComparison:
         """Run all seeds as an evaluation does; return the last verdict, or the first wrong one."""
         for seed in reversed(range(len(SEEDS))):
             self.judge.load_seed(self.handle, seed)

@@ -16,7 +16,7 @@ from evaluator_svc.judge import Judge
 from evaluator_svc.judge.admission import admit
 from evaluator_svc.judge.baselines import BaselineFailedError
 from evaluator_svc.memory_needs import USABLE_SHARE
-from evaluator_svc.messages.exchange import RUN_COUNT, KeptOutput, MeasurePlan, Verdict
+from evaluator_svc.messages.exchange import RUN_COUNT, KeptOutput, MeasurePlan, RunComparison
 from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.errors import DeviceMemoryError
 from kernel_foundry_native import OutOfMemoryError
@@ -155,7 +155,7 @@ class Session:
         for handle in self.handles:
             self.judge.release(handle)
 
-    def _verdicts(self, handle: int, side: RunnerSide, *, is_lean: bool) -> Iterator[Verdict]:
+    def _verdicts(self, handle: int, side: RunnerSide, *, is_lean: bool) -> Iterator[RunComparison]:
         judge = self.judge
         if not is_lean:
             side.run(kernel, "x", "weight")

@@ -9,10 +9,10 @@ import torch
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.admission.gate import judge_answers
 from evaluator_svc.judge.admission.moved_values import moves_values
+from evaluator_svc.judge.comparison.compare import Groups, group_scale, groups_of
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import open_memory
-from evaluator_svc.judge.verdict.compare import Groups, group_scale, groups_of
-from evaluator_svc.messages.judge import PrecisionAudited
+from evaluator_svc.messages.judge import PrecisionReply
 from evaluator_svc.pipeline.elements import judge_elements
 from evaluator_svc.validity import check_task
 from kernel_foundry.domain.check import CheckResult
@@ -105,7 +105,7 @@ def test_shares_of_outputs_are_no_part_of_a_tasks_digest_and_nobodys_to_give() -
 
 def run(
     judge: Judge, drawn: Drawn, task: Task, kernels: dict[str, Callable[..., torch.Tensor]]
-) -> PrecisionAudited:
+) -> PrecisionReply:
     runner = drawn(task)
     for output, kernel in kernels.items():
         runner.run(kernel, "x", output=output)

@@ -8,8 +8,8 @@ import torch
 
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.draws.telling_mantissas import with_telling_mantissas
-from evaluator_svc.messages.judge import PrecisionAudited
-from evaluator_svc.pipeline.precision import PrecisionJudged, judge_precision
+from evaluator_svc.messages.judge import PrecisionReply
+from evaluator_svc.pipeline.precision import PrecisionResult, judge_precision
 from evaluator_svc.policy import ObjectFacts
 from kernel_foundry.domain.admission import Admission, Distribution, ValueRange
 from kernel_foundry.domain.check import CheckResult
@@ -40,16 +40,14 @@ SUM_OF_SQUARES = make_task(
 VARIANCE = make_task("def forward(self, x):\n    return x.var(-1, unbiased=False)", cols=4096)
 
 
-def audited(
-    judge: Judge, drawn: Drawn, task: Task, kernel: Kernel, *names: str
-) -> PrecisionAudited:
+def audited(judge: Judge, drawn: Drawn, task: Task, kernel: Kernel, *names: str) -> PrecisionReply:
     runner = drawn(task)
     runner.run(kernel, *names)
     return judge.audit_precision(runner.draw.draw)
 
 
 def judged(
-    answer: PrecisionAudited,
+    answer: PrecisionReply,
     task: Task,
     *formats: str,
     is_gpu: bool = False,
@@ -57,7 +55,7 @@ def judged(
     is_right: bool = True,
     inputs: str = "",
     rough: tuple[str, ...] = (),
-) -> PrecisionJudged:
+) -> PrecisionResult:
     device = dataclasses.replace(DEVICE, language=Language.CUDA) if is_gpu else DEVICE
     admission = Admission(
         task=task.digest, device=device, workloads=(), tolerance=WIDE, rounding=rounding
@@ -307,7 +305,7 @@ def test_whole_numbers_have_no_precision(judge: Judge, drawn: Drawn) -> None:
     task = make_task("def forward(self, x):\n    return x.argmax(-1)")
     answer = audited(judge, drawn, task, lambda x: x.argmax(-1), "x")
 
-    assert answer == PrecisionAudited(note="the outputs are whole numbers")
+    assert answer == PrecisionReply(note="the outputs are whole numbers")
     assert judged(answer, task).check.result is CheckResult.SKIPPED
 
 
@@ -338,7 +336,7 @@ def test_tf32_counts_as_precise_where_it_is_allowed_and_there_is_any(
         element_count=1,
     )
 
-    answer = PrecisionAudited(audit=audit)
+    answer = PrecisionReply(audit=audit)
     assert judged(answer, task, "bfloat16", is_gpu=is_gpu).is_refused == refused
 
 
@@ -352,7 +350,7 @@ def test_an_ill_conditioned_reference_excuses_its_candidates() -> None:
         effective_bits=effective_bits(1e-3),
         element_count=1,
     )
-    judgement = judged(PrecisionAudited(audit=audit), PRODUCT, "float16")
+    judgement = judged(PrecisionReply(audit=audit), PRODUCT, "float16")
     assert judgement.check.result is CheckResult.PASSED
 
 
@@ -361,7 +359,7 @@ def test_a_reference_that_is_slow_in_float64_is_run_for_cause_only(
 ) -> None:
     if judge._memory.torch_device.type == "cuda":
         pytest.skip("the budget is patched for the host")
-    monkeypatch.setattr("evaluator_svc.judge.verdict.precision._BUDGET_SECONDS", {"cpu": -1.0})
+    monkeypatch.setattr("evaluator_svc.judge.comparison.precision._BUDGET_SECONDS", {"cpu": -1.0})
     # A task of its own, whose times nobody else has noted.
     task = dataclasses.replace(PRODUCT, instructions="slow", training=False)
 
@@ -408,7 +406,7 @@ FEW = ValueRange(distribution=Distribution.FEW, factor=16.0, is_binding=True)
 
 def few_bits(
     judge: Judge, task: Task, kernel: Kernel, *names: str, seed: int = 11
-) -> PrecisionAudited:
+) -> PrecisionReply:
     """Return the audit of a kernel on inputs of which one has few elements that are not zero."""
     message, descriptors = judge.draw(
         task, task.workloads[0].name, WIDE, (seed,), (FEW.distribution,)
@@ -419,7 +417,7 @@ def few_bits(
     finally:
         judge.release(message.draw)
     assert verdict.audit is not None, verdict
-    return PrecisionAudited(audit=verdict.audit)
+    return PrecisionReply(audit=verdict.audit)
 
 
 def rough_tanh(x: torch.Tensor) -> torch.Tensor:

@@ -10,9 +10,9 @@ import torch
 
 from evaluator_svc.judge.admission.gate import ADMISSION_SEEDS, judge_answers
 from evaluator_svc.judge.admission.trivial_answers import Question, try_answers
+from evaluator_svc.judge.comparison.compare import expect, matches
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import open_memory
-from evaluator_svc.judge.verdict.compare import expect, matches
 from kernel_foundry.domain.task import Precision, Size, Task
 from kernel_foundry.sdk.task_file import read_task
 from tests.judge.judge_tasks import SCALED, make_task

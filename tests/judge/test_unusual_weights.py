@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from evaluator_svc.judge import Judge
+from evaluator_svc.judge.comparison.ranges import verify_ranges
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.value_ranges import find_value_ranges, in_range
-from evaluator_svc.judge.verdict.range_verdict import verify_ranges
 from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.task import Task

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from evaluator_svc.judge import Judge
-from evaluator_svc.messages.exchange import OUTPUT_SLOTS, KeptOutput, Verdict
+from evaluator_svc.messages.exchange import OUTPUT_SLOTS, KeptOutput, RunComparison
 from kernel_foundry.domain.finding import FindingKind, Severity
 from kernel_foundry.domain.task import Task
 from tests.judge.judge_tasks import EACH_MEMORY_AND_SIZE, SCALED, SOFTMAX, RunnerSide, make_task
@@ -20,13 +20,13 @@ def right(x: torch.Tensor) -> torch.Tensor:
     return torch.softmax(x, dim=-1)
 
 
-def verdict_on(judge: Judge, drawn: Drawn, kernel: Callable[..., torch.Tensor]) -> Verdict:
+def verdict_on(judge: Judge, drawn: Drawn, kernel: Callable[..., torch.Tensor]) -> RunComparison:
     runner = drawn(make_task(SOFTMAX))
     runner.run(kernel, "x")
     return judge.verify(runner.draw.draw)
 
 
-def kinds(verdict: Verdict) -> list[FindingKind]:
+def kinds(verdict: RunComparison) -> list[FindingKind]:
     return [finding.kind for finding in verdict.findings]
 
 

@@ -16,21 +16,21 @@ from evaluator_svc.messages.exchange import (
     TensorSlot,
 )
 from evaluator_svc.messages.locked import (
-    CandidateFailed,
-    Compiled,
+    CandidateFailure,
+    CompileReply,
     CompileRequest,
-    Done,
-    Loaded,
+    DoneReply,
+    LoadReply,
     LoadRequest,
     PoolReady,
     PoolRequest,
-    Prepared,
+    PrepareReply,
     PrepareRequest,
     Ready,
     RunRequest,
     Share,
     ShareRequest,
-    Timed,
+    TimeReply,
     TimeRequest,
     WithoutKernels,
     WorkloadNames,
@@ -106,25 +106,27 @@ class Candidate:
     process: ChildProcess
     inputs: HostDraw
     ready: Ready
-    loaded: Loaded | CandidateFailed
+    loaded: LoadReply | CandidateFailure
 
     def ask(self, message: object, expected: type, **others: object):
         """Return the answer, or the candidate's failure."""
         try:
             received = self.process.ask(
-                message, expected, CandidateFailed, timeout_seconds=60.0, **others
+                message, expected, CandidateFailure, timeout_seconds=60.0, **others
             )
         except ChannelError as error:
             end = self.process.kill()
             pytest.fail(f"{error}: {end.describe()}: {end.last_words}")
         return received.message
 
-    def run(self, *, without_kernels: bool = False) -> Done | WithoutKernels | CandidateFailed:
+    def run(
+        self, *, without_kernels: bool = False
+    ) -> DoneReply | WithoutKernels | CandidateFailure:
         """Run it on every seed."""
         descriptors = self.inputs.descriptors()
         request = RunRequest(draw=self.inputs.draw, without_kernels=without_kernels)
         try:
-            expected = WithoutKernels if without_kernels else Done
+            expected = WithoutKernels if without_kernels else DoneReply
             return self.ask(request, expected, descriptors=descriptors)
         finally:
             close_descriptors(descriptors)
@@ -134,12 +136,12 @@ class Candidate:
         request = PoolRequest(workload=WORKLOAD, wanted_bytes=wanted_bytes, limit_bytes=1 << 28)
         return self.ask(request, PoolReady)
 
-    def time(self, *, keep_count: int = 2, redraw_key: int = 0) -> Timed:
+    def time(self, *, keep_count: int = 2, redraw_key: int = 0) -> TimeReply:
         """Take a short measurement."""
         plan = MeasurePlan(seconds=0.1, max_samples=30, flush_bytes=1 << 16, redraw_key=redraw_key)
         request = TimeRequest(workload=WORKLOAD, plan=plan, poison=True, keep_count=keep_count)
         with draws_file(1) as draws:
-            return self.ask(request, Timed, descriptors=(draws,))
+            return self.ask(request, TimeReply, descriptors=(draws,))
 
     def share(self) -> Share:
         """Return how the time divides."""
@@ -198,11 +200,11 @@ class Bench:
         )
         prepared = builder.ask(
             PrepareRequest(text=text, configuration=(), device=ready.device, workloads=(names,)),
-            Prepared,
+            PrepareReply,
             timeout_seconds=60.0,
         ).message
         assert prepared.uses_library == with_library
-        built = builder.ask(CompileRequest(unit=0), Compiled, timeout_seconds=60.0)
+        built = builder.ask(CompileRequest(unit=0), CompileReply, timeout_seconds=60.0)
         assert built.message.succeeded, built.message.log
         request = LoadRequest(
             source=prepared.source,
@@ -214,7 +216,7 @@ class Bench:
             tf32=tf32,
         )
         loaded = runner.ask(
-            request, Loaded, CandidateFailed, timeout_seconds=60.0, blobs=built.blobs[:1]
+            request, LoadReply, CandidateFailure, timeout_seconds=60.0, blobs=built.blobs[:1]
         ).message
         return Candidate(process=runner, inputs=self.draw(tensors), ready=ready, loaded=loaded)
 

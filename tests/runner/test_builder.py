@@ -3,12 +3,12 @@
 import pytest
 
 from evaluator_svc.messages.locked import (
+    BindReply,
     BindRequest,
-    Bound,
-    CandidateFailed,
-    Compiled,
+    CandidateFailure,
+    CompileReply,
     CompileRequest,
-    Prepared,
+    PrepareReply,
     PrepareRequest,
     WorkloadNames,
 )
@@ -75,20 +75,20 @@ def _prepare(process, block: str, text: str = TEXT):
         device=DEVICE,
         workloads=(NAMES,),
     )
-    return process.ask(request, Prepared, CandidateFailed, timeout_seconds=60.0).message
+    return process.ask(request, PrepareReply, CandidateFailure, timeout_seconds=60.0).message
 
 
 def test_one_builder_builds_and_binds_every_configuration(builder):
     """Object code differs with the configuration, and so do the groups."""
     codes, groups = set(), []
     for block in ("128", "256"):
-        assert isinstance(_prepare(builder, block), Prepared)
-        built = builder.ask(CompileRequest(unit=0), Compiled, timeout_seconds=60.0)
+        assert isinstance(_prepare(builder, block), PrepareReply)
+        built = builder.ask(CompileRequest(unit=0), CompileReply, timeout_seconds=60.0)
         assert built.message.succeeded, built.message.log
         code, assembly = built.blobs
         assert b".visible .entry relu" in assembly
         codes.add(code)
-        bound = builder.ask(BindRequest(), Bound, timeout_seconds=60.0).message.workloads[0]
+        bound = builder.ask(BindRequest(), BindReply, timeout_seconds=60.0).message.workloads[0]
         groups.append((bound.group_count, bound.group_size))
     assert len(codes) == 2
     assert groups == [(8, 128), (4, 256)]
@@ -98,12 +98,12 @@ def test_a_refusal_does_not_end_a_builder(builder):
     """The next configuration is prepared as if nothing had been."""
     refused = _prepare(builder, "128", text=TEXT.replace("def launch", "def lunch"))
     assert refused.outcome is EvaluationOutcome.PLAN_ERROR
-    assert isinstance(_prepare(builder, "256"), Prepared)
+    assert isinstance(_prepare(builder, "256"), PrepareReply)
 
 
 def test_a_plan_that_does_not_bind_is_refused_without_a_device(builder):
     """What the runner would say is known before there is one."""
     text = TEXT.replace("x, out, x.numel())\n```", "x, out, 2 ** 40)\n```")
-    assert isinstance(_prepare(builder, "128", text=text), Prepared)
-    failed = builder.ask(BindRequest(), Bound, CandidateFailed, timeout_seconds=60.0).message
+    assert isinstance(_prepare(builder, "128", text=text), PrepareReply)
+    failed = builder.ask(BindRequest(), BindReply, CandidateFailure, timeout_seconds=60.0).message
     assert failed.outcome is EvaluationOutcome.PLAN_ERROR

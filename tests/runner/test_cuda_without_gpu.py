@@ -10,7 +10,7 @@ import signal
 
 import pytest
 
-from evaluator_svc.messages.locked import Done, RunRequest
+from evaluator_svc.messages.locked import DoneReply, RunRequest
 from evaluator_svc.processes.channel import ChannelTimeoutError
 from evaluator_svc.processes.locked_starter import BUILDER, LockedStarter
 from evaluator_svc.processes.process import ProcessLauncher
@@ -90,7 +90,7 @@ def test_the_device_is_opened_and_the_runner_locked_in(cuda):
 def test_times_are_events_with_the_host_clock_and_clocks_beside_them(cuda):
     """Sets of device memory beyond the caches are timed where they lie."""
     candidate = _load(cuda, SCALE)
-    assert candidate.run() == Done()
+    assert candidate.run() == DoneReply()
     assert candidate.fill_pool(wanted_bytes=0).set_count == SEEDS
     timed = candidate.time()
     assert len(timed.host_ns) == len(timed.samples_ns) >= 1
@@ -111,14 +111,16 @@ def test_an_illegal_access_is_a_crash_and_ends_its_runner(cuda):
     assert failed.outcome is EvaluationOutcome.CRASHED
     assert failed.findings[0].kind is FindingKind.ILLEGAL_ACCESS
     assert candidate.process.wait(60.0) is not None
-    assert _load(cuda, SCALE).run() == Done()
+    assert _load(cuda, SCALE).run() == DoneReply()
 
 
 def test_a_kernel_that_never_ends_is_killed(cuda):
     """The deadline is the caller's; the process ends by the signal, not by itself."""
     candidate = _load(cuda, "endless[1, 32](x, out)")
     with pytest.raises(ChannelTimeoutError):
-        candidate.process.ask(RunRequest(draw=candidate.inputs.draw), Done, timeout_seconds=0.5)
+        candidate.process.ask(
+            RunRequest(draw=candidate.inputs.draw), DoneReply, timeout_seconds=0.5
+        )
     assert candidate.process.kill().signal == signal.SIGKILL
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaluator_svc.messages.locked import Done, RunRequest
+from evaluator_svc.messages.locked import DoneReply, RunRequest
 from evaluator_svc.processes.channel import ChannelClosedError
 from evaluator_svc.processes.fork_client import ForkClient
 from evaluator_svc.processes.locked_starter import RUNNER, LockedStarter
@@ -87,7 +87,7 @@ def test_a_candidate_that_crashes_ends_its_fork_alone(sycl):
     with pytest.raises(ChannelClosedError):
         candidate.process.ask(
             RunRequest(draw=candidate.inputs.draw),
-            Done,
+            DoneReply,
             timeout_seconds=60.0,
             descriptors=candidate.inputs.descriptors(),
         )

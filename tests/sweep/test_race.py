@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluator_svc.messages.locked import Timed
+from evaluator_svc.messages.locked import TimeReply
 from evaluator_svc.pipeline.sweep_race import Race, timing_of, with_block
 from kernel_foundry.domain.evaluation import EvaluationOutcome, StopReason
 from kernel_foundry.domain.sweep import (
@@ -13,8 +13,8 @@ from kernel_foundry.domain.sweep import (
 )
 
 
-def _timed(*samples_ns: float) -> Timed:
-    return Timed(
+def _timed(*samples_ns: float) -> TimeReply:
+    return TimeReply(
         samples_ns=samples_ns,
         device_ns=(),
         stop_reason=StopReason.MAX_SAMPLES,

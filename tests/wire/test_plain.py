@@ -2,7 +2,7 @@
 
 import math
 
-from evaluator_svc.messages.locked import Done
+from evaluator_svc.messages.locked import DoneReply
 from kernel_foundry.domain.evaluation import StopReason, Timing
 from kernel_foundry.domain.plain import from_json, to_json
 
@@ -19,4 +19,4 @@ TIMING = Timing(
 
 def test_round_trip_keeps_values_and_what_has_no_fields() -> None:
     assert from_json(Timing, to_json(TIMING)) == TIMING
-    assert from_json(Done, to_json(Done())) == Done()
+    assert from_json(DoneReply, to_json(DoneReply())) == DoneReply()

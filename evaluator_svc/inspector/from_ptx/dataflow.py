@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from evaluator_svc.inspector.control_flow import Loop
-from evaluator_svc.inspector.dataflow import Carried, Dataflow, Kind, Node
+from evaluator_svc.inspector.dataflow import Dataflow, Kind, LoopValue, Node
 from evaluator_svc.inspector.program import Body
 from evaluator_svc.ptx import Instruction
 from evaluator_svc.ptx.module import names_in
@@ -97,14 +97,14 @@ class _Builder:
         is_load = any(self._nodes[node].kind is Kind.LOAD for node in nodes)
         self._nodes[number] = Node(number, Kind.LOAD if is_load else Kind.CHOICE, nodes)
 
-    def _carried(self, loop: Loop) -> Iterator[Carried]:
+    def _carried(self, loop: Loop) -> Iterator[LoopValue]:
         for name, assigned in self._assigned.items():
             if len(assigned) < 2 or all(block in loop.blocks for _, block, _ in assigned):
                 continue
             for node, block, instruction in assigned:
                 if block in loop.blocks and _is_float(instruction):
                     lanes = 2 if instruction.parts[-1].endswith("x2") else 1
-                    yield Carried(self._numbers[name], node, lanes)
+                    yield LoopValue(self._numbers[name], node, lanes)
 
 
 def _names(instruction: Instruction) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from evaluator_svc.inspector.control_flow import Loop
-from evaluator_svc.inspector.dataflow import Carried, Dataflow, Kind, Node
+from evaluator_svc.inspector.dataflow import Dataflow, Kind, LoopValue, Node
 from evaluator_svc.inspector.program import Body
 from evaluator_svc.inspector.recurrence import TILE_SIZE
 from evaluator_svc.spirv import Instruction, Module
@@ -66,7 +66,7 @@ def _node(instruction: Instruction) -> Node:
     return Node(instruction.result_id, kind, operands)
 
 
-def _carried(module: Module, body: Body[Instruction], loop: Loop) -> Iterator[Carried]:
+def _carried(module: Module, body: Body[Instruction], loop: Loop) -> Iterator[LoopValue]:
     for instruction in body.instructions(loop.header):
         if instruction.opcode != Op.PHI or not module.is_float(instruction.type_id):
             continue
@@ -74,7 +74,7 @@ def _carried(module: Module, body: Body[Instruction], loop: Loop) -> Iterator[Ca
         for value, block in sources:
             if block in loop.blocks:
                 lanes = module.lanes(instruction.type_id)
-                yield Carried(instruction.result_id, value, lanes)
+                yield LoopValue(instruction.result_id, value, lanes)
 
 
 class _PrivateArrays:

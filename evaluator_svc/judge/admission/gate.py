@@ -16,14 +16,19 @@ from evaluator_svc.judge.admission.insensitivity import find_insensitive
 from evaluator_svc.judge.admission.moved_values import moves_values
 from evaluator_svc.judge.admission.screening import Screening, screen
 from evaluator_svc.judge.admission.tolerance import granted, least, measure
-from evaluator_svc.judge.admission.trivial_answers import ANOTHER_DRAW, Question, Tried, try_answers
+from evaluator_svc.judge.admission.trivial_answers import (
+    ANOTHER_DRAW,
+    Question,
+    TrivialTrial,
+    try_answers,
+)
+from evaluator_svc.judge.comparison.compare import expect
 from evaluator_svc.judge.draws.call_inputs import in_a_call, redrawn_tensors
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.value_ranges import in_range
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.judge.reference.formats import narrowest
-from evaluator_svc.judge.verdict.compare import expect
 from kernel_foundry.domain.admission import ToleranceDerivation, ValueRange
 from kernel_foundry.domain.task import Task, Tolerance
 
@@ -72,7 +77,7 @@ class _Pass:
     """A trivial answer that passes a workload."""
 
     where: str
-    tried: Tried
+    tried: TrivialTrial
     output_count: int
 
     @property
@@ -291,7 +296,7 @@ def _passes(
         elsewhere = source.input_set(ADMISSION_SEEDS[2]).expected() if source else ()
         question = _question(item, _draws(item), memory, elsewhere)
         count = len(question.expected)
-        partial: list[Tried] = []
+        partial: list[TrivialTrial] = []
         for tried in try_answers(question, gate.tolerance):
             if tried.passes:
                 yield _Pass(where=item.workload.name, tried=tried, output_count=count)
@@ -306,7 +311,7 @@ def _passes(
             )
 
 
-def _tighten(gate: Gate, passed: Sequence[Tried]) -> None:
+def _tighten(gate: Gate, passed: Sequence[TrivialTrial]) -> None:
     """Tighten a derived tolerance until the answers fail, as far as the noise allows."""
     if gate.derivation.source != "measured":
         return

@@ -13,9 +13,9 @@ import torch
 
 from evaluator_svc.judge.admission.screening import Screening
 from evaluator_svc.judge.admission.trivial_answers import Question
+from evaluator_svc.judge.comparison.compare import ExpectedOutput, matches
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.reference.formats import computable, same_values
-from evaluator_svc.judge.verdict.compare import ExpectedOutput, matches
 from kernel_foundry.domain.admission import TensorRole
 from kernel_foundry.domain.task import Tolerance
 

@@ -12,10 +12,10 @@ from typing import Final
 
 import torch
 
+from evaluator_svc.judge.comparison.far_elements import PERTURBATION_SEEDS, moved_sources
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.value_ranges import in_range
-from evaluator_svc.judge.verdict.far_elements import PERTURBATION_SEEDS, moved_sources
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.errors import TaskInvalidError
 

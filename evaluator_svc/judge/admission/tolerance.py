@@ -15,11 +15,16 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
+from evaluator_svc.judge.comparison.batch_slice import BatchSlice, batch_slice, is_independent
+from evaluator_svc.judge.comparison.compare import (
+    CHUNK_ELEMENTS,
+    group_scale,
+    groups_of,
+    row_chunks,
+)
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.reference.formats import rounds
 from evaluator_svc.judge.reference.tf32 import Tf32Operands
-from evaluator_svc.judge.verdict.batch_slice import BatchSlice, batch_slice, is_independent
-from evaluator_svc.judge.verdict.compare import CHUNK_ELEMENTS, group_scale, groups_of, row_chunks
 from kernel_foundry.domain.admission import ToleranceDerivation
 from kernel_foundry.errors import TaskInvalidError
 

@@ -10,11 +10,11 @@ from typing import Final
 
 import torch
 
+from evaluator_svc.judge.comparison.compare import ExpectedOutput, compare_output, groups_of
+from evaluator_svc.judge.comparison.relative_errors import largest_error
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.reference.formats import computable
-from evaluator_svc.judge.verdict.compare import ExpectedOutput, compare_output, groups_of
-from evaluator_svc.judge.verdict.relative_errors import largest_error
 from kernel_foundry.domain.task import Tolerance
 
 ANOTHER_DRAW: Final = "the answer to another draw"
@@ -35,7 +35,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class TrivialTrial:
     """How an answer fared."""
 
     name: str
@@ -76,7 +76,7 @@ class Question:
         return tuple(map(self.expect, self.draws[1]().expected()))
 
 
-def try_answers(question: Question, tolerance: Tolerance) -> Iterator[Tried]:
+def try_answers(question: Question, tolerance: Tolerance) -> Iterator[TrivialTrial]:
     """Yield how every trivial answer to every output fared; a pass holds on both input sets."""
     for index in range(len(question.expected)):
         seconds = {a.name: a for a in _answers(question, index, own=1)}
@@ -89,10 +89,10 @@ def try_answers(question: Question, tolerance: Tolerance) -> Iterator[Tried]:
                 yield tried
 
 
-def _both(first: Tried, second: Tried | None) -> Tried | None:
+def _both(first: TrivialTrial, second: TrivialTrial | None) -> TrivialTrial | None:
     if second is None or not second.passes:
         return second
-    return Tried(
+    return TrivialTrial(
         name=first.name,
         output=first.output,
         share=1.0,
@@ -103,7 +103,7 @@ def _both(first: Tried, second: Tried | None) -> Tried | None:
 
 def _try(
     answer: Answer, expected: ExpectedOutput, index: int, tolerance: Tolerance
-) -> Tried | None:
+) -> TrivialTrial | None:
     tolerance = tolerance.of(index)
     values = answer.make()
     if values is None or not expected.tensor.numel():
@@ -111,10 +111,10 @@ def _try(
     values = values.to(expected.tensor.dtype).contiguous()
     wrong = _wrong_count(values, expected, tolerance)
     if wrong:
-        return Tried(name=answer.name, output=index, share=1.0 - wrong / values.numel())
+        return TrivialTrial(name=answer.name, output=index, share=1.0 - wrong / values.numel())
     is_exact = not _wrong_count(values, expected, _EXACT)
     error = 0.0 if is_exact else largest_error(values, expected.tensor)
-    return Tried(name=answer.name, output=index, share=1.0, is_exact=is_exact, error=error)
+    return TrivialTrial(name=answer.name, output=index, share=1.0, is_exact=is_exact, error=error)
 
 
 def _wrong_count(values: torch.Tensor, expected: ExpectedOutput, tolerance: Tolerance) -> int:

@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_map
 
 from evaluator_svc.judge.draws.redraw import RedrawRule, redraw
 from evaluator_svc.judge.reference.arguments import Arguments, read_arguments
-from evaluator_svc.judge.reference.formats import Widened, widen_state, widened
+from evaluator_svc.judge.reference.formats import WideningMode, widen_state, widened
 from evaluator_svc.judge.reference.task_module import TaskModule, seed_all
 from evaluator_svc.judge.reference.tf32 import tf32_allowed
 from kernel_foundry.errors import TaskInvalidError
@@ -110,7 +110,7 @@ class InputSet:
         mode: AbstractContextManager[object] = nullcontext()
         if dtype is torch.float64 or (dtype is not None and self.module.is_narrow):
             values = tree_map(partial(widened, dtype=dtype), values)
-            model, mode = widen_state(model, dtype), Widened(dtype)
+            model, mode = widen_state(model, dtype), WideningMode(dtype)
         seed_all(self.seed if random_seed is None else random_seed, self.module.device)
         tf32 = tf32_allowed(self.module.device, allowed=dtype is None and self.module.allows_tf32)
         with (

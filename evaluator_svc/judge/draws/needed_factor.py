@@ -18,9 +18,9 @@ from evaluator_svc.judge.admission.tolerance import (
     RoundingNoise,
     exact_or_own,
 )
+from evaluator_svc.judge.comparison.compare import group_scale, groups_of
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.reference.formats import computable
-from evaluator_svc.judge.verdict.compare import group_scale, groups_of
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Tolerance
 

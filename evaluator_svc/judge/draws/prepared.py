@@ -18,7 +18,7 @@ from evaluator_svc.judge.draws.redraw import RedrawRule, dense, fixed, redraw, r
 from evaluator_svc.judge.draws.structure import structures
 from evaluator_svc.judge.draws.telling_mantissas import with_telling_mantissas
 from evaluator_svc.judge.memory.peak import torch_peak
-from evaluator_svc.judge.reference.formats import Computed, computable, narrowest, same_values
+from evaluator_svc.judge.reference.formats import OperatorLog, computable, narrowest, same_values
 from evaluator_svc.judge.reference.name_table import named_scalars, named_tensors
 from evaluator_svc.judge.reference.task_module import TaskModule
 from evaluator_svc.memory_needs import WorkloadSizes, full_need
@@ -86,7 +86,7 @@ class PreparedWorkload:
         with (
             torch_peak(device) as peak,
             FlopCounterMode(display=False) as flops,
-            Computed() as computed,
+            OperatorLog() as computed,
         ):
             outputs = sample.run()
         self.module.rounding = narrowest(computed.dtypes)

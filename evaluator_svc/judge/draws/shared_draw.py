@@ -5,7 +5,7 @@ around every tensor. Inputs can be of a distribution of their own, and be change
 Regions are handed on to the next draw of the same size; by then the runner that had them is dead,
 and every byte that it could have written is written anew. A lean draw has one region, which holds
 one seed's inputs at a time, and keeps nothing beside it: pristine tensors are drawn again from
-their seed, expected outputs computed again. Comparison is in `judge/verdict`.
+their seed, expected outputs computed again. Comparison is in `judge/comparison`.
 """
 
 import dataclasses
@@ -17,6 +17,7 @@ from typing import Final
 
 import torch
 
+from evaluator_svc.judge.comparison.compare import ExpectedOutput, expect
 from evaluator_svc.judge.draws.call_inputs import (
     CallValues,
     change,
@@ -36,7 +37,6 @@ from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.value_ranges import in_range
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory, SharedRegion
-from evaluator_svc.judge.verdict.compare import ExpectedOutput, expect
 from evaluator_svc.messages.exchange import Draw, TensorSlot
 from kernel_foundry.domain.admission import Distribution, TensorRole
 from kernel_foundry.domain.task import Tolerance

@@ -15,7 +15,7 @@ from evaluator_svc.judge.reference.arguments import read_arguments
 from evaluator_svc.judge.reference.graph import export_graph
 from evaluator_svc.judge.reference.name_table import named_scalars, named_tensors
 from evaluator_svc.judge.reference.task_module import TaskModule
-from evaluator_svc.messages.judge import Described
+from evaluator_svc.messages.judge import DescribeReply
 from evaluator_svc.messages.locked import WorkloadNames
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import TaskInvalidError
@@ -36,14 +36,14 @@ class _Shapes:
     names: WorkloadNames
 
 
-def describe_task(task: Task) -> Described:
+def describe_task(task: Task) -> DescribeReply:
     """Return the name tables of all workloads, and the number of the reference's operators.
 
     Raises:
         TaskInvalidError: the reference cannot be loaded or run.
     """
     shapes = [_shapes(task, workload) for workload in task.workloads]
-    return Described(
+    return DescribeReply(
         workloads=tuple(item.names for item in shapes),
         reference_op_count=_operator_count(shapes[0]),
     )

@@ -79,7 +79,7 @@ def widen_state(model: nn.Module, dtype: torch.dtype) -> nn.Module:
     return model._apply(widen)  # type: ignore[no-untyped-call, no-any-return]
 
 
-class Widened(TorchFunctionMode):
+class WideningMode(TorchFunctionMode):
     """While active, nothing that goes through PyTorch's Python API is narrower than `dtype`.
 
     Formats that are asked for by name, in factories and casts, are replaced; tensors that still
@@ -136,7 +136,7 @@ def _writes(name: str) -> bool:
     return name.endswith("_")
 
 
-class Computed(TorchDispatchMode):
+class OperatorLog(TorchDispatchMode):
     """While active, notes what operators run, and the formats that they round their results to."""
 
     def __init__(self) -> None:

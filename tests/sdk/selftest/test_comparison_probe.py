@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from evaluator_svc.judge.comparison.comparison_probe import probe_comparison
 from evaluator_svc.judge.memory.host_memory import HostMemory
-from evaluator_svc.judge.verdict.comparison_probe import probe_comparison
 from evaluator_svc.probing.device import comparison_probe
 
 Faulty = Callable[[HostMemory, dict[str, Any]], Any]

@@ -10,7 +10,7 @@ import statistics
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.messages.locked import CandidateFailed
+from evaluator_svc.messages.locked import CandidateFailure
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.device import Peaks
 from kernel_foundry.domain.evaluation import EvaluationOutcome
@@ -35,11 +35,11 @@ _LEAST_SAMPLES: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Clocked:
+class ClockResult:
     """What the clocks come to."""
 
     checks: tuple[Check, ...]
-    failure: CandidateFailed | None = None
+    failure: CandidateFailure | None = None
     suspicions: tuple[Finding, ...] = ()
 
 
@@ -120,7 +120,7 @@ def clocked(
     median_ns: float,
     floor: float,
     believed_share: float = 1.0,
-) -> Clocked:
+) -> ClockResult:
     """Return what the claims come to, as checks.
 
     Args:
@@ -165,12 +165,12 @@ def clocked(
         ),
     )
     if finding is not None:
-        failure = CandidateFailed(outcome=EvaluationOutcome.REJECTED, findings=(finding,))
-        return Clocked(checks=checks, failure=failure)
+        failure = CandidateFailure(outcome=EvaluationOutcome.REJECTED, findings=(finding,))
+        return ClockResult(checks=checks, failure=failure)
     suspicions = [_suspicion(cold)] if is_first else []
     if is_beyond:
         suspicions.append(_beyond(median_ns, floor / _FLOOR_SHARE))
-    return Clocked(checks=checks, suspicions=tuple(suspicions))
+    return ClockResult(checks=checks, suspicions=tuple(suspicions))
 
 
 def _first_does_it_all(cold: Claim) -> bool:

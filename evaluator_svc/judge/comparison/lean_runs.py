@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from evaluator_svc.judge.draws.shared_draw import SharedDraw
-from evaluator_svc.judge.verdict.compare import compare_output
-from evaluator_svc.judge.verdict.digest import Digester
-from evaluator_svc.judge.verdict.verify import (
+from evaluator_svc.judge.comparison.compare import compare_output
+from evaluator_svc.judge.comparison.digest import Digester
+from evaluator_svc.judge.comparison.verify import (
     OutputCheck,
     Surroundings,
     allowed_count,
     verdict_on_runs,
 )
-from evaluator_svc.messages.exchange import RUN_COUNT, Verdict
+from evaluator_svc.judge.draws.shared_draw import SharedDraw
+from evaluator_svc.messages.exchange import RUN_COUNT, RunComparison
 from kernel_foundry_native import _core as native
 
 _SLOT = 0
@@ -65,7 +65,7 @@ class LeanRuns:
         """Forget what is known of a seed, whose runs begin anew."""
         self._runs.pop(seed, None)
 
-    def verify(self) -> Verdict:
+    def verify(self) -> RunComparison:
         """Compare what the loaded seed's last run wrote; return the verdict on all runs so far."""
         draw = self._draw
         (seed,) = draw.loaded

@@ -10,17 +10,14 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.draws.call_inputs import CallValues
-from evaluator_svc.judge.draws.rounded_codes import allowed_codes
-from evaluator_svc.judge.draws.shared_draw import SharedDraw
-from evaluator_svc.judge.verdict.checks import (
+from evaluator_svc.judge.comparison.checks import (
     comparison_check,
     determinism_check,
     guards_check,
     inputs_check,
 )
-from evaluator_svc.judge.verdict.compare import ExpectedOutput, compare_output
-from evaluator_svc.judge.verdict.mismatch import (
+from evaluator_svc.judge.comparison.compare import ExpectedOutput, compare_output
+from evaluator_svc.judge.comparison.mismatch import (
     MAX_EXPLAINED_ELEMENTS,
     Mismatch,
     explain,
@@ -28,7 +25,10 @@ from evaluator_svc.judge.verdict.mismatch import (
     stray_finding,
     unstable_finding,
 )
-from evaluator_svc.messages.exchange import OUTPUT_SLOTS, Verdict
+from evaluator_svc.judge.draws.call_inputs import CallValues
+from evaluator_svc.judge.draws.rounded_codes import allowed_codes
+from evaluator_svc.judge.draws.shared_draw import SharedDraw
+from evaluator_svc.messages.exchange import OUTPUT_SLOTS, RunComparison
 from kernel_foundry.domain.evaluation import Correctness
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.task import Tolerance
@@ -94,7 +94,7 @@ class Surroundings:
     """Tensors whose guards were written."""
 
 
-def verify(draw: SharedDraw) -> Verdict:
+def verify(draw: SharedDraw) -> RunComparison:
     """Return the verdict on every output slot, on the inputs and on the guards of `draw`."""
     runs = tuple(range(OUTPUT_SLOTS))
     modified: set[str] = set()
@@ -111,7 +111,7 @@ def verify(draw: SharedDraw) -> Verdict:
 
 def verdict_on_runs(
     draw: SharedDraw, checks: Sequence[OutputCheck], intact: Surroundings
-) -> Verdict:
+) -> RunComparison:
     """Return the verdict on a candidate's runs, with what it rests on."""
     verdict = judge_outputs(draw, checks, intact)
     is_stable = not verdict.is_nondeterministic
@@ -211,7 +211,7 @@ def _expected(draw: SharedDraw, seed: int, values: CallValues | None) -> tuple[E
 
 def judge_outputs(
     draw: SharedDraw, checks: Sequence[OutputCheck], surroundings: Surroundings
-) -> Verdict:
+) -> RunComparison:
     """Return what comparisons come to, with findings; without checks."""
     modified, touched = surroundings.modified, surroundings.touched
     findings: list[Finding] = [modified_finding(modified)] if modified else []
@@ -225,7 +225,7 @@ def judge_outputs(
     reproducible = all(check.is_reproducible for check in checks)
     if not reproducible:
         findings.append(unstable_finding(is_wrong=bool(failed)))
-    return Verdict(
+    return RunComparison(
         correctness=_correctness(checks, reproducible=reproducible),
         inputs_modified=modified,
         stray_writes=touched,

@@ -7,7 +7,7 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.verdict.relative_errors import relative_errors
+from evaluator_svc.judge.comparison.relative_errors import relative_errors
 from kernel_foundry.domain.evaluation import PrecisionAudit, effective_bits
 
 _SAMPLE_ELEMENTS: Final = 1 << 18
@@ -37,7 +37,7 @@ error at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Compared:
+class OutputLines:
     """Some lines of an output in several versions, of one shape, `(lines, width)`."""
 
     actual: torch.Tensor
@@ -50,12 +50,12 @@ class Compared:
     """The reference in float64, or what stands for it."""
 
 
-def least_exact(outputs: Sequence[Compared]) -> PrecisionAudit | None:
+def least_exact(outputs: Sequence[OutputLines]) -> PrecisionAudit | None:
     """Return the audit of the least exact output; None: there is none."""
     return max(map(_audit, outputs), key=_badness, default=None)
 
 
-def small_columns(output: Compared) -> Compared | None:
+def small_columns(output: OutputLines) -> OutputLines | None:
     """Return the columns that are small beside others: a row's scale is not theirs.
 
     None where all are about as large.
@@ -77,7 +77,7 @@ def small_columns(output: Compared) -> Compared | None:
     )
 
 
-def has_uneven_lines(output: Compared) -> bool:
+def has_uneven_lines(output: OutputLines) -> bool:
     """Return whether an inexact output has lines in which the reference is far more exact."""
     lines, width = output.exact.shape if output.exact.ndim == 2 else (0, 0)
     if width < _LEAST_WIDTH or lines < _EXACT_SHARE * _LEAST_LINES:
@@ -88,7 +88,7 @@ def has_uneven_lines(output: Compared) -> bool:
     return float(_most_exact(squares)[0].mean()) * _RATIO**2 <= float(squares.mean())
 
 
-def most_exact_lines(output: Compared, moved: torch.Tensor) -> Compared:
+def most_exact_lines(output: OutputLines, moved: torch.Tensor) -> OutputLines:
     """Return the lines in which the reference is most exact, and its errors there at their largest.
 
     Which lines these are is told by a run whose every rounding was moved: what is exact by chance
@@ -102,7 +102,7 @@ def most_exact_lines(output: Compared, moved: torch.Tensor) -> Compared:
     chosen = _most_exact(squares)[1]
     own = _line_squares(output.expected, output.exact)[chosen].mean()
     expected = (moved if squares[chosen].mean() > own else output.expected)[chosen]
-    return Compared(
+    return OutputLines(
         actual=output.actual[chosen],
         expected=expected,
         eager=expected,
@@ -127,7 +127,7 @@ def rms_error(actual: torch.Tensor, exact: torch.Tensor) -> float:
     return math.sqrt(squares / exact.numel())
 
 
-def _audit(output: Compared) -> PrecisionAudit:
+def _audit(output: OutputLines) -> PrecisionAudit:
     exact = output.exact
     stride = -(-exact.numel() // _SAMPLE_ELEMENTS)
     squares, largest, sample = 0.0, 0.0, []

@@ -10,9 +10,9 @@ from typing import Final
 
 import torch
 
+from evaluator_svc.judge.comparison.borders import border_finding
+from evaluator_svc.judge.comparison.compare import ExpectedOutput
 from evaluator_svc.judge.reference.formats import computable
-from evaluator_svc.judge.verdict.borders import border_finding
-from evaluator_svc.judge.verdict.compare import ExpectedOutput
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
 from kernel_foundry.domain.task import Tolerance
 from kernel_foundry_native import _core as native

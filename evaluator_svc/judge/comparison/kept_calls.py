@@ -12,24 +12,24 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from evaluator_svc.call_draws import call_draws
-from evaluator_svc.judge.draws.call_inputs import CallValues
-from evaluator_svc.judge.draws.shared_draw import SharedDraw
-from evaluator_svc.judge.verdict.checks import comparison_check
-from evaluator_svc.judge.verdict.precision import (
+from evaluator_svc.judge.comparison.checks import comparison_check
+from evaluator_svc.judge.comparison.precision import (
     CLEAR_BITS,
     Agreement,
     CallOutputs,
     agreement,
     audit_call,
 )
-from evaluator_svc.judge.verdict.verify import (
+from evaluator_svc.judge.comparison.verify import (
     OutputCheck,
     Surroundings,
     check_output,
     judge_outputs,
 )
-from evaluator_svc.messages.exchange import KeptOutput, Verdict
-from evaluator_svc.messages.judge import KeptClaim, PrecisionAudited
+from evaluator_svc.judge.draws.call_inputs import CallValues
+from evaluator_svc.judge.draws.shared_draw import SharedDraw
+from evaluator_svc.messages.exchange import KeptOutput, RunComparison
+from evaluator_svc.messages.judge import KeptClaim, PrecisionReply
 from kernel_foundry.domain.check import CheckKind
 from kernel_foundry.domain.evaluation import effective_bits
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
@@ -43,7 +43,7 @@ _LIKE_BEFORE: Final = 2.0
 class KeptCalls:
     """What comparing kept calls came to."""
 
-    verdict: Verdict
+    verdict: RunComparison
     agreements: tuple[tuple[CallOutputs, Agreement], ...] = ()
     """Of the calls that are right; of timed ones only."""
 
@@ -84,7 +84,7 @@ def compare_kept(
     return KeptCalls(verdict=replace(verdict, checks=(check,)), agreements=tuple(agreements))
 
 
-def audit_kept(draw: SharedDraw, calls: KeptCalls) -> PrecisionAudited:
+def audit_kept(draw: SharedDraw, calls: KeptCalls) -> PrecisionReply:
     """Return how exact kept calls are: of the worst of them, exactly where there is cause.
 
     Raises:
@@ -99,7 +99,7 @@ def audit_kept(draw: SharedDraw, calls: KeptCalls) -> PrecisionAudited:
     if not chosen:
         bits = effective_bits(worst[1].disagreement)
         note = f"timed calls: {bits:.1f} bits agree with the reference in its own formats"
-        return PrecisionAudited(note=note, agreeing_bits=bits)
+        return PrecisionReply(note=note, agreeing_bits=bits)
     audited = [audit_call(call, with_elements=True) for call in chosen]
     found = max((a.far for a in audited if a.far), key=lambda f: f.share, default=None)
     return replace(audited[0], far=found)
@@ -137,7 +137,7 @@ def _is_as_drawn(draw: SharedDraw, kept: Sequence[KeptOutput], claimed: KeptClai
     return [(item.slot, item.seed) for item in kept] == list(enumerate(seeds))
 
 
-def _other_calls(draw: SharedDraw) -> Verdict:
+def _other_calls(draw: SharedDraw) -> RunComparison:
     finding = Finding(
         kind=FindingKind.IMPOSSIBLE_TIME,
         severity=Severity.ERROR,

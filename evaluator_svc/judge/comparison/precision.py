@@ -13,13 +13,9 @@ from typing import Final, Self
 import torch
 
 from evaluator_svc.judge.admission.tolerance import RoundingNoise
-from evaluator_svc.judge.draws.call_inputs import CallValues
-from evaluator_svc.judge.draws.input_set import InputSet
-from evaluator_svc.judge.draws.shared_draw import SharedDraw
-from evaluator_svc.judge.reference.formats import is_narrow
-from evaluator_svc.judge.verdict.batch_slice import batch_slice, is_independent
-from evaluator_svc.judge.verdict.compare import groups_of
-from evaluator_svc.judge.verdict.far_elements import (
+from evaluator_svc.judge.comparison.batch_slice import batch_slice, is_independent
+from evaluator_svc.judge.comparison.compare import groups_of
+from evaluator_svc.judge.comparison.far_elements import (
     PERTURBATION_SEEDS,
     TOLD_SHARE,
     far_elements,
@@ -27,16 +23,20 @@ from evaluator_svc.judge.verdict.far_elements import (
     is_measurable,
     perturbed,
 )
-from evaluator_svc.judge.verdict.output_errors import (
-    Compared,
+from evaluator_svc.judge.comparison.output_errors import (
+    OutputLines,
     has_uneven_lines,
     least_exact,
     most_exact_lines,
     rms_error,
     small_columns,
 )
-from evaluator_svc.judge.verdict.yardstick import yardstick
-from evaluator_svc.messages.judge import FarElements, PrecisionAudited
+from evaluator_svc.judge.comparison.yardstick import yardstick
+from evaluator_svc.judge.draws.call_inputs import CallValues
+from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.judge.draws.shared_draw import SharedDraw
+from evaluator_svc.judge.reference.formats import is_narrow
+from evaluator_svc.messages.judge import FarElements, PrecisionReply
 from kernel_foundry.domain.evaluation import PrecisionAudit, effective_bits
 from kernel_foundry.errors import TaskInvalidError
 
@@ -103,7 +103,7 @@ class Agreement:
         return self.far_share >= TOLD_SHARE
 
 
-def audit_precision(draw: SharedDraw) -> PrecisionAudited:
+def audit_precision(draw: SharedDraw) -> PrecisionReply:
     """Return the errors of the first run on the least exact of the loaded seeds.
 
     Which seed that is tells the agreement with the reference in its own formats. Without an audit:
@@ -154,7 +154,7 @@ def _picked(call: CallOutputs) -> Iterator[tuple[int, torch.Tensor, torch.Tensor
             yield index, pick.rows(call.actual(index)), pick.rows(expected)
 
 
-def audit_seed(draw: SharedDraw, seed: int, *, with_elements: bool = False) -> PrecisionAudited:
+def audit_seed(draw: SharedDraw, seed: int, *, with_elements: bool = False) -> PrecisionReply:
     """Return the errors of the first run on one loaded seed, or why there are none.
 
     Args:
@@ -171,7 +171,7 @@ def audit_seed(draw: SharedDraw, seed: int, *, with_elements: bool = False) -> P
 
 def audit_call(
     call: CallOutputs, *, with_elements: bool, held: Container[int] | None = None
-) -> PrecisionAudited:
+) -> PrecisionReply:
     """Return the errors of one call's outputs, or why there are none; else as `audit_seed`.
 
     Of the outputs in `held`; None: of all.
@@ -180,7 +180,7 @@ def audit_call(
     is_held = [held is None or i in held for i in range(len(expected))]
     floats = [i for i, tensor in enumerate(expected) if is_held[i] and _is_auditable(tensor)]
     if not floats:
-        return PrecisionAudited(note="the outputs are whole numbers")
+        return PrecisionReply(note="the outputs are whole numbers")
     if draw.is_lean:
         return _audit_rows(call, expected, floats, with_elements=with_elements)
     picks = {i: _Pick.of(expected[i], draw.seeds[call.seed]) for i in floats}
@@ -196,7 +196,7 @@ def audit_call(
     ):
         bits = min(effective_bits(rms_error(actual[i], rounded[i])) for i in floats)
         if bits >= CLEAR_BITS:
-            return PrecisionAudited(
+            return PrecisionReply(
                 note=f"{bits:.1f} bits agree with the reference, which takes too long in float64",
                 agreeing_bits=bits,
             )
@@ -226,7 +226,7 @@ def audit_call(
 def _exact_lines(
     input_set: InputSet,
     formats: Sequence[torch.dtype],
-    compared: Mapping[int, Compared],
+    compared: Mapping[int, OutputLines],
     run_again: Callable[[], _Rows],
 ) -> PrecisionAudit | None:
     """Return the audit of lines in which the reference is far more exact than in others.
@@ -254,7 +254,7 @@ def _with_far(actual: _Rows, expected: _Rows) -> tuple[int, ...]:
 def _far(
     outputs: Sequence[int],
     expected: _Rows,
-    compared: Mapping[int, Compared],
+    compared: Mapping[int, OutputLines],
     moved: Sequence[_Rows],
 ) -> FarElements:
     found = []
@@ -271,13 +271,13 @@ def _audit_rows(
     floats: Sequence[int],
     *,
     with_elements: bool,
-) -> PrecisionAudited:
+) -> PrecisionReply:
     """Return the errors in some rows of the batch, where the reference runs on them alone."""
     try:
         with call.inputs() as input_set:
             return _rows_audited(call, input_set, expected, floats, with_elements=with_elements)
     except TaskInvalidError as error:
-        return PrecisionAudited(note=f"{_TOO_LARGE}, or on a part of it: {error.message}")
+        return PrecisionReply(note=f"{_TOO_LARGE}, or on a part of it: {error.message}")
     finally:
         call.draw.drop_copies()
 
@@ -289,7 +289,7 @@ def _rows_audited(
     floats: Sequence[int],
     *,
     with_elements: bool,
-) -> PrecisionAudited:
+) -> PrecisionReply:
     draw = call.draw
     # A quarter: what is looked at is there in float32 and float64, with the reference's own.
     elements = _PICKED_ELEMENTS[outputs[0].device.type] // 4
@@ -331,8 +331,8 @@ def _lines(output: torch.Tensor) -> torch.Tensor:
     return groups_of(tuple(output.shape)).lines(output)
 
 
-def _as_lines(compared: Compared) -> Compared:
-    return Compared(
+def _as_lines(compared: OutputLines) -> OutputLines:
+    return OutputLines(
         actual=_lines(compared.actual),
         expected=_lines(compared.expected),
         eager=_lines(compared.eager),
@@ -340,16 +340,16 @@ def _as_lines(compared: Compared) -> Compared:
     )
 
 
-def _compared(actual: _Rows, expected: _Rows, eager: _Rows, exact: _Rows) -> dict[int, Compared]:
+def _compared(actual: _Rows, expected: _Rows, eager: _Rows, exact: _Rows) -> dict[int, OutputLines]:
     return {
-        i: Compared(actual=rows, expected=expected[i], eager=eager[i], exact=exact[i])
+        i: OutputLines(actual=rows, expected=expected[i], eager=eager[i], exact=exact[i])
         for i, rows in actual.items()
     }
 
 
 def _audited(
-    draw: SharedDraw, compared: Mapping[int, Compared], *, with_columns: bool
-) -> PrecisionAudited:
+    draw: SharedDraw, compared: Mapping[int, OutputLines], *, with_columns: bool
+) -> PrecisionReply:
     """Return the audits of the least exact outputs."""
     formats = draw.prepared.module.output_roundings
     is_task_narrow = draw.prepared.module.is_narrow
@@ -360,19 +360,19 @@ def _audited(
         for c in (compared.values() if with_columns else ())
         if (part := small_columns(c)) is not None
     ]
-    return PrecisionAudited(
+    return PrecisionReply(
         audit=least_exact(own),
         wide=least_exact(wide),
         columns=least_exact(columns),
     )
 
 
-def _agreed(call: CallOutputs, reason: str) -> PrecisionAudited:
+def _agreed(call: CallOutputs, reason: str) -> PrecisionReply:
     """Return no audit, with the bits that agree with the reference's own where they say enough."""
     bits = effective_bits(max(_errors(call).values()))
     is_enough = bits >= CLEAR_BITS
     note = f"{reason}; {bits:.1f} bits agree with the reference" if is_enough else reason
-    return PrecisionAudited(note=note, agreeing_bits=bits if is_enough else 0.0)
+    return PrecisionReply(note=note, agreeing_bits=bits if is_enough else 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 from evaluator_svc.messages.exchange import MeasurePlan
-from evaluator_svc.messages.locked import Timed
+from evaluator_svc.messages.locked import TimeReply
 from evaluator_svc.pipeline import timing
-from evaluator_svc.pipeline.honesty import Claim, adds_up, clocked, floor_ns, impossible
+from evaluator_svc.pipeline.clocks import Claim, adds_up, clocked, floor_ns, impossible
 from evaluator_svc.pipeline.timing import WorkloadTimer
 from evaluator_svc.processes.core_times import CoreTimes
 from kernel_foundry.domain.check import CheckResult
@@ -114,7 +114,7 @@ def test_the_floor_knows_of_the_cache_and_of_prepared_weights():
 )
 def test_only_a_device_timed_by_events_has_a_host_clock_of_its_own(language, is_believed):
     """A kernel on the CPU could add one to its samples, and so escape the supervisor's clock."""
-    claimed = Timed(
+    claimed = TimeReply(
         samples_ns=(1e3,) * 20,
         host_ns=(1e3,) * 20,
         device_ns=(),

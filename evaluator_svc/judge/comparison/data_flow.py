@@ -10,16 +10,16 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.draws.shared_draw import SharedDraw
-from evaluator_svc.judge.verdict.checks import figures
-from evaluator_svc.judge.verdict.compare import ExpectedOutput
-from evaluator_svc.judge.verdict.verify import (
+from evaluator_svc.judge.comparison.checks import figures
+from evaluator_svc.judge.comparison.compare import ExpectedOutput
+from evaluator_svc.judge.comparison.verify import (
     OutputCheck,
     Surroundings,
     check_output,
     judge_outputs,
 )
-from evaluator_svc.messages.exchange import Verdict
+from evaluator_svc.judge.draws.shared_draw import SharedDraw
+from evaluator_svc.messages.exchange import RunComparison
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import Correctness
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
@@ -53,7 +53,7 @@ def change_inputs(
     return changed
 
 
-def verify_changed(draw: SharedDraw, seeds: Sequence[int]) -> Verdict:
+def verify_changed(draw: SharedDraw, seeds: Sequence[int]) -> RunComparison:
     """Return the verdict on a run on changed inputs, whose outputs are in the first slots."""
     try:
         checks, modified = _compared(draw, seeds)
@@ -145,7 +145,7 @@ def _is_close(actual: torch.Tensor, expected: torch.Tensor, bound: torch.Tensor)
     return torch.le((actual.float() - expected.float()).abs_(), bound)
 
 
-def _skipped(draw: SharedDraw, note: str) -> Verdict:
+def _skipped(draw: SharedDraw, note: str) -> RunComparison:
     check = Check(
         kind=CheckKind.DATA_FLOW, result=CheckResult.SKIPPED, workload=draw.workload, note=note
     )
@@ -159,7 +159,7 @@ def _skipped(draw: SharedDraw, note: str) -> Verdict:
         run_count=0,
         bitwise_reproducible=True,
     )
-    return Verdict(correctness=nothing, checks=(check,))
+    return RunComparison(correctness=nothing, checks=(check,))
 
 
 def _finding(draw: SharedDraw, share: float) -> Finding:

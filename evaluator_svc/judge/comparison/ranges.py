@@ -4,12 +4,12 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
+from evaluator_svc.judge.comparison.checks import figures
+from evaluator_svc.judge.comparison.mismatch import modified_finding, stray_finding
+from evaluator_svc.judge.comparison.precision import CallOutputs, audit_call
+from evaluator_svc.judge.comparison.verify import OutputCheck, check_output
 from evaluator_svc.judge.draws.needed_factor import NeededFactor, needed_factor
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
-from evaluator_svc.judge.verdict.checks import figures
-from evaluator_svc.judge.verdict.mismatch import modified_finding, stray_finding
-from evaluator_svc.judge.verdict.precision import CallOutputs, audit_call
-from evaluator_svc.judge.verdict.verify import OutputCheck, check_output
 from evaluator_svc.messages.exchange import RangeVerdict
 from kernel_foundry.domain.admission import Distribution, ValueRange
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult

@@ -13,8 +13,8 @@ from kernel_foundry.domain.finding import Evidence, FindingKind
 from kernel_foundry.domain.fitness import distrusted_fitness
 
 
-def verdict(evaluate: Callable[[], Evaluation]) -> Evaluation:
-    """Return the verdict on a candidate.
+def evaluate_until_sure(evaluate: Callable[[], Evaluation]) -> Evaluation:
+    """Return a first evaluation, or what two come to where it leaves a doubt.
 
     Args:
         evaluate: Judges it once, in processes and on inputs of its own.

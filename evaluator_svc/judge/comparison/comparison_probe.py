@@ -9,10 +9,10 @@ from typing import Final
 
 import torch
 
+from evaluator_svc.judge.comparison.compare import ExpectedOutput, Groups, compare_output
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.judge.reference.name_table import dtype_name
-from evaluator_svc.judge.verdict.compare import ExpectedOutput, Groups, compare_output
-from evaluator_svc.messages.judge import ComparisonProbed, PlantedCount
+from evaluator_svc.messages.judge import ComparisonProbeReply, PlantedCount
 from kernel_foundry.domain.task import Tolerance
 
 _ELEMENTS: Final = 100_003
@@ -30,7 +30,7 @@ _BITS: Final = {
 _WHOLE: Final = (torch.int32, torch.int64)
 
 
-def probe_comparison(memory: JudgeMemory) -> ComparisonProbed:
+def probe_comparison(memory: JudgeMemory) -> ComparisonProbeReply:
     """Plant every sort of difference in every format; return what was counted."""
     counts = []
     for dtype in _BITS:
@@ -42,7 +42,7 @@ def probe_comparison(memory: JudgeMemory) -> ComparisonProbed:
         actual = expected.clone()
         actual[places] += 1
         counts.append(_count("off by one", actual, expected, places, memory))
-    return ComparisonProbed(counts=tuple(counts))
+    return ComparisonProbeReply(counts=tuple(counts))
 
 
 def _floats(
