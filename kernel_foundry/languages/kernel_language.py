@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 Extent = tuple[int, int, int]
 """Sizes in x, y and z, x fastest."""
 
@@ -59,4 +57,6 @@ class KernelLanguage:
 
     def phrases(self) -> Mapping[str, str]:
         """Parts of sentences that prompts leave to the language, by name; "" for others."""
+        import yaml  # not for processes of a candidate, which start often and print no prompts
+
         return defaultdict(str, yaml.safe_load(self.text("phrases.yaml")) or {})

@@ -100,7 +100,12 @@ def test_missing_device_kind_is_reported_with_its_reason(folder: Path) -> None:
     assert [d["id"] for d in capabilities["devices"]] == ["null:0"]
     assert capabilities["isolation"]["mechanisms"]
     processes = {process["process"]: process for process in capabilities["processes"]}
-    assert set(processes) == {"null builder", "null runner", "null library runner"}
+    assert set(processes) == {
+        "null builder",
+        "null inspector",
+        "null runner",
+        "null library runner",
+    }
     assert {"memory_bytes", "cpu_seconds", "file_bytes"} <= {
         limit["name"] for limit in processes["null runner"]["limits"]
     }
