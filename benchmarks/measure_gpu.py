@@ -46,7 +46,7 @@ def _benchmark(name: str, seconds: float, *options: str, file: str = "") -> Step
     return Step(name=name, seconds=seconds, command=("-m", f"benchmarks.{name}", *options, *out))
 
 
-_PYTEST: Final = ("-m", "pytest", "-q", "-m", "gpu", "--require-gpu", "-x", "--no-header")
+_PYTEST: Final = ("-m", "pytest", "-q", "-m", "gpu", "--require-gpu", "--no-header")
 _CUDA: Final = ("--device", "cuda:0")
 STEPS: Final = (
     Step(name="tests_native", seconds=240, command=(*_PYTEST, "tests/native", "tests/judge")),
