@@ -7,7 +7,6 @@ meets no candidate. Its gRPC face is `service.py`.
 import asyncio
 import dataclasses
 import importlib.metadata
-import re
 import threading
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
@@ -53,6 +52,7 @@ from kernel_foundry.errors import (
     TaskInvalidError,
     TaskRefusedError,
 )
+from kernel_foundry.languages import language_of_first_fence
 
 T = TypeVar("T")
 
@@ -69,7 +69,6 @@ _OWN_FAILURES: Final = (
 driver that refuses our calls."""
 _ADMISSION_SHARE: Final = 0.25
 """Of a device's memory, with which an admission begins while others hold the rest."""
-_FENCE: Final = re.compile(r"^[ \t]*```+[ \t]*(cuda|sycl)\b", re.MULTILINE)
 
 
 class Evaluator:
@@ -282,8 +281,8 @@ class Evaluator:
 
 def _language_of(text: str) -> Language | None:
     """Return the language of the candidate's first device-code block, if it has one."""
-    fence = _FENCE.search(text)
-    return None if fence is None else Language(fence.group(1))
+    language = language_of_first_fence(text)
+    return None if language is None else Language(language.name)
 
 
 def _succeeded(answer: "asyncio.Future[Evaluation]") -> bool:

@@ -4,6 +4,9 @@ A record says what plans, prompts, replies and hints ask of a language. What run
 object code is in `evaluator_svc`, recipes for it in `generator_svc/recipes`; the protos number it.
 """
 
+import re
+from typing import Final
+
 from kernel_foundry.languages.cuda import CUDA
 from kernel_foundry.languages.kernel_language import Extent, KernelLanguage
 from kernel_foundry.languages.sycl import SYCL
@@ -14,12 +17,16 @@ __all__ = [
     "fences",
     "is_word",
     "language_of_block",
+    "language_of_first_fence",
     "languages",
     "register",
     "speaks",
 ]
 
 RECORDS: dict[str, KernelLanguage] = {record.name: record for record in (SYCL, CUDA)}
+
+
+_FENCE: Final = re.compile(r"^[ \t]*```+[ \t]*(\w+)", re.MULTILINE)
 
 
 def register(record: KernelLanguage) -> None:
@@ -60,6 +67,12 @@ def fences() -> str:
 def is_word(word: str) -> bool:
     """Return whether `word` behind a fence names a language."""
     return any(word in record.words for record in languages())
+
+
+def language_of_first_fence(text: str) -> KernelLanguage | None:
+    """Return the language of the first block of a candidate's Markdown that names one."""
+    words = (fence[1] for fence in _FENCE.finditer(text))
+    return next((RECORDS[word] for word in words if word in RECORDS), None)
 
 
 def language_of_block(word: str, text: str) -> KernelLanguage | None:

@@ -18,7 +18,7 @@ class KernelLanguage:
     title: str
     """Its name in prompts and messages, such as "CUDA C++"."""
     words: tuple[str, ...]
-    """What may stand behind the fence of a block in it, lower case; the first is written."""
+    """What may be behind the fence of a block in it, lower case; `name`, among them, is written."""
     mark: re.Pattern[str]
     """Found in text of this language, and in that of no other."""
     texts: Path

@@ -112,6 +112,12 @@ def test_its_prompt_has_no_line_of_another_language() -> None:
     assert "nd_range_kernel" not in text
 
 
+def test_the_first_fence_that_names_a_language_tells_it() -> None:
+    found = languages.language_of_first_fence("```python\n```\n```cudax\n```\n ````toy x\n" + TEXT)
+    assert found is TOY
+    assert languages.language_of_first_fence("```cpp\n```\n") is None
+
+
 def test_names_are_taken_once() -> None:
     with pytest.raises(ValueError, match="another language"):
         languages.register(TOY)

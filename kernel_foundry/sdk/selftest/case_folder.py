@@ -6,7 +6,6 @@ cases is in `run_cases.py`.
 """
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +15,7 @@ from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.languages import fences, language_of_first_fence
 from kernel_foundry.sdk.selftest.case import Case, Expectation
 from kernel_foundry.sdk.task_file import read_task
 
@@ -25,7 +25,6 @@ _EXPECTED: Final = "expected.json"
 _TASKS: Final = "tasks"
 _NOT_CANDIDATES: Final = ("README",)
 _KEYS: Final = ("outcomes", "task", "finding", "rule", "row", "gain_denied", "twin")
-_FENCE: Final = re.compile(r"^[ \t]*```+[ \t]*(cuda|sycl)\b", re.MULTILINE)
 
 
 def read_cases(root: Path) -> tuple[Case, ...]:
@@ -76,14 +75,14 @@ def _read_folder(root: Path, expected: Path) -> Iterator[Case]:
 def _read_case(root: Path, expected: Path, path: Path, entry: Any, tasks: "_Tasks") -> Case:
     entry = entry if isinstance(entry, dict) else {"outcomes": entry}
     text = _read_text(path)
-    fence = _FENCE.search(text)
-    if fence is None:
-        raise _wrong(path, "no ```sycl or ```cuda block, so that its language is unknown")
+    language = language_of_first_fence(text)
+    if language is None:
+        raise _wrong(path, f"no {fences()} block, so that its language is unknown")
     reader = _EntryReader(expected, path.stem, entry)
     return Case(
         name=path.relative_to(root).with_suffix("").as_posix(),
         text=text,
-        language=Language(fence.group(1)),
+        language=Language(language.name),
         task=tasks.of_case(expected, path.stem, reader.text("task")),
         expectation=reader.expectation(),
         rows=reader.rows(),
