@@ -256,7 +256,7 @@ class Evaluator:
         account = site.memory
         for least in (int(_ADMISSION_SHARE * account.capacity_bytes), account.capacity_bytes):
             # Baselines are timed, so nothing else may use the device meanwhile.
-            with account.lease_rest(least) as lease, site.gate.exclusive():
+            with account.lease_rest(least) as lease, site.lock.exclusive():
                 try:
                     return site.judge.admit(task, peaks, lease.size_bytes)
                 except DeviceMemoryError as error:
@@ -273,7 +273,7 @@ class Evaluator:
                 return site.spec.peaks
             peaks = site.remembered_peaks()
             if peaks is None:
-                with site.gate.exclusive():
+                with site.lock.exclusive():
                     peaks = measure_peaks(site)
             site.remember_peaks(peaks)
             return peaks

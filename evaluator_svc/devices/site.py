@@ -1,4 +1,4 @@
-"""All that belongs to one device: its gate, its judge, its ready processes, its caches.
+"""All that belongs to one device: its lock, its judge, its ready processes, its caches.
 
 The order in which a candidate is judged is in `pipeline`.
 """
@@ -15,9 +15,9 @@ from typing import Final
 
 from evaluator_svc.devices.baseline_watch import BaselineWatch
 from evaluator_svc.disk_cache import DiskCache, make_private
-from evaluator_svc.hardware.gate import DeviceGate
-from evaluator_svc.hardware.host_gate import HostGate
+from evaluator_svc.hardware.device_lock import DeviceLock
 from evaluator_svc.hardware.host_load import HostLoad, LoadMeter
+from evaluator_svc.hardware.host_lock import HostLock
 from evaluator_svc.hardware.memory_account import MemoryAccount
 from evaluator_svc.memory_needs import USABLE_SHARE
 from evaluator_svc.messages.locked import Ready
@@ -88,10 +88,10 @@ class DeviceSite:
         self.kind, _, number = self.spec.id.partition(":")
         self._index = int(number)
         self._node = ready.node
-        lock = settings.cache_dir / "devices" / self.spec.id.replace(":", "-")
-        self.gate = DeviceGate(None if self.shares_cores else HostGate(lock))
+        locked_file = settings.cache_dir / "devices" / self.spec.id.replace(":", "-")
+        self.lock = DeviceLock(None if self.shares_cores else HostLock(locked_file))
         self.memory = MemoryAccount(int(USABLE_SHARE * self.spec.memory_bytes))
-        """Leased before the gate is entered: nobody waits for memory behind it."""
+        """Leased before the lock is taken: nobody waits for memory while holding it."""
         self.pending = 0
         """Calls that use the device or wait for it; kept by `DeviceSites`."""
         self.threads = ThreadPoolExecutor(
@@ -110,8 +110,8 @@ class DeviceSite:
         self.baselines = BaselineWatch()
         self.helpers = ThreadPoolExecutor(thread_name_prefix="judge-call")
         if self.shares_cores:
-            self.builders = pools.builders_of_device(self.kind, self._index, self.gate)
-            self.inspectors = pools.inspectors_of_device(self.kind, self._index, self.gate)
+            self.builders = pools.builders_of_device(self.kind, self._index, self.lock)
+            self.inspectors = pools.inspectors_of_device(self.kind, self._index, self.lock)
         else:
             self.builders = pools.builders_of_architecture(self.kind, self.spec.architecture)
             self.inspectors = pools.inspectors_of_kind(self.kind)
@@ -152,8 +152,8 @@ class DeviceSite:
         self.runners.refill()
 
     def building(self) -> AbstractContextManager[None]:
-        """Return what a build holds: the shared gate where it uses the device's own cores."""
-        return self.gate.shared() if self.shares_cores else nullcontext()
+        """Return what a build holds: the shared lock where it uses the device's own cores."""
+        return self.lock.shared() if self.shares_cores else nullcontext()
 
     def remembered_peaks(self) -> Peaks | None:
         """Return the device's measured limits, or None when they are yet to be measured."""
@@ -245,7 +245,7 @@ class DeviceSite:
                 raise BackendUnavailableError(ready.unavailable, device=self.spec.id)
             return process
 
-        return SparePool(start, gate=self.gate, size=size)
+        return SparePool(start, gate=self.lock, size=size)
 
     def _start_judge(self) -> JudgeClient:
         return start_judge(self.spec, self.settings, self._launcher)

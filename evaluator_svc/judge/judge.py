@@ -192,13 +192,13 @@ class Judge:
         *,
         is_lean: bool = False,
     ) -> tuple[Draw, tuple[int, ...]]:
-        """Draw inputs and parameters into shared regions; outputs are poisoned.
+        """Draw inputs and parameters into shared buffers; outputs are poisoned.
 
         All of it is in place on return. `distributions` change each seed's inputs. A lean draw has
-        one region for all seeds, and holds the last one's inputs at first.
+        one buffer for all seeds, and holds the last one's inputs at first.
 
         Returns:
-            The draw and, for host memory, the regions' file descriptors in order of the seeds.
+            The draw and, for host memory, the buffers' file descriptors in order of the seeds.
             They stay the judge's own, until `release`.
 
         Raises:
@@ -214,7 +214,7 @@ class Judge:
             prepared = self._prepare(task, chosen)
             lean = is_lean and prepared.is_repeatable
             size = prepared.lean_size_bytes if lean else prepared.size_bytes
-            regions = self._pool.take(size, count=1 if lean else len(seeds))
+            buffers = self._pool.take(size, count=1 if lean else len(seeds))
             try:
                 with threads_for([prepared]):
                     return SharedDraw(
@@ -222,13 +222,13 @@ class Judge:
                         prepared=prepared,
                         seeds=seeds,
                         memory=self._memory,
-                        regions=regions,
+                        buffers=buffers,
                         tolerance=tolerance,
                         distributions=distributions,
                         is_lean=lean,
                     )
             except BaseException:
-                self._pool.give(regions)
+                self._pool.give(buffers)
                 raise
 
         draw = self._within_memory(f"drawing inputs of {workload}", drawn)
@@ -239,7 +239,7 @@ class Judge:
         return draw.message()
 
     def load_seed(self, draw: int, seed: int) -> None:
-        """Put another seed's inputs into the region of a lean draw.
+        """Put another seed's inputs into the buffer of a lean draw.
 
         Raises:
             InvalidArgumentError: no such draw or seed, or the draw is not lean.
@@ -384,7 +384,7 @@ class Judge:
         Raises:
             InvalidArgumentError: no such draw.
         """
-        shared_bytes = sum(region.size_bytes for region in self._draw(draw).regions)
+        shared_bytes = sum(buffer.size_bytes for buffer in self._draw(draw).buffers)
         return MemoryHeld(shared_bytes=shared_bytes, peak_bytes=self._peaks.get(draw, 0))
 
     def release(self, draw: int) -> None:
@@ -393,7 +393,7 @@ class Judge:
         self._lean_runs.pop(draw, None)
         self._peaks.pop(draw, None)
         if released is not None:
-            self._pool.give(released.regions)
+            self._pool.give(released.buffers)
             del released
             self._memory.trim()
 

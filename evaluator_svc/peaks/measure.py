@@ -38,7 +38,7 @@ _GROUPS_OF_A_UNIT: Final = 16
 
 
 def measure_peaks(site: DeviceSite) -> Peaks:
-    """Return the device's limits; call it while the device's gate is held alone.
+    """Return the device's limits; call it while the device's lock is held alone.
 
     Raises:
         ProcessLostError: our own kernels could not be built or run.

@@ -135,7 +135,7 @@ class OwnKernels:
 def own_kernels(
     site: DeviceSite, text: str, workloads: tuple[OwnWorkload, ...]
 ) -> Iterator[OwnKernels]:
-    """Build and load a text as a candidate's; hold the device's gate alone meanwhile.
+    """Build and load a text as a candidate's; hold the device's lock alone meanwhile.
 
     Raises:
         ProcessLostError: it could not be built, loaded or run.

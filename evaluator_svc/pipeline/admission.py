@@ -25,7 +25,7 @@ def checked_admission(site: DeviceSite, task: Task, admission: Admission) -> Adm
     baselines: dict[str, tuple[Baseline, ...]] = {}
     drifts: list[str] = []
     least = int(_MEMORY_SHARE * site.memory.capacity_bytes)
-    with site.memory.lease_rest(least), site.gate.exclusive():
+    with site.memory.lease_rest(least), site.lock.exclusive():
         meter = site.load_meter()
         # Where there is no memory for a look, what is known has to do, until a verdict looks.
         with contextlib.suppress(DeviceMemoryError):

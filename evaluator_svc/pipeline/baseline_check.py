@@ -1,7 +1,7 @@
 """Whether the baselines of an admission are still true.
 
 A few samples of one of them tell; where it is not, all are measured again. Runs while the device's
-gate is held alone.
+lock is held alone.
 """
 
 from collections.abc import Callable

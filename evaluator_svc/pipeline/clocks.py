@@ -57,7 +57,7 @@ class Claim:
     """…and what the busiest of them had one, as the kernel counts both."""
     host_ns: tuple[float, ...] = ()
     """The host's clock for each sample that is a span of events; else empty."""
-    spoiling_ns: float = 0.0
+    poisoning_ns: float = 0.0
     """What overwriting its outputs takes at least before each call, untimed."""
 
     @property
@@ -85,7 +85,7 @@ def adds_up(claim: Claim) -> bool:
         return events_ns >= _EVENT_SHARE * (host_ns - _EVENT_SLACK_NS)
     calls = len(claim.samples_ns) + claim.warmup_count
     claimed_ns = claim.total_ns * calls / len(claim.samples_ns)
-    own_ns = calls * claim.spoiling_ns + _SLACK_NS
+    own_ns = calls * claim.poisoning_ns + _SLACK_NS
     passed_ns = max(claim.wall_ns - claim.waiting_ns, min(claim.busy_ns, claim.wall_ns))
     return claimed_ns >= _ACCOUNTED_SHARE * (passed_ns - own_ns)
 

@@ -128,13 +128,13 @@ class CandidateEvaluation:
                 runner = self._until_correct(stack)
                 if isinstance(runner, Evaluation):
                     return runner
-                with self._site.gate.exclusive():
+                with self._site.lock.exclusive():
                     failure = self._take_times(runner)
                     if failure is None:
                         self._profile()
                         failure = self._sanitize()
                 if failure is None:
-                    with self._site.gate.shared():
+                    with self._site.lock.shared():
                         failure = self._other_trials(runner)
             if failure is not None:
                 return self._record.failed(failure)
@@ -150,10 +150,10 @@ class CandidateEvaluation:
         """Do all stages but timing; return the runner, ready to be timed."""
         site = self._site
         with ExitStack() as held:
-            # Memory before the gate: whoever holds some may wait there, and never give it back.
+            # Memory before the lock: whoever waits for memory must not hold the lock.
             if site.shares_cores:
                 self._memory.take()
-                held.enter_context(site.gate.shared())
+                held.enter_context(site.lock.shared())
                 # The judge draws while the builder builds; it may still be importing torch.
                 self._start_draw(self._admission.workloads[0])
             with site.builders.taken() as builder:
@@ -163,7 +163,7 @@ class CandidateEvaluation:
             if not site.shares_cores:
                 self._memory.take()
                 # A draw runs on the device, and would disturb whoever takes times there.
-                held.enter_context(site.gate.shared())
+                held.enter_context(site.lock.shared())
                 self._start_draw(self._admission.workloads[0])
             uses_library = candidate.prepared.uses_library
             runners = site.library_runners if uses_library else site.runners

@@ -140,7 +140,7 @@ def _pool_bytes(
 
 
 def _ranges_bytes(workload: WorkloadAdmission, count: int, large: frozenset[str]) -> int:
-    """Return what `count` draws of unusual values hold: region and copies of each, or a region.
+    """Return what `count` draws of unusual values hold: buffer and copies of each, or a buffer.
 
     While a set that is timed has such inputs, its own are beside it.
     """

@@ -115,7 +115,7 @@ class CandidateSweep:
             self._total = len(enumerated.configurations)
             plans = memory_plans(self._admission, self._site, seed_count=1)
             sizes = [plan.needed_bytes for plan in plans]
-            # Before the gate is entered, as by every evaluation.
+            # Before the lock is taken, as by every evaluation.
             with self._site.memory.lease(*sizes) as lease:
                 runner = SweepRunner(
                     self._site,
@@ -147,7 +147,7 @@ class CandidateSweep:
                 futures = [threads.submit(self._build, *item) for item in turn]
                 try:
                     if first == 0 and not self._is_over():
-                        with self._site.gate.shared():  # a draw would disturb who takes times
+                        with self._site.lock.shared():  # a draw would disturb who takes times
                             runner.open()  # meanwhile
                     yield from self._finished(futures)
                 finally:
@@ -183,7 +183,7 @@ class CandidateSweep:
                 )
             )
             return
-        with self._site.gate.exclusive():
+        with self._site.lock.exclusive():
             attempt = runner.attempt(outcome, self._race.incumbent_upper_ns)
         if isinstance(attempt, AttemptFailure):
             self._emit(
@@ -227,7 +227,7 @@ class CandidateSweep:
         result = self._race.result(number)
         assert result is not None, "a contender has a result"
         started_s = time.monotonic()
-        with self._site.gate.exclusive():
+        with self._site.lock.exclusive():
             block = runner.time_again(self._built[number])
         if isinstance(block, AttemptFailure):
             self._race.withdraw(number)

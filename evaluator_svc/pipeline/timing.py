@@ -1,6 +1,6 @@
 """Stage timing: cold samples, a short warm run, kept outputs, and whether it can be true.
 
-Runs while the device's gate is held alone.
+Runs while the device's lock is held alone.
 """
 
 import dataclasses
@@ -355,7 +355,7 @@ class WorkloadTimer:
             wall_ns=wall_ns,
             waiting_ns=after.waiting_since(before),
             busy_ns=after.busiest_since(before),
-            spoiling_ns=self._spoiling_ns(),
+            poisoning_ns=self._poisoning_ns(),
         )
         kept = KeptClaim(
             draws_seed=draws_seed,
@@ -368,7 +368,7 @@ class WorkloadTimer:
         )
         return (timed, claim), kept
 
-    def _spoiling_ns(self) -> float:
+    def _poisoning_ns(self) -> float:
         """Return what overwriting the outputs before a call takes at least."""
         outputs = (s for s in self._draw.slots if s.role == TensorRole.OUTPUT.value)
         output_bytes = sum(slot.size_bytes for slot in outputs)
@@ -442,7 +442,7 @@ def _merged(blocks: list[tuple[TimeReply, Claim]]) -> tuple[TimeReply, Claim]:
         wall_ns=sum(c.wall_ns for c in claims),
         waiting_ns=sum(c.waiting_ns for c in claims),
         busy_ns=sum(c.busy_ns for c in claims),
-        spoiling_ns=claims[-1].spoiling_ns,
+        poisoning_ns=claims[-1].poisoning_ns,
     )
     return merged, claim
 

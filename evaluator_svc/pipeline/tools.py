@@ -14,7 +14,7 @@ from evaluator_svc import tools
 from evaluator_svc.messages.exchange import Draw
 from evaluator_svc.messages.locked import CandidateFailure, LoadRequest
 from evaluator_svc.sandbox.host_paths import PASSED_ON, package_root
-from evaluator_svc.tools import replay_folder
+from evaluator_svc.tools import rerun_folder
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Finding
@@ -103,7 +103,8 @@ def profile(rerun: Rerun, draw: Draw, kernels: tuple[str, ...]) -> tuple[Finding
 def _command(rerun: Rerun, draw: Draw) -> Iterator[tuple[tuple[str, ...], dict[str, str]]]:
     with scratch_folder("tools") as name:
         folder = Path(name)
-        replay = replay_folder.ReplayInput(load=rerun.load, codes=rerun.codes, draw=draw)
-        replay_folder.write(folder, replay)
+        rerun_folder.write(
+            folder, rerun_folder.RerunInput(load=rerun.load, codes=rerun.codes, draw=draw)
+        )
         kept = {n: os.environ[n] for n in _TOOL_VARIABLES if n in os.environ}
-        yield tools.replay_command(folder), {**kept, "PYTHONPATH": package_root()}
+        yield tools.rerun_command(folder), {**kept, "PYTHONPATH": package_root()}

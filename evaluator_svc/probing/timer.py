@@ -61,7 +61,7 @@ class TimerRun:
 
 def timer_probes(site: DeviceSite) -> tuple[Probe, ...]:
     """Return what the timer said of known work; raises ProcessLostError where it said nothing."""
-    with site.gate.exclusive():
+    with site.lock.exclusive():
         return assessed_tries(lambda: _measure(site))
 
 

@@ -5,7 +5,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 
-from evaluator_svc.hardware.gate import DeviceGate
+from evaluator_svc.hardware.device_lock import DeviceLock
 from evaluator_svc.processes.process import ChildProcess
 
 
@@ -18,7 +18,7 @@ class SparePool:
         size: Ready processes to keep, and how many are started at once.
     """
 
-    def __init__(self, start: Callable[[], ChildProcess], *, gate: DeviceGate, size: int) -> None:
+    def __init__(self, start: Callable[[], ChildProcess], *, gate: DeviceLock, size: int) -> None:
         self._start = start
         self._gate = gate
         self._size = size

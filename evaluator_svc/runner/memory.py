@@ -1,6 +1,6 @@
 """A plan's own memory: scratch, one for all runs, and what `prepare` fills, one for each seed.
 
-On a CPU results of library calls are scratch, too. Scratch is spoilt before every run, and every
+On a CPU results of library calls are scratch, too. Scratch is scrubbed before every run, and every
 byte around the buffers is a guard: nothing of a call is left to the next.
 """
 
@@ -48,7 +48,7 @@ class PlanMemory:
         self._scratch = self._allocate(kinds, byte)
         self._prepared = [self._allocate(("prepared",), byte) for _ in range(seed_count)]
         self._pristine: list[Buffers] = []
-        self.spoilt = tuple(
+        self.scratch = tuple(
             (position, self.buffers[position].size_bytes)
             for position in self._scratch.addresses
             if self.buffers[position].size_bytes
@@ -77,15 +77,15 @@ class PlanMemory:
         held = (self._scratch, *self._prepared)
         return tuple(guard for buffers in held for guard in buffers.surroundings.guards)
 
-    def spoil(self, libraries: Iterable[tuple[int, int]] = ()) -> None:
+    def scrub(self, libraries: Iterable[tuple[int, int]] = ()) -> None:
         """Overwrite scratch, with NaN at first, later with any byte, and processors' own memory.
 
         The bytes around all buffers, too, and (address, bytes) of what libraries hold.
         """
         self._device.scrub()
         own = self._scratch.addresses
-        spoilt = (*((own[at], size_bytes) for at, size_bytes in self.spoilt), *libraries)
-        filled = tuple((address, size_bytes, self._next_byte) for address, size_bytes in spoilt)
+        written = (*((own[at], size_bytes) for at, size_bytes in self.scratch), *libraries)
+        filled = tuple((address, size_bytes, self._next_byte) for address, size_bytes in written)
         self._device.fill_all((*filled, *self.guards))
         self._next_byte = secrets.randbelow(_NAN_BYTE + 1)
 

@@ -25,9 +25,9 @@ from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.covered import CoveredRange, covered
 from evaluator_svc.runner.faults import CandidateFaultError, launch_fault, memory_faults
 from evaluator_svc.runner.input_pool import TimedSets, make_pool
+from evaluator_svc.runner.loaded_sequence import LoadedSequence
 from evaluator_svc.runner.memory import PlanMemory, plan_memory
 from evaluator_svc.runner.program import load_program
-from evaluator_svc.runner.replay import Replay
 from evaluator_svc.runner.shared_sets import SharedSets
 from evaluator_svc.runner.timing import take_times, timed_sequence
 from kernel_foundry.domain.evaluation import EvaluationOutcome
@@ -56,7 +56,7 @@ class _Workload:
     memory: PlanMemory
     run_ns: float = 0.0
     """Of the checked run, by the host's clock."""
-    replay: Replay | None = None
+    replay: LoadedSequence | None = None
     """On the pool's sets."""
     timed: Any = None
     """What is timed: the replay's own native sequence, or its graphs."""
@@ -198,8 +198,8 @@ class SweepSession:
         for name, shared in self._shared.items():
             yield from self._pools[name].covered() if name in self._pools else shared.covered()
 
-    def _replay(self, workload: _Workload, steps: tuple[Step, ...]) -> Replay:
-        return Replay(
+    def _replay(self, workload: _Workload, steps: tuple[Step, ...]) -> LoadedSequence:
+        return LoadedSequence(
             self._opened, workload.program, steps, workload.memory, tf32=self._request.tf32
         )
 

@@ -8,27 +8,27 @@ from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.faults import memory_faults
 from evaluator_svc.runner.guest_inputs import GuestInputs
 from evaluator_svc.runner.input_pool import TimedSets
-from evaluator_svc.runner.replay import Replay
+from evaluator_svc.runner.loaded_sequence import LoadedSequence
 from evaluator_svc.runner.surroundings import Range
 from kernel_foundry.domain.admission import TensorRole
 from kernel_foundry.domain.evaluation import ClockBlock, StopReason
 
 
-def timed_sequence(opened: OpenDevice, replay: Replay) -> Any:
-    """Return the native sequence to time: the replay's own, or its graphs where there are any."""
-    if replay.library is None or opened.device.is_host_memory:
-        return replay.native  # a sequence of launches alone makes its graph itself
-    from evaluator_svc.runner.graph_replay import captured
+def timed_sequence(opened: OpenDevice, loaded: LoadedSequence) -> Any:
+    """Return the native sequence to time: the loaded one's own, or its graphs if there are any."""
+    if loaded.library is None or opened.device.is_host_memory:
+        return loaded.native  # a sequence of launches alone makes its graph itself
+    from evaluator_svc.runner.graph_capture import capture_graphs
 
-    return captured(opened, replay) or replay.native
+    return capture_graphs(opened, loaded) or loaded.native
 
 
 def take_times(
     sequence: Any,
-    replay: Replay,
+    loaded: LoadedSequence,
     pool: TimedSets,
     request: TimeRequest,
-    preparation: Replay | None = None,
+    preparation: LoadedSequence | None = None,
     *,
     idle: tuple[Range, ...] = (),
     guests: GuestInputs | None = None,
@@ -44,7 +44,7 @@ def take_times(
     outputs = [
         (index, slot)
         for slot in pool.shared.outputs
-        if slot.size_bytes and (index := replay.buffer_index(slot.name)) is not None
+        if slot.size_bytes and (index := loaded.buffer_index(slot.name)) is not None
     ]
     slots = [slot for _, slot in outputs]
     if not request.plan.redraw_key:
@@ -57,29 +57,29 @@ def take_times(
         lent = () if guests is None else guests.covered()
         cover = preparation.device.cover([*pool.covered(), *lent])
     measurement = sequence.measure(
-        _options(replay, pool, request, draws),
+        _options(loaded, pool, request, draws),
         flush_bytes=request.plan.flush_bytes,
         outputs=[(i, slot.size_bytes) for i, slot in outputs] if request.poison else [],
         # Which seed a kept call will have had is known only afterwards: first it is set aside.
         keep_into=keep_into,
-        scratch=replay.scratch if request.poison else (),
+        scratch=loaded.scratch if request.poison else (),
         redraw=redraw_rows(pool, request.plan.redraw_key),
         preparation=None if preparation is None else preparation.native,
-        prepared=replay.prepared if preparation is not None else (),
+        prepared=loaded.prepared if preparation is not None else (),
         weights=[
             number
             for number, slot in enumerate(pool.shared.inputs)
             if slot.role != TensorRole.INPUT.value
         ],
-        sealed_into=[replay.sealed_into(pool.seed_of(i)) for i in range(pool.set_count)],
-        guards=(*replay.guards, *pool.guards(), *idle, *around) if request.poison else (),
+        sealed_into=[loaded.sealed_into(pool.seed_of(i)) for i in range(pool.set_count)],
+        guards=(*loaded.guards, *pool.guards(), *idle, *around) if request.poison else (),
         guests=None if guests is None else guests.rows(pool, request.guest_seeds, slots),
-        library_memory=replay.library_memory if request.poison else None,
+        library_memory=loaded.library_memory if request.poison else None,
         cover=cover,
     )
     if request.poison:
         pool.check()
-    replay.forget_results()
+    loaded.forget_results()
     if preparation is not None:
         preparation.forget_results()
     sets = [index for _call, index in measurement.kept]
@@ -126,9 +126,9 @@ def _clock_block(
     )
 
 
-def _options(replay: Replay, pool: TimedSets, request: TimeRequest, draws: int) -> Any:
+def _options(loaded: LoadedSequence, pool: TimedSets, request: TimeRequest, draws: int) -> Any:
     plan = request.plan
-    return replay.module.MeasureOptions(
+    return loaded.module.MeasureOptions(
         warmup_calls=plan.warmup_calls,
         min_samples=plan.min_samples,
         max_samples=plan.max_samples,

@@ -23,8 +23,8 @@ from evaluator_svc.runner.covered import CoveredRange, covered
 from evaluator_svc.runner.faults import launch_fault, memory_faults
 from evaluator_svc.runner.guest_inputs import GuestInputs
 from evaluator_svc.runner.input_pool import TimedSets, make_pool
+from evaluator_svc.runner.loaded_sequence import LoadedSequence
 from evaluator_svc.runner.memory import PlanMemory, plan_memory
-from evaluator_svc.runner.replay import Replay
 from evaluator_svc.runner.shared_sets import SharedSets
 from evaluator_svc.runner.timing import take_times, timed_sequence
 from kernel_foundry.domain.kernel_time import KernelTime
@@ -42,9 +42,9 @@ class _Runs:
 
     shared: SharedSets
     memory: PlanMemory
-    preparation: Replay | None
+    preparation: LoadedSequence | None
     """`prepare`, with a set for each seed; None where the plan has none."""
-    replay: Replay
+    loaded: LoadedSequence
     """`launch`, with a set for each output slot of each seed."""
 
 
@@ -53,15 +53,15 @@ class _TimedRuns:
     """The sets that are timed, with what runs on them."""
 
     pool: TimedSets
-    preparation: Replay | None
+    preparation: LoadedSequence | None
     """`prepare`, with a set for each of the pool's; None where the plan has none."""
-    replay: Replay
+    loaded: LoadedSequence
     sequence: Any
-    """What is timed: the replay's own native sequence, or its graphs."""
+    """What is timed: the native sequence of `loaded`, or its graphs."""
 
     def run(self, index: int) -> list[int]:
         """Run set `index` as it was timed; return the address of every buffer afterwards."""
-        self.replay.spoil()
+        self.loaded.scrub()
         self.sequence.run(index)
         return list(self.sequence.last_addresses)
 
@@ -106,21 +106,21 @@ class Workload:
         memory = plan_memory(device, self.sequence, seed_count=draw.seed_count)
         with _faults():
             preparation = self._prepare(shared, memory, shared.covered())
-            replay = self._replay(memory, self.sequence.steps)
+            loaded = self._load(memory, self.sequence.steps)
             for seed in range(draw.seed_count):
                 for slot in range(draw.slot_count):
                     index = seed * draw.slot_count + slot
-                    replay.bind(index, shared.addresses(seed, slot), seed=seed)
-        self._runs = _Runs(shared=shared, memory=memory, preparation=preparation, replay=replay)
+                    loaded.bind(index, shared.addresses(seed, slot), seed=seed)
+        self._runs = _Runs(shared=shared, memory=memory, preparation=preparation, loaded=loaded)
 
     def run(self) -> None:
         """Run every seed once for each copy of the outputs, each time into its own."""
         runs = self._opened_runs()
         with _faults():
-            for index in range(runs.replay.set_count):
-                runs.replay.run(index)
+            for index in range(runs.loaded.set_count):
+                runs.loaded.run(index)
                 runs.memory.check_guards()  # the next run writes them again
-        runs.replay.forget_results()
+        runs.loaded.forget_results()
         runs.memory.check()
 
     def run_reordered(self, program: Any) -> None:
@@ -128,13 +128,13 @@ class Workload:
         runs = self._opened_runs()
         draw = runs.shared.draw
         with _faults():
-            replay = Replay(
+            loaded = LoadedSequence(
                 self._opened, program, self.sequence.steps, runs.memory, tf32=self._tf32
             )
             for seed in range(draw.seed_count):
-                replay.bind(seed, runs.shared.addresses(seed, 0), seed=seed)
-                replay.run(seed)
-        replay.forget_results()
+                loaded.bind(seed, runs.shared.addresses(seed, 0), seed=seed)
+                loaded.run(seed)
+        loaded.forget_results()
         runs.memory.check()
 
     def run_without_kernels(self, choice: int) -> WithoutKernels:
@@ -143,11 +143,11 @@ class Workload:
         outputs = tuple(slot.name for slot in runs.shared.outputs)
         copies = copies_for_kernels(self.sequence, outputs, choice=choice)
         with _faults():
-            replay = self._replay(runs.memory, copies.steps)
+            loaded = self._load(runs.memory, copies.steps)
             for seed in range(runs.shared.draw.seed_count):
-                replay.bind(seed, runs.shared.addresses(seed, 0), seed=seed)
-                replay.run(seed)
-        replay.forget_results()
+                loaded.bind(seed, runs.shared.addresses(seed, 0), seed=seed)
+                loaded.run(seed)
+        loaded.forget_results()
         return WithoutKernels(choice_count=copies.choice_count)
 
     def run_once(self, draw: Draw, descriptors: tuple[int, ...]) -> None:
@@ -158,11 +158,11 @@ class Workload:
             memory = plan_memory(device, self.sequence, seed_count=draw.seed_count)
             with _faults():
                 self._prepare(shared, memory, (*shared.covered(), *self._covered()))
-                replay = self._replay(memory, self.sequence.steps)
+                loaded = self._load(memory, self.sequence.steps)
                 for seed in range(draw.seed_count):
-                    replay.bind(seed, shared.addresses(seed, 0), seed=seed)
-                    replay.run(seed)
-            replay.forget_results()
+                    loaded.bind(seed, shared.addresses(seed, 0), seed=seed)
+                    loaded.run(seed)
+            loaded.forget_results()
             memory.check()
         finally:
             device.synchronize()
@@ -172,20 +172,20 @@ class Workload:
         """Run seeds whose inputs have changed, as they were timed, into the first slots."""
         runs, timed = self._opened_runs(), self._timed
         assert timed is not None, "times were taken before"
-        outputs = {s.name: timed.replay.buffer_index(s.name) for s in runs.shared.outputs}
+        outputs = {s.name: timed.loaded.buffer_index(s.name) for s in runs.shared.outputs}
         with _faults():
             for seed in seeds:
                 of_seed = [i for i in range(timed.pool.set_count) if timed.pool.seed_of(i) == seed]
                 if not of_seed:  # a pool of few large sets
-                    runs.replay.run(seed * runs.shared.draw.slot_count)
+                    runs.loaded.run(seed * runs.shared.draw.slot_count)
                     continue
                 index = secrets.choice(of_seed)
                 timed.pool.refresh(index)
                 addresses = timed.run(index)
                 written = {n: addresses[i] for n, i in outputs.items() if i is not None}
                 timed.pool.hand_back(index, 0, written)
-        runs.replay.forget_results()
-        timed.replay.forget_results()
+        runs.loaded.forget_results()
+        timed.loaded.forget_results()
         runs.memory.check()
 
     def fill_pool(self, *, wanted_bytes: int, limit_bytes: int) -> PoolReady:
@@ -199,13 +199,13 @@ class Workload:
                     wanted_bytes=wanted_bytes,
                     limit_bytes=limit_bytes,
                 )
-            replay = self._on_pool(runs.memory, self.sequence.steps, pool)
+            loaded = self._on_pool(runs.memory, self.sequence.steps, pool)
             preparation = None
             if self.sequence.prepare:
                 preparation = self._on_pool(runs.memory, self.sequence.prepare, pool)
-            sequence = timed_sequence(self._opened, replay)
+            sequence = timed_sequence(self._opened, loaded)
         self._timed = _TimedRuns(
-            pool=pool, preparation=preparation, replay=replay, sequence=sequence
+            pool=pool, preparation=preparation, loaded=loaded, sequence=sequence
         )
         return PoolReady(set_count=pool.set_count, pool_bytes=pool.size_bytes)
 
@@ -218,7 +218,7 @@ class Workload:
         with _closed_after(draws), _faults():
             taken = take_times(
                 timed.sequence,
-                timed.replay,
+                timed.loaded,
                 timed.pool,
                 request,
                 timed.preparation,
@@ -238,14 +238,14 @@ class Workload:
         Args:
             flush_bytes: Read before each call to empty the caches.
         """
-        replay = self._opened_runs().replay if self._timed is None else self._timed.replay
+        loaded = self._opened_runs().loaded if self._timed is None else self._timed.loaded
         with _faults():
-            calls = _profile(replay, flush_bytes)
-        pairs = list(zip(replay.steps, _medians(calls), strict=True))
+            calls = _profile(loaded, flush_bytes)
+        pairs = list(zip(loaded.steps, _medians(calls), strict=True))
         return Share(
             own_ns=sum(time for step, time in pairs if not isinstance(step, LibraryCall)),
             library_ns=sum(time for step, time in pairs if isinstance(step, LibraryCall)),
-            kernel_times=_kernel_times(replay.steps, calls),
+            kernel_times=_kernel_times(loaded.steps, calls),
         )
 
     def drop(self) -> None:
@@ -282,10 +282,10 @@ class Workload:
 
     def _prepare(
         self, shared: SharedSets, memory: PlanMemory, hidden: Iterable[CoveredRange]
-    ) -> Replay | None:
+    ) -> LoadedSequence | None:
         if not self.sequence.prepare:
             return None
-        preparation = self._replay(memory, self.sequence.prepare)
+        preparation = self._load(memory, self.sequence.prepare)
         for seed in range(shared.draw.seed_count):
             preparation.bind(seed, shared.addresses(seed, 0), seed=seed)
         with covered(self._opened.device, hidden):
@@ -305,14 +305,16 @@ class Workload:
             preparation.forget_results()
         runs.memory.seal()
 
-    def _on_pool(self, memory: PlanMemory, steps: tuple[Step, ...], pool: TimedSets) -> Replay:
-        replay = self._replay(memory, steps)
+    def _on_pool(
+        self, memory: PlanMemory, steps: tuple[Step, ...], pool: TimedSets
+    ) -> LoadedSequence:
+        loaded = self._load(memory, steps)
         for index in range(pool.set_count):
-            replay.bind(index, pool.addresses(index), seed=pool.seed_of(index))
-        return replay
+            loaded.bind(index, pool.addresses(index), seed=pool.seed_of(index))
+        return loaded
 
-    def _replay(self, memory: PlanMemory, steps: tuple[Step | Copy, ...]) -> Replay:
-        return Replay(self._opened, self._program, steps, memory, tf32=self._tf32)
+    def _load(self, memory: PlanMemory, steps: tuple[Step | Copy, ...]) -> LoadedSequence:
+        return LoadedSequence(self._opened, self._program, steps, memory, tf32=self._tf32)
 
     def _opened_runs(self) -> _Runs:
         assert self._runs is not None, "the buffers come with the first run"
@@ -338,14 +340,14 @@ def _faults() -> Iterator[None]:
         raise launch_fault(error) from error
 
 
-def _profile(replay: Replay, flush_bytes: int) -> list[list[float]]:
+def _profile(loaded: LoadedSequence, flush_bytes: int) -> list[list[float]]:
     """Each step's time on the first set, in a few calls; the first of all warms up."""
     until = time.monotonic() + _PROFILE_SECONDS
-    first = replay.native.profile(0, flush_bytes=flush_bytes)
+    first = loaded.native.profile(0, flush_bytes=flush_bytes)
     calls: list[list[float]] = []
     while len(calls) < _PROFILES and time.monotonic() < until:
-        calls.append(replay.native.profile(0, flush_bytes=flush_bytes))
-    replay.forget_results()
+        calls.append(loaded.native.profile(0, flush_bytes=flush_bytes))
+    loaded.forget_results()
     return calls or [first]
 
 

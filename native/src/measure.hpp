@@ -33,7 +33,8 @@ class Trial {
   [[nodiscard]] virtual std::optional<double> prepare_ns() const noexcept { return std::nullopt; }
   // Give all sets the inputs that they had at first.
   virtual void restore() = 0;
-  // Spoil outputs and scratch: all of them must be written, and nothing is left of a call before.
+  // Poison outputs, all of which must be written, and scrub scratch: no call finds what one before
+  // left.
   virtual void poison(std::size_t set) = 0;
   virtual void flush() = 0;  // empty the caches of the measured data
   // One call, complete when it returns.

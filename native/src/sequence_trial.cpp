@@ -74,8 +74,8 @@ void SequenceTrial::prepare(std::size_t set) {
   const Preparation& preparation = plan_.preparation;
   Device& device = sequence_.device();
   std::vector<ByteRange> ranges = plan_.guards;
-  add_spoilt(plan_.scratch, set, ranges);
-  add_spoilt(preparation.made, set, ranges);
+  add_scrubbed(plan_.scratch, set, ranges);
+  add_scrubbed(preparation.made, set, ranges);
   add_library_memory(ranges);
   device.fill_all(ranges);
   hide();
@@ -118,7 +118,7 @@ void SequenceTrial::poison(std::size_t set) {
   } else {
     for (std::size_t each = 0; each < sequence_.set_count(); ++each) add_outputs(each, ranges);
   }
-  add_spoilt(plan_.scratch, set, ranges);
+  add_scrubbed(plan_.scratch, set, ranges);
   add_library_memory(ranges);
   sequence_.device().fill_all(ranges);
 }
@@ -130,8 +130,8 @@ void SequenceTrial::add_outputs(std::size_t set, std::vector<ByteRange>& to) con
   }
 }
 
-void SequenceTrial::add_spoilt(const std::vector<Region>& regions, std::size_t set,
-                               std::vector<ByteRange>& to) {
+void SequenceTrial::add_scrubbed(const std::vector<Region>& regions, std::size_t set,
+                                 std::vector<ByteRange>& to) {
   const unsigned char byte = some_byte();
   for (const Region& region : regions) {
     to.push_back({sequence_.addresses(set).at(region.buffer), region.size_bytes, byte});

@@ -81,7 +81,8 @@ class SequenceTrial final : public Trial {
 
  private:
   void add_outputs(std::size_t set, std::vector<ByteRange>& to) const;
-  void add_spoilt(const std::vector<Region>& regions, std::size_t set, std::vector<ByteRange>& to);
+  void add_scrubbed(const std::vector<Region>& regions, std::size_t set,
+                    std::vector<ByteRange>& to);
   void add_library_memory(std::vector<ByteRange>& to);
   void prepare(std::size_t set);
   void hide();

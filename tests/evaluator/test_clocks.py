@@ -96,9 +96,9 @@ def test_what_overwriting_outputs_takes_is_not_missing():
     """Of 3 ms between two calls 1.2 are the loop's own; a slow clock shows all the same."""
     calls = dataclasses.replace(_WARM, samples_ns=(1e6,) * 60, wall_ns=63 * 3e6 + 30e6)
     assert not adds_up(calls)
-    spoilt = dataclasses.replace(calls, spoiling_ns=1.2e6)
-    assert adds_up(spoilt)
-    assert not adds_up(dataclasses.replace(spoilt, samples_ns=(1e5,) * 60))
+    poisoned = dataclasses.replace(calls, poisoning_ns=1.2e6)
+    assert adds_up(poisoned)
+    assert not adds_up(dataclasses.replace(poisoned, samples_ns=(1e5,) * 60))
 
 
 def test_the_floor_knows_of_the_cache_and_of_prepared_weights():

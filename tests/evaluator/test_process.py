@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.hardware.gate import DeviceGate
+from evaluator_svc.hardware.device_lock import DeviceLock
 from evaluator_svc.processes.process import ChildProcess, ProcessCommand, ProcessLauncher
 from evaluator_svc.processes.spare_pool import SparePool
 from evaluator_svc.sandbox.host_paths import package_root
@@ -70,7 +70,7 @@ def test_a_child_that_cannot_start_leaves_its_last_words(launcher):
 
 def test_spare_processes_are_used_once_and_replaced(launcher):
     """Every taken process is another one, and those that ended are not given out."""
-    pool = SparePool(lambda: _start(launcher), gate=DeviceGate(), size=1)
+    pool = SparePool(lambda: _start(launcher), gate=DeviceLock(), size=1)
     first, second = pool.take(), pool.take()
     assert first.process_id != second.process_id
     assert second.is_running
@@ -80,16 +80,16 @@ def test_spare_processes_are_used_once_and_replaced(launcher):
 
 
 def test_spare_processes_do_not_start_while_times_are_taken(launcher):
-    """The keeper waits at the gate; a caller who needs one gets it at once."""
-    gate = DeviceGate()
+    """The keeper waits for the lock; a caller who needs one gets it at once."""
+    lock = DeviceLock()
     starters: list[str] = []
 
     def start() -> ChildProcess:
         starters.append(threading.current_thread().name)
         return _start(launcher)
 
-    pool = SparePool(start, gate=gate, size=1)
-    with gate.exclusive():
+    pool = SparePool(start, gate=lock, size=1)
+    with lock.exclusive():
         pool.take().kill()
         assert starters == [threading.current_thread().name]
     pool.close()

@@ -214,5 +214,5 @@ def test_a_gain_in_the_store_that_is_none_is_left_out(
     """A draw from a distribution of no numbers never ends."""
     sound = ModelOutcome(model="a", gain=0.1, usd=0.01)
     arms = ("a", "b")
-    spoilt = BanditChooser([sound, ModelOutcome(model="b", gain=gain, usd=0.01)])
-    assert spoilt.choose(request_, arms) == BanditChooser([sound]).choose(request_, arms)
+    with_outlier = BanditChooser([sound, ModelOutcome(model="b", gain=gain, usd=0.01)])
+    assert with_outlier.choose(request_, arms) == BanditChooser([sound]).choose(request_, arms)

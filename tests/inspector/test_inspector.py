@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.hardware.gate import DeviceGate
+from evaluator_svc.hardware.device_lock import DeviceLock
 from evaluator_svc.inspector import inspect_cubin, inspect_spirv
 from evaluator_svc.messages.inspect import InspectReply, InspectRequest
 from evaluator_svc.messages.locked import (
@@ -110,7 +110,7 @@ def test_an_inspector_that_ends_refuses_the_object(inspectors, tmp_path) -> None
         process.end("a trial")
         return process
 
-    pool = SparePool(start_and_end, gate=DeviceGate(), size=0)
+    pool = SparePool(start_and_end, gate=DeviceLock(), size=0)
     with CandidateInspectors(pool) as own:
         cache = ObjectCache(tmp_path, lambda: b"k")
         refused = inspect_units(own, _built(_module("honest_half")), _prepared(1), cache)

@@ -50,14 +50,14 @@ TOLERANCE = Tolerance(rtol=5e-5, atol=5e-5)
 class RunnerSide:
     """A draw as its runner sees it: shared bytes and offsets, nothing else.
 
-    CUDA opens a handle in another process only, so there the judge's own regions are looked at.
+    CUDA opens a handle in another process only, so there the judge's own buffers are looked at.
     """
 
     def __init__(self, judge: Judge, draw: Draw, descriptors: tuple[int, ...]) -> None:
         self.draw = draw
         if draw.handles:
-            regions = judge._draws[draw.draw].regions
-            self.whole = [judge._memory.bytes_of(r, 0, draw.size_bytes) for r in regions]
+            buffers = judge._draws[draw.draw].buffers
+            self.whole = [judge._memory.bytes_of(r, 0, draw.size_bytes) for r in buffers]
         else:
             buffers = [native.SharedBuffer.open(fd, draw.size_bytes) for fd in descriptors]
             self.whole = [torch.frombuffer(buffer, dtype=torch.uint8) for buffer in buffers]

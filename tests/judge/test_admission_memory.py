@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from evaluator_svc.judge.admission import screening, tolerance
-from evaluator_svc.judge.admission.gate import Gate, judge_answers
+from evaluator_svc.judge.admission.answer_check import AnswerCheck, check_answers
 from evaluator_svc.judge.comparison import compare, relative_errors
 from evaluator_svc.judge.draws import call_inputs
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
@@ -58,15 +58,15 @@ def blocks(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "CHUNK_ELEMENTS", BLOCK)
 
 
-def judged(body: str, *, memory_bytes: int) -> tuple[Gate, int]:
+def judged(body: str, *, memory_bytes: int) -> tuple[AnswerCheck, int]:
     """Return what was found of a task, and the most bytes that its tensors took."""
     task = make_task(body, rows=ROWS, cols=COLS)
     with Live() as live:
         prepared = PreparedWorkload(
             task, task.workloads[0], device=torch.device("cpu"), memory_bytes=memory_bytes
         )
-        gate = judge_answers(task, [prepared], open_memory("null:0"))
-    return gate, live.peak_bytes
+        answers = check_answers(task, [prepared], open_memory("null:0"))
+    return answers, live.peak_bytes
 
 
 @pytest.mark.usefixtures("blocks")
@@ -92,7 +92,7 @@ def __init__(self):
 def forward(self, x):
     return torch.tanh(x) + 0.0 * self.weight
 """
-    gate, peak_bytes = judged(body, memory_bytes=5 * TENSOR_BYTES)
+    answers, peak_bytes = judged(body, memory_bytes=5 * TENSOR_BYTES)
 
     assert peak_bytes <= 4.2 * TENSOR_BYTES
-    assert any("hardly depends on the weights" in warning for warning in gate.warnings)
+    assert any("hardly depends on the weights" in warning for warning in answers.warnings)

@@ -25,7 +25,7 @@ def test_a_draw_is_opened_by_handles_of_whole_blocks(judge: Judge) -> None:
     task = make_task(SOFTMAX)
     message, descriptors = judge.draw(task, task.workloads[0].name, TOLERANCE, (1, 2, 3))
 
-    addresses = [region.address for region in judge._draws[message.draw].regions]
+    addresses = [buffer.address for buffer in judge._draws[message.draw].buffers]
     assert descriptors == ()
     assert len(set(message.handles)) == 3
     assert all(len(bytes.fromhex(handle)) == 64 for handle in message.handles)

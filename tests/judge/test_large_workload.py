@@ -97,7 +97,7 @@ def test_work_in_pieces_gives_the_same_numbers(monkeypatch: pytest.MonkeyPatch) 
     assert torch.allclose(moved, tensor, rtol=2e-7, atol=0)
 
 
-def test_idle_regions_make_room_for_other_sizes() -> None:
+def test_idle_buffers_make_room_for_other_sizes() -> None:
     memory = HostMemory()
     pool = BufferPool(memory, limit_bytes=3 << 20)
     small = pool.take(1 << 20, count=3)
@@ -106,7 +106,7 @@ def test_idle_regions_make_room_for_other_sizes() -> None:
 
     (large,) = pool.take(2 << 20, count=1)
 
-    assert [region.address == 0 for region in small] == [False, True, True]
+    assert [buffer.address == 0 for buffer in small] == [False, True, True]
     assert large.size_bytes == 2 << 20
 
 

@@ -49,9 +49,9 @@ class LeanRunner:
         return verdict
 
 
-@pytest.fixture(params=[False, True], ids=["copies", "region"], autouse=True)
+@pytest.fixture(params=[False, True], ids=["copies", "buffer"], autouse=True)
 def rests(request: pytest.FixtureRequest, judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reference runs on copies as on a CPU, or on the region as on a GPU."""
+    """The reference runs on copies as on a CPU, or on the buffer as on a GPU."""
     monkeypatch.setattr(type(judge._memory), "rests_between_runs", request.param)
 
 

@@ -1,6 +1,6 @@
 """The judge out of memory at every allocation in turn: survived, or a typed error, never a bug.
 
-Allocations are torch's operators, each of which may need memory, and shared regions.
+Allocations are torch's operators, each of which may need memory, and shared buffers.
 """
 
 import gc
@@ -58,7 +58,7 @@ class Allocator(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
     def share(self, size_bytes: int) -> Any:
-        """Fail, or make a region."""
+        """Fail, or make a buffer."""
         if self._fails():
             raise OutOfMemoryError("injected")
         return type(self._memory).share(self._memory, size_bytes)  # type: ignore[arg-type]
@@ -214,12 +214,12 @@ def test_a_baseline_is_left_out_only_where_nobody_else_has_the_memory(
     assert "torch.compile: no memory" in admission.warnings
 
 
-@pytest.mark.parametrize(("is_lean", "on_region"), [(False, False), (True, False), (True, True)])
+@pytest.mark.parametrize(("is_lean", "on_buffer"), [(False, False), (True, False), (True, True)])
 def test_every_allocation_of_an_evaluation_may_fail(
-    judge: Judge, is_lean: bool, on_region: bool, monkeypatch: pytest.MonkeyPatch
+    judge: Judge, is_lean: bool, on_buffer: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On copies of the inputs as on a CPU, on the region as on a GPU."""
-    monkeypatch.setattr(type(judge._memory), "rests_between_runs", on_region)
+    """On copies of the inputs as on a CPU, on the buffer as on a GPU."""
+    monkeypatch.setattr(type(judge._memory), "rests_between_runs", on_buffer)
 
     def work(session: Session) -> None:
         session.evaluate(is_lean=is_lean)

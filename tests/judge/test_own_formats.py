@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from evaluator_svc.judge import Judge
-from evaluator_svc.judge.admission.gate import judge_answers
+from evaluator_svc.judge.admission.answer_check import check_answers
 from evaluator_svc.judge.admission.moved_values import moves_values
 from evaluator_svc.judge.comparison.compare import Groups, group_scale, groups_of
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
@@ -86,11 +86,11 @@ def test_an_output_has_the_format_that_it_rounds_to(
 
 def test_tolerances_are_those_of_each_output() -> None:
     memory = open_memory("null:0")
-    pair = judge_answers(PAIR, [prepared(PAIR)], memory).tolerance
+    pair = check_answers(PAIR, [prepared(PAIR)], memory).tolerance
     assert pair.of(0).rtol == pytest.approx(5e-5)
     assert pair.of(1).rtol == pytest.approx(4e-3)
     task = make_task("def forward(self, x):\n    return torch.sort(x, -1).values, x.exp()")
-    both = judge_answers(task, [prepared(task)], memory).tolerance
+    both = check_answers(task, [prepared(task)], memory).tolerance
     assert both.is_exact(0)
     assert both.of(1).rtol == pytest.approx(5e-5)
 

@@ -8,8 +8,8 @@ from functools import partial
 import pytest
 import torch
 
-from evaluator_svc.judge.admission.gate import ADMISSION_SEEDS, judge_answers
-from evaluator_svc.judge.admission.trivial_answers import Question, try_answers
+from evaluator_svc.judge.admission.answer_check import ADMISSION_SEEDS, check_answers
+from evaluator_svc.judge.admission.trivial_answers import DrawPair, try_answers
 from evaluator_svc.judge.comparison.compare import expect, matches
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import open_memory
@@ -43,10 +43,10 @@ def small_example(name: str, precision: Precision) -> Task:
     return dataclasses.replace(task, workloads=workloads, precision=precision)
 
 
-def questions(prepared: PreparedWorkload) -> Iterator[Question]:
-    """Yield what is asked of a workload on two pairs of draws."""
+def draw_pairs(prepared: PreparedWorkload) -> Iterator[DrawPair]:
+    """Yield a workload's outputs on two pairs of draws."""
     for first, second in itertools.pairwise(ADMISSION_SEEDS):
-        yield Question(
+        yield DrawPair(
             prepared=prepared,
             draws=(partial(prepared.input_set, first), partial(prepared.input_set, second)),
             expect=partial(expect, is_scaled=True, memory=MEMORY),
@@ -61,15 +61,15 @@ def test_no_trivial_answer_passes_an_example(name: str, precision: Precision) ->
         PreparedWorkload(task, w, device=torch.device("cpu"), memory_bytes=8 << 30)
         for w in task.workloads
     ]
-    gate = judge_answers(task, prepared, MEMORY)
+    answers = check_answers(task, prepared, MEMORY)
 
-    assert (gate.refusals, gate.exact) == ([], [])
+    assert (answers.refusals, answers.exact) == ([], [])
     tried = 0
     for item in prepared:
-        for question in questions(item):
-            for expected in question.expected:
-                assert not matches(torch.zeros_like(expected.tensor), expected, gate.tolerance)
-            for answer in try_answers(question, gate.tolerance):
+        for pair in draw_pairs(item):
+            for expected in pair.expected:
+                assert not matches(torch.zeros_like(expected.tensor), expected, answers.tolerance)
+            for answer in try_answers(pair, answers.tolerance):
                 assert not answer.passes, answer
                 tried += 1
         item.close()
@@ -82,11 +82,11 @@ def test_every_answer_of_the_battery_is_tried(precision: Precision) -> None:
     prepared = PreparedWorkload(
         task, task.workloads[0], device=torch.device("cpu"), memory_bytes=8 << 30
     )
-    question = next(questions(prepared))
+    pair = next(draw_pairs(prepared))
     elsewhere = dataclasses.replace(
-        question, elsewhere=(torch.ones(5, 5).to(prepared.module.rounding),)
+        pair, elsewhere=(torch.ones(5, 5).to(prepared.module.rounding),)
     )
-    tolerance = judge_answers(task, [prepared], MEMORY).tolerance
+    tolerance = check_answers(task, [prepared], MEMORY).tolerance
 
     names = {tried.name for tried in try_answers(elsewhere, tolerance)}
 

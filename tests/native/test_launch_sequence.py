@@ -80,13 +80,13 @@ def test_outputs_that_a_call_made_are_kept(
     sequence = null.LaunchSequence(device)
     returned, kept = vector(3), vector(0)
     sequence.call(lambda _: returned.ctypes.data, buffer=0)
-    spoiled = vector(0)
-    sequence.bind(0, [spoiled.ctypes.data])
+    overwritten = vector(0)
+    sequence.bind(0, [overwritten.ctypes.data])
     sequence.measure(
         options(), flush_bytes=0, outputs=[(0, kept.nbytes)], keep_into=[[kept.ctypes.data]]
     )
     np.testing.assert_array_equal(kept, returned)
-    assert np.isnan(spoiled).all()
+    assert np.isnan(overwritten).all()
 
 
 @pytest.mark.parametrize("flush_bytes", [0, 1 << 16])

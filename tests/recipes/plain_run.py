@@ -205,8 +205,8 @@ class Opened:
         memory = [self.device.allocate(b.size_bytes) for b in sequence.buffers]
         pairs = list(zip(sequence.buffers, memory, strict=True))
         for buffer, place in pairs:
-            spoilt = torch.full((buffer.size_bytes,), 255, dtype=torch.uint8)
-            start = tensors.get(buffer.name, spoilt)
+            unwritten = torch.full((buffer.size_bytes,), 255, dtype=torch.uint8)
+            start = tensors.get(buffer.name, unwritten)
             self.device.copy(place.address, start.data_ptr(), buffer.size_bytes)
         launches.bind(0, [place.address for place in memory])
         launches.run(0)

@@ -8,7 +8,12 @@ import torch
 from torch.export import ExportedProgram
 
 from evaluator_svc.generated_workloads import beside_largest, generated_workloads
-from evaluator_svc.judge.admission.gate import ADMISSION_SEEDS, Gate, judge_answers, settle_exact
+from evaluator_svc.judge.admission.answer_check import (
+    ADMISSION_SEEDS,
+    AnswerCheck,
+    check_answers,
+    settle_exact,
+)
 from evaluator_svc.judge.admission.other_sizes import usable
 from evaluator_svc.judge.admission.stages import Stages
 from evaluator_svc.judge.admission.tolerance import UNKNOWN
@@ -107,19 +112,19 @@ def admit_task(
     with compilers(memory.torch_device, at_once=any(map(_is_network, prepared))):
         with threads_for(prepared):
             with stages.stage("answers"):
-                gate = judge_answers(task, prepared, memory)
-            is_admitted = gate.is_judgeable if task.admit_degenerate else not gate.refusals
+                answers = check_answers(task, prepared, memory)
+            is_admitted = answers.is_judgeable if task.admit_degenerate else not answers.refusals
             with stages.stage("value_ranges"):
                 value_ranges = find_value_ranges(
-                    prepared if is_admitted else (), gate.tolerance, ADMISSION_SEEDS[0]
+                    prepared if is_admitted else (), answers.tolerance, ADMISSION_SEEDS[0]
                 )
                 smallest = next(iter(value_ranges), None)
                 at = next((item for item in prepared if item.workload.name == smallest), None)
-                settle_exact(gate, at, value_ranges.get(smallest or "", ()), memory)
-            accepted = gate.degeneracies if task.admit_degenerate else []
+                settle_exact(answers, at, value_ranges.get(smallest or "", ()), memory)
+            accepted = answers.degeneracies if task.admit_degenerate else []
             found = _Findings(
-                refusals=[refusal for refusal in gate.refusals if refusal not in accepted],
-                warnings=[*_cast(task, prepared), *_conditioning(gate), *gate.warnings],
+                refusals=[refusal for refusal in answers.refusals if refusal not in accepted],
+                warnings=[*_cast(task, prepared), *_conditioning(answers), *answers.warnings],
             )
             with stages.stage("graph"):
                 workloads, programs = [], []
@@ -157,7 +162,9 @@ def admit_task(
         }
     with stages.stage("generated"), threads_for(prepared):
         if not found.refusals:
-            workloads += _generated(task, prepared, device, peaks, prepare, gate.tolerance, memory)
+            workloads += _generated(
+                task, prepared, device, peaks, prepare, answers.tolerance, memory
+            )
             workloads += _beside_largest(task, prepared, workloads, measured, prepare)
     workloads = [
         replace(
@@ -171,10 +178,10 @@ def admit_task(
         task=task.digest,
         device=device,
         workloads=tuple(workloads),
-        tolerance=gate.tolerance,
+        tolerance=answers.tolerance,
         refusals=_unique(found.refusals),
         warnings=_unique(found.warnings),
-        derivation=gate.derivation,
+        derivation=answers.derivation,
         degeneracies=_unique(accepted),
         rounding=dtype_name(narrowest(item.module.rounding for item in prepared)),
         redundancies=redundancies,
@@ -196,19 +203,19 @@ def _cast(task: Task, prepared: Sequence[PreparedWorkload]) -> tuple[str, ...]:
     return (f"precision: {task.precision} casts inputs and weights that are {', '.join(own)}",)
 
 
-def _conditioning(gate: Gate) -> tuple[str, ...]:
+def _conditioning(answers: AnswerCheck) -> tuple[str, ...]:
     """Return warnings where the tolerance rests on little, or rounding alone may leave it."""
-    if gate.derivation.inexact_because:
+    if answers.derivation.inexact_because:
         return (
-            f"no float64 result ({gate.derivation.inexact_because}): the tolerance rests on the"
+            f"no float64 result ({answers.derivation.inexact_because}): the tolerance rests on the"
             f" reference's own, and is {UNKNOWN:g} times as wide",
         )
-    noise = max(gate.derivation.noise, gate.derivation.tf32_noise)
-    if noise <= gate.tolerance.rtol or gate.refusals:
+    noise = max(answers.derivation.noise, answers.derivation.tf32_noise)
+    if noise <= answers.tolerance.rtol or answers.refusals:
         return ()
     return (
         f"the reference is ill-conditioned: reordering alone changes it by {noise:.1g} of its"
-        f" scale, and the tolerance is {gate.tolerance.rtol:g}",
+        f" scale, and the tolerance is {answers.tolerance.rtol:g}",
     )
 
 
@@ -369,7 +376,7 @@ def _workload_admission(
 
 
 def _program(item: PreparedWorkload, found: _Findings) -> ExportedProgram | None:
-    """Return a reference as torch.export follows it, or None, which is told."""
+    """Return a reference as torch.export follows it, or None, of which a warning tells."""
     try:
         return export_program(*item.input_set(ADMISSION_SEEDS[0]).callable_model())
     except TaskInvalidError as error:

@@ -1,6 +1,6 @@
-"""What an output hardly depends on: inputs, parameters, regions of inputs; and dead output.
+"""What an output hardly depends on: inputs, parameters, parts of inputs; and dead output.
 
-A kernel that leaves such a thing out is right, so it is told.
+A kernel that leaves such a thing out is right, so the task gets a warning.
 """
 
 import dataclasses
@@ -12,7 +12,7 @@ from typing import Final, Self
 import torch
 
 from evaluator_svc.judge.admission.screening import Screening
-from evaluator_svc.judge.admission.trivial_answers import Question
+from evaluator_svc.judge.admission.trivial_answers import DrawPair
 from evaluator_svc.judge.comparison.compare import ExpectedOutput, matches
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.reference.formats import computable, same_values
@@ -20,25 +20,25 @@ from kernel_foundry.domain.admission import TensorRole
 from kernel_foundry.domain.task import Tolerance
 
 _SECONDS: Final = 5.0
-"""Budget of one workload for asking of every parameter and region whether it matters."""
+"""Seconds of one workload for finding out of every parameter and part whether it matters."""
 
 _MORE_SEEDS: Final = 10
-"""Draws on which something must make no difference before it is told of: a mask may hide it in
+"""Draws on which something must make no difference before it is warned of: a mask may hide it in
 one."""
 
-_TOLD_SHARE: Final = 0.05
-"""Share of an output's places from which idle ones are told; the first of a scan may well be 0."""
+_WARNED_SHARE: Final = 0.05
+"""Idle places of an output are warned of from this share on; the first of a scan may be 0."""
 
-_REGIONS: Final = 4
+_PARTS: Final = 4
 """Parts that an axis of an input is looked at in."""
 
 
-def find_insensitive(question: Question, tolerance: Tolerance) -> Screening:
+def find_insensitive(pair: DrawPair, tolerance: Tolerance) -> Screening:
     """Return what the outputs of a workload hardly depend on."""
     found = Screening()
-    asked = _Asked(question, tolerance)
-    names = asked.input_names
-    idle = list(_idle_inputs(asked, found))
+    swap = _InputSwap(pair, tolerance)
+    names = swap.input_names
+    idle = list(_idle_inputs(swap, found))
     if idle and len(idle) == len(names):
         reason = f"the output hardly depends on any input ({', '.join(idle)})"
         found.refusals.append(reason)
@@ -48,36 +48,36 @@ def find_insensitive(question: Question, tolerance: Tolerance) -> Screening:
         f"the output hardly depends on input {name!r}: a kernel that ignores it passes"
         for name in idle
     ]
-    found.warnings += _idle_parameters(asked)
-    if not question.prepared.is_large:
-        found.warnings += _idle_regions(asked, idle)
-        found.warnings += _idle_outputs(question, tolerance)
+    found.warnings += _idle_parameters(swap)
+    if not pair.prepared.is_large:
+        found.warnings += _idle_parts(swap, idle)
+        found.warnings += _idle_outputs(pair, tolerance)
     return found
 
 
-class _Asked:
+class _InputSwap:
     """One input set whose parts are exchanged for those of another.
 
     No set is held while the reference runs but the one that it runs on.
     """
 
-    def __init__(self, question: Question, tolerance: Tolerance) -> None:
-        self.draw, self.draw_other = question.draws
-        self._expected: Sequence[ExpectedOutput] = question.expected
-        self._question = question
+    def __init__(self, pair: DrawPair, tolerance: Tolerance) -> None:
+        self.draw, self.draw_other = pair.draws
+        self._expected: Sequence[ExpectedOutput] = pair.expected
+        self._pair = pair
         self._tolerance = tolerance
         self.deadline = time.monotonic() + _SECONDS
 
     @property
     def input_names(self) -> tuple[str, ...]:
         """Names of forward's arguments that are tensors."""
-        tensors = self._question.prepared.tensors
+        tensors = self._pair.prepared.tensors
         return tuple(t.name for t in tensors if t.role is TensorRole.INPUT)
 
     @property
     def parameter_paths(self) -> tuple[str, ...]:
         """Names of the reference's parameters."""
-        model = self._question.prepared.module.model
+        model = self._pair.prepared.module.model
         return tuple(path for path, _ in model.named_parameters())
 
     def is_same(self, mixed: InputSet) -> bool:
@@ -100,7 +100,7 @@ class _Asked:
         """Return whether the other set's values of parameters leave the outputs as they are."""
         return self.is_same(self._with_state(paths))
 
-    def with_region(self, index: int, axis: int, start: int, stop: int) -> bool:
+    def with_part(self, index: int, axis: int, start: int, stop: int) -> bool:
         """Return whether another draw's values in a part of an input change nothing."""
         changed = self.draw().inputs[index].clone()
         other = self.draw_other().inputs[index]
@@ -118,11 +118,11 @@ class _Asked:
         return first.with_values(first.inputs, first.state | {path: other[path] for path in paths})
 
     def on_other_draws(self) -> Iterator[Self]:
-        """Yield the same question of further draws, for what a draw may hide by chance."""
-        question = self._question
+        """Yield the same swap with further draws, for what a draw may hide by chance."""
+        pair = self._pair
         for seed in range(_MORE_SEEDS):
-            drawn = question.prepared.input_set(seed)
-            other = dataclasses.replace(question, draws=(_held(drawn), question.draws[1]))
+            drawn = pair.prepared.input_set(seed)
+            other = dataclasses.replace(pair, draws=(_held(drawn), pair.draws[1]))
             yield type(self)(other, self._tolerance)
 
 
@@ -130,43 +130,43 @@ def _held(drawn: InputSet) -> Callable[[], InputSet]:
     return lambda: drawn
 
 
-def _idle_inputs(asked: _Asked, found: Screening) -> Iterator[str]:
-    for index, name in enumerate(asked.input_names):
-        if asked.has_same_input(index):
+def _idle_inputs(swap: _InputSwap, found: Screening) -> Iterator[str]:
+    for index, name in enumerate(swap.input_names):
+        if swap.has_same_input(index):
             found.warnings.append(f"get_inputs() gives the same {name!r} under every seed")
-        elif asked.with_input(index):
+        elif swap.with_input(index):
             yield name
 
 
-def _idle_parameters(asked: _Asked) -> Iterator[str]:
-    paths = asked.parameter_paths
+def _idle_parameters(swap: _InputSwap) -> Iterator[str]:
+    paths = swap.parameter_paths
     if not paths:
         return
-    if asked.with_parameters(paths):
+    if swap.with_parameters(paths):
         yield "the output hardly depends on the weights: a kernel that ignores them passes"
         return
     for path in paths if len(paths) > 1 else ():
-        if time.monotonic() > asked.deadline:
+        if time.monotonic() > swap.deadline:
             return
-        if asked.with_parameters([path]):
+        if swap.with_parameters([path]):
             yield (
                 f"the output hardly depends on parameter {path!r}: a kernel that ignores it passes"
             )
 
 
-def _idle_regions(asked: _Asked, idle: Sequence[str]) -> Iterator[str]:
+def _idle_parts(swap: _InputSwap, idle: Sequence[str]) -> Iterator[str]:
     """Yield warnings for parts of inputs, by their first and last axes."""
-    for index, name in enumerate(asked.input_names):
-        if name in idle or asked.has_same_input(index):
+    for index, name in enumerate(swap.input_names):
+        if name in idle or swap.has_same_input(index):
             continue
-        shape = asked.draw().inputs[index].shape
+        shape = swap.draw().inputs[index].shape
         for axis in sorted({0, len(shape) - 1} - {-1}):
             for start, stop in _parts(shape[axis]):
-                if time.monotonic() > asked.deadline:
+                if time.monotonic() > swap.deadline:
                     return
-                region = (index, axis, start, stop)
-                if asked.with_region(*region) and all(
-                    other.with_region(*region) for other in asked.on_other_draws()
+                part = (index, axis, start, stop)
+                if swap.with_part(*part) and all(
+                    other.with_part(*part) for other in swap.on_other_draws()
                 ):
                     yield (
                         f"the output hardly depends on {start}:{stop} of axis {axis} of input"
@@ -175,21 +175,21 @@ def _idle_regions(asked: _Asked, idle: Sequence[str]) -> Iterator[str]:
 
 
 def _parts(size: int) -> Iterator[tuple[int, int]]:
-    edges = sorted({size * part // _REGIONS for part in range(_REGIONS + 1)})
+    edges = sorted({size * part // _PARTS for part in range(_PARTS + 1)})
     yield from itertools.pairwise(edges)
 
 
-def _idle_outputs(question: Question, tolerance: Tolerance) -> Iterator[str]:
+def _idle_outputs(pair: DrawPair, tolerance: Tolerance) -> Iterator[str]:
     """Yield warnings for slices of an output that are the same whatever the inputs are."""
-    few, many = (question.draws[1]().seed,), tuple(range(_MORE_SEEDS))
-    for index, output in enumerate(question.expected):
-        which = f"output {index}" if len(question.expected) > 1 else "the output"
+    few, many = (pair.draws[1]().seed,), tuple(range(_MORE_SEEDS))
+    for index, output in enumerate(pair.expected):
+        which = f"output {index}" if len(pair.expected) > 1 else "the output"
         for axis, size in enumerate(output.tensor.shape if output.tensor.ndim > 1 else ()):
-            idle = _same_places(question, index, axis, tolerance, few)
+            idle = _same_places(pair, index, axis, tolerance, few)
             # A mask may leave a place zero in two draws by chance, hardly in all of many.
-            if not idle or not _TOLD_SHARE * size <= len(idle) < size:
+            if not idle or not _WARNED_SHARE * size <= len(idle) < size:
                 continue
-            if idle == _same_places(question, index, axis, tolerance, many):
+            if idle == _same_places(pair, index, axis, tolerance, many):
                 yield (
                     f"{which} is the same at {len(idle)} of {size} places of axis {axis} (the"
                     f" first at {min(idle)}) whatever the inputs are: nothing is checked there"
@@ -197,15 +197,15 @@ def _idle_outputs(question: Question, tolerance: Tolerance) -> Iterator[str]:
 
 
 def _same_places(
-    question: Question, index: int, axis: int, tolerance: Tolerance, seeds: Sequence[int]
+    pair: DrawPair, index: int, axis: int, tolerance: Tolerance, seeds: Sequence[int]
 ) -> set[int]:
     """Return the places of an axis where draws from `seeds` give what the first set gives."""
-    one = question.expected[index]
+    one = pair.expected[index]
     bound = one.bound(tolerance.of(index))
     others = tuple(other for other in range(one.tensor.ndim) if other != axis)
     same = torch.ones(one.tensor.shape[axis], dtype=torch.bool, device=bound.device)
     for seed in seeds:
-        two = question.prepared.input_set(seed).expected()[index]
+        two = pair.prepared.input_set(seed).expected()[index]
         error = (one.tensor.float() - two.float()).abs_()
         close = error.le(bound) | (computable(one.tensor).isnan() & computable(two).isnan())
         same &= close.all(dim=others)

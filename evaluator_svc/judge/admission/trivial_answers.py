@@ -54,8 +54,8 @@ class TrivialTrial:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
-    """What is to be answered: one workload's outputs on two input sets."""
+class DrawPair:
+    """What answers are tried on: one workload's outputs on two input sets."""
 
     prepared: PreparedWorkload
     draws: tuple[Callable[[], InputSet], Callable[[], InputSet]]
@@ -76,14 +76,14 @@ class Question:
         return tuple(map(self.expect, self.draws[1]().expected()))
 
 
-def try_answers(question: Question, tolerance: Tolerance) -> Iterator[TrivialTrial]:
+def try_answers(pair: DrawPair, tolerance: Tolerance) -> Iterator[TrivialTrial]:
     """Yield how every trivial answer to every output fared; a pass holds on both input sets."""
-    for index in range(len(question.expected)):
-        seconds = {a.name: a for a in _answers(question, index, own=1)}
-        for answer in _answers(question, index, own=0):
-            tried = _try(answer, question.expected[index], index, tolerance)
+    for index in range(len(pair.expected)):
+        seconds = {a.name: a for a in _answers(pair, index, own=1)}
+        for answer in _answers(pair, index, own=0):
+            tried = _try(answer, pair.expected[index], index, tolerance)
             if tried is not None and tried.passes:
-                again = _try(seconds[answer.name], question.other_expected[index], index, tolerance)
+                again = _try(seconds[answer.name], pair.other_expected[index], index, tolerance)
                 tried = _both(tried, again)
             if tried is not None and not (tried.is_exact and answer.may_be_the_task):
                 yield tried
@@ -121,9 +121,9 @@ def _wrong_count(values: torch.Tensor, expected: ExpectedOutput, tolerance: Tole
     return int(compare_output(values.data_ptr(), expected, tolerance).mismatch_count)
 
 
-def _answers(question: Question, index: int, *, own: int) -> Iterator[Answer]:
+def _answers(pair: DrawPair, index: int, *, own: int) -> Iterator[Answer]:
     """Yield the answers on input set `own`; of a large workload those that need no copies."""
-    both = (question.expected, question.other_expected)
+    both = (pair.expected, pair.other_expected)
     output, other = (computable(both[side][index].tensor) for side in (own, 1 - own))
     yield Answer(name="an output of zeros", make=lambda: torch.zeros_like(output))
     yield Answer(name="an output of ones", make=lambda: torch.ones_like(output))
@@ -134,8 +134,8 @@ def _answers(question: Question, index: int, *, own: int) -> Iterator[Answer]:
         make=lambda: torch.full_like(output, _typical(other)),
     )
     yield Answer(name=ANOTHER_DRAW, make=lambda: other)
-    draw = question.draws[own]
-    if question.prepared.is_large:
+    draw = pair.draws[own]
+    if pair.prepared.is_large:
         for place, name in _names_of_size(draw(), output.numel()):
             yield Answer(
                 name=f"a copy of {name}", make=partial(_copied_of_draw, draw, place, output)
@@ -145,8 +145,8 @@ def _answers(question: Question, index: int, *, own: int) -> Iterator[Answer]:
     for name, value in sources:
         yield Answer(name=f"a copy of {name}", make=partial(_copied, value, output))
     yield from _averages(output)
-    if question.elsewhere:
-        source = computable(question.elsewhere[index])
+    if pair.elsewhere:
+        source = computable(pair.elsewhere[index])
         yield Answer(
             name="the answer of another workload, cropped or tiled",
             make=lambda: _fitted(source, output),

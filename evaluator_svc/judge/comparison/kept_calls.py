@@ -133,7 +133,7 @@ def _values(claimed: KeptClaim | None, count: int) -> list[CallValues | None]:
 
 
 def _is_as_drawn(draw: SharedDraw, kept: Sequence[KeptOutput], claimed: KeptClaim) -> bool:
-    seeds = [index % len(draw.regions) for _call, index in _kept_calls(claimed)]
+    seeds = [index % len(draw.buffers) for _call, index in _kept_calls(claimed)]
     return [(item.slot, item.seed) for item in kept] == list(enumerate(seeds))
 
 

@@ -1,1 +1,1 @@
-"""Inputs and parameters: drawn, laid out in shared regions, changed."""
+"""Inputs and parameters: drawn, laid out in shared buffers, changed."""

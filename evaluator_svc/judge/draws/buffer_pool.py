@@ -1,40 +1,40 @@
-"""Shared regions that no draw uses at present, kept for the next draw of the same size.
+"""Shared buffers that no draw uses at present, kept for the next draw of the same size.
 
 Fresh shared pages cost more time than everything else in a draw.
 """
 
 from collections.abc import Sequence
 
-from evaluator_svc.judge.memory.judge_memory import JudgeMemory, SharedRegion
+from evaluator_svc.judge.memory.judge_memory import JudgeMemory, SharedBuffer
 from evaluator_svc.placement import whole
 from kernel_foundry.errors import DeviceMemoryError
 from kernel_foundry_native import OutOfMemoryError
 
 
 class BufferPool:
-    """Idle shared regions of one memory.
+    """Idle shared buffers of one memory.
 
     Args:
         memory: Where they are made.
-        limit_bytes: Most that is kept idle; the oldest are closed first. When new regions are
+        limit_bytes: Most that is kept idle; the oldest are closed first. When new buffers are
             made, those in use count too.
     """
 
     def __init__(self, memory: JudgeMemory, limit_bytes: int) -> None:
         self._memory = memory
         self._limit_bytes = limit_bytes
-        self._free: list[SharedRegion] = []
+        self._free: list[SharedBuffer] = []
         self._used_bytes = 0
 
-    def take(self, size_bytes: int, *, count: int) -> list[SharedRegion]:
-        """Return regions of `size_bytes` in whole units; their content is unspecified.
+    def take(self, size_bytes: int, *, count: int) -> list[SharedBuffer]:
+        """Return buffers of `size_bytes` in whole units; their content is unspecified.
 
         Whoever maps one can write to all of it: all of it is the draw's to fill.
 
         Raises:
             DeviceMemoryError: there is no memory left.
         """
-        taken: list[SharedRegion] = []
+        taken: list[SharedBuffer] = []
         size_bytes = whole(size_bytes, self._memory.unit_bytes)
         try:
             taken += (self._take(size_bytes) for _ in range(count))
@@ -43,18 +43,18 @@ class BufferPool:
             raise
         return taken
 
-    def _take(self, size_bytes: int) -> SharedRegion:
-        region = self._idle(size_bytes) or self._make(size_bytes)
+    def _take(self, size_bytes: int) -> SharedBuffer:
+        buffer = self._idle(size_bytes) or self._make(size_bytes)
         self._used_bytes += size_bytes
-        return region
+        return buffer
 
-    def _idle(self, size_bytes: int) -> SharedRegion | None:
-        for index, region in enumerate(self._free):
-            if region.size_bytes == size_bytes:
+    def _idle(self, size_bytes: int) -> SharedBuffer | None:
+        for index, buffer in enumerate(self._free):
+            if buffer.size_bytes == size_bytes:
                 return self._free.pop(index)
         return None
 
-    def _make(self, size_bytes: int) -> SharedRegion:
+    def _make(self, size_bytes: int) -> SharedBuffer:
         # The idle ones are of other sizes, and a large draw needs their room.
         self._shrink(self._limit_bytes - self._used_bytes - size_bytes)
         try:
@@ -69,10 +69,10 @@ class BufferPool:
                 size_bytes=str(size_bytes),
             ) from error
 
-    def give(self, regions: Sequence[SharedRegion]) -> None:
-        """Take regions back. No living process but this one may hold them."""
-        self._used_bytes -= sum(region.size_bytes for region in regions)
-        self._free += regions
+    def give(self, buffers: Sequence[SharedBuffer]) -> None:
+        """Take buffers back. No living process but this one may hold them."""
+        self._used_bytes -= sum(buffer.size_bytes for buffer in buffers)
+        self._free += buffers
         self._shrink(self._limit_bytes)
 
     def clear(self) -> None:
@@ -80,7 +80,7 @@ class BufferPool:
         self._shrink(0)
 
     def _shrink(self, limit_bytes: int) -> None:
-        idle_bytes = sum(region.size_bytes for region in self._free)
+        idle_bytes = sum(buffer.size_bytes for buffer in self._free)
         while self._free and idle_bytes > limit_bytes:
             idle_bytes -= self._free[0].size_bytes
             self._free.pop(0).close()

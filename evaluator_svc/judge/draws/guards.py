@@ -1,7 +1,7 @@
-"""Guards of a shared region: the bytes around its tensors, which no candidate may write.
+"""Guards of a shared buffer: the bytes around its tensors, which no candidate may write.
 
-A kernel that writes past a tensor's end spoils what belongs to others, or keeps something there for
-its next call.
+A kernel that writes past a tensor's end overwrites what belongs to others, or keeps
+something there for its next call.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import torch
 
-from evaluator_svc.judge.memory.judge_memory import JudgeMemory, SharedRegion
+from evaluator_svc.judge.memory.judge_memory import JudgeMemory, SharedBuffer
 from evaluator_svc.messages.exchange import TensorSlot
 
 
@@ -24,7 +24,7 @@ class Guard:
 
 
 def guards_of(slots: Sequence[TensorSlot], size_bytes: int) -> tuple[Guard, ...]:
-    """Return all bytes of a region that belong to no tensor, in order."""
+    """Return all bytes of a buffer that belong to no tensor, in order."""
     places = sorted(
         (offset, offset + slot.size_bytes, slot.name) for slot in slots for offset in slot.offsets
     )
@@ -37,21 +37,21 @@ def guards_of(slots: Sequence[TensorSlot], size_bytes: int) -> tuple[Guard, ...]
     return tuple(guard for guard in (first, *rest) if guard.end > guard.start)
 
 
-class GuardedRegion:
-    """A region whose guards hold one byte.
+class GuardedBuffer:
+    """A buffer whose guards hold one byte.
 
     Args:
         memory: Where it lies.
-        region: The region.
+        buffer: The buffer.
         guards: Its guards.
         byte: What they hold: fresh for each draw, so that no kernel can write what is there.
     """
 
     def __init__(
-        self, memory: JudgeMemory, region: SharedRegion, guards: tuple[Guard, ...], byte: int
+        self, memory: JudgeMemory, buffer: SharedBuffer, guards: tuple[Guard, ...], byte: int
     ) -> None:
         self._memory = memory
-        self._region = region
+        self._buffer = buffer
         self._guards = guards
         self._byte = byte
 
@@ -63,7 +63,7 @@ class GuardedRegion:
     def write(self) -> None:
         """Fill the guards."""
         for guard in self._guards:
-            address = self._region.address + guard.start
+            address = self._buffer.address + guard.start
             self._memory.fill(address, guard.end - guard.start, self._byte)
 
     def touched(self) -> tuple[str, ...]:
@@ -81,4 +81,4 @@ class GuardedRegion:
         return tuple(dict.fromkeys(names))
 
     def _part(self, guard: Guard) -> torch.Tensor:
-        return self._memory.bytes_of(self._region, guard.start, guard.end - guard.start)
+        return self._memory.bytes_of(self._buffer, guard.start, guard.end - guard.start)

@@ -1,9 +1,9 @@
-"""One draw: the judge's pristine input sets and the shared regions that a runner works on.
+"""One draw: the judge's pristine input sets and the shared buffers that a runner works on.
 
 Outputs are poisoned before a runner sees them (NaN as float, -1 as integer), and guarded bytes lie
 around every tensor. Inputs can be of a distribution of their own, and be changed in place later on.
-Regions are handed on to the next draw of the same size; by then the runner that had them is dead,
-and every byte that it could have written is written anew. A lean draw has one region, which holds
+Buffers are handed on to the next draw of the same size; by then the runner that had them is dead,
+and every byte that it could have written is written anew. A lean draw has one buffer, which holds
 one seed's inputs at a time, and keeps nothing beside it: pristine tensors are drawn again from
 their seed, expected outputs computed again. Comparison is in `judge/comparison`.
 """
@@ -24,7 +24,7 @@ from evaluator_svc.judge.draws.call_inputs import (
     redrawn_tensors,
     with_call_values,
 )
-from evaluator_svc.judge.draws.guards import GuardedRegion, guards_of
+from evaluator_svc.judge.draws.guards import GuardedBuffer, guards_of
 from evaluator_svc.judge.draws.input_change import (
     InputChange,
     Places,
@@ -36,7 +36,7 @@ from evaluator_svc.judge.draws.input_change import (
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.value_ranges import in_range
-from evaluator_svc.judge.memory.judge_memory import JudgeMemory, SharedRegion
+from evaluator_svc.judge.memory.judge_memory import JudgeMemory, SharedBuffer
 from evaluator_svc.messages.exchange import Draw, TensorSlot
 from kernel_foundry.domain.admission import Distribution, TensorRole
 from kernel_foundry.domain.task import Tolerance
@@ -63,8 +63,8 @@ class SharedDraw:
         handle: Its number.
         prepared: The workload.
         seeds: What its inputs and parameters are drawn from.
-        memory: Where the regions lie.
-        regions: One for each seed, of a lean draw one; filled here.
+        memory: Where the buffers lie.
+        buffers: One for each seed, of a lean draw one; filled here.
         tolerance: For the comparison of outputs; in units of each row's scale when the task
             leaves it to the admission.
         distributions: What becomes of each seed's inputs; empty: they stay as drawn.
@@ -78,7 +78,7 @@ class SharedDraw:
         prepared: PreparedWorkload,
         seeds: Sequence[int],
         memory: JudgeMemory,
-        regions: Sequence[SharedRegion],
+        buffers: Sequence[SharedBuffer],
         tolerance: Tolerance,
         distributions: Sequence[Distribution] = (),
         is_lean: bool = False,
@@ -89,7 +89,7 @@ class SharedDraw:
         self.redrawn = redrawn_tensors(prepared, memory)
         """As which type each of the source slots is redrawn before a timed call."""
         self.slots = _told(prepared.lean_slots if is_lean else prepared.slots, self.redrawn)
-        self.regions = tuple(regions)
+        self.buffers = tuple(buffers)
         self.tolerance = tolerance
         self.distributions = tuple(distributions)
         self.prepared = prepared
@@ -118,7 +118,7 @@ class SharedDraw:
 
     @property
     def loaded(self) -> tuple[int, ...]:
-        """Indices of the seeds whose inputs lie in a region."""
+        """Indices of the seeds whose inputs lie in a buffer."""
         return (self._loaded,) if self.is_lean else tuple(range(len(self.seeds)))
 
     @property
@@ -146,13 +146,13 @@ class SharedDraw:
 
     def message(self) -> tuple[Draw, tuple[int, ...]]:
         """Return the draw as runners are told of it, and the descriptors beside it."""
-        handles, descriptors = self.memory.passes(self.regions)
+        handles, descriptors = self.memory.passes(self.buffers)
         draw = Draw(
             draw=self.handle,
             workload=self.workload,
-            size_bytes=self.regions[0].size_bytes,
+            size_bytes=self.buffers[0].size_bytes,
             slots=self.slots,
-            seed_count=len(self.regions),
+            seed_count=len(self.buffers),
             handles=handles,
             is_lean=self.is_lean,
         )
@@ -160,10 +160,10 @@ class SharedDraw:
 
     def address(self, seed: int, slot: TensorSlot, copy: int = 0) -> int:
         """Return where a tensor of a loaded seed lies; `copy` picks one of an output."""
-        return self._region(seed).address + slot.offsets[copy]
+        return self._buffer(seed).address + slot.offsets[copy]
 
     def load(self, seed: int) -> None:
-        """Put another seed's inputs into the region of a lean draw, and poison its outputs.
+        """Put another seed's inputs into the buffer of a lean draw, and poison its outputs.
 
         Raises:
             InvalidArgumentError: the draw is not lean, or has no such seed.
@@ -206,13 +206,13 @@ class SharedDraw:
 
     def stray_writes(self) -> tuple[str, ...]:
         """Return the names of tensors around which something was written."""
-        touched = (name for region in self._guarded for name in region.touched())
+        touched = (name for buffer in self._guarded for name in buffer.touched())
         return tuple(dict.fromkeys(touched))
 
     @property
     def guard_bytes(self) -> int:
         """Bytes of all guards."""
-        return sum(region.guard_bytes for region in self._guarded)
+        return sum(buffer.guard_bytes for buffer in self._guarded)
 
     def change(self, seed: int, *, is_sparse: bool, with_parameters: bool) -> bool:
         """Change a few elements of a seed's inputs, in place; return whether any could be.
@@ -288,7 +288,7 @@ class SharedDraw:
         return self._expected_call[1]
 
     def reference_set(self, seed: int) -> InputSet:
-        """Return what the reference runs on: a lean draw's region, where that is safe.
+        """Return what the reference runs on: a lean draw's buffer, where that is safe.
 
         That is: where no kernel can write to it now, and none has changed it.
         """
@@ -304,7 +304,7 @@ class SharedDraw:
     def call_set(self, seed: int, values: CallValues | None) -> Iterator[InputSet]:
         """Yield a seed's tensors with the values that they had in a timed call; None: as drawn.
 
-        A lean draw's region has these values meanwhile.
+        A lean draw's buffer has these values meanwhile.
         """
         reference = self.reference_set(seed)
         if values is None or not any(self.redrawn):
@@ -348,16 +348,16 @@ class SharedDraw:
             return (False,) * len(drawn.pristine)
         return (*self.prepared.own_inputs, *(True for _ in drawn.state))
 
-    def _region(self, seed: int) -> SharedRegion:
-        assert seed in self.loaded, f"seed {seed} lies in no region"
-        return self.regions[0 if self.is_lean else seed]
+    def _buffer(self, seed: int) -> SharedBuffer:
+        assert seed in self.loaded, f"seed {seed} lies in no buffer"
+        return self.buffers[0 if self.is_lean else seed]
 
     def _view(self, seed: int, slot: TensorSlot, copy: int = 0) -> torch.Tensor:
         dtype = getattr(torch, slot.dtype)
         if not slot.size_bytes:
             return torch.empty(slot.shape, dtype=dtype, device=self.memory.torch_device)
         start = slot.offsets[copy]
-        part = self.memory.bytes_of(self._region(seed), start, slot.size_bytes)
+        part = self.memory.bytes_of(self._buffer(seed), start, slot.size_bytes)
         return part.view(dtype).view(slot.shape)
 
     def _let_go(self) -> None:
@@ -379,10 +379,10 @@ class SharedDraw:
                 )
             self.memory.copy(self.address(seed, slot), tensor.data_ptr(), slot.size_bytes)
 
-    def _guard(self) -> list[GuardedRegion]:
-        guards = guards_of(self.slots, self.regions[0].size_bytes)
+    def _guard(self) -> list[GuardedBuffer]:
+        guards = guards_of(self.slots, self.buffers[0].size_bytes)
         byte = random.SystemRandom().randrange(1, native.POISON_BYTE)
-        return [GuardedRegion(self.memory, region, guards, byte) for region in self.regions]
+        return [GuardedBuffer(self.memory, buffer, guards, byte) for buffer in self.buffers]
 
     def _drawn(self, seed: int) -> InputSet:
         """Return a seed's inputs before any change in place."""

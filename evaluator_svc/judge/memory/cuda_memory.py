@@ -1,7 +1,7 @@
 """The judge's work in the memory of a CUDA device.
 
 Torch and the native module share the device's primary context and one stream, the native device's
-own, so that their work is ordered and timed by the same events. Shared regions travel as CUDA IPC
+own, so that their work is ordered and timed by the same events. Shared buffers travel as CUDA IPC
 handles. Imports no CUDA library before a device is opened.
 """
 
@@ -83,13 +83,13 @@ class CudaMemory:
         self.trim()
         return self._device.create_shared(size_bytes)
 
-    def passes(self, regions: Sequence[Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        """Return the regions' handles in hexadecimal."""
-        return tuple(region.handle.hex() for region in regions), ()
+    def passes(self, buffers: Sequence[Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """Return the buffers' handles in hexadecimal."""
+        return tuple(buffer.handle.hex() for buffer in buffers), ()
 
-    def bytes_of(self, region: Any, start: int, size_bytes: int) -> torch.Tensor:
-        """Return a view of part of a region."""
-        array = _DeviceBytes(region.address + start, size_bytes)
+    def bytes_of(self, buffer: Any, start: int, size_bytes: int) -> torch.Tensor:
+        """Return a view of part of a buffer."""
+        array = _DeviceBytes(buffer.address + start, size_bytes)
         return torch.as_tensor(array, device=self.torch_device)
 
     def fill(self, address: int, size_bytes: int, byte: int) -> None:

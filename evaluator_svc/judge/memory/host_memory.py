@@ -1,6 +1,6 @@
 """The judge's work in host memory, for devices whose kernels run on the CPU.
 
-Shared regions travel as file descriptors.
+Shared buffers travel as file descriptors.
 """
 
 import os
@@ -35,13 +35,13 @@ class HostMemory:
         """Return memory that a runner can open; its content is unspecified."""
         return native.SharedBuffer.create(size_bytes)
 
-    def passes(self, regions: Sequence[Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        """Return the regions' descriptors."""
-        return (), tuple(region.fd for region in regions)
+    def passes(self, buffers: Sequence[Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """Return the buffers' descriptors."""
+        return (), tuple(buffer.fd for buffer in buffers)
 
-    def bytes_of(self, region: Any, start: int, size_bytes: int) -> torch.Tensor:
-        """Return a view of part of a region."""
-        return torch.frombuffer(region, dtype=torch.uint8, offset=start, count=size_bytes)
+    def bytes_of(self, buffer: Any, start: int, size_bytes: int) -> torch.Tensor:
+        """Return a view of part of a buffer."""
+        return torch.frombuffer(buffer, dtype=torch.uint8, offset=start, count=size_bytes)
 
     def fill(self, address: int, size_bytes: int, byte: int) -> None:
         """Fill a range with one byte."""

@@ -17,7 +17,7 @@ from kernel_foundry.domain.evaluation import Fact
 from kernel_foundry_native import _core as native
 
 
-class SharedRegion(Protocol):
+class SharedBuffer(Protocol):
     """Memory that a runner can open."""
 
     @property
@@ -45,11 +45,11 @@ class JudgeMemory(Protocol):
 
     @property
     def unit_bytes(self) -> int:
-        """Shared regions are whole ones: a runner maps no less."""
+        """Shared buffers are whole ones: a runner maps no less."""
 
     @property
     def idle_share(self) -> float:
-        """Share of `total_bytes` that idle shared regions may hold."""
+        """Share of `total_bytes` that idle shared buffers may hold."""
 
     @property
     def options_type(self) -> type[native.MeasureOptions]:
@@ -61,23 +61,23 @@ class JudgeMemory(Protocol):
 
     @property
     def rests_between_runs(self) -> bool:
-        """Whether nobody but the judge writes to shared regions while no kernel runs.
+        """Whether nobody but the judge writes to shared buffers while no kernel runs.
 
         Not so where a candidate is native code in a process of its own.
         """
 
-    def share(self, size_bytes: int) -> SharedRegion:
+    def share(self, size_bytes: int) -> SharedBuffer:
         """Return memory that a runner can open; its content is unspecified.
 
         Raises:
             OutOfMemoryError: there is none.
         """
 
-    def passes(self, regions: Sequence[SharedRegion]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-        """Return what opens the regions elsewhere: handles in hexadecimal, or descriptors."""
+    def passes(self, buffers: Sequence[SharedBuffer]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """Return what opens the buffers elsewhere: handles in hexadecimal, or descriptors."""
 
-    def bytes_of(self, region: SharedRegion, start: int, size_bytes: int) -> torch.Tensor:
-        """Return a view of part of a region, one element for each byte; at least one byte."""
+    def bytes_of(self, buffer: SharedBuffer, start: int, size_bytes: int) -> torch.Tensor:
+        """Return a view of part of a buffer, one element for each byte; at least one byte."""
 
     def fill(self, address: int, size_bytes: int, byte: int) -> None:
         """Fill a range with one byte."""
@@ -146,7 +146,7 @@ class JudgeMemory(Protocol):
         """Return the most bytes that torch's tensors took since the last call; 0: not counted."""
 
     def limit(self, size_bytes: int) -> None:
-        """Let torch hold no more than this beyond what it holds; shared regions do not count."""
+        """Let torch hold no more than this beyond what it holds; shared buffers do not count."""
 
     def trim(self) -> None:
         """Give freed memory back that others may need, where it is much."""

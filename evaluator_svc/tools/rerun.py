@@ -1,4 +1,4 @@
-"""Runs one workload of a candidate again, for a tool to watch: `replay FOLDER [RUNS]`.
+"""Runs one workload of a candidate again, for a tool to watch: `rerun FOLDER [RUNS]`.
 
 Every tensor and every buffer of the plan is an allocation of its own of just its size, so that a
 tool sees what lies beyond it; inputs are copied from the judge's buffer where the draw names one,
@@ -16,10 +16,10 @@ from evaluator_svc.binding import bind_workload
 from evaluator_svc.hardware.visible_device import see_only
 from evaluator_svc.messages.exchange import Draw, TensorSlot
 from evaluator_svc.processes.locked_process import OpenDevice
+from evaluator_svc.runner.loaded_sequence import LoadedSequence
 from evaluator_svc.runner.memory import Buffers, PlanMemory
-from evaluator_svc.runner.replay import Replay
 from evaluator_svc.runner.surroundings import Surroundings
-from evaluator_svc.tools.replay_folder import ReplayInput, read
+from evaluator_svc.tools.rerun_folder import RerunInput, read
 from kernel_foundry.domain.admission import TensorRole
 from kernel_foundry.plan.parse import parse
 from kernel_foundry.plan.sequence import LaunchSequence
@@ -33,8 +33,8 @@ def main(folder: Path, runs: int) -> int:
     """Run the folder's candidate; return the exit status: 3 when it is at fault."""
     import kernel_foundry_native as native
 
-    replay = read(folder)
-    kind, _, index = see_only(replay.load.device.id).partition(":")
+    rerun = read(folder)
+    kind, _, index = see_only(rerun.load.device.id).partition(":")
     if kind not in _KINDS:
         sys.stderr.write(f"{kind} kernels are native code and are not run again\n")
         return _REFUSED
@@ -43,15 +43,15 @@ def main(folder: Path, runs: int) -> int:
         module=module, device=module.open_device(int(index or 0)), index=int(index or 0)
     )
     try:
-        _run(opened, replay, runs)
+        _run(opened, rerun, runs)
     except native.LaunchError as error:
         sys.stderr.write(f"{error}\n")
         return _FAULT
     return 0
 
 
-def _run(opened: OpenDevice, replay: ReplayInput, runs: int) -> None:
-    load, draw = replay.load, replay.draw
+def _run(opened: OpenDevice, rerun: RerunInput, runs: int) -> None:
+    load, draw = rerun.load, rerun.draw
     position = next(i for i, names in enumerate(load.workloads) if names.workload == draw.workload)
     sequence: LaunchSequence = bind_workload(
         parse(load.source.plan),
@@ -62,14 +62,14 @@ def _run(opened: OpenDevice, replay: ReplayInput, runs: int) -> None:
     )
     unit = load.unit_of_workload[position]
     device = opened.device
-    program = device.load(code=replay.codes[unit], kernels=list(load.kernels[unit]))
+    program = device.load(code=rerun.codes[unit], kernels=list(load.kernels[unit]))
     memory = SeparateMemory(device, sequence, seed_count=1)
     tensors = {slot.name: _tensor(device, slot) for slot in draw.slots}
     _fill(device, draw, tensors)
     addresses = {name: int(buffer.address) for name, buffer in tensors.items()}
     for steps, count in ((sequence.prepare, 1), (sequence.steps, runs)):
         if steps:
-            again = Replay(opened, program, steps, memory, tf32=load.tf32)
+            again = LoadedSequence(opened, program, steps, memory, tf32=load.tf32)
             again.bind(0, addresses, seed=0)
             for _ in range(count):
                 again.native.run(0)

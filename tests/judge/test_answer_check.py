@@ -1,11 +1,16 @@
-"""The gate of admission: trivial answers fail, tolerances are tightened, or the task is refused."""
+"""Trivial answers fail, or the tolerance is tightened, or admission refuses the task."""
 
 import dataclasses
 
 import pytest
 import torch
 
-from evaluator_svc.judge.admission.gate import ADMISSION_SEEDS, Gate, judge_answers, settle_exact
+from evaluator_svc.judge.admission.answer_check import (
+    ADMISSION_SEEDS,
+    AnswerCheck,
+    check_answers,
+    settle_exact,
+)
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.value_ranges import find_value_ranges
 from evaluator_svc.judge.memory.judge_memory import open_memory
@@ -15,40 +20,40 @@ from tests.judge.judge_tasks import SOFTMAX, make_task
 MEMORY = open_memory("null:0")
 
 
-def gate_of(task: Task) -> Gate:
+def checked(task: Task) -> AnswerCheck:
     """Return what admission makes of a task's answers on the host."""
     prepared = [
         PreparedWorkload(task, w, device=torch.device("cpu"), memory_bytes=8 << 30)
         for w in task.workloads
     ]
-    gate = judge_answers(task, prepared, MEMORY)
+    answers = check_answers(task, prepared, MEMORY)
     value_ranges = find_value_ranges(
-        () if gate.refusals else prepared, gate.tolerance, ADMISSION_SEEDS[0]
+        () if answers.refusals else prepared, answers.tolerance, ADMISSION_SEEDS[0]
     )
     smallest = next(iter(value_ranges), "")
     at = next((item for item in prepared if item.workload.name == smallest), None)
-    settle_exact(gate, at, value_ranges.get(smallest, ()), MEMORY)
+    settle_exact(answers, at, value_ranges.get(smallest, ()), MEMORY)
     for item in prepared:
         item.close()
-    return gate
+    return answers
 
 
 def test_the_derivation_says_where_a_tolerance_comes_from() -> None:
-    gate = gate_of(make_task(SOFTMAX))
+    answers = checked(make_task(SOFTMAX))
 
-    derivation = gate.derivation
+    derivation = answers.derivation
     assert (derivation.source, derivation.workload) == ("measured", "rows=33,cols=70")
     assert 0 < derivation.noise < 1e-6
-    assert gate.tolerance.rtol == derivation.floor
-    assert (derivation.tightened_by, gate.refusals, gate.warnings) == ("", [], [])
+    assert answers.tolerance.rtol == derivation.floor
+    assert (derivation.tightened_by, answers.refusals, answers.warnings) == ("", [], [])
 
 
 def test_a_tolerance_of_the_sidecar_is_taken_as_it_is() -> None:
     given = Tolerance(rtol=1e-3, atol=1e-5)
-    gate = gate_of(make_task(SOFTMAX, tolerance=given))
+    answers = checked(make_task(SOFTMAX, tolerance=given))
 
-    assert gate.tolerance == given
-    assert gate.derivation.source == "sidecar"
+    assert answers.tolerance == given
+    assert answers.derivation.source == "sidecar"
 
 
 @pytest.mark.parametrize(
@@ -67,13 +72,15 @@ def test_a_tolerance_of_the_sidecar_is_taken_as_it_is() -> None:
     ],
 )
 def test_a_tolerance_is_tightened_until_a_trivial_answer_fails(body: str, answer: str) -> None:
-    gate = gate_of(make_task(f"def forward(self, x):\n    return {body}"))
+    answers = checked(make_task(f"def forward(self, x):\n    return {body}"))
 
-    assert gate.refusals == []
-    assert gate.derivation.tightened_by in (answer, "the mean of each column")
-    assert gate.derivation.safety * gate.derivation.noise <= 1.05 * gate.tolerance.rtol < 1e-5
-    loose = dataclasses.replace(gate.derivation, tightened_by="")
-    assert gate.tolerance.rtol < loose.floor
+    assert answers.refusals == []
+    assert answers.derivation.tightened_by in (answer, "the mean of each column")
+    assert (
+        answers.derivation.safety * answers.derivation.noise <= 1.05 * answers.tolerance.rtol < 1e-5
+    )
+    loose = dataclasses.replace(answers.derivation, tightened_by="")
+    assert answers.tolerance.rtol < loose.floor
 
 
 @pytest.mark.parametrize(
@@ -89,9 +96,9 @@ def test_a_tolerance_is_tightened_until_a_trivial_answer_fails(body: str, answer
     ],
 )
 def test_a_task_is_refused_where_noise_allows_no_tighter_tolerance(body: str, reason: str) -> None:
-    gate = gate_of(make_task(f"def forward(self, x):\n    return {body}"))
+    answers = checked(make_task(f"def forward(self, x):\n    return {body}"))
 
-    assert any(reason in refusal for refusal in gate.refusals), gate.refusals
+    assert any(reason in refusal for refusal in answers.refusals), answers.refusals
 
 
 @pytest.mark.parametrize(
@@ -99,34 +106,34 @@ def test_a_task_is_refused_where_noise_allows_no_tighter_tolerance(body: str, re
 )
 def test_moving_data_is_a_task_like_any_other(body: str) -> None:
     """What gives the very same values is the operator itself and no shortcut."""
-    gate = gate_of(make_task(f"def forward(self, x):\n    return {body}"))
+    answers = checked(make_task(f"def forward(self, x):\n    return {body}"))
 
-    assert gate.refusals == []
-    assert gate.derivation.tightened_by == ""
+    assert answers.refusals == []
+    assert answers.derivation.tightened_by == ""
 
 
 def test_inputs_that_hide_the_operator_are_told_and_other_signs_tell_it() -> None:
     task = make_task(
         "def forward(self, x):\n    return torch.relu(x)", inputs="[torch.rand(rows, cols)]"
     )
-    gate = gate_of(task)
+    answers = checked(task)
 
-    assert gate.refusals == []
-    assert any("a copy of input 'x' is right on what get_inputs" in w for w in gate.warnings)
+    assert answers.refusals == []
+    assert any("a copy of input 'x' is right on what get_inputs" in w for w in answers.warnings)
 
 
 def test_a_workload_that_answers_another_one_is_found() -> None:
     task = make_task("def forward(self, x):\n    return torch.arange(cols) + 0 * x.sum()")
     sizes = (Size(name="rows", value=5), Size(name="cols", value=20))
     small = Workload(name="small", sizes=sizes, held_out=True)
-    gate = gate_of(dataclasses.replace(task, workloads=(*task.workloads, small)))
+    answers = checked(dataclasses.replace(task, workloads=(*task.workloads, small)))
 
-    assert any("constant" in refusal for refusal in gate.refusals)
+    assert any("constant" in refusal for refusal in answers.refusals)
 
 
 def test_partial_passes_are_told_from_more_than_half() -> None:
-    mostly_zero = gate_of(make_task("def forward(self, x):\n    return torch.relu(x - 1)"))
-    half_zero = gate_of(make_task("def forward(self, x):\n    return torch.relu(x)"))
+    mostly_zero = checked(make_task("def forward(self, x):\n    return torch.relu(x - 1)"))
+    half_zero = checked(make_task("def forward(self, x):\n    return torch.relu(x)"))
 
     assert half_zero.warnings == []
     assert len(mostly_zero.warnings) == 1
@@ -135,7 +142,7 @@ def test_partial_passes_are_told_from_more_than_half() -> None:
 
 def test_parts_of_inputs_that_nothing_reads_are_told() -> None:
     body = "def forward(self, x):\n    return torch.tanh(x[:, : cols // 2])"
-    warnings = gate_of(make_task(body, cols=64)).warnings
+    warnings = checked(make_task(body, cols=64)).warnings
 
     assert [w for w in warnings if "32:48 of axis 1 of input 'x'" in w]
     assert [w for w in warnings if "48:64 of axis 1 of input 'x'" in w]
@@ -144,7 +151,7 @@ def test_parts_of_inputs_that_nothing_reads_are_told() -> None:
 
 def test_idle_output_is_told() -> None:
     body = "def forward(self, x):\n    return nn.functional.pad(torch.tanh(x), (0, 10))"
-    warnings = gate_of(make_task(body)).warnings
+    warnings = checked(make_task(body)).warnings
 
     assert [w for w in warnings if "the same at 10 of 80 places of axis 1 (the first at 70)" in w]
 
@@ -155,9 +162,9 @@ def test_masks_that_hide_a_place_by_chance_are_no_idle_output() -> None:
         inputs="[torch.randn(rows, cols), torch.rand(rows, 1) < 0.5]",
         rows=12,
     )
-    gate = gate_of(task)
+    answers = checked(task)
 
-    assert not [w for w in gate.warnings if "places of axis" in w or "hardly depends" in w]
+    assert not [w for w in answers.warnings if "places of axis" in w or "hardly depends" in w]
 
 
 def test_idle_weights_are_told() -> None:
@@ -170,7 +177,7 @@ def __init__(self):
 def forward(self, x):
     return torch.tanh(x) * self.used
 """
-    warnings = gate_of(make_task(body)).warnings
+    warnings = checked(make_task(body)).warnings
 
     assert {w.split("'")[1] for w in warnings} == {"unused.weight", "unused.bias"}
 
@@ -187,10 +194,10 @@ def forward(self, x):
 
 def test_a_normalisation_in_evaluation_mode_is_no_identity() -> None:
     """As the model starts, it multiplies by 1 and adds 0; drawn anew, a copy fails."""
-    gate = gate_of(make_task(BATCH_NORM, training=False))
+    answers = checked(make_task(BATCH_NORM, training=False))
 
-    assert gate.refusals == []
-    assert gate.warnings == []
+    assert answers.refusals == []
+    assert answers.warnings == []
     starting = "def forward(self, x):\n    return (x - 0.0) / (1.0 + 1e-6) ** 0.5 * 1.0 + 0.0"
-    identity = gate_of(make_task(starting))
+    identity = checked(make_task(starting))
     assert identity.derivation.tightened_by == "a copy of input 'x'" or identity.refusals

@@ -11,10 +11,10 @@ import torch
 
 from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.faults import CandidateFaultError
-from evaluator_svc.runner.replay import Replay
+from evaluator_svc.runner.loaded_sequence import LoadedSequence
 
 
-def captured(opened: OpenDevice, replay: Replay) -> Any:
+def capture_graphs(opened: OpenDevice, loaded: LoadedSequence) -> Any:
     """Return a native sequence that replays one graph for each set, or None.
 
     None where a call does not let itself be captured: then the calls are timed one by one.
@@ -23,10 +23,10 @@ def captured(opened: OpenDevice, replay: Replay) -> Any:
 
     graphs: list[torch.cuda.CUDAGraph] = []
     try:
-        for index in range(replay.set_count):
-            graphs.append(_capture(replay, index, pool=graphs[0].pool() if graphs else None))
+        for index in range(loaded.set_count):
+            graphs.append(_capture(loaded, index, pool=graphs[0].pool() if graphs else None))
     except (RuntimeError, native.NativeError, CandidateFaultError):
-        replay.forget_results()
+        loaded.forget_results()
         return None
     sequence = opened.module.LaunchSequence(opened.device)
 
@@ -35,19 +35,19 @@ def captured(opened: OpenDevice, replay: Replay) -> Any:
         return 0
 
     sequence.call(launch, -1)
-    for index in range(replay.set_count):
-        sequence.bind(index, replay.addresses(index))
+    for index in range(loaded.set_count):
+        sequence.bind(index, loaded.addresses(index))
     return sequence
 
 
-def _capture(replay: Replay, index: int, pool: Any) -> torch.cuda.CUDAGraph:
+def _capture(loaded: LoadedSequence, index: int, pool: Any) -> torch.cuda.CUDAGraph:
     """The graph of one set; all share memory, for they never run at once."""
     graph = torch.cuda.CUDAGraph()
     graph.capture_begin(pool=pool, capture_error_mode="thread_local")
     try:
-        replay.native.enqueue(index)
+        loaded.native.enqueue(index)
         # Results given back within the capture are memory for the next set's.
-        replay.forget_results()
+        loaded.forget_results()
     except BaseException:
         # The stream must leave its capture; what went wrong is told by the first error.
         with contextlib.suppress(RuntimeError):

@@ -1,4 +1,4 @@
-"""A bound plan as native code replays it: the flat sequence on its sets of buffers.
+"""A bound plan on a device: its flat launch sequence with the sets of buffers bound to it.
 
 Its input is `kernel_foundry.plan.sequence`.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evaluator_svc.runner.library_calls import LibraryCalls
 
 
-class Replay:
+class LoadedSequence:
     """A native launch sequence; sets of buffers are bound to it by number.
 
     Args:
@@ -65,7 +65,7 @@ class Replay:
     @property
     def scratch(self) -> tuple[tuple[int, int], ...]:
         """(buffer, bytes) of scratch whose content is unspecified when a call begins."""
-        return self._memory.spoilt
+        return self._memory.scratch
 
     @property
     def prepared(self) -> tuple[tuple[int, int], ...]:
@@ -114,13 +114,13 @@ class Replay:
         return self._addresses[index]
 
     def run(self, index: int) -> None:
-        """Spoil what is left of the last call, do everything on set `index` and wait."""
-        self.spoil()
+        """Scrub what is left of the last call, do everything on set `index` and wait."""
+        self.scrub()
         self.native.run(index)
 
-    def spoil(self) -> None:
+    def scrub(self) -> None:
         """Overwrite all that a call before could have left something in, but tensors."""
-        self._memory.spoil(() if self.library is None else self.library.memory())
+        self._memory.scrub(() if self.library is None else self.library.memory())
 
     def forget_results(self) -> None:
         """Give the memory of library calls' results back."""

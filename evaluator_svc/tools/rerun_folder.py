@@ -1,4 +1,4 @@
-"""A candidate in a folder, as the replay program takes it. The program is `replay.py`."""
+"""A candidate in a folder, as the rerun program takes it. The program is `rerun.py`."""
 
 import dataclasses
 import sys
@@ -16,7 +16,7 @@ _OBJECT: Final = "object_{}.bin"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayInput:
+class RerunInput:
     """What is run again."""
 
     load: LoadRequest
@@ -26,16 +26,16 @@ class ReplayInput:
     """Its first seed's inputs are taken; without handles, zeros."""
 
 
-def write(folder: Path, replay: ReplayInput) -> None:
+def write(folder: Path, rerun: RerunInput) -> None:
     """Put a candidate into an empty folder."""
-    one_seed = dataclasses.replace(replay.draw, seed_count=1, handles=replay.draw.handles[:1])
-    (folder / _LOAD).write_text(to_json(replay.load), encoding="utf-8")
+    one_seed = dataclasses.replace(rerun.draw, seed_count=1, handles=rerun.draw.handles[:1])
+    (folder / _LOAD).write_text(to_json(rerun.load), encoding="utf-8")
     (folder / _DRAW).write_text(to_json(one_seed), encoding="utf-8")
-    for index, code in enumerate(replay.codes):
+    for index, code in enumerate(rerun.codes):
         (folder / _OBJECT.format(index)).write_bytes(code)
 
 
-def read(folder: Path) -> ReplayInput:
+def read(folder: Path) -> RerunInput:
     """Return what a folder holds.
 
     Raises:
@@ -46,9 +46,9 @@ def read(folder: Path) -> ReplayInput:
     codes = tuple(
         (folder / _OBJECT.format(index)).read_bytes() for index in range(len(load.kernels))
     )
-    return ReplayInput(load=load, codes=codes, draw=from_json(Draw, (folder / _DRAW).read_bytes()))
+    return RerunInput(load=load, codes=codes, draw=from_json(Draw, (folder / _DRAW).read_bytes()))
 
 
-def replay_command(folder: Path, *, runs: int = 1) -> tuple[str, ...]:
+def rerun_command(folder: Path, *, runs: int = 1) -> tuple[str, ...]:
     """Return the command that runs a folder's candidate."""
-    return (sys.executable, "-m", "evaluator_svc.tools.replay", str(folder), str(runs))
+    return (sys.executable, "-m", "evaluator_svc.tools.rerun", str(folder), str(runs))

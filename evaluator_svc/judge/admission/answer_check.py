@@ -1,7 +1,7 @@
-"""Whether a task can be judged at all: no trivial answer may pass it, tightened if need be.
+"""Whether a task can be judged at all: no trivial answer may pass.
 
-Derives the tolerance, tries the battery of trivial answers on every workload, tightens the
-tolerance as far as rounding noise allows, and says what remains to be said against the task.
+Derives the tolerance, tries all trivial answers (`trivial_answers.py`) on every workload, tightens
+the tolerance as far as rounding noise allows, and says what still speaks against the task.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ from evaluator_svc.judge.admission.screening import Screening, screen
 from evaluator_svc.judge.admission.tolerance import granted, least, measure
 from evaluator_svc.judge.admission.trivial_answers import (
     ANOTHER_DRAW,
-    Question,
+    DrawPair,
     TrivialTrial,
     try_answers,
 )
@@ -44,12 +44,12 @@ _AT_LEAST_CLEAR_OF: Final = 0.9
 """…or this one where the noise allows no less."""
 
 _PARTIAL_SHARE: Final = 0.55
-"""Of elements that a trivial answer gets right, from which it is told. Not one half, which a ReLU
-leaves zero or does not by chance."""
+"""A trivial answer that gets this share of the elements right is warned of. Not one half: by chance
+a ReLU leaves that many zero."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Gate:
+class AnswerCheck:
     """What was found of a task's answers, and the tolerance that follows."""
 
     tolerance: Tolerance
@@ -86,35 +86,37 @@ class _Pass:
         return f" for output {self.tried.output}" if self.output_count > 1 else ""
 
 
-def judge_answers(task: Task, prepared: Sequence[PreparedWorkload], memory: JudgeMemory) -> Gate:
+def check_answers(
+    task: Task, prepared: Sequence[PreparedWorkload], memory: JudgeMemory
+) -> AnswerCheck:
     """Return the tolerance of `task` and what speaks against it.
 
     Raises:
         TaskInvalidError: the reference raises.
     """
-    gate = _derive(task, prepared, memory)
+    answers = _derive(task, prepared, memory)
     for item in prepared:
-        _take(gate, _screened(item, gate.tolerance, memory))
-    if not gate.is_judgeable:
-        return gate
-    passes = list(_passes(prepared, gate, memory))
-    _tighten(gate, [p.tried for p in passes])
+        _take(answers, _screened(item, answers.tolerance, memory))
+    if not answers.is_judgeable:
+        return answers
+    passes = list(_passes(prepared, answers, memory))
+    _tighten(answers, [p.tried for p in passes])
     for passed in passes:
         if passed.tried.is_exact and passed.tried.name != ANOTHER_DRAW:
-            gate.exact.append(passed)
-        elif passed.tried.error <= gate.tolerance.of(passed.tried.output).rtol or (
+            answers.exact.append(passed)
+        elif passed.tried.error <= answers.tolerance.of(passed.tried.output).rtol or (
             not _is_scaled(task)
         ):
-            gate.refuse_as_degenerate(_refusal(passed, gate.tolerance))
-    if not gate.refusals:
+            answers.refuse_as_degenerate(_refusal(passed, answers.tolerance))
+    if not answers.refusals:
         for item in prepared:
-            question = _question(item, _draws(item), memory)
-            _take(gate, find_insensitive(question, gate.tolerance))
-    return gate
+            pair = _draw_pair(item, _draws(item), memory)
+            _take(answers, find_insensitive(pair, answers.tolerance))
+    return answers
 
 
 def settle_exact(
-    gate: Gate,
+    answers: AnswerCheck,
     ranged: PreparedWorkload | None,
     value_ranges: Sequence[ValueRange],
     memory: JudgeMemory,
@@ -122,42 +124,42 @@ def settle_exact(
     """Refuse a task for answers that are exact, unless unusual inputs tell them from it.
 
     Args:
-        gate: What was found so far.
+        answers: What was found so far.
         ranged: The workload that candidates are tried on with other distributions, if any.
         value_ranges: Those distributions.
         memory: Where the reference runs.
     """
-    for item in gate.exact:
-        told = ranged is not None and any(
+    for item in answers.exact:
+        is_exposed = ranged is not None and any(
             value_range.is_binding
             and item.tried.output not in value_range.left_out
-            and not _passes_in(item, ranged, value_range, gate, memory)
+            and not _passes_in(item, ranged, value_range, answers, memory)
             for value_range in value_ranges
         )
-        if told:
-            gate.warnings.append(
+        if is_exposed:
+            answers.warnings.append(
                 f"{item.where}: {item.tried.name} is right{item.which} on what get_inputs() gives;"
                 " only inputs of other magnitude or sign tell it from the operator"
             )
         else:
-            gate.refuse_as_degenerate(_refusal(item, gate.tolerance))
+            answers.refuse_as_degenerate(_refusal(item, answers.tolerance))
 
 
 def _passes_in(
     item: _Pass,
     ranged: PreparedWorkload,
     value_range: ValueRange,
-    gate: Gate,
+    answers: AnswerCheck,
     memory: JudgeMemory,
 ) -> bool:
     """Return whether an answer is right on inputs of another distribution, too."""
     seeds = ADMISSION_SEEDS[:2]
     sets = [in_range(ranged, ranged.input_set(seed), value_range.distribution) for seed in seeds]
-    tolerance = gate.tolerance.times(value_range.factor)
-    question = _question(ranged, (lambda: sets[0], lambda: sets[1]), memory)
+    tolerance = answers.tolerance.times(value_range.factor)
+    pair = _draw_pair(ranged, (lambda: sets[0], lambda: sets[1]), memory)
     return any(
         tried.passes
-        for tried in try_answers(question, tolerance)
+        for tried in try_answers(pair, tolerance)
         if (tried.name, tried.output) == (item.tried.name, item.tried.output)
     )
 
@@ -166,14 +168,14 @@ def _is_scaled(task: Task) -> bool:
     return task.tolerance is None
 
 
-def _derive(task: Task, prepared: Sequence[PreparedWorkload], memory: JudgeMemory) -> Gate:
+def _derive(task: Task, prepared: Sequence[PreparedWorkload], memory: JudgeMemory) -> AnswerCheck:
     """Return the task's own tolerance, or the widest that one of its workloads needs."""
     if task.tolerance is not None:
         bound = task.tolerance.rtol
         given = ToleranceDerivation(
             source="sidecar", noise=0.0, safety=1.0, floor=bound, ceiling=bound
         )
-        return Gate(tolerance=task.tolerance, derivation=given)
+        return AnswerCheck(tolerance=task.tolerance, derivation=given)
     measured = _measured(prepared, memory)
     derivation = max(measured, key=lambda d: (granted(d), d.noise))
     # What is safe for one workload may be under another one's noise.
@@ -185,7 +187,7 @@ def _derive(task: Task, prepared: Sequence[PreparedWorkload], memory: JudgeMemor
     bound = granted(derivation)
     shares = _output_shares(prepared, memory, bound)
     tolerance = Tolerance(rtol=bound, atol=bound, output_shares=shares)
-    return Gate(tolerance=tolerance, derivation=derivation)
+    return AnswerCheck(tolerance=tolerance, derivation=derivation)
 
 
 def _measured(
@@ -256,10 +258,10 @@ def _same_values(first: InputSet, second: InputSet, memory: JudgeMemory) -> bool
     )
 
 
-def _take(gate: Gate, found: Screening) -> None:
-    gate.refusals += found.refusals
-    gate.degeneracies += found.degeneracies
-    gate.warnings += found.warnings
+def _take(answers: AnswerCheck, found: Screening) -> None:
+    answers.refusals += found.refusals
+    answers.degeneracies += found.degeneracies
+    answers.warnings += found.warnings
 
 
 def _draws(item: PreparedWorkload) -> _Draws:
@@ -271,13 +273,13 @@ def _draws(item: PreparedWorkload) -> _Draws:
     return lambda: sets[0], lambda: sets[1]
 
 
-def _question(
+def _draw_pair(
     item: PreparedWorkload,
     draws: _Draws,
     memory: JudgeMemory,
     elsewhere: tuple[torch.Tensor, ...] = (),
-) -> Question:
-    return Question(
+) -> DrawPair:
+    return DrawPair(
         prepared=item,
         draws=draws,
         expect=partial(expect, is_scaled=_is_scaled(item.task), memory=memory),
@@ -286,7 +288,7 @@ def _question(
 
 
 def _passes(
-    prepared: Sequence[PreparedWorkload], gate: Gate, memory: JudgeMemory
+    prepared: Sequence[PreparedWorkload], answers: AnswerCheck, memory: JudgeMemory
 ) -> Iterator[_Pass]:
     """Yield what passes, and warn of what nearly does."""
     small = [item for item in prepared if not item.is_large]
@@ -294,38 +296,38 @@ def _passes(
         source = next((other for other in small if other is not item), None)
         # Another seed than the workload's own: equal generators begin with equal values.
         elsewhere = source.input_set(ADMISSION_SEEDS[2]).expected() if source else ()
-        question = _question(item, _draws(item), memory, elsewhere)
-        count = len(question.expected)
+        pair = _draw_pair(item, _draws(item), memory, elsewhere)
+        count = len(pair.expected)
         partial: list[TrivialTrial] = []
-        for tried in try_answers(question, gate.tolerance):
+        for tried in try_answers(pair, answers.tolerance):
             if tried.passes:
                 yield _Pass(where=item.workload.name, tried=tried, output_count=count)
             elif tried.share >= _PARTIAL_SHARE:
                 partial.append(tried)
         if partial:
             best = max(partial, key=lambda tried: tried.share)
-            gate.warnings.append(
+            answers.warnings.append(
                 f"{item.workload.name}: {best.name} is right in {best.share:.0%} of the elements"
                 f"{f' of output {best.output}' if count > 1 else ''}: the inputs leave them"
                 " unchecked"
             )
 
 
-def _tighten(gate: Gate, passed: Sequence[TrivialTrial]) -> None:
+def _tighten(answers: AnswerCheck, passed: Sequence[TrivialTrial]) -> None:
     """Tighten a derived tolerance until the answers fail, as far as the noise allows."""
-    if gate.derivation.source != "measured":
+    if answers.derivation.source != "measured":
         return
-    limit = least(gate.derivation)
+    limit = least(answers.derivation)
     for tried in sorted(passed, key=lambda t: t.error, reverse=True):
         if tried.error * _AT_LEAST_CLEAR_OF < limit or tried.error == 0.0:
             continue
         bound = float(f"{max(_CLEAR_OF * tried.error, limit):.1e}")
-        if bound < min(gate.tolerance.rtol, tried.error):
+        if bound < min(answers.tolerance.rtol, tried.error):
             # Outputs that are held to less stay at that: it is what their noise needs.
-            wider = gate.tolerance.rtol / bound
-            shares = tuple(min(wider * share, 1.0) for share in gate.tolerance.output_shares)
-            gate.tolerance = Tolerance(rtol=bound, atol=bound, output_shares=shares)
-            gate.derivation = dataclasses.replace(gate.derivation, tightened_by=tried.name)
+            wider = answers.tolerance.rtol / bound
+            shares = tuple(min(wider * share, 1.0) for share in answers.tolerance.output_shares)
+            answers.tolerance = Tolerance(rtol=bound, atol=bound, output_shares=shares)
+            answers.derivation = dataclasses.replace(answers.derivation, tightened_by=tried.name)
 
 
 def _refusal(passed: _Pass, tolerance: Tolerance) -> str:

@@ -9,17 +9,17 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
-from evaluator_svc.hardware.host_gate import HostGate
+from evaluator_svc.hardware.host_lock import HostLock
 
 
-class DeviceGate:
+class DeviceLock:
     """A readers-writer lock in which a waiting timing goes before new builds.
 
     Args:
         host: The lock between processes; None where nobody else uses the device.
     """
 
-    def __init__(self, host: HostGate | None = None) -> None:
+    def __init__(self, host: HostLock | None = None) -> None:
         self._host = host
         self._changed = threading.Condition()
         self._sharers = 0

@@ -4,16 +4,16 @@ import threading
 
 import pytest
 
-from evaluator_svc.hardware.gate import DeviceGate
+from evaluator_svc.hardware.device_lock import DeviceLock
 
 
 def test_sharers_are_in_together():
     """Two can share at the same time."""
-    gate = DeviceGate()
+    lock = DeviceLock()
     both = threading.Barrier(2, timeout=60.0)
 
     def share() -> None:
-        with gate.shared():
+        with lock.shared():
             both.wait()
 
     threads = [threading.Thread(target=share) for _ in range(2)]
@@ -26,24 +26,24 @@ def test_sharers_are_in_together():
 
 def test_a_timing_waits_for_sharers_and_goes_before_new_ones():
     """Order: the sharer that is in, the waiting timing, the new sharer."""
-    gate = DeviceGate()
+    lock = DeviceLock()
     order: list[str] = []
     timing_waits = threading.Event()
 
     def take_times() -> None:
         timing_waits.set()
-        with gate.exclusive():
+        with lock.exclusive():
             order.append("timing")
 
     def share() -> None:
-        with gate.shared():
+        with lock.shared():
             order.append("second sharer")
 
     timing, sharer = threading.Thread(target=take_times), threading.Thread(target=share)
-    with gate.shared():
+    with lock.shared():
         timing.start()
         timing_waits.wait()
-        while gate._waiting == 0:
+        while lock._waiting == 0:
             threading.Event().wait(0.001)
         sharer.start()
         order.append("first sharer")
@@ -54,9 +54,9 @@ def test_a_timing_waits_for_sharers_and_goes_before_new_ones():
 
 def test_an_error_inside_opens_the_gate_again():
     """Whatever is raised, the next one gets in."""
-    gate = DeviceGate()
-    for hold in (gate.exclusive, gate.shared):
+    lock = DeviceLock()
+    for hold in (lock.exclusive, lock.shared):
         with pytest.raises(RuntimeError), hold():
             raise RuntimeError
-    with gate.exclusive():
+    with lock.exclusive():
         pass

@@ -1,8 +1,8 @@
-"""The same gate between processes: several evaluators of one host may have the same device.
+"""The lock of a device between processes: several evaluators of one host may have the same device.
 
 Two locked files: who wants to take times holds the door while it waits, so that those who come
 later cannot keep it waiting for ever. The system frees the locks of a process that dies. Threads of
-one process meet in `gate.py`.
+one process meet in `device_lock.py`.
 """
 
 import fcntl
@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 
-class HostGate:
+class HostLock:
     """A readers-writer lock between the processes of a host.
 
     Args:

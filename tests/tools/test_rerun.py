@@ -11,9 +11,9 @@ import kernel_foundry_native as native
 from evaluator_svc.builder.prepare import Toolchain, prepare
 from evaluator_svc.messages.exchange import Draw, TensorSlot
 from evaluator_svc.messages.locked import LoadRequest, PrepareRequest, WorkloadNames
-from evaluator_svc.tools import Check, profile, replay_command, sanitize
-from evaluator_svc.tools.replay import SeparateMemory
-from evaluator_svc.tools.replay_folder import ReplayInput, read, write
+from evaluator_svc.tools import Check, profile, rerun_command, sanitize
+from evaluator_svc.tools.rerun import SeparateMemory
+from evaluator_svc.tools.rerun_folder import RerunInput, read, write
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.finding import FindingKind
@@ -61,7 +61,7 @@ def device() -> DeviceSpec:
 
 def replay_input(
     body: str, *, handles: tuple[str, ...] = (), architecture: str = "sm_90"
-) -> ReplayInput:
+) -> RerunInput:
     """A built candidate on one tensor of 1000 numbers; skips without NVRTC."""
     module = native.device_kind("cuda")
     try:
@@ -107,7 +107,7 @@ def replay_input(
     draw = Draw(
         draw=1, workload="default", size_bytes=8192, slots=slots, seed_count=3, handles=handles
     )
-    return ReplayInput(load=load, codes=(built.code,), draw=draw)
+    return RerunInput(load=load, codes=(built.code,), draw=draw)
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def fake_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]
 
 def replayed(folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        replay_command(folder, runs=2),
+        rerun_command(folder, runs=2),
         env=environment,
         capture_output=True,
         text=True,
@@ -206,7 +206,7 @@ def test_the_sanitizer_names_the_line(
     write(tmp_path, replay_input(body, architecture=OF_THE_DEVICE))
 
     found = sanitize(
-        replay_command(tmp_path), dict(os.environ), check=check, tensor_bytes={"out": BYTES}
+        rerun_command(tmp_path), dict(os.environ), check=check, tensor_bytes={"out": BYTES}
     )
 
     if "not installed" in found[0].message:
@@ -218,7 +218,7 @@ def test_the_sanitizer_names_the_line(
 def test_the_profiler_measures_the_kernel(tmp_path: Path) -> None:
     write(tmp_path, replay_input(SCALE, architecture=OF_THE_DEVICE))
 
-    found = profile(replay_command(tmp_path), dict(os.environ), kernels=["scale"])
+    found = profile(rerun_command(tmp_path), dict(os.environ), kernels=["scale"])
 
     if found[0].kind is FindingKind.TOOL:
         pytest.skip(found[0].message)

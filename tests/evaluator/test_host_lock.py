@@ -6,26 +6,26 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.hardware.gate import DeviceGate
-from evaluator_svc.hardware.host_gate import HostGate
+from evaluator_svc.hardware.device_lock import DeviceLock
+from evaluator_svc.hardware.host_lock import HostLock
 
 
 @pytest.fixture
-def gates(tmp_path: Path) -> tuple[DeviceGate, DeviceGate]:
-    """The gates of two evaluators: their threads share nothing but the files."""
+def locks(tmp_path: Path) -> tuple[DeviceLock, DeviceLock]:
+    """The locks of two evaluators: their threads share nothing but the files."""
     path = tmp_path / "devices" / "cuda-0"
-    return DeviceGate(HostGate(path)), DeviceGate(HostGate(path))
+    return DeviceLock(HostLock(path)), DeviceLock(HostLock(path))
 
 
-def test_two_evaluators_share_a_device(gates: tuple[DeviceGate, DeviceGate]) -> None:
-    first, second = gates
+def test_two_evaluators_share_a_device(locks: tuple[DeviceLock, DeviceLock]) -> None:
+    first, second = locks
     with first.shared(), second.shared():
         pass
 
 
 @pytest.mark.parametrize("other", ["shared", "exclusive"])
-def test_who_takes_times_is_alone(gates: tuple[DeviceGate, DeviceGate], other: str) -> None:
-    first, second = gates
+def test_who_takes_times_is_alone(locks: tuple[DeviceLock, DeviceLock], other: str) -> None:
+    first, second = locks
     order: list[str] = []
     started = threading.Event()
 
@@ -44,11 +44,11 @@ def test_who_takes_times_is_alone(gates: tuple[DeviceGate, DeviceGate], other: s
 
 
 def test_a_waiting_timing_goes_before_those_who_come_later(
-    gates: tuple[DeviceGate, DeviceGate], tmp_path: Path
+    locks: tuple[DeviceLock, DeviceLock], tmp_path: Path
 ) -> None:
-    first, second = gates
+    first, second = locks
     order: list[str] = []
-    door = HostGate(tmp_path / "devices" / "cuda-0")
+    door = HostLock(tmp_path / "devices" / "cuda-0")
 
     def take_times() -> None:
         with second.exclusive():
