@@ -291,6 +291,7 @@ def _options(memory: JudgeMemory, plan: MeasurePlan, set_count: int) -> native.M
         set_count=set_count,
         is_cold=plan.flush_bytes > 0,
         stop_above_ns=plan.stop_above_ns,
+        stop_factor=plan.stop_factor,
         min_seconds=plan.min_seconds,
     )
 

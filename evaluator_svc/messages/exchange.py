@@ -138,7 +138,9 @@ class MeasurePlan:
     flush_bytes: int = 0
     """0: warm."""
     stop_above_ns: float = 0.0
-    """0: never stop early."""
+    """An incumbent's time; 0: never stop early."""
+    stop_factor: float = 1.5
+    """How far the best of the first samples has to be above it: times that time."""
     redraw_key: int = 0
     """Decides with a call's number which values its inputs have; 0: those that were drawn."""
     min_seconds: float = 0.0

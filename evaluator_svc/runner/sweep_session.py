@@ -43,8 +43,6 @@ _CLEARLY_SLOWER: Final = 1.5
 """…and is timed no further when that one sample is this much above it too."""
 _SLOWER: Final = 1.05
 """A block ends after three samples that are all this much above it."""
-_NATIVE_CLEARLY_SLOWER: Final = 1.5
-"""What the native loop means by slower than `stop_above_ns`."""
 
 
 @dataclass(slots=True)
@@ -231,8 +229,7 @@ class SweepSession:
             timed = self._time(name, workload, once, keep_count=1)
             if min(timed.samples_ns) > _CLEARLY_SLOWER * limit_ns:
                 return timed
-        stop_above_ns = limit_ns * _SLOWER / _NATIVE_CLEARLY_SLOWER
-        full = dataclasses.replace(plan, stop_above_ns=stop_above_ns)
+        full = dataclasses.replace(plan, stop_above_ns=limit_ns, stop_factor=_SLOWER)
         keep_count = max(self._shared[name].draw.slot_count - 1, 1)
         return self._time(name, workload, full, keep_count=keep_count)
 

@@ -139,5 +139,6 @@ def _options(loaded: LoadedSequence, pool: TimedSets, request: TimeRequest, draw
         is_cold=plan.flush_bytes > 0,
         keep_count=request.keep_count,
         stop_above_ns=plan.stop_above_ns,
+        stop_factor=plan.stop_factor,
         min_seconds=plan.min_seconds,
     )

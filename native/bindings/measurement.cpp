@@ -61,20 +61,21 @@ void bind_measurement(py::module_& m) {
       .def(py::init([](std::size_t warmup_calls, std::size_t min_samples, std::size_t max_samples,
                        double max_seconds, double target_half_width, std::size_t set_count,
                        bool is_cold, std::size_t keep_count, double stop_above_ns,
-                       double min_seconds, int draws) {
+                       double stop_factor, double min_seconds, int draws) {
              MeasureOptions options;
              options.warmup_calls = warmup_calls;
              options.set_count = set_count;
              options.draws = draws;
              options.is_cold = is_cold;
              options.keep_count = keep_count;
-             options.stopping = {min_samples,       max_samples,   max_seconds,
-                                 target_half_width, stop_above_ns, min_seconds};
+             options.stopping = {min_samples,   max_samples, max_seconds, target_half_width,
+                                 stop_above_ns, stop_factor, min_seconds};
              return options;
            }),
            py::kw_only(), py::arg("warmup_calls"), py::arg("min_samples"), py::arg("max_samples"),
            py::arg("max_seconds"), py::arg("target_half_width"), py::arg("set_count"),
            py::arg("is_cold"), py::arg("keep_count") = 0, py::arg("stop_above_ns") = 0.0,
+           py::arg("stop_factor") = MedianCriterion::Options().stop_factor,
            py::arg("min_seconds") = 0.0, py::arg("draws") = -1);
 
   py::classh<Measurement>(m, "Measurement", py::module_local(), "Raw samples and why they ended.")

@@ -7,9 +7,6 @@
 namespace kernel_foundry {
 namespace {
 
-// A candidate is dropped early only when its best sample is this much behind; noise on a shared
-// machine stays well below.
-constexpr double clearly_slower = 1.5;
 constexpr std::size_t samples_before_dropping = 3;
 
 }  // namespace
@@ -32,7 +29,7 @@ std::optional<std::string> MedianCriterion::finished(const std::vector<double>& 
   const std::size_t count = samples_ns.size();
   if (options_.stop_above_ns > 0 && count >= samples_before_dropping &&
       *std::min_element(samples_ns.begin(), samples_ns.end()) >
-          clearly_slower * options_.stop_above_ns) {
+          options_.stop_factor * options_.stop_above_ns) {
     return "slower_than_incumbent";
   }
   if (count >= options_.min_samples && elapsed_seconds >= options_.min_seconds &&

@@ -29,7 +29,9 @@ class MedianCriterion final : public StoppingCriterion {
     std::size_t max_samples = 1000;
     double max_seconds = 1;
     double target_half_width = 0.01;
-    double stop_above_ns = 0;  // 0: never
+    double stop_above_ns = 0;  // an incumbent's time; 0: never
+    // How far the best sample has to be behind it: noise on a shared machine stays well below.
+    double stop_factor = 1.5;
     // Clocks that tick coarsely make few short samples look more alike than they are.
     double min_seconds = 0;
   };

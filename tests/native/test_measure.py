@@ -75,6 +75,17 @@ def test_a_call_clearly_slower_than_the_incumbent_is_given_up(options: Options) 
     assert (found.stop_reason, len(found.samples_ns)) == ("slower_than_incumbent", 3)
 
 
+@pytest.mark.parametrize(
+    ("stop_factor", "reason"), [(2.0, "slower_than_incumbent"), (1e6, "max_samples")]
+)
+def test_who_gives_up_says_how_far_is_too_far(
+    options: Options, stop_factor: float, reason: str
+) -> None:
+    limits = options(stop_above_ns=1e5, stop_factor=stop_factor, max_samples=6)
+    found = measure_callable(lambda _: time.sleep(0.002), limits, flush_bytes=0)
+    assert found.stop_reason == reason
+
+
 def test_what_a_callable_raises_goes_through(options: Options) -> None:
     def call(_set: int) -> None:
         raise KeyError("mine")

@@ -21,7 +21,8 @@ class MeasureOptions:
         set_count: Sets of buffers to choose from, at random, never the same twice running.
         is_cold: Whether the caches are emptied before each sample.
         keep_count: Timed calls whose outputs are kept.
-        stop_above_ns: Give up when the best of three samples is 1.5 times slower; 0: never.
+        stop_above_ns: Give up when the best of three samples is far above; 0: never.
+        stop_factor: How far: times `stop_above_ns`.
         min_seconds: Least time before the samples may count as enough.
         draws: Descriptor of a file of random numbers, 12 bytes for each call, read call by call;
             -1: the system draws, and nobody can tell which calls are kept.
@@ -39,6 +40,7 @@ class MeasureOptions:
         is_cold: bool,
         keep_count: int = 0,
         stop_above_ns: float = 0.0,
+        stop_factor: float = 1.5,
         min_seconds: float = 0.0,
         draws: int = -1,
     ) -> None: ...
