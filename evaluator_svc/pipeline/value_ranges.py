@@ -4,29 +4,26 @@ Where the reference is well defined it has to be right; elsewhere a difference i
 reason to refuse. On some of them its precision is audited as well.
 """
 
-from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Final
 
-from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.memory_needs import has_ranges_size
 from evaluator_svc.messages.exchange import RangeVerdict
 from evaluator_svc.messages.judge import PrecisionReply
 from evaluator_svc.messages.locked import CandidateFailure, DoneReply, RunRequest
+from evaluator_svc.pipeline.evaluation_context import EvaluationContext
+from evaluator_svc.pipeline.evaluation_memory import EvaluationMemory
 from evaluator_svc.pipeline.guest_calls import Guests
 from evaluator_svc.pipeline.memory_plan import sizes_of
 from evaluator_svc.pipeline.precision import JudgePrecision
 from evaluator_svc.pipeline.range_choice import RangeChoice
-from evaluator_svc.pipeline.record import EvaluationRecord
 from evaluator_svc.pipeline.run import DrawnInputs
 from evaluator_svc.processes.answers import ask_candidate
-from evaluator_svc.processes.judge_client import JudgeClient
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.admission import Admission, ValueRange, WorkloadAdmission
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
-from kernel_foundry.domain.request import EvaluationRequest
 
 _GUESTS: Final = "unusual values among timed calls"
 _NO_MEMORY: Final = "there is no memory to try it on unusual values"
@@ -38,30 +35,21 @@ class RangeTrials:
     """One candidate's trials on unusual values.
 
     Args:
-        site: The device.
-        judge: Draws and compares.
-        request: What is asked.
-        admission: Says which ranges there are, and which of them are binding.
-        record: Takes what is found, and knows the seeds.
-        left_out: Names of the workloads that there is no memory for.
+        context: The evaluation.
+        admission: Says which ranges there are, and which of them are binding; with generated
+            workloads.
+        memory: Says for which workloads there is too little memory.
     """
 
     def __init__(
-        self,
-        site: DeviceSite,
-        judge: JudgeClient,
-        request: EvaluationRequest,
-        admission: Admission,
-        record: EvaluationRecord,
-        left_out: Callable[[], frozenset[str]],
+        self, context: EvaluationContext, admission: Admission, memory: EvaluationMemory
     ) -> None:
-        self._site = site
-        self._judge = judge
-        self._request = request
+        self._context = context
+        self._record = context.record
+        self._judge = context.judge
         self._admission = admission
-        self._record = record
-        self._choice = RangeChoice(admission, site)
-        self._left_out = left_out
+        self._memory = memory
+        self._choice = RangeChoice(admission, context.site)
         self.drawn: list[Future[DrawnInputs]] = []
         """To be released once the runner is dead."""
         self.guests: dict[str, Guests] = {}
@@ -74,7 +62,7 @@ class RangeTrials:
 
         Others come last: the runner may be lost to them.
         """
-        left_out = self._left_out()
+        left_out = self._memory.plan.without_ranges
         for workload in self._admission.workloads:
             name = workload.workload
             ranges = self._chosen(workload, binding=binding)
@@ -111,7 +99,7 @@ class RangeTrials:
     ) -> CandidateFailure | None:
         name = workload.workload
         is_lean = not has_ranges_size(sizes_of(workload))
-        future = self._site.helpers.submit(self._draw, name, ranges, is_lean=is_lean)
+        future = self._context.site.helpers.submit(self._draw, name, ranges, is_lean=is_lean)
         self.drawn.append(future)
         drawn = future.result()
         # Of a lean draw the last one is loaded, and the others follow.
@@ -122,7 +110,7 @@ class RangeTrials:
                 runner,
                 RunRequest(draw=drawn.draw, once=True),
                 DoneReply,
-                seconds=self._request.limits.run_seconds,
+                seconds=self._context.request.limits.run_seconds,
                 doing=f"running the kernels on unusual values, workload {name}",
                 descriptors=drawn.descriptors,
             )
@@ -175,7 +163,7 @@ class RangeTrials:
         # Of the first seed, which is secret and is told with the others.
         seeds = (self._record.seeds(workload)[0],) * len(ranges)
         draw, descriptors = self._judge.draw(
-            self._request.task,
+            self._context.request.task,
             workload,
             self._admission.tolerance,
             seeds,

@@ -1,0 +1,25 @@
+"""What the stages of one evaluation share: device, judge, request, task and record."""
+
+from dataclasses import dataclass
+
+from evaluator_svc.devices.site import DeviceSite
+from evaluator_svc.pipeline.record import EvaluationRecord
+from evaluator_svc.processes.judge_client import JudgeClient
+from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.device import Peaks
+from kernel_foundry.domain.request import EvaluationRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationContext:
+    """What every stage of one evaluation may read, and the record that it writes to."""
+
+    site: DeviceSite
+    judge: JudgeClient
+    """The one that draws: a successor, should it die, knows nothing of these draws."""
+    request: EvaluationRequest
+    admission: Admission
+    """The task as the device sees it, without generated workloads."""
+    peaks: Peaks
+    """The device's measured limits."""
+    record: EvaluationRecord
