@@ -1,6 +1,6 @@
-"""The supervisor's side of the fork server: starts it, forks runners with it, sees their end.
+"""The supervisor's side of the fork server: starts it, forks with it, sees how forks end.
 
-The process itself is `evaluator_svc.runner.fork_server`.
+The process itself is `evaluator_svc.fork_server`.
 """
 
 import signal
@@ -16,6 +16,7 @@ from evaluator_svc.processes.forking import (
     ForkReply,
     ForkRequest,
     ForkServerReady,
+    ForkServerStart,
     PollReply,
     PollRequest,
 )
@@ -29,14 +30,16 @@ _ANSWER_SECONDS: Final = 10.0
 
 
 class ForkClient:
-    """Forks runners that have torch; the server starts with the first and again when it is lost.
+    """Forks locked processes; the server starts with the first and again when it is lost.
 
     Args:
         start: Starts the server's process.
+        with_library: Whether forks have torch.
     """
 
-    def __init__(self, start: Callable[[], ChildProcess]) -> None:
+    def __init__(self, start: Callable[[], ChildProcess], *, with_library: bool) -> None:
         self._start = start
+        self._with_library = with_library
         self._process: ChildProcess | None = None
         self._ready: ForkServerReady | None = None
         self._lock = threading.Lock()
@@ -52,10 +55,11 @@ class ForkClient:
             assert self._ready is not None, "a running server is ready"
             return self._ready
 
-    def fork(self, environment: tuple[tuple[str, str], ...]) -> ChildProcess:
-        """Return a new runner, not yet configured.
+    def fork(self, module: str, environment: tuple[tuple[str, str], ...]) -> ChildProcess:
+        """Return a new process, not yet configured.
 
         Args:
+            module: What it becomes, such as "evaluator_svc.runner".
             environment: Changes of the server's environment.
 
         Raises:
@@ -67,7 +71,7 @@ class ForkClient:
             with self._lock, theirs:
                 server = self._running()
                 received = server.ask(
-                    ForkRequest(environment=environment),
+                    ForkRequest(module=module, environment=environment),
                     ForkReply,
                     timeout_seconds=_ANSWER_SECONDS,
                     descriptors=(theirs.fileno(), stderr.fileno()),
@@ -80,7 +84,7 @@ class ForkClient:
             ours.close()
             stderr.close()
             raise
-        handle = _ForkedRunner(self, server, received.message.process_id)
+        handle = _ForkedProcess(self, server, received.message.process_id)
         channel = Channel(ours, accepts_descriptors=False, limits=FROM_LOCKED)
         return ChildProcess(handle, Conversation(channel), stderr)
 
@@ -96,7 +100,7 @@ class ForkClient:
         return polled
 
     def close(self) -> None:
-        """End the server, and with it its runners."""
+        """End the server, and with it its forks."""
         with self._lock:
             if self._process is not None:
                 self._process.kill()
@@ -109,8 +113,11 @@ class ForkClient:
             self._process.kill()
         process = self._process = self._start()
         try:
-            # It speaks first: what takes time is its import of torch.
-            received = process.conversation.receive(ForkServerReady, timeout_seconds=_START_SECONDS)
+            received = process.ask(
+                ForkServerStart(with_library=self._with_library),
+                ForkServerReady,
+                timeout_seconds=_START_SECONDS,
+            )
         except ChannelError as error:
             process.wait(1.0)
             end = process.kill()
@@ -121,8 +128,8 @@ class ForkClient:
         return process
 
 
-class _ForkedRunner:
-    """The system's hold on a runner whose parent is the fork server.
+class _ForkedProcess:
+    """The system's hold on a process whose parent is the fork server.
 
     Args:
         servers: Asks the server.
@@ -146,7 +153,7 @@ class _ForkedRunner:
         return self._ask(kill=False)
 
     def kill(self) -> None:
-        """End it; it has no children, for it is locked in."""
+        """End its process group."""
         self._ask(kill=True)
 
     def _ask(self, *, kill: bool) -> RawEnd | None:

@@ -1,24 +1,35 @@
 """What supervisor and fork server say to each other.
 
-What runners hear is in `evaluator_svc.messages.locked`.
+What the forked processes hear is in `evaluator_svc.messages.locked`.
 """
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ForkServerStart:
+    """Import what the forks will need."""
+
+    with_library: bool
+    """Whether that is torch as well, for runners that make library calls."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ForkServerReady:
-    """torch is imported; forks take milliseconds from now on."""
+    """All is imported; forks take milliseconds from now on."""
 
     torch_version: str
+    """"" without torch."""
     thread_count: int
     """Threads of the server itself; more than one does not survive a fork."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForkRequest:
-    """Fork a runner; its channel's and its stderr's descriptors travel beside it."""
+    """Fork a process; its channel's and its stderr's descriptors travel beside it."""
 
+    module: str
+    """What it becomes, such as "evaluator_svc.runner"."""
     environment: tuple[tuple[str, str], ...]
     """Changes of the server's own environment."""
 
@@ -32,7 +43,7 @@ class ForkReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PollRequest:
-    """Say whether a forked runner still runs.
+    """Say whether a forked process still runs.
 
     Only its parent can tell how it ended, and only before it asks is the id surely its own: so
     the server kills it as well, and forgets it once its end was told.

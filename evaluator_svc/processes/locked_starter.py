@@ -1,6 +1,6 @@
 """Starts builders, inspectors and runners: their environment, their lock, their first two messages.
 
-A runner is started as a process of its own, or forked from a server that has torch.
+Within bubblewrap each is a new program; elsewhere it is forked from a server with all its imports.
 
 The child's side is `locked_process.py`.
 """
@@ -53,7 +53,7 @@ _BEFORE_LOCK_BYTES: Final = 1 << 30
 _SAME_RULES: Final = ("capabilities:", "seccomp:")
 """What does not depend on a process's scratch folder and namespaces."""
 _NOT_STARTED: Final = "a report of its own: none has been started yet"
-_FORK_SERVER: Final = "evaluator_svc.runner.fork_server"
+_FORK_SERVER: Final = "evaluator_svc.fork_server"
 
 
 class LockedStarter:
@@ -68,7 +68,8 @@ class LockedStarter:
         self._settings = settings
         self._launcher = launcher
         self._readable = readable_paths()
-        self._forks = ForkClient(self._start_fork_server)
+        self._forks = ForkClient(self._start_fork_server, with_library=False)
+        self._library_forks = ForkClient(self._start_fork_server, with_library=True)
         self._watch = ProcessWatch(bubblewrap.SCRATCH_BYTES)
         self._reports: dict[str, IsolationReport] = {}
         """What the last process of each name said."""
@@ -102,11 +103,11 @@ class LockedStarter:
         without = self._why_no_bubblewrap(module, kind, with_library=with_library)
         scratch = scratch_folder("locked") if without else None
         folder = bubblewrap.SCRATCH if scratch is None else scratch.name
-        if with_library:
-            process = self._forks.fork(_scratch_variables(folder))
+        if without:
+            forks = self._library_forks if with_library else self._forks
+            process = forks.fork(module, _scratch_variables(folder))
         else:
-            wrapping = None if without else self._wrapping(module, kind, folder)
-            process = self._spawn(module, folder, wrapping)
+            process = self._start_in_bubblewrap(module, kind, folder)
         process.scratch = scratch
         confinement = self._confinement(module, folder, kind, node, architecture)
         self._watch.add(process, memory_bytes=confinement.memory_bytes + _BEFORE_LOCK_BYTES)
@@ -146,25 +147,24 @@ class LockedStarter:
         return tuple(report for report in (*found, library) if report is not None)
 
     def warm_up_library(self) -> str:
-        """Start the fork server unless it runs, and wait for it; returns torch's version.
+        """Start the fork server with torch unless it runs, wait for it; returns the version.
 
         Raises:
             ProcessLostError: it does not start; torch may be missing.
         """
-        return self._forks.warm_up().torch_version
+        return self._library_forks.warm_up().torch_version
 
     def close(self) -> None:
-        """End the fork server, and look after no process any more."""
+        """End the fork servers, and look after no process any more."""
         self._forks.close()
+        self._library_forks.close()
         self._watch.close()
 
-    def _spawn(
-        self, module: str, scratch: str, wrapping: bubblewrap.MountPlan | None
-    ) -> ChildProcess:
+    def _start_in_bubblewrap(self, module: str, kind: str, scratch: str) -> ChildProcess:
         command = ProcessCommand(
             module=module,
             environment=self._environment(scratch),
-            wrapping=wrapping,
+            wrapping=self._wrapping(module, kind, scratch),
             accepts_descriptors=False,
         )
         return self._launcher.start(command)

@@ -284,7 +284,7 @@ def test_inexact_rows_of_the_reference_excuse_no_other_rows(
     """A phase of millions has few bits left in float32, and one of a few has all."""
 
     def turned(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        place = torch.arange(4096).float()[:, None]
+        place = torch.arange(4096, device=x.device).float()[:, None]
         # In another order even the honest are wrong in the same rows.
         phase = place * (place * 0.7) if how == "another order" else place**2 * 0.7
         if how == "float16":

@@ -1,10 +1,11 @@
-"""Forked runners: how each end is seen, and what ends with what."""
+"""Forked processes: how each end is seen, and what ends with what."""
 
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from evaluator_svc.messages.locked import DoneReply, RunRequest
 from evaluator_svc.processes.channel import ChannelClosedError
 from evaluator_svc.processes.fork_client import ForkClient
-from evaluator_svc.processes.locked_starter import RUNNER, LockedStarter
+from evaluator_svc.processes.locked_starter import BUILDER, INSPECTOR, RUNNER, LockedStarter
 from evaluator_svc.processes.process import ProcessCommand, ProcessLauncher
 from evaluator_svc.sandbox.host_paths import package_root
 from evaluator_svc.settings import EvaluatorSettings
@@ -36,7 +37,7 @@ def launch(x, weight, out):
 
 _SUPERVISOR = """
 import time
-from evaluator_svc.processes.locked_starter import RUNNER, LockedStarter
+from evaluator_svc.processes.locked_starter import BUILDER, INSPECTOR, RUNNER, LockedStarter
 from evaluator_svc.processes.process import ProcessLauncher
 from evaluator_svc.settings import EvaluatorSettings
 
@@ -47,16 +48,39 @@ time.sleep(60)
 """
 
 
-def test_runners_are_forked_from_one_server_with_one_thread(starter):
+@pytest.fixture
+def unwrapped() -> Iterator[LockedStarter]:
+    """Yield a starter that has no bubblewrap."""
+    launcher = ProcessLauncher()
+    starter = LockedStarter(EvaluatorSettings(use_bubblewrap=False), launcher)
+    yield starter
+    starter.close()
+    launcher.close()
+
+
+def test_library_runners_are_forked_from_one_server_with_one_thread(starter):
     """Its threads would not survive a fork, and the import is paid once."""
-    assert starter._forks.warm_up().thread_count == 1
+    assert starter._library_forks.warm_up().thread_count == 1
     parents = []
     for _ in range(2):
         process, ready = starter.start(RUNNER, kind="null", index=0, with_library=True)
         parents.append(_parent_of(process.process_id))
         process.kill()
         assert ready.device.id == "null:0"
-    assert parents == [starter._forks._process.process_id] * 2
+    assert parents == [starter._library_forks._process.process_id] * 2
+
+
+def test_without_bubblewrap_all_are_forked_from_a_server_without_torch(unwrapped):
+    """Each is what it was asked to be, in a session of its own."""
+    ready = unwrapped._forks.warm_up()
+    assert (ready.thread_count, ready.torch_version) == (1, "")
+    for module in (BUILDER, INSPECTOR, RUNNER):
+        process, ready = unwrapped.start(module, kind="null", index=0, architecture="null")
+        assert _parent_of(process.process_id) == unwrapped._forks._process.process_id
+        assert os.getsid(process.process_id) == process.process_id
+        assert ready.isolation.process == f"null {module.rpartition('.')[2]}"
+        assert (ready.device is not None) == (module == RUNNER)
+        process.kill()
 
 
 def test_a_forked_runner_that_is_killed_says_so(starter):
@@ -82,7 +106,7 @@ def test_a_forked_runner_ends_when_nobody_talks_to_it(starter):
 def test_a_candidate_that_crashes_ends_its_fork_alone(sycl):
     """The signal is seen; the next candidate comes from the same server."""
     shapes = {"x": (2, 4), "weight": (3, 4), "out": (2, 3)}
-    server = sycl.starter._forks._process
+    server = sycl.starter._library_forks._process
     candidate = sycl.load(_CRASHING, draw_inputs(**shapes), library_ops=("linear",))
     with pytest.raises(ChannelClosedError):
         candidate.process.ask(
@@ -96,7 +120,7 @@ def test_a_candidate_that_crashes_ends_its_fork_alone(sycl):
     candidate = sycl.load(right, draw_inputs(**shapes), library_ops=("linear",))
     candidate.run()
     assert np.isfinite(candidate.inputs.array(0, "out")[0, 0])
-    assert sycl.starter._forks._process is server
+    assert sycl.starter._library_forks._process is server
 
 
 def test_a_lost_server_takes_its_runners_along_and_is_replaced():
@@ -104,7 +128,7 @@ def test_a_lost_server_takes_its_runners_along_and_is_replaced():
     launcher = ProcessLauncher()
     starter = LockedStarter(EvaluatorSettings(), launcher)
     process, _ = starter.start(RUNNER, kind="null", index=0, with_library=True)
-    os.kill(starter._forks._process.process_id, signal.SIGKILL)
+    os.kill(starter._library_forks._process.process_id, signal.SIGKILL)
     assert process.wait(60.0).signal == signal.SIGKILL
     deadline = time.monotonic() + 60.0
     while _is_alive(process.process_id) and time.monotonic() < deadline:
@@ -128,7 +152,7 @@ def test_a_server_that_does_not_start_says_why():
         accepts_descriptors=False,
     )
     with pytest.raises(ProcessLostError, match="no_such_module"):
-        ForkClient(lambda: launcher.start(command)).warm_up()
+        ForkClient(lambda: launcher.start(command), with_library=False).warm_up()
     launcher.close()
 
 

@@ -12,6 +12,7 @@ import pytest
         "evaluator_svc.runner.answers",
         "evaluator_svc.builder.work",
         "evaluator_svc.inspector.work",
+        "evaluator_svc.fork_server",
         "evaluator_svc.processes.fork_client",
     ],
 )

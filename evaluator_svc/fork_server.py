@@ -1,8 +1,9 @@
-"""The fork server: torch is imported and no device is open; a runner is one fork away.
+"""The fork server: all modules are imported and no device is open; a process is one fork away.
 
-Started once for each evaluator, for candidates whose plans make library calls: importing torch
-takes seconds, a fork of a process that has it milliseconds. A fork does not survive an open
-device, nor threads, so that there is neither. Meets no candidate; what it forks does.
+Builders, inspectors and runners come from it where bubblewrap is not in force: their imports take
+longer than most candidates' work, a fork milliseconds. Another one, with torch, forks the runners
+of plans with library calls. A fork does not survive an open device, nor threads: there is neither.
+Meets no candidate; what it forks does.
 """
 
 import contextlib
@@ -10,37 +11,60 @@ import gc
 import os
 import signal
 import sys
+from functools import partial
 from pathlib import Path
-from typing import Never
+from typing import Final, Never
 
+from evaluator_svc.builder.work import build
+from evaluator_svc.inspector.work import answer_requests as answer_inspections
 from evaluator_svc.processes.channel import ChannelClosedError
 from evaluator_svc.processes.conversation import Conversation
 from evaluator_svc.processes.forking import (
     ForkReply,
     ForkRequest,
     ForkServerReady,
+    ForkServerStart,
     PollReply,
     PollRequest,
 )
-from evaluator_svc.processes.locked_process import connect, converse, serve_runner
+from evaluator_svc.processes.locked_process import (
+    connect,
+    converse,
+    serve_builder,
+    serve_inspector,
+    serve_runner,
+)
+from evaluator_svc.processes.locked_starter import BUILDER, INSPECTOR, RUNNER
 from evaluator_svc.runner.answers import answer_requests
 from evaluator_svc.sandbox.limits import end_with_parent
 
+_SERVE: Final = {
+    BUILDER: partial(serve_builder, build),
+    INSPECTOR: partial(serve_inspector, answer_inspections),
+    RUNNER: partial(serve_runner, answer_requests),
+}
+
 
 def main() -> None:
-    """Import torch, then fork and watch runners until the supervisor is gone."""
+    """Import what forks need, then fork and watch them until the supervisor is gone."""
     conversation = connect()
     end_with_parent()
+    start: ForkServerStart = conversation.receive(ForkServerStart).message
+    torch_version = _import_torch() if start.with_library else ""
+    gc.collect()
+    gc.freeze()  # a collection in a child would copy every page it touches
+    threads = len(list(Path("/proc/self/task").iterdir()))
+    conversation.send(ForkServerReady(torch_version=torch_version, thread_count=threads))
+    with contextlib.suppress(ChannelClosedError):
+        _serve(conversation)
+
+
+def _import_torch() -> str:
     import torch
 
     import evaluator_svc.runner.library_calls  # noqa: F401  every fork has it then
 
-    gc.collect()
-    gc.freeze()  # a collection in a child would copy every page it touches
-    threads = len(list(Path("/proc/self/task").iterdir()))
-    conversation.send(ForkServerReady(torch_version=torch.__version__, thread_count=threads))
-    with contextlib.suppress(ChannelClosedError):
-        _serve(conversation)
+    return torch.__version__
 
 
 def _serve(conversation: Conversation) -> None:
@@ -52,13 +76,13 @@ def _serve(conversation: Conversation) -> None:
         process_id = os.fork()
         if process_id == 0:
             conversation.close()
-            _become_runner(received.message, *received.descriptors)
+            _become(received.message, *received.descriptors)
         for descriptor in received.descriptors:
             os.close(descriptor)
         conversation.send(ForkReply(process_id=process_id))
 
 
-def _become_runner(request: ForkRequest, channel: int, stderr: int) -> Never:
+def _become(request: ForkRequest, channel: int, stderr: int) -> Never:
     try:
         os.setsid()
         end_with_parent()
@@ -66,7 +90,7 @@ def _become_runner(request: ForkRequest, channel: int, stderr: int) -> Never:
             os.dup2(stderr, standard)
         os.close(stderr)
         os.environ.update(request.environment)
-        serve_runner(answer_requests, converse(channel))
+        _SERVE[request.module](converse(channel))
     finally:
         # Whatever happens, this is not the server: it must not go on as one.
         os._exit(1)
@@ -74,8 +98,10 @@ def _become_runner(request: ForkRequest, channel: int, stderr: int) -> Never:
 
 def _poll(request: PollRequest) -> PollReply:
     if request.kill:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(request.process_id, signal.SIGKILL)
+        # Its group is its own as soon as it runs.
+        for kill in (os.killpg, os.kill):
+            with contextlib.suppress(ProcessLookupError):
+                kill(request.process_id, signal.SIGKILL)
     try:
         ended, status, usage = os.wait4(request.process_id, os.WNOHANG)
     except ChildProcessError:
