@@ -10,7 +10,7 @@ from typing import Final
 
 from evaluator_svc.binding import uses_library
 from evaluator_svc.builder.prepare import CandidateRefusedError, plan_refused
-from evaluator_svc.messages.sweep import EnumerateReply, EnumerateRequest
+from evaluator_svc.messages.locked import EnumerateReply, EnumerateRequest
 from evaluator_svc.plan_inputs import device_limits, name_table
 from kernel_foundry.domain.evaluation import EvaluationOutcome, Setting
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity

@@ -13,10 +13,10 @@ from evaluator_svc.messages.locked import (
     CandidateFailure,
     CompileReply,
     CompileRequest,
+    EnumerateRequest,
     PrepareReply,
     PrepareRequest,
 )
-from evaluator_svc.messages.sweep import EnumerateRequest
 from evaluator_svc.processes.conversation import Conversation
 from evaluator_svc.processes.locked_process import OpenCompiler, answer_attempts
 from evaluator_svc.sandbox.attempt import AttemptRequest

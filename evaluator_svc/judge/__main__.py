@@ -142,7 +142,7 @@ def _handle(judge: Judge, request: Any) -> tuple[Any, tuple[int, ...]]:
         case VerifyDecoyRequest():
             return DecoyVerdict(right=judge.verify_decoy(request.draw)), ()
         case VerifyRequest():
-            return judge.verify(request.draw), ()
+            return judge.verify(request.draw, request.slots), ()
         case PrecisionRequest():
             return judge.audit_precision(request.draw), ()
         case VerifyKeptRequest():

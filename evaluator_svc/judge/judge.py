@@ -252,8 +252,8 @@ class Judge:
 
         self._work_on(draw, "drawing inputs", load)
 
-    def verify(self, draw: int) -> RunComparison:
-        """Compare every output slot with the reference, which runs now.
+    def verify(self, draw: int, slots: tuple[int, ...] = ()) -> RunComparison:
+        """Compare output slots with the reference, which runs now; all of them without `slots`.
 
         Of a lean draw: what the last run wrote; the verdict is on all runs so far.
 
@@ -263,9 +263,9 @@ class Judge:
             DeviceMemoryError: there is too little memory.
         """
         runs = self._lean_runs.get(draw)
-        return self._work_on(
-            draw, "comparing", verification.verify if runs is None else lambda _: runs.verify()
-        )
+        if runs is not None:
+            return self._work_on(draw, "comparing", lambda _: runs.verify())
+        return self._work_on(draw, "comparing", lambda shared: verification.verify(shared, slots))
 
     def verify_decoy(self, draw: int) -> tuple[str, ...]:
         """Return the outputs whose first slots are right though no kernel was launched.

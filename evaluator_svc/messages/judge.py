@@ -58,13 +58,15 @@ class LoadSeedRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyRequest:
-    """Compare every output slot with the reference; the answer is a `RunComparison`.
+    """Compare output slots with the reference; the answer is a `RunComparison`.
 
     Of a lean draw: the one slot, which the run before has written; the verdict is on all runs so
     far.
     """
 
     draw: int
+    slots: tuple[int, ...] = ()
+    """Those that were written; empty: all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from kernel_foundry.domain.evaluation import (
 from kernel_foundry.domain.finding import Finding
 from kernel_foundry.domain.kernel_time import KernelTime
 from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.sweep import Configuration
 
 LOG_CHARACTERS: Final = 64 << 10
 """What is kept of a compiler's log, from its end."""
@@ -67,6 +68,8 @@ class CandidateFailure:
 
     outcome: EvaluationOutcome
     findings: tuple[Finding, ...]
+    is_runner_usable: bool = False
+    """Whether the runner that says so goes on, as with another configuration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,12 +213,36 @@ class CompileReply:
     """False: a `static_assert` failed, so this configuration was not meant to be built."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnumerateRequest:
+    """Say which configurations a candidate has."""
+
+    text: str
+    device: DeviceSpec
+    workloads: tuple[WorkloadNames, ...]
+    order: tuple[Configuration, ...]
+    """Those to name first, behind the default."""
+    most: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnumerateReply:
+    """Answer to `EnumerateRequest`: what to try, in order, a value for every TUNE name each."""
+
+    configurations: tuple[Configuration, ...]
+    uses_library: bool = False
+    """Whether the plan makes library calls: its runner needs torch."""
+
+
 # Supervisor to runner, and back.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadRequest:
-    """Load object code (one blob for each unit) and bind the plan to every workload."""
+    """Load object code (one blob for each unit) and bind the plan to every workload.
+
+    A runner takes several, one for each configuration of a candidate.
+    """
 
     source: CandidateSource
     device: DeviceSpec
@@ -227,6 +254,10 @@ class LoadRequest:
     """Library calls that the task allows."""
     tf32: bool = False
     """Whether they may use TF32 on a GPU."""
+    number: int = 0
+    """Names the configuration in later requests."""
+    forget: tuple[int, ...] = ()
+    """Configurations that are not asked about again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -305,6 +336,19 @@ class RunRequest:
     reordered: bool = False
     """Run with work-groups, and work-items where that can be, in reverse order; after a run in the
     usual one. SYCL only."""
+    into_last: bool = False
+    """Run once into the last slots; times that are taken afterwards leave them as they are, unless
+    the shared buffers themselves are timed."""
+    number: int = 0
+    """Of the configuration."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunReply:
+    """Answer to a `RunRequest` without `once`, `without_kernels` and `reordered`."""
+
+    run_ns: float
+    """The last run, by the runner's clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,17 +357,24 @@ class RunAgainRequest:
 
     workload: str
     seeds: tuple[int, ...]
+    number: int = 0
+    """Of the configuration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolRequest:
-    """Make private sets of inputs and outputs for timing, from the shared ones."""
+    """Make private sets of inputs and outputs for timing, from the shared ones, unless there are.
+
+    A configuration is timed on them once it was bound to them by this request.
+    """
 
     workload: str
     wanted_bytes: int
     """The pool should hold at least this much data."""
     limit_bytes: int
     """It may not hold more than this, except that there is always one set."""
+    number: int = 0
+    """Of the configuration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -354,6 +405,8 @@ class TimeRequest:
     descriptors follow the first."""
     guest_seeds: tuple[int, ...] = ()
     """Which of its seeds, in which order."""
+    number: int = 0
+    """Of the configuration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -383,6 +436,8 @@ class ShareRequest:
     """Kernels that its plan launches."""
     flush_bytes: int
     """Read before each call to empty the caches."""
+    number: int = 0
+    """Of the configuration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

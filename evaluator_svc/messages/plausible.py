@@ -19,18 +19,14 @@ from evaluator_svc.messages.locked import (
     BoundWorkload,
     CandidateFailure,
     CompileReply,
+    EnumerateReply,
     LoadReply,
     PoolReady,
     PrepareReply,
+    RunReply,
     Share,
     TimeReply,
     WithoutKernels,
-)
-from evaluator_svc.messages.sweep import (
-    ConfigurationFailure,
-    EnumerateReply,
-    TimeAgainReply,
-    TryReply,
 )
 from evaluator_svc.policy.facts import FLOAT64, INT8, NARROW_FORMATS, ROUGH_TANH
 from evaluator_svc.policy.object_rules import OBJECT_RULES
@@ -115,11 +111,6 @@ def _candidate_failed(answer: CandidateFailure, _request: Any) -> None:
 
 
 @_check.register
-def _configuration_failed(answer: ConfigurationFailure, _request: Any) -> None:
-    _require(answer.outcome not in _NO_FAILURE, f"a failure called {answer.outcome.value}")
-
-
-@_check.register
 def _prepared(answer: PrepareReply, request: Any) -> None:
     _durations(answer.parse_ms, answer.policy_ms)
     units = answer.unit_of_workload
@@ -171,6 +162,11 @@ def _loaded(answer: LoadReply, request: Any) -> None:
 
 
 @_check.register
+def _ran(answer: RunReply, _request: Any) -> None:
+    _durations(answer.run_ns)
+
+
+@_check.register
 def _without_kernels(answer: WithoutKernels, _request: Any) -> None:
     _counts(answer.choice_count - 1)
 
@@ -212,25 +208,6 @@ def _share(answer: Share, request: Any) -> None:
 @_check.register
 def _enumerated(answer: EnumerateReply, request: Any) -> None:
     _require(len(answer.configurations) <= request.most, "too many configurations")
-
-
-@_check.register
-def _tried(answer: TryReply, request: Any) -> None:
-    _durations(answer.load_ms, answer.run_ms, answer.time_ms)
-    _blocks(answer.timed, request)
-
-
-@_check.register
-def _timed_again(answer: TimeAgainReply, request: Any) -> None:
-    _durations(answer.time_ms)
-    _blocks(answer.timed, request)
-
-
-def _blocks(blocks: tuple[TimeReply, ...], request: Any) -> None:
-    for timed in blocks:
-        _timed(timed, request)
-        _require(bool(timed.samples_ns), "no samples")
-        _durations(*timed.samples_ns)
 
 
 def _clocks(answer: TimeReply, sample_count: int) -> None:

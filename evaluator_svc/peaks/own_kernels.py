@@ -94,11 +94,11 @@ class OwnKernels:
         """Hold a workload's buffers, all zeros, with one run done on them."""
         drawn = _buffers(workload, is_shared=self._is_shared)
         try:
-            failed = run(self._runner, drawn, seconds=_SECONDS)
+            ran = run(self._runner, drawn, seconds=_SECONDS)
         finally:
             drawn.close()
-        if failed is not None:
-            raise _lost(failed)
+        if isinstance(ran, CandidateFailure):
+            raise _lost(ran)
         pool = PoolRequest(workload=workload.name, wanted_bytes=0, limit_bytes=1 << 62)
         self._ask(pool, PoolReady)
         yield

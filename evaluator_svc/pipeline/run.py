@@ -10,10 +10,10 @@ from typing import Final
 from evaluator_svc.messages.exchange import Draw, RunComparison
 from evaluator_svc.messages.locked import (
     CandidateFailure,
-    DoneReply,
     LoadReply,
     LoadRequest,
     OwnFailure,
+    RunReply,
     RunRequest,
 )
 from evaluator_svc.pipeline.evaluation_memory import EvaluationMemory
@@ -102,18 +102,27 @@ def load(
 
 
 def run(
-    process: ChildProcess, drawn: DrawnInputs, *, seconds: float, refilled: bool = False
-) -> CandidateFailure | None:
-    """Run the candidate on every seed of one workload; `refilled` as in `RunRequest`."""
+    process: ChildProcess,
+    drawn: DrawnInputs,
+    *,
+    seconds: float,
+    refilled: bool = False,
+    into_last: bool = False,
+    number: int = 0,
+) -> RunReply | CandidateFailure:
+    """Run a configuration on every seed of one workload; `refilled`, `into_last`: `RunRequest`."""
     answer = ask_candidate(
         process,
-        RunRequest(draw=drawn.draw, refilled=refilled),
-        DoneReply,
+        RunRequest(draw=drawn.draw, refilled=refilled, into_last=into_last, number=number),
+        RunReply,
         seconds=seconds,
         doing=f"running the kernels on workload {drawn.draw.workload}",
         descriptors=drawn.descriptors,
     )
-    return answer if isinstance(answer, CandidateFailure) else None
+    if isinstance(answer, CandidateFailure):
+        return answer
+    ran: RunReply = answer.message
+    return ran
 
 
 def damage_checks(failure: CandidateFailure, workload: str) -> tuple[Check, ...]:

@@ -25,7 +25,8 @@ def run_and_judge(
     """
     if drawn.draw.is_lean:
         return _seed_by_seed(process, judge, drawn, seed_count=seed_count, seconds=seconds)
-    return run(process, drawn, seconds=seconds) or judge.verify(drawn.draw.draw)
+    ran = run(process, drawn, seconds=seconds)
+    return ran if isinstance(ran, CandidateFailure) else judge.verify(drawn.draw.draw)
 
 
 def _seed_by_seed(
@@ -44,9 +45,9 @@ def _seed_by_seed(
         for index in range(RUN_COUNT):
             if index:
                 judge.poison(handle)
-            failure = run(process, drawn, seconds=seconds, refilled=not index)
-            if failure is not None:
-                return failure
+            ran = run(process, drawn, seconds=seconds, refilled=not index)
+            if isinstance(ran, CandidateFailure):
+                return ran
             verdict = judge.verify(handle)
             if failure_of(verdict, workload) is not None:
                 return verdict

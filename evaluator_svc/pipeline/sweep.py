@@ -1,7 +1,7 @@
 """A sweep: every configuration of one candidate built, verified and raced against the best.
 
 Builders work side by side; one runner tries what they finish. Where kernels run on the host's
-cores, both take turns. Knows nothing of how processes are started and of gRPC.
+cores, both take turns.
 """
 
 import dataclasses
@@ -13,14 +13,16 @@ from typing import Final
 
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.messages.locked import CandidateFailure, WorkloadNames
+from evaluator_svc.pipeline.measurement import timing_of
 from evaluator_svc.pipeline.memory_plan import memory_plans
 from evaluator_svc.pipeline.sweep_build import (
     BuilderTeam,
     BuiltConfiguration,
     UnbuiltConfiguration,
 )
-from evaluator_svc.pipeline.sweep_race import Race, timing_of, with_block
-from evaluator_svc.pipeline.sweep_run import Attempt, AttemptFailure, SweepRunner
+from evaluator_svc.pipeline.sweep_race import Race, with_block
+from evaluator_svc.pipeline.sweep_run import Attempt, SweepRunner
+from evaluator_svc.plan_inputs import is_not_meant
 from evaluator_svc.settings import usable_cores
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.evaluation import (
@@ -178,20 +180,19 @@ class CandidateSweep:
                     outcome.configuration,
                     outcome.failure,
                     started_s=started_s,
-                    is_not_meant=outcome.is_not_meant,
+                    is_meant=outcome.is_meant,
                     report=outcome.report,
                 )
             )
             return
         with self._site.lock.exclusive():
             attempt = runner.attempt(outcome, self._race.incumbent_upper_ns)
-        if isinstance(attempt, AttemptFailure):
+        if isinstance(attempt, CandidateFailure):
             self._emit(
                 self._failed(
                     outcome.configuration,
-                    attempt.failure,
+                    attempt,
                     started_s=started_s,
-                    is_not_meant=attempt.is_not_meant,
                     report=outcome.built.report,
                 )
             )
@@ -229,13 +230,12 @@ class CandidateSweep:
         started_s = time.monotonic()
         with self._site.lock.exclusive():
             block = runner.time_again(self._built[number])
-        if isinstance(block, AttemptFailure):
+        if isinstance(block, CandidateFailure):
             self._race.withdraw(number)
             report = self._built.pop(number).built.report
-            failed = self._failed(
-                result.configuration, block.failure, started_s=started_s, report=report
+            self._emit(
+                self._failed(result.configuration, block, started_s=started_s, report=report)
             )
-            self._emit(failed)
             return
         timings = with_block(result.timings, block.timed)
         wall_ms = 1e3 * (time.monotonic() - started_s)
@@ -264,7 +264,7 @@ class CandidateSweep:
                 framework_ms=max(wall_ms - spent_ms, 0.0),
             ),
             timings=tuple(
-                ConfigurationTiming(workload=w.workload, timing=timing_of(timed))
+                ConfigurationTiming(workload=w.workload, timing=timing_of(timed, is_cold=True))
                 for w, timed in zip(self._timed, attempt.timed, strict=True)
             ),
             resources=report.kernels,
@@ -291,10 +291,11 @@ class CandidateSweep:
         failure: CandidateFailure,
         *,
         started_s: float,
-        is_not_meant: bool = False,
+        is_meant: bool = True,
         report: CompileReport | None = None,
     ) -> ConfigurationResult:
-        validity = Validity.CONSTRAINTS if is_not_meant else _VALIDITY[failure.outcome]
+        is_meant = is_meant and not any(map(is_not_meant, failure.findings))
+        validity = _VALIDITY[failure.outcome] if is_meant else Validity.CONSTRAINTS
         return ConfigurationResult(
             configuration=configuration,
             validity=validity,

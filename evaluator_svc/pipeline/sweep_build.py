@@ -7,11 +7,12 @@ from typing import Final
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.messages.locked import (
     CandidateFailure,
+    EnumerateReply,
+    EnumerateRequest,
     PrepareReply,
     PrepareRequest,
     WorkloadNames,
 )
-from evaluator_svc.messages.sweep import EnumerateReply, EnumerateRequest
 from evaluator_svc.pipeline.build import (
     BuildFailure,
     BuildResult,
@@ -21,7 +22,6 @@ from evaluator_svc.pipeline.build import (
     prepare,
 )
 from evaluator_svc.pipeline.inspect import inspect_units
-from evaluator_svc.plan_inputs import is_not_meant
 from evaluator_svc.processes.answers import ask_candidate
 from evaluator_svc.processes.candidate_inspectors import CandidateInspectors
 from evaluator_svc.processes.process import ChildProcess
@@ -52,7 +52,8 @@ class UnbuiltConfiguration:
     number: int
     configuration: tuple[Setting, ...]
     failure: CandidateFailure
-    is_not_meant: bool
+    is_meant: bool
+    """False: a `static_assert` failed."""
     report: CompileReport | None
 
 
@@ -128,13 +129,13 @@ class BuilderTeam:
         self, builder: ChildProcess, number: int, configuration: tuple[Setting, ...]
     ) -> BuiltConfiguration | UnbuiltConfiguration:
         def unbuilt(
-            failure: CandidateFailure, *, is_not_meant: bool = False, report: CompileReport | None
+            failure: CandidateFailure, *, is_meant: bool = True, report: CompileReport | None
         ) -> UnbuiltConfiguration:
             return UnbuiltConfiguration(
                 number=number,
                 configuration=configuration,
                 failure=failure,
-                is_not_meant=is_not_meant,
+                is_meant=is_meant,
                 report=report,
             )
 
@@ -146,15 +147,10 @@ class BuilderTeam:
         )
         prepared = prepare(builder, asked)
         if isinstance(prepared, CandidateFailure):
-            not_meant = any(is_not_meant(finding) for finding in prepared.findings)
-            return unbuilt(prepared, is_not_meant=not_meant, report=None)
+            return unbuilt(prepared, report=None)
         built = build(builder, prepared, self._site.objects, self._settings)
         if isinstance(built, BuildFailure):
-            return unbuilt(
-                built.failure,
-                is_not_meant=not built.is_meant,
-                report=built.report,
-            )
+            return unbuilt(built.failure, is_meant=built.is_meant, report=built.report)
         if not self._site.spec.id.startswith("null:"):
             inspected = inspect_units(self._inspectors, built, prepared, self._site.objects)
             if isinstance(inspected, CandidateFailure):

@@ -1,7 +1,7 @@
 """Racing: configurations that cannot be the best any more are timed no further.
 
 A configuration is dropped when the lower bound of its median is above the upper bound of the
-incumbent's. Knows nothing of processes.
+incumbent's. Times are taken in `sweep_run.py`.
 """
 
 import dataclasses
@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from evaluator_svc.messages.locked import TimeReply
-from kernel_foundry.domain.evaluation import Timing
-from kernel_foundry.domain.median import median_interval
+from evaluator_svc.pipeline.measurement import joined, timing_of
 from kernel_foundry.domain.sweep import ConfigurationResult, ConfigurationTiming
 
 SETTLED_HALF_WIDTH: Final = 0.01
@@ -90,46 +89,13 @@ class Race:
         return sorted(self._contenders.values(), key=_median)
 
 
-def timing_of(timed: TimeReply) -> Timing:
-    """Return one block of cold samples as a timing."""
-    median_ns, interval = median_interval(timed.samples_ns)
-    return Timing(
-        samples_ns=timed.samples_ns,
-        device_ns=timed.device_ns,
-        host_ns=timed.host_ns,
-        median_ns=median_ns,
-        ci95_ns=interval,
-        stop_reason=timed.stop_reason,
-        is_cold=True,
-        warmup_count=timed.warmup_count,
-        discarded_count=timed.discarded_count,
-        clocks=timed.clocks,
-    )
-
-
 def with_block(
     timings: Sequence[ConfigurationTiming], block: Sequence[TimeReply]
 ) -> tuple[ConfigurationTiming, ...]:
     """Return the timings with another block of samples on each workload."""
     return tuple(
-        dataclasses.replace(old, timing=_joined(old.timing, timing_of(new)))
+        dataclasses.replace(old, timing=joined((old.timing, timing_of(new, is_cold=True))))
         for old, new in zip(timings, block, strict=True)
-    )
-
-
-def _joined(first: Timing, second: Timing) -> Timing:
-    samples = first.samples_ns + second.samples_ns
-    median_ns, interval = median_interval(samples)
-    return dataclasses.replace(
-        second,
-        samples_ns=samples,
-        device_ns=first.device_ns + second.device_ns,
-        host_ns=first.host_ns + second.host_ns,
-        median_ns=median_ns,
-        ci95_ns=interval,
-        warmup_count=first.warmup_count + second.warmup_count,
-        discarded_count=first.discarded_count + second.discarded_count,
-        clocks=first.clocks + second.clocks,
     )
 
 

@@ -4,7 +4,6 @@ Runs while the device's lock is held alone.
 """
 
 import dataclasses
-import math
 import secrets
 import statistics
 import time
@@ -17,7 +16,6 @@ from evaluator_svc.messages.judge import KeptClaim, KeptVerdict, PrecisionReply
 from evaluator_svc.messages.locked import (
     CandidateFailure,
     PoolReady,
-    PoolRequest,
     Share,
     ShareRequest,
     TimeReply,
@@ -33,6 +31,15 @@ from evaluator_svc.pipeline.clocks import (
 )
 from evaluator_svc.pipeline.data_flow import probe_data_flow
 from evaluator_svc.pipeline.guest_calls import Guests
+from evaluator_svc.pipeline.measurement import (
+    fill_pool,
+    flush_bytes,
+    has_times,
+    joined,
+    keep_count,
+    measure,
+    timing_of,
+)
 from evaluator_svc.pipeline.run import failure_of
 from evaluator_svc.processes.answers import ask_candidate
 from evaluator_svc.processes.core_times import CoreTimes
@@ -50,16 +57,12 @@ from kernel_foundry.domain.evaluation import (
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.kernel_time import KernelTime
 from kernel_foundry.domain.language import Language
-from kernel_foundry.domain.median import median_interval
 
-KEPT_CALLS: Final = 2
-"""Timed calls whose outputs are verified afterwards; one where a draw has room for one."""
 _KEPT_WARM_CALLS: Final = 1
 _BLOCKS: Final = 3
 """Alternating blocks of candidate and baselines at a promotion."""
 _BLOCKS_ALONE: Final = 2
 """Blocks of the candidate else: kept calls of each are judged before the next begins."""
-_POOL_SECONDS: Final = 60.0
 _WARM_PAUSES_SECONDS: Final = (0.0, 0.0, 0.0, 0.25, 1.0)
 """Before each try: a pause by the scheduler, or another program that has the cores for a while,
 looks like a forged clock. Neither lasts; a forgery does."""
@@ -155,19 +158,24 @@ class WorkloadTimer:
         self._settings = settings
         self._guests = guests
         self._guest_verdicts: list[RangeVerdict] = []
-        self._flush_bytes = 2 * settings.device.cache_bytes
-        self._keep_count = min(KEPT_CALLS, max(draw.slot_count - 1, 1))
+        self._flush_bytes = flush_bytes(settings.device)
 
     def time(self) -> WorkloadTimes | CandidateFailure:
         """Take all measurements of the workload."""
-        pool = self._fill_pool()
+        pool = fill_pool(
+            self._process,
+            self._draw.workload,
+            self._settings.device,
+            limit_bytes=self._settings.pool_limit_bytes,
+        )
         if isinstance(pool, CandidateFailure):
             return pool
         blocks = self._cold_blocks(pool)
         if isinstance(blocks, CandidateFailure):
             return blocks
         cold, claim, baselines, verdicts = blocks
-        timing = _timing(cold, is_cold=True)
+        timing = joined([timing_of(block, is_cold=True) for block in cold])
+        prepare_ns = [time_ns for block in cold for time_ns in block.prepare_ns]
         warm = self._warm(timing.median_ns, pool)
         if isinstance(warm, CandidateFailure):
             return warm
@@ -180,12 +188,12 @@ class WorkloadTimer:
         clocked = self._clocked(claim, warm_claim, timing, pool)
         return WorkloadTimes(
             timing=timing,
-            warm_timing=_timing(warm_timed, is_cold=False),
+            warm_timing=timing_of(warm_timed, is_cold=False),
             baselines=baselines,
             pool=pool,
             flush_bytes=self._flush_bytes,
             own_share=None if share is None else share.own_share,
-            prepare_ns=statistics.median(cold.prepare_ns) if cold.prepare_ns else None,
+            prepare_ns=statistics.median(prepare_ns) if prepare_ns else None,
             kernel_times=() if share is None else share.kernel_times,
             failure=next(filter(None, failures), clocked.failure),
             checks=(*(c for kept in verdicts for c in kept.verdict.checks), *clocked.checks),
@@ -207,24 +215,10 @@ class WorkloadTimer:
             timed, failure=found.failure, checks=(*timed.checks, *found.checks)
         )
 
-    def _fill_pool(self) -> PoolReady | CandidateFailure:
-        request = PoolRequest(
-            workload=self._draw.workload,
-            wanted_bytes=2 * self._settings.device.cache_bytes,
-            limit_bytes=self._settings.pool_limit_bytes,
-        )
-        answer = ask_candidate(
-            self._process, request, PoolReady, seconds=_POOL_SECONDS, doing="filling the pool"
-        )
-        if isinstance(answer, CandidateFailure):
-            return answer
-        pool: PoolReady = answer.message
-        return pool
-
     def _cold_blocks(
         self, pool: PoolReady
-    ) -> tuple[TimeReply, Claim, tuple[Baseline, ...], list[KeptVerdict]] | CandidateFailure:
-        """Return the blocks of one measurement as one, with a verdict on each.
+    ) -> tuple[list[TimeReply], Claim, tuple[Baseline, ...], list[KeptVerdict]] | CandidateFailure:
+        """Return the blocks of one measurement, what they claim together, and a verdict on each.
 
         Ends with the first block whose kept outputs are wrong, as the verdict then says.
         """
@@ -244,7 +238,7 @@ class WorkloadTimer:
             )
             self._judge.poison(self._draw.draw)
             order = () if self._guests is None else self._guests.order()
-            taken = self._measure(plan, pool, keep_count=self._keep_count, guests=order)
+            taken = self._measure(plan, pool, keep_count=keep_count(self._draw), guests=order)
             if isinstance(taken, CandidateFailure):
                 return taken
             block, kept = taken
@@ -262,7 +256,8 @@ class WorkloadTimer:
             if is_wrong or is_slow:
                 break
         merged = _merged_baselines(baselines) if baselines else self._admission.baselines
-        return (*_merged(measured), merged, verdicts)
+        claim = _joined_claim([claim for _, claim in measured])
+        return [block for block, _ in measured], claim, merged, verdicts
 
     def _warm(
         self, cold_median_ns: float, pool: PoolReady
@@ -330,22 +325,18 @@ class WorkloadTimer:
         with draws_file(draws_seed) as draws:
             before = CoreTimes.of(self._process.process_id)
             started = time.perf_counter_ns()
-            answer = ask_candidate(
+            timed = measure(
                 self._process,
                 request,
-                TimeReply,
-                seconds=2.0 * plan.seconds + self._settings.run_seconds,
-                doing="timing the kernels",
-                descriptors=(draws, *(() if drawn is None else drawn.descriptors)),
+                (draws, *(() if drawn is None else drawn.descriptors)),
+                run_seconds=self._settings.run_seconds,
             )
             wall_ns = float(time.perf_counter_ns() - started)
             after = CoreTimes.of(self._process.process_id)
-        if isinstance(answer, CandidateFailure):
-            return answer
-        timed: TimeReply = answer.message
-        is_timed = bool(timed.samples_ns) and all(map(math.isfinite, timed.samples_ns))
+        if isinstance(timed, CandidateFailure):
+            return timed
         is_unprepared = plan.redraw_key and self._settings.is_prepared and not timed.prepare_ns
-        if not is_timed or is_unprepared or (guests and not timed.guest_calls):
+        if not has_times(timed) or is_unprepared or (guests and not timed.guest_calls):
             return _no_times()
         claim = Claim(
             samples_ns=timed.samples_ns,
@@ -403,71 +394,24 @@ def _no_times() -> CandidateFailure:
     return CandidateFailure(outcome=EvaluationOutcome.REJECTED, findings=(finding,))
 
 
-def _timing(timed: TimeReply, *, is_cold: bool) -> Timing:
-    median_ns, interval = median_interval(timed.samples_ns)
-    return Timing(
-        samples_ns=timed.samples_ns,
-        device_ns=timed.device_ns,
-        host_ns=timed.host_ns,
-        median_ns=median_ns,
-        ci95_ns=interval,
-        stop_reason=timed.stop_reason,
-        is_cold=is_cold,
-        warmup_count=timed.warmup_count,
-        discarded_count=timed.discarded_count,
-        clocks=timed.clocks,
-    )
-
-
-def _merged(blocks: list[tuple[TimeReply, Claim]]) -> tuple[TimeReply, Claim]:
-    """Return blocks of one measurement as one; the last block's outputs were kept."""
-    timed = [block[0] for block in blocks]
-    claims = [block[1] for block in blocks]
-    samples = tuple(s for t in timed for s in t.samples_ns)
-    warmup_count = sum(t.warmup_count for t in timed)
-    merged = dataclasses.replace(
-        timed[-1],
-        samples_ns=samples,
-        device_ns=tuple(s for t in timed for s in t.device_ns),
-        host_ns=tuple(s for t in timed for s in t.host_ns),
-        prepare_ns=tuple(s for t in timed for s in t.prepare_ns),
-        warmup_count=warmup_count,
-        discarded_count=sum(t.discarded_count for t in timed),
-        clocks=tuple(c for t in timed for c in t.clocks),
-    )
-    claim = Claim(
-        samples_ns=samples,
+def _joined_claim(claims: list[Claim]) -> Claim:
+    """Return the claims of one measurement's blocks as one."""
+    return Claim(
+        samples_ns=tuple(s for c in claims for s in c.samples_ns),
         host_ns=tuple(s for c in claims for s in c.host_ns),
-        warmup_count=warmup_count,
+        warmup_count=sum(c.warmup_count for c in claims),
         wall_ns=sum(c.wall_ns for c in claims),
         waiting_ns=sum(c.waiting_ns for c in claims),
         busy_ns=sum(c.busy_ns for c in claims),
         poisoning_ns=claims[-1].poisoning_ns,
     )
-    return merged, claim
 
 
 def _merged_baselines(blocks: list[tuple[Baseline, ...]]) -> tuple[Baseline, ...]:
     """Return each baseline that worked in every block."""
     timings = [{baseline.name: baseline.timing for baseline in block} for block in blocks]
     return tuple(
-        Baseline(name=name, timing=_merged_timing([block[name] for block in timings]))
+        Baseline(name=name, timing=joined([block[name] for block in timings]))
         for name in timings[0]
         if all(name in block for block in timings)
-    )
-
-
-def _merged_timing(timings: list[Timing]) -> Timing:
-    samples = tuple(s for t in timings for s in t.samples_ns)
-    median_ns, interval = median_interval(samples)
-    return dataclasses.replace(
-        timings[-1],
-        samples_ns=samples,
-        device_ns=tuple(s for t in timings for s in t.device_ns),
-        host_ns=tuple(s for t in timings for s in t.host_ns),
-        clocks=tuple(c for t in timings for c in t.clocks),
-        median_ns=median_ns,
-        ci95_ns=interval,
-        warmup_count=sum(t.warmup_count for t in timings),
-        discarded_count=sum(t.discarded_count for t in timings),
     )

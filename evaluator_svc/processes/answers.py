@@ -52,7 +52,7 @@ def ask_candidate(
         return nonsense(doing, str(error))
     if isinstance(received.message, CandidateFailure):
         findings = bounded(received.message.findings)
-        return CandidateFailure(outcome=received.message.outcome, findings=findings)
+        return dataclasses.replace(received.message, findings=findings)
     return received
 
 

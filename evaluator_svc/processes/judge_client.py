@@ -166,9 +166,10 @@ class JudgeClient:
         """Return what a draw takes of the device's memory."""
         return self._ask(MemoryRequest(draw=draw), MemoryHeld)[0]  # type: ignore[no-any-return]
 
-    def verify(self, draw: int) -> RunComparison:
-        """Compare every output slot with the reference; of a lean draw what the last run wrote."""
-        return self._ask(VerifyRequest(draw=draw), RunComparison)[0]  # type: ignore[no-any-return]
+    def verify(self, draw: int, slots: tuple[int, ...] = ()) -> RunComparison:
+        """Compare output slots with the reference, all or some; of a lean draw the last run's."""
+        request = VerifyRequest(draw=draw, slots=slots)
+        return self._ask(request, RunComparison)[0]  # type: ignore[no-any-return]
 
     def verify_decoy(self, draw: int) -> tuple[str, ...]:
         """Return which outputs of a run without the candidate's kernels are right.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Final
 
 from evaluator_svc.messages.locked import (
     CandidateFailure,
@@ -14,52 +15,54 @@ from evaluator_svc.messages.locked import (
     ShareRequest,
     TimeRequest,
 )
-from evaluator_svc.messages.sweep import SweepOpen
-from evaluator_svc.processes.conversation import Conversation
+from evaluator_svc.processes.conversation import Conversation, ReceivedMessage
 from evaluator_svc.processes.locked_process import OpenDevice, answer_attempts
 from evaluator_svc.runner.faults import CandidateFaultError
 from evaluator_svc.runner.session import Session
-from evaluator_svc.runner.sweep_answers import answer_sweep
 from evaluator_svc.sandbox.attempt import AttemptRequest
+from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.errors import BackendUnavailableError
+
+_REQUESTS: Final = (
+    LoadRequest,
+    RunRequest,
+    RunAgainRequest,
+    PoolRequest,
+    TimeRequest,
+    ShareRequest,
+    DropRequest,
+)
+_HARMLESS: Final = ("resources", "invalid")
+"""Kinds of a native launch error after which a device context is as good as before."""
 
 
 def answer_requests(conversation: Conversation, opened: OpenDevice) -> None:
-    """Answer requests about one candidate, or about a sweep, until the supervisor has enough."""
-    received = conversation.receive(LoadRequest, SweepOpen, AttemptRequest)
+    """Answer until the supervisor has enough, or after a fault nothing more can run here."""
+    session = Session(opened)
+    received = conversation.receive(LoadRequest, AttemptRequest)
     if isinstance(received.message, AttemptRequest):
         answer_attempts(conversation, received.message)
-    if isinstance(received.message, SweepOpen):
-        answer_sweep(conversation, opened, received)
-        return
-    session = Session(opened)
-    try:
-        if not _answer(conversation, partial(session.load, received.message, received.blobs)):
-            return
-    except BackendUnavailableError as error:  # nothing of a candidate has run yet
-        conversation.send(OwnFailure.of(error))
-        return
-    while True:
-        received = conversation.receive(
-            RunRequest, RunAgainRequest, PoolRequest, TimeRequest, ShareRequest, DropRequest
-        )
-        request = received.message
-        step: Callable[[], object]
-        match request:
-            case RunRequest():
-                step = partial(session.run, request, received.descriptors)
-            case RunAgainRequest():
-                step = partial(session.run_again, request)
-            case PoolRequest():
-                step = partial(session.fill_pool, request)
-            case TimeRequest():
-                step = partial(session.time, request, received.descriptors)
-            case ShareRequest():
-                step = partial(session.share, request)
-            case _:
-                step = partial(session.drop, request.workload)
-        if not _answer(conversation, step):
-            return
+    while _answer(conversation, _step(session, received)):
+        received = conversation.receive(*_REQUESTS)
+
+
+def _step(session: Session, received: ReceivedMessage) -> Callable[[], object]:
+    request = received.message
+    match request:
+        case LoadRequest():
+            return partial(session.load, request, received.blobs)
+        case RunRequest():
+            return partial(session.run, request, received.descriptors)
+        case RunAgainRequest():
+            return partial(session.run_again, request)
+        case PoolRequest():
+            return partial(session.fill_pool, request)
+        case TimeRequest():
+            return partial(session.time, request, received.descriptors)
+        case ShareRequest():
+            return partial(session.share, request)
+        case _:
+            return partial(session.drop, request)
 
 
 def _answer(conversation: Conversation, step: Callable[[], object]) -> bool:
@@ -67,7 +70,19 @@ def _answer(conversation: Conversation, step: Callable[[], object]) -> bool:
     try:
         answer = step()
     except CandidateFaultError as fault:
-        conversation.send(CandidateFailure(outcome=fault.outcome, findings=(fault.finding,)))
+        failure = CandidateFailure(
+            outcome=fault.outcome, findings=(fault.finding,), is_runner_usable=_is_harmless(fault)
+        )
+        conversation.send(failure)
+        return failure.is_runner_usable
+    except BackendUnavailableError as error:  # nothing of a candidate has run yet
+        conversation.send(OwnFailure.of(error))
         return False
     conversation.send(answer)
     return True
+
+
+def _is_harmless(fault: CandidateFaultError) -> bool:
+    """Return whether another configuration can run in this process."""
+    ran = fault.outcome in (EvaluationOutcome.LAUNCH_ERROR, EvaluationOutcome.CRASHED)
+    return not ran or getattr(fault.__cause__, "kind", "") in _HARMLESS

@@ -40,8 +40,11 @@ class TimedSets(Protocol):
         """Return all bytes that no timed call may write and each could."""
         ...
 
-    def idle_outputs(self) -> tuple[Range, ...]:
-        """Return outputs that hold nothing while times are taken, and that any call could write."""
+    def idle_outputs(self, *, but_last: bool) -> tuple[Range, ...]:
+        """Return outputs that hold nothing while times are taken, and that any call could write.
+
+        `but_last`: the last slots hold something.
+        """
         ...
 
     def check(self) -> None:
@@ -134,9 +137,11 @@ class InputPool:
         shared = tuple(guard for each in self.shared.surroundings for guard in each.guards)
         return (*own, *shared)
 
-    def idle_outputs(self) -> tuple[Range, ...]:
+    def idle_outputs(self, *, but_last: bool) -> tuple[Range, ...]:
         """Return those of the shared buffers: what is kept goes there later."""
-        return self.shared.output_ranges() if self.shared.is_device_memory else ()
+        if not self.shared.is_device_memory:
+            return ()
+        return self.shared.output_ranges(but_last=but_last)
 
     def check(self) -> None:
         """See that no timed call wrote around a set."""
@@ -240,7 +245,7 @@ class SharedPool:
         """Return what lies around the tensors of the shared buffers."""
         return tuple(guard for each in self.shared.surroundings for guard in each.guards)
 
-    def idle_outputs(self) -> tuple[Range, ...]:
+    def idle_outputs(self, *, but_last: bool) -> tuple[Range, ...]:
         """Return none: the slots that are not timed hold what is kept."""
         return ()
 

@@ -1,17 +1,23 @@
-"""One candidate in a runner: its programs and its workloads."""
+"""One candidate in a runner: its inputs, and the configurations that are loaded.
+
+An evaluation loads one of them, a sweep one after the other; all run on the same inputs.
+"""
 
 import time
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterator
 
-from evaluator_svc.binding import bind_workload, describe
+from evaluator_svc.binding import describe
 from evaluator_svc.messages.locked import (
     DoneReply,
+    DropRequest,
     LoadReply,
     LoadRequest,
     PoolReady,
     PoolRequest,
     ReorderReply,
     RunAgainRequest,
+    RunReply,
     RunRequest,
     Share,
     ShareRequest,
@@ -21,13 +27,15 @@ from evaluator_svc.messages.locked import (
 )
 from evaluator_svc.plan_inputs import plan_finding
 from evaluator_svc.processes.locked_process import OpenDevice
+from evaluator_svc.runner.configuration import LoadedConfiguration
+from evaluator_svc.runner.covered import CoveredRange
 from evaluator_svc.runner.faults import CandidateFaultError
-from evaluator_svc.runner.program import load_program
+from evaluator_svc.runner.inputs import WorkloadInputs
 from evaluator_svc.runner.workload import Workload
-from evaluator_svc.spirv.reordered import reordered
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.plan.errors import PlanError
 from kernel_foundry.plan.parse import parse
+from kernel_foundry.plan.tree import Plan
 
 
 class Session:
@@ -41,12 +49,13 @@ class Session:
 
     def __init__(self, opened: OpenDevice) -> None:
         self._opened = opened
-        self._workloads: dict[str, Workload] = {}
-        self._objects: list[tuple[bytes, tuple[str, ...]]] = []
-        """Object code and kernels of each unit."""
-        self._units: dict[str, int] = {}
-        self._reordered: dict[int, tuple[Any, bool]] = {}
-        """By unit: its program in reverse order, or None, and whether work-items are reversed."""
+        self._plans: dict[str, Plan] = {}
+        """Parsed, by text."""
+        self._inputs: defaultdict[str, WorkloadInputs] = defaultdict(
+            lambda: WorkloadInputs(opened.device)
+        )
+        self._configurations: dict[int, LoadedConfiguration] = {}
+        self._is_library_checked = False
 
     def load(self, request: LoadRequest, objects: tuple[bytes, ...]) -> LoadReply:
         """Load every unit's object code and bind the plan to every workload.
@@ -55,103 +64,87 @@ class Session:
             BackendUnavailableError: the plan makes library calls, and the library here does not
                 tell where it leaves what.
         """
+        for number in request.forget:
+            self._configurations.pop(number, None)
         started = time.perf_counter()
-        programs = [
-            load_program(self._opened.device, code, names)
-            for code, names in zip(objects, request.kernels, strict=True)
-        ]
+        configuration = LoadedConfiguration(self._opened, request, objects)
         loaded = time.perf_counter()
-        self._objects = list(zip(objects, request.kernels, strict=True))
         try:
-            self._bind(request, programs)
+            configuration.bind(self._plan(request.source.plan), self._inputs, self._covered)
         except PlanError as error:
             raise CandidateFaultError(EvaluationOutcome.PLAN_ERROR, plan_finding(error)) from error
-        self._check_library()
+        self._check_library(configuration)
+        self._configurations[request.number] = configuration
         return LoadReply(
-            workloads=tuple(describe(name, w.sequence) for name, w in self._workloads.items()),
+            workloads=tuple(
+                describe(name, w.sequence) for name, w in configuration.workloads.items()
+            ),
             load_ms=1e3 * (loaded - started),
             bind_ms=1e3 * (time.perf_counter() - loaded),
         )
 
     def run(
         self, request: RunRequest, descriptors: tuple[int, ...]
-    ) -> DoneReply | ReorderReply | WithoutKernels:
+    ) -> RunReply | DoneReply | ReorderReply | WithoutKernels:
         """Run every seed, or look what is right without the kernels."""
-        workload = self._workloads[request.draw.workload]
+        name = request.draw.workload
+        workload = self._workload(request.number, name)
         if request.reordered:
-            return self._run_reordered(request.draw.workload)
+            return self._configurations[request.number].run_reordered(name)
         if request.once:
             workload.run_once(request.draw, descriptors)
             return DoneReply()
         workload.open(request.draw, descriptors, refilled=request.refilled)
         if request.without_kernels:
             return workload.run_without_kernels(request.choice)
-        workload.run()
-        return DoneReply()
-
-    def _run_reordered(self, name: str) -> ReorderReply:
-        """Run every seed in reverse order, with a program that is made when it is first wanted."""
-        unit = self._units[name]
-        if unit not in self._reordered:
-            code, kernels = self._objects[unit]
-            made = reordered(code)
-            program = (
-                None if made is None else load_program(self._opened.device, made.code, kernels)
-            )
-            self._reordered[unit] = (program, made is not None and made.reverses_items)
-        program, reverses_items = self._reordered[unit]
-        if program is not None:
-            self._workloads[name].run_reordered(program)
-        return ReorderReply(reverses_groups=program is not None, reverses_items=reverses_items)
+        return workload.run(into_last=request.into_last)
 
     def run_again(self, request: RunAgainRequest) -> DoneReply:
         """Run seeds whose inputs have changed."""
-        self._workloads[request.workload].run_again(request.seeds)
+        self._workload(request.number, request.workload).run_again(request.seeds)
         return DoneReply()
 
     def fill_pool(self, request: PoolRequest) -> PoolReady:
         """Make the sets that are timed."""
-        return self._workloads[request.workload].fill_pool(
+        return self._workload(request.number, request.workload).fill_pool(
             wanted_bytes=request.wanted_bytes, limit_bytes=request.limit_bytes
         )
 
     def time(self, request: TimeRequest, descriptors: tuple[int, ...]) -> TimeReply:
         """Take one measurement."""
-        return self._workloads[request.workload].time(request, descriptors)
+        return self._workload(request.number, request.workload).time(request, descriptors)
 
     def share(self, request: ShareRequest) -> Share:
         """Measure how a workload's time divides among its steps."""
-        return self._workloads[request.workload].share(flush_bytes=request.flush_bytes)
+        workload = self._workload(request.number, request.workload)
+        return workload.share(flush_bytes=request.flush_bytes)
 
-    def drop(self, workload: str) -> DoneReply:
+    def drop(self, request: DropRequest) -> DoneReply:
         """Forget a workload's pool and shared buffers."""
-        self._workloads[workload].drop()
+        for configuration in self._configurations.values():
+            configuration.workloads[request.workload].drop()
+        self._inputs[request.workload].close()
         return DoneReply()
 
-    def _check_library(self) -> None:
-        is_called = any(w.sequence.library_calls for w in self._workloads.values())
-        if is_called and not self._opened.device.is_host_memory:
-            # Only with such calls: it imports torch, which other runners never load.
-            from evaluator_svc.runner.library_memory import check_listed
+    def _workload(self, number: int, name: str) -> Workload:
+        return self._configurations[number].workloads[name]
 
-            check_listed(self._opened.index)
+    def _plan(self, text: str) -> Plan:
+        if text not in self._plans:
+            self._plans[text] = parse(text)
+        return self._plans[text]
 
-    def _bind(self, request: LoadRequest, programs: list[Any]) -> None:
-        plan = parse(request.source.plan)
-        for names, unit in zip(request.workloads, request.unit_of_workload, strict=True):
-            try:
-                sequence = bind_workload(
-                    plan,
-                    names,
-                    source=request.source,
-                    device=request.device,
-                    library_ops=request.library_ops,
-                )
-            except PlanError:
-                if not names.is_optional:
-                    raise
-                continue
-            self._units[names.workload] = unit
-            self._workloads[names.workload] = Workload(
-                self._opened, programs[unit], sequence, tf32=request.tf32
-            )
+    def _covered(self) -> Iterator[CoveredRange]:
+        """Yield the inputs and outputs of all workloads."""
+        for inputs in self._inputs.values():
+            yield from inputs.covered()
+
+    def _check_library(self, configuration: LoadedConfiguration) -> None:
+        is_called = any(w.sequence.library_calls for w in configuration.workloads.values())
+        if self._is_library_checked or not is_called or self._opened.device.is_host_memory:
+            return
+        # Only with such calls: it imports torch, which other runners never load.
+        from evaluator_svc.runner.library_memory import check_listed
+
+        check_listed(self._opened.index)
+        self._is_library_checked = True

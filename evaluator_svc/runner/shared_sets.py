@@ -97,13 +97,16 @@ class SharedSets:
         """Return every tensor's address by name."""
         return {t.name: self.address(seed, t, slot) for t in self.draw.slots}
 
-    def output_ranges(self) -> tuple[Range, ...]:
-        """Return every output of every buffer, and what it is overwritten with."""
+    def output_ranges(self, *, but_last: bool) -> tuple[Range, ...]:
+        """Return every output of every buffer, and what it is overwritten with.
+
+        `but_last`: without the last slots.
+        """
         return tuple(
             (self.address(seed, tensor, slot), tensor.size_bytes, POISON_BYTE)
             for seed in range(self.draw.seed_count)
             for tensor in self.outputs
-            for slot in range(len(tensor.offsets))
+            for slot in range(len(tensor.offsets) - but_last)
         )
 
     def covered(self) -> tuple[CoveredRange, ...]:

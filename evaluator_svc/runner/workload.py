@@ -1,10 +1,13 @@
-"""One workload of a candidate in a runner: from the judge's buffers to the last sample."""
+"""One configuration on one workload in a runner: from the judge's buffers to the last sample.
+
+The buffers are in `inputs.py`.
+"""
 
 import os
 import secrets
 import statistics
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -12,6 +15,7 @@ from typing import Any, Final
 from evaluator_svc.messages.exchange import Draw
 from evaluator_svc.messages.locked import (
     PoolReady,
+    RunReply,
     Share,
     TimeReply,
     TimeRequest,
@@ -20,9 +24,9 @@ from evaluator_svc.messages.locked import (
 from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.copies_for_kernels import Copy, copies_for_kernels
 from evaluator_svc.runner.covered import CoveredRange, covered
-from evaluator_svc.runner.faults import launch_fault, memory_faults
-from evaluator_svc.runner.guest_inputs import GuestInputs
-from evaluator_svc.runner.input_pool import TimedSets, make_pool
+from evaluator_svc.runner.faults import launch_fault
+from evaluator_svc.runner.input_pool import TimedSets
+from evaluator_svc.runner.inputs import WorkloadInputs
 from evaluator_svc.runner.loaded_sequence import LoadedSequence
 from evaluator_svc.runner.memory import PlanMemory, plan_memory
 from evaluator_svc.runner.shared_sets import SharedSets
@@ -67,7 +71,7 @@ class _TimedRuns:
 
 
 class Workload:
-    """A bound plan and its buffers.
+    """A bound plan and its own memory.
 
     Every method raises `CandidateFaultError` for what the candidate is at fault for.
 
@@ -75,37 +79,46 @@ class Workload:
         opened: The device.
         program: Holds the kernels.
         sequence: The bound plan.
+        inputs: What it reads, and where it writes.
+        hidden: Returns what `prepare` may not see.
         tf32: Whether its library calls may use TF32.
     """
 
     def __init__(
-        self, opened: OpenDevice, program: Any, sequence: LaunchSequence, *, tf32: bool
+        self,
+        opened: OpenDevice,
+        program: Any,
+        sequence: LaunchSequence,
+        inputs: WorkloadInputs,
+        *,
+        hidden: Callable[[], Iterable[CoveredRange]],
+        tf32: bool,
     ) -> None:
         self.sequence = sequence
         self._tf32 = tf32
         self._opened = opened
         self._program = program
+        self._inputs = inputs
+        self._hidden = hidden
         self._runs: _Runs | None = None
         self._timed: _TimedRuns | None = None
-        self._guests: GuestInputs | None = None
+        self._holds_run = False
+        """Whether the last slot holds what the judge has not seen yet."""
 
     def open(self, draw: Draw, descriptors: tuple[int, ...], *, refilled: bool = False) -> None:
         """Take a draw's buffers, unless it has them, and run `prepare` for each seed's weights.
 
         `refilled`: what it has in them is not what was there before.
         """
-        if self._runs is not None and self._runs.shared.draw == draw:
-            for descriptor in descriptors:
-                os.close(descriptor)
+        shared = self._inputs.open(draw, descriptors)
+        if self._runs is not None and self._runs.shared is shared:
             if refilled and self._runs.preparation is not None:
                 self._prepare_again(self._runs)
             return
         self.drop()
-        device = self._opened.device
-        shared = SharedSets(draw, descriptors, device)
-        memory = plan_memory(device, self.sequence, seed_count=draw.seed_count)
+        memory = plan_memory(self._opened.device, self.sequence, seed_count=draw.seed_count)
         with _faults():
-            preparation = self._prepare(shared, memory, shared.covered())
+            preparation = self._prepare(shared, memory, self._hidden())
             loaded = self._load(memory, self.sequence.steps)
             for seed in range(draw.seed_count):
                 for slot in range(draw.slot_count):
@@ -113,15 +126,27 @@ class Workload:
                     loaded.bind(index, shared.addresses(seed, slot), seed=seed)
         self._runs = _Runs(shared=shared, memory=memory, preparation=preparation, loaded=loaded)
 
-    def run(self) -> None:
-        """Run every seed once for each copy of the outputs, each time into its own."""
+    def run(self, *, into_last: bool) -> RunReply:
+        """Run every seed once for each copy of the outputs, each time into its own.
+
+        `into_last`: once, into the last copy, which is left as it is while times are taken.
+        """
         runs = self._opened_runs()
+        indices = range(runs.loaded.set_count)
+        if into_last:
+            slot_count = runs.shared.draw.slot_count
+            indices = indices[slot_count - 1 :: slot_count]
+        run_ns = 0.0
         with _faults():
-            for index in range(runs.loaded.set_count):
+            for index in indices:
+                started_ns = time.perf_counter_ns()
                 runs.loaded.run(index)
+                run_ns = float(time.perf_counter_ns() - started_ns)
                 runs.memory.check_guards()  # the next run writes them again
         runs.loaded.forget_results()
         runs.memory.check()
+        self._holds_run = into_last
+        return RunReply(run_ns=run_ns)
 
     def run_reordered(self, program: Any) -> None:
         """Run every seed once into its first slot with another program of the same kernels."""
@@ -157,7 +182,7 @@ class Workload:
         try:
             memory = plan_memory(device, self.sequence, seed_count=draw.seed_count)
             with _faults():
-                self._prepare(shared, memory, (*shared.covered(), *self._covered()))
+                self._prepare(shared, memory, (*shared.covered(), *self._hidden()))
                 loaded = self._load(memory, self.sequence.steps)
                 for seed in range(draw.seed_count):
                     loaded.bind(seed, shared.addresses(seed, 0), seed=seed)
@@ -189,24 +214,19 @@ class Workload:
         runs.memory.check()
 
     def fill_pool(self, *, wanted_bytes: int, limit_bytes: int) -> PoolReady:
-        """Make the sets that are timed, and bind them."""
+        """Have the sets that are timed, bound to this plan."""
         runs = self._opened_runs()
-        with _faults():
-            with memory_faults("memory for the sets that are timed"):
-                pool = make_pool(
-                    self._opened.device,
-                    runs.shared,
-                    wanted_bytes=wanted_bytes,
-                    limit_bytes=limit_bytes,
-                )
-            loaded = self._on_pool(runs.memory, self.sequence.steps, pool)
-            preparation = None
-            if self.sequence.prepare:
-                preparation = self._on_pool(runs.memory, self.sequence.prepare, pool)
-            sequence = timed_sequence(self._opened, loaded)
-        self._timed = _TimedRuns(
-            pool=pool, preparation=preparation, loaded=loaded, sequence=sequence
-        )
+        pool = self._inputs.fill_pool(wanted_bytes=wanted_bytes, limit_bytes=limit_bytes)
+        if self._timed is None or self._timed.pool is not pool:
+            with _faults():
+                loaded = self._on_pool(runs.memory, self.sequence.steps, pool)
+                preparation = None
+                if self.sequence.prepare:
+                    preparation = self._on_pool(runs.memory, self.sequence.prepare, pool)
+                sequence = timed_sequence(self._opened, loaded)
+            self._timed = _TimedRuns(
+                pool=pool, preparation=preparation, loaded=loaded, sequence=sequence
+            )
         return PoolReady(set_count=pool.set_count, pool_bytes=pool.size_bytes)
 
     def time(self, request: TimeRequest, descriptors: tuple[int, ...]) -> TimeReply:
@@ -214,7 +234,7 @@ class Workload:
         timed = self._timed
         assert timed is not None, "times are taken on a filled pool"
         draws, *of_guests = descriptors
-        guests = self._opened_guests(request.guests, tuple(of_guests))
+        guests = self._inputs.open_guests(request.guests, tuple(of_guests))
         with _closed_after(draws), _faults():
             taken = take_times(
                 timed.sequence,
@@ -222,7 +242,7 @@ class Workload:
                 timed.pool,
                 request,
                 timed.preparation,
-                idle=timed.pool.idle_outputs(),
+                idle=timed.pool.idle_outputs(but_last=self._holds_run),
                 guests=guests,
                 draws=draws,
             )
@@ -249,36 +269,8 @@ class Workload:
         )
 
     def drop(self) -> None:
-        """Forget the pool and the shared buffers."""
-        runs, self._runs, self._timed = self._runs, None, None
-        self._drop_guests()
-        if runs is not None:
-            runs.shared.close()
-
-    def _opened_guests(self, draw: Draw | None, descriptors: tuple[int, ...]) -> GuestInputs | None:
-        if self._guests is not None and self._guests.draw == draw:
-            for descriptor in descriptors:
-                os.close(descriptor)
-            return self._guests
-        self._drop_guests()
-        if draw is not None:
-            with memory_faults("memory for inputs of unusual values among the timed ones"):
-                self._guests = GuestInputs(self._opened.device, draw, descriptors)
-        return self._guests
-
-    def _drop_guests(self) -> None:
-        guests, self._guests = self._guests, None
-        if guests is not None:
-            guests.close()
-
-    def _covered(self) -> tuple[CoveredRange, ...]:
-        """All inputs and outputs that there are."""
-        held: tuple[GuestInputs | TimedSets | SharedSets | None, ...] = (
-            self._guests,
-            None if self._timed is None else self._timed.pool,
-            None if self._runs is None or self._timed is not None else self._runs.shared,
-        )
-        return tuple(each for one in held if one is not None for each in one.covered())
+        """Forget all that runs on its inputs."""
+        self._runs, self._timed, self._holds_run = None, None, False
 
     def _prepare(
         self, shared: SharedSets, memory: PlanMemory, hidden: Iterable[CoveredRange]
@@ -299,7 +291,7 @@ class Workload:
         preparation = runs.preparation
         assert preparation is not None, "asked for where there is one"
         with _faults():
-            with covered(self._opened.device, self._covered()):
+            with covered(self._opened.device, self._hidden()):
                 for seed in range(preparation.set_count):
                     preparation.run(seed)
             preparation.forget_results()

@@ -1,6 +1,7 @@
 """A process that met a candidate may say anything: it becomes an outcome, and never our failure."""
 
 import json
+import math
 import os
 import struct
 from pathlib import Path
@@ -18,6 +19,8 @@ from evaluator_svc.messages.locked import (
     PoolRequest,
     PrepareReply,
     PrepareRequest,
+    RunReply,
+    ShareRequest,
     TimeReply,
     TimeRequest,
     TranslationUnit,
@@ -193,6 +196,15 @@ def test_times_that_cannot_be_an_answer_are_refused(changed):
     check_answer(_TIME, _timed(), blob_count=0)
     with pytest.raises(ImplausibleError):
         check_answer(_TIME, _timed(**changed), blob_count=0)
+
+
+@pytest.mark.parametrize("run_ns", [-1.0, math.inf, math.nan])
+def test_a_run_takes_a_time(run_ns):
+    """It is held against an incumbent's."""
+    request = ShareRequest(workload="w", kernels=(), flush_bytes=0)
+    check_answer(request, RunReply(run_ns=1.0), blob_count=0)
+    with pytest.raises(ImplausibleError):
+        check_answer(request, RunReply(run_ns=run_ns), blob_count=0)
 
 
 _NAMES = tuple(WorkloadNames(workload=name, tensors=(), scalars=()) for name in ("a", "b"))

@@ -26,6 +26,7 @@ from evaluator_svc.messages.locked import (
     PrepareReply,
     PrepareRequest,
     Ready,
+    RunReply,
     Share,
     ShareRequest,
     TimeReply,
@@ -67,8 +68,8 @@ _PARENT: Final = KernelSource(
     plan="def launch(x, out):\n    scale[1, 1](x, out, x.numel(), 2.0)\n",
 )
 _ANSWERS: Final = (
-    CandidateFailure, CompileReply, DoneReply, LoadReply, PoolReady, PrepareReply, Ready, Share,
-    TimeReply,
+    CandidateFailure, CompileReply, DoneReply, LoadReply, PoolReady, PrepareReply, Ready, RunReply,
+    Share, TimeReply,
 )  # fmt: skip
 _RECEIVE_SECONDS: Final = 1.0
 _MOST_REASON: Final = 2_000

@@ -53,6 +53,19 @@ def test_outputs_are_poisoned_until_they_are_written(judge: Judge, drawn: Drawn)
     assert verdict.findings[0].message == "out was never written"
 
 
+def test_only_the_slots_that_were_written_are_compared(judge: Judge, drawn: Drawn) -> None:
+    runner = drawn(make_task(SOFTMAX))
+    runner.run(right, "x")
+    for seed in range(3):
+        runner.tensor("out", seed=seed, slot=1).fill_(0)
+
+    verdict = judge.verify(runner.draw.draw, (0, 2))
+
+    assert not verdict.is_wrong
+    assert verdict.correctness.run_count == 2
+    assert judge.verify(runner.draw.draw).is_nondeterministic
+
+
 def test_a_tail_that_was_never_written_is_named(judge: Judge, drawn: Drawn) -> None:
     def no_tail(x: torch.Tensor) -> torch.Tensor:
         out = torch.full_like(x, 0).view(torch.int32).fill_(-1).view(torch.float32)

@@ -1,5 +1,6 @@
 """A real builder and a real runner on buffers of the test's own: no judge, no evaluator."""
 
+import dataclasses
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -19,7 +20,6 @@ from evaluator_svc.messages.locked import (
     CandidateFailure,
     CompileReply,
     CompileRequest,
-    DoneReply,
     LoadReply,
     LoadRequest,
     PoolReady,
@@ -27,6 +27,7 @@ from evaluator_svc.messages.locked import (
     PrepareReply,
     PrepareRequest,
     Ready,
+    RunReply,
     RunRequest,
     Share,
     ShareRequest,
@@ -101,12 +102,16 @@ class Candidate:
         inputs: Its tensors.
         loaded: What binding said.
         isolation: What locks it in.
+        request: What was loaded.
+        codes: Object code of each unit.
     """
 
     process: ChildProcess
     inputs: HostDraw
     ready: Ready
     loaded: LoadReply | CandidateFailure
+    request: LoadRequest
+    codes: tuple[bytes, ...]
 
     def ask(self, message: object, expected: type, **others: object):
         """Return the answer, or the candidate's failure."""
@@ -119,27 +124,36 @@ class Candidate:
             pytest.fail(f"{error}: {end.describe()}: {end.last_words}")
         return received.message
 
+    def load(self, **changed: object) -> LoadReply | CandidateFailure:
+        """Load it once more, as another configuration."""
+        request = dataclasses.replace(self.request, **changed)
+        return self.ask(request, LoadReply, blobs=self.codes)
+
     def run(
-        self, *, without_kernels: bool = False
-    ) -> DoneReply | WithoutKernels | CandidateFailure:
+        self, *, without_kernels: bool = False, **others: object
+    ) -> RunReply | WithoutKernels | CandidateFailure:
         """Run it on every seed."""
         descriptors = self.inputs.descriptors()
-        request = RunRequest(draw=self.inputs.draw, without_kernels=without_kernels)
+        request = RunRequest(draw=self.inputs.draw, without_kernels=without_kernels, **others)
         try:
-            expected = WithoutKernels if without_kernels else DoneReply
+            expected = WithoutKernels if without_kernels else RunReply
             return self.ask(request, expected, descriptors=descriptors)
         finally:
             close_descriptors(descriptors)
 
-    def fill_pool(self, wanted_bytes: int = 1 << 20) -> PoolReady:
+    def fill_pool(self, wanted_bytes: int = 1 << 20, *, number: int = 0) -> PoolReady:
         """Make the pool."""
-        request = PoolRequest(workload=WORKLOAD, wanted_bytes=wanted_bytes, limit_bytes=1 << 28)
+        request = PoolRequest(
+            workload=WORKLOAD, wanted_bytes=wanted_bytes, limit_bytes=1 << 28, number=number
+        )
         return self.ask(request, PoolReady)
 
-    def time(self, *, keep_count: int = 2, redraw_key: int = 0) -> TimeReply:
+    def time(self, *, keep_count: int = 2, redraw_key: int = 0, number: int = 0) -> TimeReply:
         """Take a short measurement."""
         plan = MeasurePlan(seconds=0.1, max_samples=30, flush_bytes=1 << 16, redraw_key=redraw_key)
-        request = TimeRequest(workload=WORKLOAD, plan=plan, poison=True, keep_count=keep_count)
+        request = TimeRequest(
+            workload=WORKLOAD, plan=plan, poison=True, keep_count=keep_count, number=number
+        )
         with draws_file(1) as draws:
             return self.ask(request, TimeReply, descriptors=(draws,))
 
@@ -215,10 +229,18 @@ class Bench:
             library_ops=library_ops,
             tf32=tf32,
         )
+        codes = built.blobs[:1]
         loaded = runner.ask(
-            request, LoadReply, CandidateFailure, timeout_seconds=60.0, blobs=built.blobs[:1]
+            request, LoadReply, CandidateFailure, timeout_seconds=60.0, blobs=codes
         ).message
-        return Candidate(process=runner, inputs=self.draw(tensors), ready=ready, loaded=loaded)
+        return Candidate(
+            process=runner,
+            inputs=self.draw(tensors),
+            ready=ready,
+            loaded=loaded,
+            request=request,
+            codes=codes,
+        )
 
 
 @pytest.fixture(scope="session")

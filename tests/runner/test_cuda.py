@@ -10,7 +10,7 @@ import pytest
 
 import kernel_foundry_native as native
 from evaluator_svc.messages.exchange import OUTPUT_SLOTS, Draw
-from evaluator_svc.messages.locked import DoneReply, RunRequest
+from evaluator_svc.messages.locked import RunReply, RunRequest
 from evaluator_svc.processes.channel import ChannelTimeoutError
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
@@ -105,7 +105,7 @@ def _text(body: str, signature: str = "x, out") -> str:
 
 def _passes(cuda: Bench) -> None:
     candidate = cuda.load(_text(RIGHT), draw_inputs(x=(1000,), out=(1000,)))
-    assert candidate.run() == DoneReply()
+    assert isinstance(candidate.run(), RunReply)
     for seed in range(SEEDS):
         wanted = np.maximum(candidate.inputs.array(seed, "x"), 0)
         for slot in range(OUTPUT_SLOTS):
@@ -138,6 +138,17 @@ def test_timed_calls_are_kept_and_their_clocks_told(cuda, wanted_bytes):
             wanted = np.maximum(candidate.inputs.array(kept.seed, "x"), 0)
             assert (candidate.kept(kept) == wanted).all()
     assert (candidate.inputs.array(0, "x") == before).all()
+
+
+def test_a_run_into_the_last_slots_outlives_timed_calls(cuda):
+    """The judge sees it together with the calls that were kept."""
+    candidate = cuda.load(_text(RIGHT), draw_inputs(x=(100_000,), out=(100_000,)))
+    candidate.run(into_last=True)
+    candidate.fill_pool(wanted_bytes=1 << 24)
+    assert len(candidate.time().kept) == 2
+    for seed in range(SEEDS):
+        wanted = np.maximum(candidate.inputs.array(seed, "x"), 0)
+        assert (candidate.inputs.array(seed, "out", OUTPUT_SLOTS - 1) == wanted).all()
 
 
 FAULTS = {
@@ -187,7 +198,7 @@ def test_a_kernel_that_never_ends_is_killed(cuda):
     )
     request = RunRequest(draw=candidate.inputs.draw)
     with pytest.raises(ChannelTimeoutError):
-        candidate.process.ask(request, DoneReply, timeout_seconds=1.0)
+        candidate.process.ask(request, RunReply, timeout_seconds=1.0)
     assert candidate.process.kill().signal == signal.SIGKILL
     _passes(cuda)
 
@@ -200,7 +211,7 @@ def test_library_calls_use_tf32_where_the_task_allows_it(cuda, tf32):
     candidate = cuda.load(
         _text(plan, "x, weight, out"), draw_inputs(**shapes), library_ops=("linear",), tf32=tf32
     )
-    assert candidate.run() == DoneReply()
+    assert isinstance(candidate.run(), RunReply)
     x, weight = (candidate.inputs.array(0, name).astype(np.float64) for name in ("x", "weight"))
     exact = np.maximum(x @ weight.T, 0)
     error = np.abs(candidate.inputs.array(0, "out", 0) - exact).max() / np.sqrt((exact**2).mean())
@@ -222,7 +233,7 @@ def test_library_calls_share_the_stream_and_are_captured(cuda, kernel, rows, inn
     candidate = cuda.load(
         _text(plan, "x, weight, out"), draw_inputs(**shapes), library_ops=("linear",)
     )
-    assert candidate.run() == DoneReply()
+    assert isinstance(candidate.run(), RunReply)
     assert np.isfinite(candidate.inputs.array(1, "out", 1)).all()  # of a run before the last
     last = candidate.inputs.array(0, "out", 2).copy()  # where a timed call writes there is no more
     candidate.fill_pool()

@@ -10,7 +10,7 @@ import signal
 
 import pytest
 
-from evaluator_svc.messages.locked import DoneReply, RunRequest
+from evaluator_svc.messages.locked import LoadReply, RunReply, RunRequest
 from evaluator_svc.processes.channel import ChannelTimeoutError
 from evaluator_svc.processes.locked_starter import BUILDER, LockedStarter
 from evaluator_svc.processes.process import ProcessLauncher
@@ -90,7 +90,7 @@ def test_the_device_is_opened_and_the_runner_locked_in(cuda):
 def test_times_are_events_with_the_host_clock_and_clocks_beside_them(cuda):
     """Sets of device memory beyond the caches are timed where they lie."""
     candidate = _load(cuda, SCALE)
-    assert candidate.run() == DoneReply()
+    assert isinstance(candidate.run(), RunReply)
     assert candidate.fill_pool(wanted_bytes=0).set_count == SEEDS
     timed = candidate.time()
     assert len(timed.host_ns) == len(timed.samples_ns) >= 1
@@ -104,23 +104,35 @@ def test_times_are_events_with_the_host_clock_and_clocks_beside_them(cuda):
     assert timed.prepare_ns == ()
 
 
+@pytest.mark.parametrize("wanted_bytes", [0, 1 << 20], ids=["in place", "copies"])
+def test_several_configurations_are_timed_on_the_same_sets(cuda, wanted_bytes):
+    """One after the other in one runner; all are there until they are forgotten."""
+    candidate = _load(cuda, SCALE)
+    sets = []
+    for number in (1, 2):
+        assert isinstance(candidate.load(number=number), LoadReply)
+        assert isinstance(candidate.run(number=number, into_last=True), RunReply)
+        sets.append(candidate.fill_pool(wanted_bytes, number=number))
+        assert candidate.time(number=number).kept
+    assert sets[0] == sets[1]
+
+
 def test_an_illegal_access_is_a_crash_and_ends_its_runner(cuda):
     """Nothing else can run in that process; the next one is none the worse."""
     candidate = _load(cuda, "illegal[1, 32](x, out)")
     failed = candidate.run()
     assert failed.outcome is EvaluationOutcome.CRASHED
+    assert not failed.is_runner_usable
     assert failed.findings[0].kind is FindingKind.ILLEGAL_ACCESS
     assert candidate.process.wait(60.0) is not None
-    assert _load(cuda, SCALE).run() == DoneReply()
+    assert isinstance(_load(cuda, SCALE).run(), RunReply)
 
 
 def test_a_kernel_that_never_ends_is_killed(cuda):
     """The deadline is the caller's; the process ends by the signal, not by itself."""
     candidate = _load(cuda, "endless[1, 32](x, out)")
     with pytest.raises(ChannelTimeoutError):
-        candidate.process.ask(
-            RunRequest(draw=candidate.inputs.draw), DoneReply, timeout_seconds=0.5
-        )
+        candidate.process.ask(RunRequest(draw=candidate.inputs.draw), RunReply, timeout_seconds=0.5)
     assert candidate.process.kill().signal == signal.SIGKILL
 
 

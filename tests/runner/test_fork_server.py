@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaluator_svc.messages.locked import DoneReply, RunRequest
+from evaluator_svc.messages.locked import RunReply, RunRequest
 from evaluator_svc.processes.channel import ChannelClosedError
 from evaluator_svc.processes.fork_client import ForkClient
 from evaluator_svc.processes.locked_starter import BUILDER, INSPECTOR, RUNNER, LockedStarter
@@ -111,7 +111,7 @@ def test_a_candidate_that_crashes_ends_its_fork_alone(sycl):
     with pytest.raises(ChannelClosedError):
         candidate.process.ask(
             RunRequest(draw=candidate.inputs.draw),
-            DoneReply,
+            RunReply,
             timeout_seconds=60.0,
             descriptors=candidate.inputs.descriptors(),
         )

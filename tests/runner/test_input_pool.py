@@ -168,3 +168,15 @@ def test_a_draw_without_buffers_is_of_zeros():
     _core.copy(ones.ctypes.data, pool.addresses(0)["x"], ones.nbytes)
     assert (ones == 0).all()
     shared.close()
+
+
+def test_a_last_slot_that_holds_something_is_not_overwritten(opened):
+    """All other outputs of the judge's buffers are, before each call on copies of them."""
+    _, shared, device = opened
+    pool = InputPool(device, shared, wanted_bytes=1, limit_bytes=1 << 30)
+    size_bytes = shared.outputs[0].size_bytes
+    last = {shared.address(seed, shared.outputs[0], 2) for seed in range(SEEDS)}
+    every = {address for address, *_ in pool.idle_outputs(but_last=False)}
+    assert every - {address for address, *_ in pool.idle_outputs(but_last=True)} == last
+    assert len(every) == 3 * SEEDS
+    assert {size for _, size, _ in pool.idle_outputs(but_last=True)} == {size_bytes}

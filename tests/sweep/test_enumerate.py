@@ -4,8 +4,7 @@ import pytest
 
 from evaluator_svc.builder.prepare import CandidateRefusedError
 from evaluator_svc.builder.sweep import enumerate_configurations
-from evaluator_svc.messages.locked import WorkloadNames
-from evaluator_svc.messages.sweep import EnumerateRequest
+from evaluator_svc.messages.locked import EnumerateRequest, WorkloadNames
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import EvaluationOutcome

@@ -3,7 +3,8 @@
 import pytest
 
 from evaluator_svc.messages.locked import TimeReply
-from evaluator_svc.pipeline.sweep_race import Race, timing_of, with_block
+from evaluator_svc.pipeline.measurement import timing_of
+from evaluator_svc.pipeline.sweep_race import Race, with_block
 from kernel_foundry.domain.evaluation import EvaluationOutcome, StopReason
 from kernel_foundry.domain.sweep import (
     ConfigurationResult,
@@ -32,7 +33,7 @@ def _result(*samples_ns: float, also: tuple[float, ...] = ()) -> ConfigurationRe
         outcome=EvaluationOutcome.PASSED,
         times=ConfigurationTimes(),
         timings=tuple(
-            ConfigurationTiming(workload=str(i), timing=timing_of(block))
+            ConfigurationTiming(workload=str(i), timing=timing_of(block, is_cold=True))
             for i, block in enumerate(blocks)
         ),
         finished_unix_s=0.0,

@@ -94,9 +94,9 @@ class Surroundings:
     """Tensors whose guards were written."""
 
 
-def verify(draw: SharedDraw) -> RunComparison:
-    """Return the verdict on every output slot, on the inputs and on the guards of `draw`."""
-    runs = tuple(range(OUTPUT_SLOTS))
+def verify(draw: SharedDraw, slots: Sequence[int] = ()) -> RunComparison:
+    """Return the verdict on output slots, all or some, on the inputs and the guards of `draw`."""
+    runs = tuple(slots) or tuple(range(OUTPUT_SLOTS))
     modified: set[str] = set()
     checks: list[OutputCheck] = []
     for seed in range(len(draw.seeds)):

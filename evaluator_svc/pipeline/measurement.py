@@ -1,0 +1,127 @@
+"""One measurement by a runner, and what several of them are together.
+
+Evaluations and sweeps take times this way. Which plans they follow is in `timing.py` and
+`sweep_run.py`.
+"""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from evaluator_svc.messages.exchange import Draw
+from evaluator_svc.messages.locked import (
+    CandidateFailure,
+    PoolReady,
+    PoolRequest,
+    TimeReply,
+    TimeRequest,
+)
+from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.process import ChildProcess
+from kernel_foundry.domain.device import DeviceSpec
+from kernel_foundry.domain.evaluation import Timing
+from kernel_foundry.domain.median import median_interval
+
+_KEPT_CALLS: Final = 2
+"""Timed calls whose outputs are verified afterwards; one where a draw has room for one."""
+_POOL_SECONDS: Final = 60.0
+
+
+def keep_count(draw: Draw) -> int:
+    """Return how many timed calls of a measurement are kept."""
+    return min(_KEPT_CALLS, max(draw.slot_count - 1, 1))
+
+
+def flush_bytes(device: DeviceSpec) -> int:
+    """Return how much is read to empty a device's caches, and how much data a pool holds."""
+    return 2 * device.cache_bytes
+
+
+def fill_pool(
+    process: ChildProcess,
+    workload: str,
+    device: DeviceSpec,
+    *,
+    limit_bytes: int,
+    number: int = 0,
+) -> PoolReady | CandidateFailure:
+    """Have the sets that are timed; `number` is the configuration's."""
+    request = PoolRequest(
+        workload=workload, wanted_bytes=flush_bytes(device), limit_bytes=limit_bytes, number=number
+    )
+    answer = ask_candidate(
+        process, request, PoolReady, seconds=_POOL_SECONDS, doing="filling the pool"
+    )
+    if isinstance(answer, CandidateFailure):
+        return answer
+    pool: PoolReady = answer.message
+    return pool
+
+
+def measure(
+    process: ChildProcess,
+    request: TimeRequest,
+    descriptors: tuple[int, ...],
+    *,
+    run_seconds: float,
+) -> TimeReply | CandidateFailure:
+    """Take one measurement on a filled pool.
+
+    Args:
+        process: The runner.
+        request: What is measured, and how.
+        descriptors: As `TimeRequest` says.
+        run_seconds: What it may take beyond its own budget before it is ended.
+    """
+    answer = ask_candidate(
+        process,
+        request,
+        TimeReply,
+        seconds=2.0 * request.plan.seconds + run_seconds,
+        doing="timing the kernels",
+        descriptors=descriptors,
+    )
+    if isinstance(answer, CandidateFailure):
+        return answer
+    timed: TimeReply = answer.message
+    return timed
+
+
+def has_times(timed: TimeReply) -> bool:
+    """Return whether a runner gave samples, and none that cannot be a time."""
+    return bool(timed.samples_ns) and all(math.isfinite(t) and t >= 0 for t in timed.samples_ns)
+
+
+def timing_of(timed: TimeReply, *, is_cold: bool) -> Timing:
+    """Return one measurement as a timing."""
+    median_ns, interval = median_interval(timed.samples_ns)
+    return Timing(
+        samples_ns=timed.samples_ns,
+        device_ns=timed.device_ns,
+        host_ns=timed.host_ns,
+        median_ns=median_ns,
+        ci95_ns=interval,
+        stop_reason=timed.stop_reason,
+        is_cold=is_cold,
+        warmup_count=timed.warmup_count,
+        discarded_count=timed.discarded_count,
+        clocks=timed.clocks,
+    )
+
+
+def joined(timings: Sequence[Timing]) -> Timing:
+    """Return several measurements as one, which stopped as the last of them did."""
+    samples = tuple(s for t in timings for s in t.samples_ns)
+    median_ns, interval = median_interval(samples)
+    return dataclasses.replace(
+        timings[-1],
+        samples_ns=samples,
+        device_ns=tuple(s for t in timings for s in t.device_ns),
+        host_ns=tuple(s for t in timings for s in t.host_ns),
+        clocks=tuple(c for t in timings for c in t.clocks),
+        median_ns=median_ns,
+        ci95_ns=interval,
+        warmup_count=sum(t.warmup_count for t in timings),
+        discarded_count=sum(t.discarded_count for t in timings),
+    )

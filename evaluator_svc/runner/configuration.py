@@ -1,0 +1,97 @@
+"""One configuration of a candidate in a runner: its programs, and its plan bound to workloads."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from evaluator_svc.binding import bind_workload
+from evaluator_svc.messages.locked import LoadRequest, ReorderReply
+from evaluator_svc.processes.locked_process import OpenDevice
+from evaluator_svc.runner.covered import CoveredRange
+from evaluator_svc.runner.inputs import WorkloadInputs
+from evaluator_svc.runner.program import load_program
+from evaluator_svc.runner.workload import Workload
+from evaluator_svc.spirv.reordered import reordered
+from kernel_foundry.plan.errors import PlanError
+from kernel_foundry.plan.tree import Plan
+
+
+class LoadedConfiguration:
+    """A candidate's programs for one configuration.
+
+    Args:
+        opened: The device.
+        request: What is loaded.
+        objects: Object code of each unit.
+
+    Raises:
+        CandidateFaultError: the device refuses the code.
+    """
+
+    def __init__(
+        self, opened: OpenDevice, request: LoadRequest, objects: tuple[bytes, ...]
+    ) -> None:
+        self._opened = opened
+        self._request = request
+        self._objects = list(zip(objects, request.kernels, strict=True))
+        """Object code and kernels of each unit."""
+        self._programs = [load_program(opened.device, code, names) for code, names in self._objects]
+        self._units: dict[str, int] = {}
+        self._reordered: dict[int, tuple[Any, bool]] = {}
+        """By unit: its program in reverse order, or None, and whether work-items are reversed."""
+        self.workloads: dict[str, Workload] = {}
+        """Those that the plan is bound to, by name."""
+
+    def bind(
+        self,
+        plan: Plan,
+        inputs: Mapping[str, WorkloadInputs],
+        hidden: Callable[[], Iterable[CoveredRange]],
+    ) -> None:
+        """Bind the plan to every workload.
+
+        Args:
+            plan: The candidate's.
+            inputs: Of each workload.
+            hidden: Returns what `prepare` may not see.
+
+        Raises:
+            PlanError: it does not fit a workload that is not optional.
+        """
+        request = self._request
+        for names, unit in zip(request.workloads, request.unit_of_workload, strict=True):
+            try:
+                sequence = bind_workload(
+                    plan,
+                    names,
+                    source=request.source,
+                    device=request.device,
+                    library_ops=request.library_ops,
+                )
+            except PlanError:
+                if not names.is_optional:
+                    raise
+                continue
+            self._units[names.workload] = unit
+            self.workloads[names.workload] = Workload(
+                self._opened,
+                self._programs[unit],
+                sequence,
+                inputs[names.workload],
+                hidden=hidden,
+                tf32=request.tf32,
+            )
+
+    def run_reordered(self, workload: str) -> ReorderReply:
+        """Run every seed in reverse order, with a program that is made when it is first wanted."""
+        unit = self._units[workload]
+        if unit not in self._reordered:
+            code, kernels = self._objects[unit]
+            made = reordered(code)
+            program = (
+                None if made is None else load_program(self._opened.device, made.code, kernels)
+            )
+            self._reordered[unit] = (program, made is not None and made.reverses_items)
+        program, reverses_items = self._reordered[unit]
+        if program is not None:
+            self.workloads[workload].run_reordered(program)
+        return ReorderReply(reverses_groups=program is not None, reverses_items=reverses_items)
