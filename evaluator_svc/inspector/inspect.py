@@ -7,7 +7,7 @@ from evaluator_svc.behaviour import KernelFacts
 from evaluator_svc.inspector import from_ptx, from_spirv
 from evaluator_svc.object_report import ObjectReport
 from evaluator_svc.policy.facts import ObjectFacts
-from evaluator_svc.policy.finding import told
+from evaluator_svc.policy.finding import rule_finding
 
 
 def inspect_spirv(code: bytes, kernels: tuple[str, ...] = ()) -> ObjectReport:
@@ -48,7 +48,7 @@ def inspect_ptx(assembly: bytes, kernels: tuple[str, ...] = ()) -> ObjectReport:
 
 def _unreadable(message: str) -> ObjectReport:
     return ObjectReport(
-        findings=(told("object.unreadable", message),),
+        findings=(rule_finding("object.unreadable", message),),
         numbers=ObjectFacts(),
         kernels=KernelFacts(),
     )

@@ -5,12 +5,14 @@ from typing import Any
 
 from evaluator_svc.behaviour import KernelFacts
 from evaluator_svc.inspector.access import Access, access_weight
-from evaluator_svc.inspector.program import FAR, Program, Space
+from evaluator_svc.inspector.program import FAR, LoweredProgram, Space
 from evaluator_svc.inspector.recurrence import Recurrences
 
 
 def kernel_facts(
-    program: Program[Any], by_kernel: Sequence[Sequence[Access]], carried: Sequence[Recurrences]
+    program: LoweredProgram[Any],
+    by_kernel: Sequence[Sequence[Access]],
+    carried: Sequence[Recurrences],
 ) -> KernelFacts:
     """Return what a program's kernels do together.
 

@@ -83,7 +83,7 @@ class Body(Generic[InstructionT]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Program(Generic[InstructionT]):
+class LoweredProgram(Generic[InstructionT]):
     """What can be launched, and all that it reaches."""
 
     kernels: tuple[Body[InstructionT], ...]

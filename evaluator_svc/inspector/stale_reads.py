@@ -8,15 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from evaluator_svc.inspector.program import Body, Operation, Program, Space
-from evaluator_svc.policy.finding import told
+from evaluator_svc.inspector.program import Body, LoweredProgram, Operation, Space
+from evaluator_svc.policy.finding import rule_finding
 from kernel_foundry.domain.finding import Finding
 
 _MAX_SEARCHES: Final = 64
 """Blocks with an early read that are followed to every write."""
 
 
-def stale_reads(program: Program[Any], names: Mapping[Space, str]) -> Iterator[Finding]:
+def stale_reads(program: LoweredProgram[Any], names: Mapping[Space, str]) -> Iterator[Finding]:
     """Iterate over the kinds of memory that some kernel reads before anything is written there.
 
     Args:
@@ -27,7 +27,7 @@ def stale_reads(program: Program[Any], names: Mapping[Space, str]) -> Iterator[F
         if any(_is_stale(main, space) for main in program.mains):
             message = f"{name} memory is read before anything is written there"
             hint = "write it first: it holds what was there before"
-            yield told("object.stale_memory", message, hint)
+            yield rule_finding("object.stale_memory", message, hint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from evaluator_svc.messages.plausible import bounded
 from evaluator_svc.object_cache import BuiltUnit, ObjectCache
 from evaluator_svc.object_report import ObjectReport
 from evaluator_svc.pipeline.build import BuildResult
-from evaluator_svc.policy.finding import told
+from evaluator_svc.policy.finding import rule_finding
 from evaluator_svc.processes.answers import ask_candidate
 from evaluator_svc.processes.candidate_inspectors import CandidateInspectors
 from kernel_foundry.domain.evaluation import EvaluationOutcome
@@ -61,7 +61,7 @@ def _inspect(
         )
     if isinstance(answer, CandidateFailure):
         why = "; ".join(finding.message for finding in answer.findings)
-        finding = told("object.unreadable", f"the object code cannot be read: {why}")
+        finding = rule_finding("object.unreadable", f"the object code cannot be read: {why}")
         return CandidateFailure(outcome=EvaluationOutcome.REJECTED, findings=(finding,))
     report: ObjectReport = answer.message.report
     return dataclasses.replace(report, findings=bounded(report.findings))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
-from evaluator_svc.policy.finding import told
+from evaluator_svc.policy.finding import rule_finding
 from kernel_foundry.domain.finding import Finding
 
 FLOAT16: Final = "float16"
@@ -72,7 +72,7 @@ class ObjectFacts:
 
 
 def narrow_findings(formats: Iterable[str], allowed: Iterable[str]) -> tuple[Finding, ...]:
-    """What is to be told of narrow number formats; it never refuses anything.
+    """Return what is worth saying of narrow number formats; it never refuses anything.
 
     Args:
         formats: What the object code computes in, as `ObjectFacts.formats`.
@@ -83,4 +83,4 @@ def narrow_findings(formats: Iterable[str], allowed: Iterable[str]) -> tuple[Fin
         return ()
     message = f"the kernels compute in {', '.join(beyond)}, which the task has not"
     hint = "the precision audit tells whether the result is as exact as the task asks"
-    return (told("object.narrow_float", message, hint),)
+    return (rule_finding("object.narrow_float", message, hint),)

@@ -1,4 +1,4 @@
-"""How what a rule finds is told."""
+"""What a rule finds, as a finding of the rule's class."""
 
 from typing import Final
 
@@ -11,16 +11,16 @@ MAX_FINDINGS: Final = 20
 
 _SHORT: Final = 60
 
-_TOLD: Final = {
+_KINDS: Final = {
     RuleClass.REJECT: (FindingKind.POLICY, Severity.ERROR),
     RuleClass.SUSPECT: (FindingKind.SUSPICION, Severity.WARNING),
     RuleClass.NOTE: (FindingKind.POLICY, Severity.INFO),
 }
 
 
-def told(rule_id: str, message: str, hint: str = "", line: int | None = None) -> Finding:
+def rule_finding(rule_id: str, message: str, hint: str = "", line: int | None = None) -> Finding:
     """Return the finding of a rule; how bad it is follows from the rule's class."""
-    kind, severity = _TOLD[rule_of(rule_id).verdict]
+    kind, severity = _KINDS[rule_of(rule_id).verdict]
     return Finding(
         kind=kind, severity=severity, message=message, line=line, hint=hint, rule=rule_id
     )

@@ -1,4 +1,4 @@
-"""Device code as a compiler's first phases see it: lines joined, comments and literals told apart.
+"""Device code as a compiler's first phases see it: lines joined, comments and literals kept apart.
 
 Stricter than what plans need: a difference between this reading and the compiler's would let an
 `#include` hide, so lone carriage returns end lines and numbers are the preprocessor's. Raw strings

@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from evaluator_svc.policy.finding import short, told
+from evaluator_svc.policy.finding import rule_finding, short
 from evaluator_svc.policy.limits import ADDRESSES, LARGE_EXTENT, MAX_PLAN_NUMBERS
 from evaluator_svc.policy.reading import control_character, hidden_character, speaks_to_reader
 from kernel_foundry.domain.finding import Finding
-from kernel_foundry.plan.tree import Function, Plan
+from kernel_foundry.plan.tree import Plan, PlanFunction
 
 _DUNDER: Final = re.compile(r"(?<![A-Za-z0-9])__[A-Za-z]\w{0,60}__(?![A-Za-z0-9])")
 
@@ -46,7 +46,7 @@ def _nodes(plan: Plan) -> Iterator[tuple[ast.AST, int]]:
             yield from _statement_nodes(statement, function.line)
 
 
-def _functions(plan: Plan) -> tuple[Function, ...]:
+def _functions(plan: Plan) -> tuple[PlanFunction, ...]:
     prepare = () if plan.prepare is None else (plan.prepare,)
     return (*plan.helpers, *prepare, plan.launch)
 
@@ -67,7 +67,7 @@ def _hidden(plan: Plan) -> Iterator[Finding]:
     if offset is not None:
         line = plan.text.count("\n", 0, offset) + 1
         message = "the plan holds a character that people do not see"
-        yield told("plan.hidden_text", message, "remove it", line)
+        yield rule_finding("plan.hidden_text", message, "remove it", line)
 
 
 def _dunders(plan: Plan, nodes: tuple[tuple[ast.AST, int], ...]) -> Iterator[Finding]:
@@ -75,7 +75,7 @@ def _dunders(plan: Plan, nodes: tuple[tuple[ast.AST, int], ...]) -> Iterator[Fin
         match = _DUNDER.search(name)
         if match is not None:
             message = f"{short(match[0])} is a name of Python's own"
-            yield told("plan.dunder", message, "choose another name", line)
+            yield rule_finding("plan.dunder", message, "choose another name", line)
 
 
 def _words(plan: Plan, nodes: tuple[tuple[ast.AST, int], ...]) -> Iterator[tuple[str, int]]:
@@ -99,7 +99,7 @@ def _addresses(plan: Plan, nodes: tuple[tuple[ast.AST, int], ...]) -> Iterator[F
     for number, line in numbers:
         if number in ADDRESSES:
             message = f"{number} is where a process has its memory"
-            yield told("plan.address", message, "kernels take tensors and offsets", line)
+            yield rule_finding("plan.address", message, "kernels take tensors and offsets", line)
 
 
 def _tables(nodes: tuple[tuple[ast.AST, int], ...]) -> Iterator[Finding]:
@@ -108,7 +108,7 @@ def _tables(nodes: tuple[tuple[ast.AST, int], ...]) -> Iterator[Finding]:
     )
     if count >= MAX_PLAN_NUMBERS:
         message = f"{count} numbers beside TUNE"
-        yield told("plan.literal_table", message, "compute what can be computed")
+        yield rule_finding("plan.literal_table", message, "compute what can be computed")
 
 
 def _exact_shapes(plan: Plan, nodes: tuple[tuple[ast.AST, int], ...]) -> Iterator[Finding]:
@@ -126,7 +126,7 @@ def _exact_shapes(plan: Plan, nodes: tuple[tuple[ast.AST, int], ...]) -> Iterato
                 if _whole(value) >= LARGE_EXTENT:
                     message = f"a path for one size alone: {_whole(value)}"
                     hint = "a condition such as a multiple or a limit serves more shapes"
-                    yield told("plan.exact_shape", message, hint, line)
+                    yield rule_finding("plan.exact_shape", message, hint, line)
 
 
 def _is_of(node: ast.AST, macros: frozenset[str]) -> bool:
@@ -141,7 +141,7 @@ def _speaks_to_reader(plan: Plan) -> Iterator[Finding]:
     if match is not None:
         message = "a comment or string speaks to who reads the plan; nothing here does"
         line = plan.text.count("\n", 0, match.start()) + 1
-        yield told("plan.addressed_reader", message, "", line)
+        yield rule_finding("plan.addressed_reader", message, "", line)
 
 
 def _whole(node: ast.AST) -> int:

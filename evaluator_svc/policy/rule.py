@@ -18,7 +18,7 @@ class RuleClass(StrEnum):
     SUSPECT = "suspect"
     """It is measured a second time on fresh inputs, and its verdict is trusted less."""
     NOTE = "note"
-    """It is told, and nothing else happens."""
+    """It is reported, and nothing else happens."""
 
 
 class Subject(StrEnum):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from evaluator_svc.policy.directives import directive_violations
-from evaluator_svc.policy.finding import MAX_FINDINGS, told
+from evaluator_svc.policy.finding import MAX_FINDINGS, rule_finding
 from evaluator_svc.policy.lexemes import read
 from evaluator_svc.policy.limits import MAX_SOURCE_CHARACTERS
 from evaluator_svc.policy.reading import control_character, hidden_character
@@ -39,7 +39,7 @@ def check_source(device_code: str, language: str) -> tuple[Finding, ...]:
     """
     odd = _before_reading(device_code)
     if odd is not None:
-        return (told(odd.rule, odd.message, odd.hint, odd.line),)
+        return (rule_finding(odd.rule, odd.message, odd.hint, odd.line),)
     text = read(device_code)
     # Both change where literals end, and so what is a comment: the reading below would be void.
     for offset, rule, what in (
@@ -47,11 +47,11 @@ def check_source(device_code: str, language: str) -> tuple[Finding, ...]:
         (text.joined.find("??/"), "source.digraph", "trigraphs"),
     ):
         if offset >= 0:
-            return (told(rule, f"{what} are not allowed", "do without", text.line(offset)),)
+            return (rule_finding(rule, f"{what} are not allowed", "do without", text.line(offset)),)
     chosen = Language(language)
     found = (*directive_violations(text, chosen), *pattern_violations(text, chosen))
     return tuple(
-        told(v.rule, v.message, v.hint, None if v.offset is None else text.line(v.offset))
+        rule_finding(v.rule, v.message, v.hint, None if v.offset is None else text.line(v.offset))
         for v in _chosen(found)
     )
 
@@ -82,7 +82,7 @@ def _line(code: str, offset: int) -> int:
 
 
 def _chosen(found: tuple[Violation, ...]) -> Iterator[Violation]:
-    """Iterate over what is told: what refuses first, by place; of the rest each rule once."""
+    """Iterate over what is reported: what refuses first, by place; of the rest each rule once."""
     in_order = sorted(found, key=lambda v: -1 if v.offset is None else v.offset)
     refused = [v for v in in_order if rule_of(v.rule).verdict is RuleClass.REJECT]
     yield from refused[:MAX_FINDINGS]

@@ -1,4 +1,4 @@
-"""The rules for device code. How each is matched is told in `source.py`."""
+"""The rules for device code. How each is matched stands in `source.py`."""
 
 from typing import Final
 

@@ -10,12 +10,12 @@ import pytest
 
 from evaluator_svc.behaviour import KernelFacts, Scope
 from evaluator_svc.disk_cache import DiskCache, make_private
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.messages.locked import TranslationUnit
 from evaluator_svc.object_cache import BuiltUnit, ObjectCache, object_key
 from evaluator_svc.object_report import ObjectReport
 from evaluator_svc.policy import ObjectFacts
-from evaluator_svc.policy.finding import told
+from evaluator_svc.policy.finding import rule_finding
 from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.signing import Signer
 from kernel_foundry.domain.device import DeviceSpec
@@ -41,7 +41,7 @@ _UNIT = TranslationUnit(source="int x;", options=(), kernels=("k",))
 
 
 _REPORT = ObjectReport(
-    findings=(told("object.clock", "the kernel reads a clock", line=3),),
+    findings=(rule_finding("object.clock", "the kernel reads a clock", line=3),),
     numbers=ObjectFacts(formats=("TF32",)),
     kernels=KernelFacts(contiguous_weight=8.0, barrier_scopes=(Scope.WORK_GROUP,)),
     resources=(
@@ -156,7 +156,7 @@ def test_an_evaluator_starts_nothing_beside_such_a_folder(tmp_path):
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache").chmod(0o777)
     settings = EvaluatorSettings(device_kinds=("null",), cache_dir=tmp_path / "cache")
-    evaluator = Evaluator(settings)
+    evaluator = LocalEvaluator(settings)
     with pytest.raises(InvalidArgumentError, match="may be written by others"):
         asyncio.run(evaluator.capabilities())
     with pytest.raises(InvalidArgumentError, match="may be written by others"):

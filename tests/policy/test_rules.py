@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from evaluator_svc.policy import RULES, RuleClass, Subject, narrow_findings, policy_checks
-from evaluator_svc.policy.finding import told
+from evaluator_svc.policy.finding import rule_finding
 from kernel_foundry.domain.check import CheckKind, CheckResult
 from kernel_foundry.domain.finding import Severity
 from kernel_foundry.domain.language import Language
@@ -55,9 +55,9 @@ def test_every_rule_that_a_finding_names_is_in_the_table() -> None:
 
 
 def test_checks_follow_from_the_worst_class_found() -> None:
-    refused = told("source.include", "no")
-    suspect = told("plan.address", "odd")
-    note = told("object.sleep", "so")
+    refused = rule_finding("source.include", "no")
+    suspect = rule_finding("plan.address", "odd")
+    note = rule_finding("object.sleep", "so")
     checks = policy_checks((refused, suspect, note), Language.CUDA, *TEXTS)
 
     assert [(c.kind, c.result, c.note) for c in checks] == [
@@ -77,7 +77,7 @@ def test_checks_count_the_rules_of_the_language() -> None:
     )
 
 
-def test_narrow_formats_are_told_where_the_task_has_none() -> None:
+def test_narrow_formats_are_reported_where_the_task_has_none() -> None:
     (finding,) = narrow_findings(("TF32", "float16"), ("TF32",))
 
     assert (finding.rule, finding.severity) == ("object.narrow_float", Severity.INFO)

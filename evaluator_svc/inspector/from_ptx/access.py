@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluator_svc.inspector.access import Access
-from evaluator_svc.inspector.from_ptx.values import Value, Values, integer, space_of
-from evaluator_svc.inspector.program import Body, Program, Space
+from evaluator_svc.inspector.from_ptx.values import AbstractValue, Values, integer, space_of
+from evaluator_svc.inspector.program import Body, LoweredProgram, Space
 from evaluator_svc.inspector.stride import VARIES, Stride
 from evaluator_svc.ptx import Function, Instruction, Module
 from evaluator_svc.ptx.module import names_in
@@ -35,7 +35,9 @@ class _Place:
     loops: tuple[Hashable, ...]
 
 
-def accesses(module: Module, program: Program[Instruction]) -> tuple[tuple[Access, ...], ...]:
+def accesses(
+    module: Module, program: LoweredProgram[Instruction]
+) -> tuple[tuple[Access, ...], ...]:
     """Return every load and store of each kernel, those of called functions included."""
     walks = (_Walk(module, program).function(kernel, {}, (), 0) for kernel in program.kernels)
     return tuple(tuple(walk) for walk in walks)
@@ -52,12 +54,14 @@ class _Views:
         arguments: What is known of its parameters.
     """
 
-    def __init__(self, module: Module, function: Function, arguments: Mapping[str, Value]) -> None:
+    def __init__(
+        self, module: Module, function: Function, arguments: Mapping[str, AbstractValue]
+    ) -> None:
         self._subject = (module, function, arguments)
         self.values = Values(module, function, arguments)
         self._wide: dict[int, Values] = {}
 
-    def of_address(self, operand: str, size_bytes: int) -> Value:
+    def of_address(self, operand: str, size_bytes: int) -> AbstractValue:
         """Return what is known of the address of an access."""
         address = self.values.of_address(operand)
         if address.stride is not VARIES or size_bytes <= _SCALAR_BYTES:
@@ -69,7 +73,7 @@ class _Views:
 
 
 class _Walk:
-    def __init__(self, module: Module, program: Program[Instruction]) -> None:
+    def __init__(self, module: Module, program: LoweredProgram[Instruction]) -> None:
         self._module = module
         self._program = program
         self._left = _MAX_INSTRUCTIONS
@@ -77,7 +81,7 @@ class _Walk:
     def function(
         self,
         body: Body[Instruction],
-        arguments: Mapping[str, Value],
+        arguments: Mapping[str, AbstractValue],
         around: tuple[Hashable, ...],
         call_depth: int,
     ) -> Iterator[Access]:

@@ -1,4 +1,4 @@
-"""A PTX module as a `Program`: its blocks, and what each instruction does."""
+"""A PTX module as a `LoweredProgram`: its blocks, and what each instruction does."""
 
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Final
@@ -7,7 +7,14 @@ from evaluator_svc.behaviour import Scope
 from evaluator_svc.inspector.control_flow import loops
 from evaluator_svc.inspector.from_ptx.split_products import is_matrix_product
 from evaluator_svc.inspector.from_ptx.values import space_of
-from evaluator_svc.inspector.program import EVERYWHERE, NOWHERE, Body, Operation, Program, Space
+from evaluator_svc.inspector.program import (
+    EVERYWHERE,
+    NOWHERE,
+    Body,
+    LoweredProgram,
+    Operation,
+    Space,
+)
 from evaluator_svc.ptx import LABEL, Function, Instruction, Module
 
 _MAX_BLOCKS: Final = 5_000
@@ -27,7 +34,7 @@ _WRITERS: Final = frozenset(
 _WARP: Final = frozenset({"shfl", "vote", "match", "redux"})
 
 
-def lower(module: Module) -> Program[Instruction]:
+def lower(module: Module) -> LoweredProgram[Instruction]:
     """Return a module's kernels and what they reach."""
     functions: dict[Hashable, Body[Instruction]] = {}
     pending = list(module.kernels())
@@ -37,7 +44,7 @@ def lower(module: Module) -> Program[Instruction]:
             functions[function.name] = _body(function)
             pending.extend(_called(module, function))
     kernels = tuple(functions[kernel.name] for kernel in module.kernels())
-    return Program(kernels=kernels, mains=kernels, functions=functions)
+    return LoweredProgram(kernels=kernels, mains=kernels, functions=functions)
 
 
 def _called(module: Module, function: Function) -> Iterator[Function]:

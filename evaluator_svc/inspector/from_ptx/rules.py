@@ -12,10 +12,16 @@ from typing import Final
 
 from evaluator_svc.inspector.from_ptx.addresses import absolute_accesses
 from evaluator_svc.inspector.from_ptx.taint import Addresses
-from evaluator_svc.inspector.program import Program, Space
+from evaluator_svc.inspector.module_rules import (
+    absolute_address,
+    constant_tables,
+    foreign_function,
+    lasting_variable,
+    missing_kernels,
+)
+from evaluator_svc.inspector.program import LoweredProgram, Space
 from evaluator_svc.inspector.stale_reads import stale_reads
-from evaluator_svc.policy.finding import MAX_FINDINGS, short, told
-from evaluator_svc.policy.limits import MAX_CONSTANT_BYTES
+from evaluator_svc.policy.finding import MAX_FINDINGS, rule_finding, short
 from evaluator_svc.ptx import Instruction, Location, Module
 from evaluator_svc.ptx.module import OWN_FILE
 from kernel_foundry.domain.finding import Finding
@@ -75,7 +81,7 @@ _LENGTH: Final = re.compile(r"\d{1,4}")
 
 
 def findings(
-    module: Module, program: Program[Instruction], kernels: tuple[str, ...]
+    module: Module, program: LoweredProgram[Instruction], kernels: tuple[str, ...]
 ) -> tuple[Finding, ...]:
     """Return what the rules find in a PTX module; empty when they find nothing.
 
@@ -86,8 +92,10 @@ def findings(
     """
     refused = (*_imports(module), *_state(module))[:MAX_FINDINGS]
     stale = stale_reads(program, _OWN_MEMORY)
-    odd = (*stale, *_oddities(module), *_absolute(module), *_tables(module))
-    return (*refused, *_missing(module, kernels), *odd)
+    table_bytes = sum(v.size_bytes for v in module.variables.values() if v.space in _LASTING)
+    odd = (*stale, *_oddities(module), *_absolute(module), *constant_tables(table_bytes))
+    present = {kernel.name for kernel in module.kernels()}
+    return (*refused, *missing_kernels(present, kernels), *odd)
 
 
 def _imports(module: Module) -> Iterator[Finding]:
@@ -96,15 +104,14 @@ def _imports(module: Module) -> Iterator[Finding]:
             continue
         for pattern, rule, message, hint in _SYSTEM_FUNCTIONS:
             if pattern.fullmatch(function.name):
-                yield told(rule, message, hint)
+                yield rule_finding(rule, message, hint)
                 break
         else:
-            message = f"{short(readable(function.name))} is not part of the kernel's own code"
-            yield told("object.import", message, "define all functions in the source")
+            yield foreign_function(readable(function.name), "define all functions in the source")
     for variable in module.variables.values():
         if variable.is_managed or (variable.is_extern and variable.space != "shared"):
             message = f"{short(readable(variable.name))} is not the kernel's own memory"
-            yield told("object.foreign_memory", message, "have the plan pass a buffer")
+            yield rule_finding("object.foreign_memory", message, "have the plan pass a buffer")
 
 
 def _state(module: Module) -> Iterator[Finding]:
@@ -116,20 +123,11 @@ def _state(module: Module) -> Iterator[Finding]:
     for function, instruction in module.instructions():
         for name in sorted(addresses.written(function, instruction) - seen):
             seen.add(name)
-            yield told(
-                "object.global_state",
-                f"the global variable {short(readable(name))} would keep state between calls",
+            yield lasting_variable(
+                readable(name),
                 "make it constexpr or __constant__, or have the plan pass zeros(shape, dtype)",
                 module.source_line(instruction.location),
             )
-
-
-def _missing(module: Module, kernels: tuple[str, ...]) -> Iterator[Finding]:
-    present = {kernel.name for kernel in module.kernels()}
-    for kernel in kernels:
-        if kernel not in present:
-            message = f"the object code has no kernel called {short(kernel)}"
-            yield told("object.missing_kernel", message)
 
 
 def _oddities(module: Module) -> Iterator[Finding]:
@@ -139,7 +137,7 @@ def _oddities(module: Module) -> Iterator[Finding]:
         for rule, message, hint in _odd(module, instruction):
             if rule not in seen:
                 seen.add(rule)
-                yield told(rule, message, hint, module.source_line(instruction.location))
+                yield rule_finding(rule, message, hint, module.source_line(instruction.location))
 
 
 def _odd(module: Module, instruction: Instruction) -> Iterator[tuple[str, str, str]]:
@@ -173,20 +171,11 @@ def _waits_in_library(module: Module, location: Location | None) -> bool:
 
 def _absolute(module: Module) -> Iterator[Finding]:
     for instruction in absolute_accesses(module):
-        yield told(
-            "object.absolute_address",
+        yield absolute_address(
             "memory is accessed at an address that is made of numbers alone",
-            "memory comes from the plan: pass a tensor or empty(shape, dtype)",
             module.source_line(instruction.location),
         )
         return
-
-
-def _tables(module: Module) -> Iterator[Finding]:
-    size = sum(v.size_bytes for v in module.variables.values() if v.space in _LASTING)
-    if size >= MAX_CONSTANT_BYTES:
-        message = f"{size} bytes of constant data"
-        yield told("object.constant_table", message, "compute what can be computed")
 
 
 def readable(name: str) -> str:

@@ -40,7 +40,7 @@ _COPIES: Final = frozenset({"mov", "cvt", "selp", "prmt"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Value:
+class AbstractValue:
     """What is known of a number or an address."""
 
     stride: Stride = 0
@@ -52,8 +52,8 @@ class Value:
     """Came from global memory, unchanged but for conversions."""
 
 
-_UNIFORM: Final = Value()
-_VARYING: Final = Value(stride=VARIES)
+_UNIFORM: Final = AbstractValue()
+_VARYING: Final = AbstractValue(stride=VARIES)
 
 
 def space_of(instruction: Instruction) -> str:
@@ -79,7 +79,7 @@ class Values:
         self,
         module: Module,
         function: Function,
-        arguments: Mapping[str, Value],
+        arguments: Mapping[str, AbstractValue],
         *,
         shortest_run: int = SHORTEST_RUN,
     ) -> None:
@@ -94,29 +94,29 @@ class Values:
             "rem": self.runs.remainder,
             "and": self.runs.masked,
         }
-        self._known: dict[str, Value] = {}
-        self._assigned: dict[str, dict[int, Value]] = {}
+        self._known: dict[str, AbstractValue] = {}
+        self._assigned: dict[str, dict[int, AbstractValue]] = {}
         self._settle()
 
-    def of(self, operand: str) -> Value:
+    def of(self, operand: str) -> AbstractValue:
         """Return what is known of an operand; the unknown is uniform."""
         known = self._known.get(operand)
         if known is not None:
             return known
         if operand in _LANES:
-            return Value(stride=1)
+            return AbstractValue(stride=1)
         constant = integer(operand)
         if constant is not None:
-            return Value(constant=constant)
+            return AbstractValue(constant=constant)
         variable = self._module.variable(self._function, operand)
-        return _UNIFORM if variable is None else Value(space=variable.space)
+        return _UNIFORM if variable is None else AbstractValue(space=variable.space)
 
-    def of_address(self, operand: str) -> Value:
+    def of_address(self, operand: str) -> AbstractValue:
         """Return what is known of the address in brackets."""
         address = address_of(operand)
         return _UNIFORM if address is None else self.of(address.base)
 
-    def argument(self, name: str) -> Value:
+    def argument(self, name: str) -> AbstractValue:
         """Return what is known of a call's argument."""
         return self._parameters.get(name, _UNIFORM)
 
@@ -135,7 +135,7 @@ class Values:
             if not has_changed:
                 return
 
-    def _assign(self, index: int, name: str, value: Value) -> bool:
+    def _assign(self, index: int, name: str, value: AbstractValue) -> bool:
         assigned = self._assigned.setdefault(name, {})
         if assigned.get(index) == value:
             return False
@@ -155,7 +155,7 @@ class Values:
             for name in names_in(operands[0]):
                 self._parameters[name] = _UNIFORM if is_uniform else _VARYING
 
-    def _result(self, instruction: Instruction) -> Value:
+    def _result(self, instruction: Instruction) -> AbstractValue:
         opcode = instruction.opcode
         if opcode in ("ld", "ldu"):
             return self._loaded(instruction)
@@ -175,11 +175,11 @@ class Values:
             value = replace(value, is_loaded=True)
         return value
 
-    def _parts(self, instruction: Instruction) -> list[Value]:
+    def _parts(self, instruction: Instruction) -> list[AbstractValue]:
         """Return what is known of all that is read, the members of vectors one by one."""
         return [self.of(name) for operand in instruction.inputs for name in names_in(operand)]
 
-    def _loaded(self, instruction: Instruction) -> Value:
+    def _loaded(self, instruction: Instruction) -> AbstractValue:
         if len(instruction.operands) < 2:
             return _UNIFORM
         source = self.of_address(instruction.operands[1])
@@ -188,9 +188,9 @@ class Values:
             address = address_of(instruction.operands[1])
             return self._parameters.get(address.base, _UNIFORM) if address else _UNIFORM
         stride: Stride = 0 if source.stride == 0 else VARIES
-        return Value(stride=stride, is_loaded=space in ("", "global"))
+        return AbstractValue(stride=stride, is_loaded=space in ("", "global"))
 
-    def moved(self, instruction: Instruction, inputs: list[Value]) -> Value:
+    def moved(self, instruction: Instruction, inputs: list[AbstractValue]) -> AbstractValue:
         """Return what a mov gives: a register, a symbol's address, or parts put together."""
         operand = instruction.inputs[0]
         is_split = operand.startswith("{") or instruction.operands[0].startswith("{")
@@ -211,13 +211,13 @@ def _is_float(type_name: str) -> bool:
     return type_name[:1] == "f" or type_name[:2] == "bf"
 
 
-def _any_of(*values: Value) -> Value:
+def _any_of(*values: AbstractValue) -> AbstractValue:
     """Return what is known of a value that is one of several."""
     stride: Stride = 0
     for value in values:
         stride = merged(stride, value.stride)
     constants = {value.constant for value in values}
-    return Value(
+    return AbstractValue(
         stride=stride,
         space=next((v.space for v in values if v.space), ""),
         constant=constants.pop() if len(constants) == 1 else None,
@@ -225,28 +225,30 @@ def _any_of(*values: Value) -> Value:
     )
 
 
-def _anything(inputs: list[Value]) -> Value:
+def _anything(inputs: list[AbstractValue]) -> AbstractValue:
     """Return what is known of the result of an operation that has no rule."""
     return _UNIFORM if all(value.stride == 0 for value in inputs) else _VARYING
 
 
-def _combined(rule: Rule, a: Value, b: Value) -> Value:
+def _combined(rule: Rule, a: AbstractValue, b: AbstractValue) -> AbstractValue:
     stride = rule(a.stride, b.stride, (a.constant, b.constant))
-    return Value(stride=stride, space=a.space or b.space)
+    return AbstractValue(stride=stride, space=a.space or b.space)
 
 
-def _product(values: Values, instruction: Instruction, inputs: list[Value]) -> Value:
+def _product(
+    values: Values, instruction: Instruction, inputs: list[AbstractValue]
+) -> AbstractValue:
     if len(inputs) < 2:
         return _anything(inputs)
     a, b = inputs[:2]
     if "hi" in instruction.parts:
         # The upper half of a product with a constant is how compilers write a quotient.
-        return Value(stride=values.runs.quotient(a.stride, b.stride, None))
+        return AbstractValue(stride=values.runs.quotient(a.stride, b.stride, None))
     product = _combined(multiplied, a, b)
     return product if len(inputs) < 3 else _combined(summed, product, inputs[2])
 
 
-def _converted(_: Values, instruction: Instruction, inputs: list[Value]) -> Value:
+def _converted(_: Values, instruction: Instruction, inputs: list[AbstractValue]) -> AbstractValue:
     if len(instruction.parts) < 2:
         return _anything(inputs)
     to, from_ = instruction.parts[-2:]
@@ -255,29 +257,29 @@ def _converted(_: Values, instruction: Instruction, inputs: list[Value]) -> Valu
     return _VARYING if _is_float(from_) else inputs[0]
 
 
-def _cast(_: Values, instruction: Instruction, inputs: list[Value]) -> Value:
+def _cast(_: Values, instruction: Instruction, inputs: list[AbstractValue]) -> AbstractValue:
     return replace(inputs[0], space=space_of(instruction) or inputs[0].space)
 
 
-def _field(values: Values, instruction: Instruction, inputs: list[Value]) -> Value:
+def _field(values: Values, instruction: Instruction, inputs: list[AbstractValue]) -> AbstractValue:
     value, position, length = inputs[:3]
     if position.constant is None or length.constant is None:
         return _anything(inputs)
     shifted = _combined(values.runs.right_shifted, value, position) if position.constant else value
-    mask = Value(constant=(1 << min(length.constant, 63)) - 1)
+    mask = AbstractValue(constant=(1 << min(length.constant, 63)) - 1)
     return _combined(values.runs.masked, shifted, mask)
 
 
-def _negated(_: Values, instruction: Instruction, inputs: list[Value]) -> Value:
+def _negated(_: Values, instruction: Instruction, inputs: list[AbstractValue]) -> AbstractValue:
     stride = inputs[0].stride
-    return Value(stride=None if stride is None else -stride)
+    return AbstractValue(stride=None if stride is None else -stride)
 
 
-def _chosen(_: Values, instruction: Instruction, inputs: list[Value]) -> Value:
+def _chosen(_: Values, instruction: Instruction, inputs: list[AbstractValue]) -> AbstractValue:
     return replace(_any_of(*inputs[:2]), constant=None)
 
 
-_RULES: Final[Mapping[str, Callable[[Values, Instruction, list[Value]], Value]]] = {
+_RULES: Final[Mapping[str, Callable[[Values, Instruction, list[AbstractValue]], AbstractValue]]] = {
     "mov": Values.moved,
     "mul": _product,
     "mad": _product,

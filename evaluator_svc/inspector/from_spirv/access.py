@@ -6,8 +6,8 @@ from typing import Final
 
 from evaluator_svc.inspector.access import Access
 from evaluator_svc.inspector.from_spirv.lower import space_of
-from evaluator_svc.inspector.from_spirv.values import Value, Values
-from evaluator_svc.inspector.program import FAR, Body, Program, Space
+from evaluator_svc.inspector.from_spirv.values import AbstractValue, Values
+from evaluator_svc.inspector.program import FAR, Body, LoweredProgram, Space
 from evaluator_svc.spirv import Instruction, Module
 from evaluator_svc.spirv.opcodes import Op, StorageClass
 
@@ -27,7 +27,9 @@ _Moved = tuple[Access, int]
 """An access, and the id of what is loaded or stored."""
 
 
-def accesses(module: Module, program: Program[Instruction]) -> tuple[tuple[Access, ...], ...]:
+def accesses(
+    module: Module, program: LoweredProgram[Instruction]
+) -> tuple[tuple[Access, ...], ...]:
     """Return every load and store of each kernel, those of called functions included."""
     walked = [tuple(_Walk(module, program).kernel(kernel)) for kernel in program.kernels]
     every = [moved for several in walked for moved in several]
@@ -45,7 +47,7 @@ def _with_origin(access: Access, value: int, origins: "_Origins") -> Access:
 
 
 class _Walk:
-    def __init__(self, module: Module, program: Program[Instruction]) -> None:
+    def __init__(self, module: Module, program: LoweredProgram[Instruction]) -> None:
         self._module = module
         self._program = program
         self._left = _MAX_INSTRUCTIONS
@@ -56,13 +58,13 @@ class _Walk:
         for parameter in self._module.functions[kernel.name].parameters:
             pointer = self._module.pointer(parameter.type_id)
             storage = None if pointer is None else pointer.storage
-            arguments.append(Value(storage=storage, base=parameter.result_id))
+            arguments.append(AbstractValue(storage=storage, base=parameter.result_id))
         yield from self._function(kernel, tuple(arguments), (), 0)
 
     def _function(
         self,
         body: Body[Instruction],
-        arguments: tuple[Value, ...],
+        arguments: tuple[AbstractValue, ...],
         around: tuple[Hashable, ...],
         call_depth: int,
     ) -> Iterator[_Moved]:
@@ -112,7 +114,7 @@ class _Walk:
 class _Origins:
     """Where values come from, through copies only."""
 
-    def __init__(self, program: Program[Instruction], loaded: set[int]) -> None:
+    def __init__(self, program: LoweredProgram[Instruction], loaded: set[int]) -> None:
         instructions = (o.instruction for f in program.functions.values() for o in f.operations)
         self._made = {i.result_id: i for i in instructions if i.opcode in _COPYING}
         self._loaded = loaded

@@ -1,11 +1,18 @@
-"""A SPIR-V module as a `Program`: its blocks, and what each instruction does."""
+"""A SPIR-V module as a `LoweredProgram`: its blocks, and what each instruction does."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Final
 
 from evaluator_svc.behaviour import Scope
 from evaluator_svc.inspector.control_flow import loops
-from evaluator_svc.inspector.program import EVERYWHERE, NOWHERE, Body, Operation, Program, Space
+from evaluator_svc.inspector.program import (
+    EVERYWHERE,
+    NOWHERE,
+    Body,
+    LoweredProgram,
+    Operation,
+    Space,
+)
 from evaluator_svc.spirv import Function, Instruction, Module
 from evaluator_svc.spirv.opcodes import (
     ATOMICS,
@@ -39,7 +46,7 @@ _WRITERS: Final = frozenset(
 )
 
 
-def lower(module: Module) -> Program[Instruction]:
+def lower(module: Module) -> LoweredProgram[Instruction]:
     """Return a module's kernels and what they reach."""
     lowering = _Lowering(module)
     functions: dict[Hashable, Body[Instruction]] = {}
@@ -51,7 +58,7 @@ def lower(module: Module) -> Program[Instruction]:
             pending.extend(_called(module, function))
     kernels = tuple(functions[kernel.id] for kernel in module.kernels())
     mains = (_main(module, kernel) for kernel in module.kernels())
-    return Program(
+    return LoweredProgram(
         kernels=kernels,
         mains=tuple(functions[main.id] for main in mains),
         functions=functions,

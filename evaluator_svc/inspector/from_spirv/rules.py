@@ -9,10 +9,16 @@ from collections.abc import Iterator
 from typing import Final
 
 from evaluator_svc.inspector.from_spirv.pointers import Origin, Pointers
-from evaluator_svc.inspector.program import Program, Space
+from evaluator_svc.inspector.module_rules import (
+    absolute_address,
+    constant_tables,
+    foreign_function,
+    lasting_variable,
+    missing_kernels,
+)
+from evaluator_svc.inspector.program import LoweredProgram, Space
 from evaluator_svc.inspector.stale_reads import stale_reads
-from evaluator_svc.policy.finding import MAX_FINDINGS, short, told
-from evaluator_svc.policy.limits import MAX_CONSTANT_BYTES
+from evaluator_svc.policy.finding import MAX_FINDINGS, rule_finding, short
 from evaluator_svc.spirv import Instruction, Module
 from evaluator_svc.spirv.opcodes import OPENCL_PRINTF, Op, StorageClass
 from kernel_foundry.domain.finding import Finding
@@ -50,7 +56,7 @@ _CLOCK: Final = re.compile(r"clock|cycle_?counter", re.IGNORECASE)
 
 
 def findings(
-    module: Module, program: Program[Instruction], kernels: tuple[str, ...]
+    module: Module, program: LoweredProgram[Instruction], kernels: tuple[str, ...]
 ) -> tuple[Finding, ...]:
     """Return what the rules find in a SPIR-V module; empty when they find nothing.
 
@@ -61,8 +67,9 @@ def findings(
     """
     refused = (*_imports(module), *_state(module), *_host_code(module))[:MAX_FINDINGS]
     stale = stale_reads(program, _OWN_MEMORY)
-    odd = (*stale, *_pointers(module), *_clocks(module), *_tables(module))
-    return (*refused, *_missing(module, kernels), *odd)
+    tables = constant_tables(_constant_bytes(module))
+    odd = (*stale, *_pointers(module), *_clocks(module), *tables)
+    return (*refused, *missing_kernels(_kernel_names(module), kernels), *odd)
 
 
 def _imports(module: Module) -> Iterator[Finding]:
@@ -76,28 +83,26 @@ def _imports(module: Module) -> Iterator[Finding]:
         if _PRINTF.search(found.name):
             yield _print()
         elif not allowed:
-            message = f"{short(found.name)} is not part of the kernel's own code"
-            yield told("object.import", message, hint)
+            yield foreign_function(found.name, hint)
     for function in module.functions.values():
         if not function.body and function.id not in imported:
-            yield told("object.import", f"the function {short(function.name)} has no body", hint)
+            yield rule_finding(
+                "object.import", f"the function {short(function.name)} has no body", hint
+            )
 
 
 def _state(module: Module) -> Iterator[Finding]:
     for variable in module.variables(StorageClass.CROSS_WORKGROUP):
         if not variable.is_constant:
-            yield told(
-                "object.global_state",
-                f"the global variable {short(variable.name)} would keep state between calls",
-                "make it constexpr, or have the plan pass zeros(shape, dtype)",
-            )
+            hint = "make it constexpr, or have the plan pass zeros(shape, dtype)"
+            yield lasting_variable(variable.name, hint)
 
 
 def _host_code(module: Module) -> Iterator[Finding]:
     used = {what for number, what in _CAPABILITIES.items() if number in module.capabilities}
     used |= {what for opcode, what in _OPCODES.items() if opcode in module.opcodes}
     for rule, name, hint in sorted(used):
-        yield told(rule, f"the object code uses {name}", hint)
+        yield rule_finding(rule, f"the object code uses {name}", hint)
     if any(
         i.opcode == Op.EXT_INST and i.operands[1:2] == (OPENCL_PRINTF,)
         for i in module.instructions()
@@ -106,26 +111,22 @@ def _host_code(module: Module) -> Iterator[Finding]:
 
 
 def _print() -> Finding:
-    return told("object.print", "printf is not allowed", "kernels print nothing")
+    return rule_finding("object.print", "printf is not allowed", "kernels print nothing")
 
 
 def _pointers(module: Module) -> Iterator[Finding]:
     pointers = Pointers(module)
     for name in sorted(pointers.written_constants()):
-        yield told(
+        yield rule_finding(
             "object.global_state",
             f"the constant {short(name)} is written to: it would keep state between calls",
             "have the plan pass zeros(shape, dtype)",
         )
     for origin in sorted(set(pointers.forged()), key=lambda o: o.value):
         if origin is Origin.NUMBERS:
-            yield told(
-                "object.absolute_address",
-                "a pointer is made of numbers alone",
-                "memory comes from the plan: pass a tensor or empty(shape, dtype)",
-            )
+            yield absolute_address("a pointer is made of numbers alone")
         else:
-            yield told(
+            yield rule_finding(
                 "object.forged_pointer",
                 "a pointer is made of numbers that were read from memory",
                 "keep offsets there, and add them to a pointer that the plan passes",
@@ -137,24 +138,15 @@ def _clocks(module: Module) -> Iterator[Finding]:
         found.is_function and _CLOCK.search(found.name) for found in module.imports
     ):
         message = "the kernel reads a clock"
-        yield told("object.clock", message, "results and work may not depend on time")
+        yield rule_finding("object.clock", message, "results and work may not depend on time")
 
 
-def _tables(module: Module) -> Iterator[Finding]:
-    size = 0
-    for variable in module.globals:
-        pointer = module.pointer(variable.type_id)
-        if variable.is_constant and pointer is not None:
-            size += module.size_bytes(pointer.pointee)
-    if size >= MAX_CONSTANT_BYTES:
-        message = f"{size} bytes of constant data"
-        yield told("object.constant_table", message, "compute what can be computed")
+def _constant_bytes(module: Module) -> int:
+    pointers = (module.pointer(v.type_id) for v in module.globals if v.is_constant)
+    return sum(module.size_bytes(p.pointee) for p in pointers if p is not None)
 
 
-def _missing(module: Module, kernels: tuple[str, ...]) -> Iterator[Finding]:
-    present = set(module.entry_points.values())
-    for kernel in kernels:
-        # The SYCL compiler puts this prefix before the name of a free-function kernel.
-        if present.isdisjoint({kernel, f"__sycl_kernel_{kernel}"}):
-            message = f"the object code has no kernel called {short(kernel)}"
-            yield told("object.missing_kernel", message)
+def _kernel_names(module: Module) -> set[str]:
+    names = set(module.entry_points.values())
+    # The SYCL compiler puts this prefix before the name of a free-function kernel.
+    return names | {name.removeprefix("__sycl_kernel_") for name in names}

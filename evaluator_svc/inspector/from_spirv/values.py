@@ -59,7 +59,7 @@ _BINARY: Final[Mapping[int, Rule]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Value:
+class AbstractValue:
     """What is known of an integer or a pointer."""
 
     stride: Stride = 0
@@ -79,11 +79,13 @@ class Values:
         arguments: Its parameters' values.
     """
 
-    def __init__(self, module: Module, function: Function, arguments: Iterable[Value]) -> None:
+    def __init__(
+        self, module: Module, function: Function, arguments: Iterable[AbstractValue]
+    ) -> None:
         self._module = module
         self._body = function.body
-        self._known: dict[int, Value] = {
-            v.id: Value(storage=v.storage, base=v.id) for v in module.globals
+        self._known: dict[int, AbstractValue] = {
+            v.id: AbstractValue(storage=v.storage, base=v.id) for v in module.globals
         }
         self._types = {v.id: v.type_id for v in module.globals}
         self._types |= {i.result_id: i.type_id for i in (*function.parameters, *function.body)}
@@ -92,9 +94,9 @@ class Values:
             self._known[parameter.result_id] = argument
         self._settle()
 
-    def of(self, value_id: int) -> Value:
+    def of(self, value_id: int) -> AbstractValue:
         """Return what is known of a value; constants and the unknown are uniform."""
-        return self._known.get(value_id, Value())
+        return self._known.get(value_id, AbstractValue())
 
     def pointee(self, pointer_id: int) -> int:
         """Return the type that a pointer points to; 0 when it is no pointer."""
@@ -118,9 +120,9 @@ class Values:
             held = self._stored.get(target.base, 0)
             self._stored[target.base] = merged(held, self.of(value).stride)
 
-    def _result(self, instruction: Instruction) -> Value:
+    def _result(self, instruction: Instruction) -> AbstractValue:
         opcode, operands = instruction.opcode, instruction.operands
-        value = Value()
+        value = AbstractValue()
         if opcode in _BINARY and len(operands) > 1:
             value = self._combined(opcode, *operands[:2])
         elif opcode in _KEEPS_STRIDE and operands:
@@ -136,56 +138,58 @@ class Values:
         elif (opcode in _OUTER_CHAINS or opcode in _INNER_CHAINS) and operands:
             value = self._chain(instruction)
         elif opcode == Op.VARIABLE:
-            value = Value(storage=StorageClass.FUNCTION, base=instruction.result_id)
+            value = AbstractValue(storage=StorageClass.FUNCTION, base=instruction.result_id)
         elif opcode == Op.FUNCTION_CALL:
             uniform = all(self.of(i).stride == 0 for i in operands[1:])
-            value = self._as_pointer(Value(stride=0 if uniform else VARIES), instruction)
+            value = self._as_pointer(AbstractValue(stride=0 if uniform else VARIES), instruction)
         return value
 
-    def _combined(self, opcode: int, left: int, right: int) -> Value:
+    def _combined(self, opcode: int, left: int, right: int) -> AbstractValue:
         constants = self._module.constants
         known = (constants.get(left), constants.get(right))
-        return Value(stride=_BINARY[opcode](self.of(left).stride, self.of(right).stride, known))
+        return AbstractValue(
+            stride=_BINARY[opcode](self.of(left).stride, self.of(right).stride, known)
+        )
 
-    def _as_pointer(self, value: Value, instruction: Instruction) -> Value:
+    def _as_pointer(self, value: AbstractValue, instruction: Instruction) -> AbstractValue:
         """Give a pointer its storage: that of its type, unless the type leaves it open."""
         pointer = self._module.pointer(instruction.type_id)
         if pointer is None:
-            return Value(stride=value.stride, storage=value.storage, base=value.base)
+            return AbstractValue(stride=value.stride, storage=value.storage, base=value.base)
         storage = pointer.storage
         if storage == StorageClass.GENERIC and value.storage is not None:
             storage = value.storage
-        return Value(stride=value.stride, storage=storage, base=value.base)
+        return AbstractValue(stride=value.stride, storage=storage, base=value.base)
 
-    def _merged(self, ids: tuple[int, ...], instruction: Instruction) -> Value:
+    def _merged(self, ids: tuple[int, ...], instruction: Instruction) -> AbstractValue:
         present = [self._known[i] for i in ids if i in self._known]
         stride: Stride = 0
         for value in present:
             stride = merged(stride, value.stride)
-        first = next((v for v in present if v.storage is not None), Value())
+        first = next((v for v in present if v.storage is not None), AbstractValue())
         return self._as_pointer(
-            Value(stride=stride, storage=first.storage, base=first.base), instruction
+            AbstractValue(stride=stride, storage=first.storage, base=first.base), instruction
         )
 
-    def _loaded(self, instruction: Instruction) -> Value:
+    def _loaded(self, instruction: Instruction) -> AbstractValue:
         pointer = instruction.operands[0]
         if pointer in self._module.built_ins:
             is_lane = self._module.built_ins[pointer] in _LANE_BUILT_INS
-            return Value(stride=1 if is_lane else 0, base=pointer)
+            return AbstractValue(stride=1 if is_lane else 0, base=pointer)
         source = self.of(pointer)
         if source.stride != 0:
-            return self._as_pointer(Value(stride=VARIES), instruction)
+            return self._as_pointer(AbstractValue(stride=VARIES), instruction)
         held = self._stored.get(source.base, 0)
         stride = held if source.storage == StorageClass.FUNCTION else 0
-        return self._as_pointer(Value(stride=stride), instruction)
+        return self._as_pointer(AbstractValue(stride=stride), instruction)
 
-    def _extracted(self, composite: int, index: int) -> Value:
+    def _extracted(self, composite: int, index: int) -> AbstractValue:
         value = self.of(composite)
         # x is the fastest dimension; y and z are the same for all neighbours in it.
         is_other = value.base in self._module.built_ins and index > 0
-        return Value() if is_other else Value(stride=value.stride)
+        return AbstractValue() if is_other else AbstractValue(stride=value.stride)
 
-    def _chain(self, instruction: Instruction) -> Value:
+    def _chain(self, instruction: Instruction) -> AbstractValue:
         operands = instruction.operands
         base = self.of(operands[0])
         pointee = self.pointee(operands[0])
@@ -205,7 +209,7 @@ class Values:
             pointee = found.operands[0]
             stride = added(stride, self._step(index, pointee))
         return self._as_pointer(
-            Value(stride=stride, storage=base.storage, base=base.base), instruction
+            AbstractValue(stride=stride, storage=base.storage, base=base.base), instruction
         )
 
     def _step(self, index: int, type_id: int) -> Stride:
