@@ -1,6 +1,6 @@
 """Puts the archive service together."""
 
-from archive_svc.archive import Archive
+from archive_svc.archive import LocalArchive
 from archive_svc.service import archive_service
 from kernel_foundry.rpc import server
 
@@ -12,4 +12,4 @@ async def serve(*, listen: str, store_url: str, grace_s: float = server.GRACE_S)
         StoreUnavailableError, CorruptArchiveError: the store cannot be used.
         ServiceUnavailableError: the address cannot be bound.
     """
-    await server.serve([archive_service(Archive(store_url))], listen, grace_s=grace_s)
+    await server.serve([archive_service(LocalArchive(store_url))], listen, grace_s=grace_s)

@@ -15,7 +15,7 @@ from archive_svc.run.elite_cache import EliteCache
 from archive_svc.run.events import PAGE, Bell, Page, follow
 from archive_svc.run.open_run import OpenRun
 from archive_svc.run.validity import check_cost, check_spec
-from archive_svc.store.leases import Lease
+from archive_svc.store.leases import RunLease
 from archive_svc.store.rows import RunRow
 from archive_svc.store.store import Store
 from kernel_foundry.domain.archive import (
@@ -54,7 +54,7 @@ _READERS: Final = 2
 """Threads that only read, so that long pages do not hold up a tell."""
 
 
-class Archive:
+class LocalArchive:
     """The archive on one store.
 
     Args:
@@ -107,11 +107,11 @@ class Archive:
         self._bell.ring()
 
     async def select(self, run: str) -> Selection:
-        """Return the assignment of the next proposal; two calls differ."""
+        """Return the selection of the next proposal; two calls differ."""
         return await self._ask(run, lambda opened: opened.select())
 
     async def drop_selection(self, run: str, selection: int) -> None:
-        """Give an assignment back whose proposal came to nothing."""
+        """Give a selection back whose proposal came to nothing."""
         await self._ask(run, lambda opened: opened.drop(selection))
 
     async def tell(
@@ -307,7 +307,7 @@ class Archive:
         return Page(told=told, state=row.state, told_count=row.told_count)
 
 
-def _held(run: str, lease: Lease) -> RunHeldError:
+def _held(run: str, lease: RunLease) -> RunHeldError:
     other = lease.holder
     assert other is not None  # a lease that is live has one
     return RunHeldError(

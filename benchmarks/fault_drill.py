@@ -20,12 +20,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from archive_svc.archive import Archive
+from archive_svc.archive import LocalArchive
 from benchmarks.faulty_provider import CANDIDATE_TASK, FaultyProvider
 from benchmarks.result_file import out_option, write_host_result
 from generator_svc.assembly import assemble
 from generator_svc.llm.litellm_models import LiteLlmModels
-from generator_svc.llm.retrying import RetryPolicy
+from generator_svc.llm.retrying import ModelRetryPolicy
 from kernel_foundry.domain.account import RunAccount
 from kernel_foundry.domain.archive import RunSpec, Selection, ToldEvaluation
 from kernel_foundry.domain.bounds import NEVER
@@ -48,7 +48,7 @@ TIMEOUT_SECONDS: Final = 2.0
 OUTAGE: Final = range(200, 290)
 """Requests; long enough that proposals in flight go unanswered, all their retries used up."""
 
-_RETRYING: Final = RetryPolicy(first_back_off_seconds=0.05, longest_back_off_seconds=0.4)
+_RETRYING: Final = ModelRetryPolicy(first_back_off_seconds=0.05, longest_back_off_seconds=0.4)
 
 
 class Enough(LlmQuotaError):  # noqa: N818  no error: how the loop is told to end in order
@@ -112,18 +112,18 @@ class WatchedGenerator:
 class WatchedArchive:
     """An archive whose selections are noted."""
 
-    def __init__(self, inner: Archive, watch: Watch) -> None:
+    def __init__(self, inner: LocalArchive, watch: Watch) -> None:
         self._inner = inner
         self._watch = watch
 
     async def select(self, run: str) -> Selection:
-        """See `Archive.select`."""
+        """See `LocalArchive.select`."""
         selection = await self._inner.select(run)
         self._watch.selected.append(selection.sequence)
         return selection
 
     async def drop_selection(self, run: str, selection: int) -> None:
-        """See `Archive.drop_selection`."""
+        """See `LocalArchive.drop_selection`."""
         self._watch.dropped.append(selection)
         await self._inner.drop_selection(run, selection)
 
@@ -173,7 +173,7 @@ async def drill(
 async def _evolve(
     folder: Path, proposals: int, budget: Budget, watch: Watch, seed: int, timeout_seconds: float
 ) -> RunResult:
-    archive = Archive(_runs_url(folder))
+    archive = LocalArchive(_runs_url(folder))
     models = LiteLlmModels(
         timeout_seconds=timeout_seconds, retrying=_RETRYING, rng=random.Random(seed)
     )
@@ -212,7 +212,7 @@ async def _evolve(
 
 async def _stored(folder: Path) -> list[ToldEvaluation]:
     """Return all that the archive keeps of proposals."""
-    archive, after, found = Archive(_runs_url(folder)), 0, list[ToldEvaluation]()
+    archive, after, found = LocalArchive(_runs_url(folder)), 0, list[ToldEvaluation]()
     try:
         while told := await archive.evaluations(RUN, after=after):
             found += [one for one in told if one.selection is not None]

@@ -18,10 +18,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from archive_svc.archive import Archive
+from archive_svc.archive import LocalArchive
 from benchmarks.apprentice_provider import LUCK, TASKS, ApprenticeProvider
 from benchmarks.result_file import out_option, write_result
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.settings import EvaluatorSettings
 from generator_svc.assembly import assemble
 from generator_svc.llm.litellm_models import LiteLlmModels
@@ -44,7 +44,7 @@ DEVICE: Final = "sycl:0"
 
 
 async def learn(
-    evaluator: Evaluator, folder: Path, *, rounds: int, seed: int, is_on: bool
+    evaluator: LocalEvaluator, folder: Path, *, rounds: int, seed: int, is_on: bool
 ) -> dict[str, Any]:
     """Run every task once a round on one store; return what was solved in each.
 
@@ -59,7 +59,7 @@ async def learn(
     with LlmServer(provider) as server:
         os.environ["OPENAI_BASE_URL"] = server.base_url
         os.environ.setdefault("OPENAI_API_KEY", "sk-benchmark")
-        archive = Archive(f"sqlite:///{folder / 'runs.db'}")
+        archive = LocalArchive(f"sqlite:///{folder / 'runs.db'}")
         parts = assemble(
             store_url=f"sqlite:///{folder / 'generator.db'}",
             exchanges=folder / "exchanges",
@@ -84,8 +84,8 @@ async def learn(
 
 
 async def _run(
-    evaluator: Evaluator,
-    archive: Archive,
+    evaluator: LocalEvaluator,
+    archive: LocalArchive,
     generator: Generator,
     number: int,
     task: Task,
@@ -142,7 +142,7 @@ def summary(arms: dict[str, list[dict[str, Any]]], rounds: int) -> dict[str, lis
 
 async def measure(rounds: int, seeds: int) -> tuple[Any, dict[str, list[dict[str, Any]]]]:
     """Return the device and both arms' runs."""
-    evaluator = Evaluator(EvaluatorSettings.from_environment(os.environ))
+    evaluator = LocalEvaluator(EvaluatorSettings.from_environment(os.environ))
     arms: dict[str, list[dict[str, Any]]] = {"on": [], "off": []}
     try:
         device = next(d for d in (await evaluator.capabilities()).devices if d.id == DEVICE)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from archive_svc.archive import Archive
+from archive_svc.archive import LocalArchive
 from benchmarks.guided_provider import (
     EDITORS_HABITS,
     HARM,
@@ -79,7 +79,7 @@ async def learn(folder: Path, *, rounds: int, seed: int, is_on: bool) -> dict[st
         os.environ["OPENAI_BASE_URL"] = server.base_url
         os.environ.setdefault("OPENAI_API_KEY", "sk-benchmark")
         url = f"sqlite:///{folder / 'generator.db'}"
-        archive = Archive(f"sqlite:///{folder / 'runs.db'}")
+        archive = LocalArchive(f"sqlite:///{folder / 'runs.db'}")
         generator = assemble(
             store_url=url, exchanges=folder / "exchanges", models=LiteLlmModels()
         ).generator
@@ -105,7 +105,7 @@ async def learn(folder: Path, *, rounds: int, seed: int, is_on: bool) -> dict[st
 
 
 async def _run(
-    archive: Archive, generator: Generator, number: int, task: int, *, seed: int, is_on: bool
+    archive: LocalArchive, generator: Generator, number: int, task: int, *, seed: int, is_on: bool
 ) -> Passes:
     without = (EXPERIENCE, MODEL_WEIGHTS) + (() if is_on else (META_PROMPTS,))
     run = await archive.create_run(

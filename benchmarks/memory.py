@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from benchmarks.result_file import parse_for_device, write_result
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import Evaluation
@@ -130,7 +130,7 @@ class Bench:
         read: Tells the memory in use.
     """
 
-    def __init__(self, evaluator: Evaluator, device: str, read: Read) -> None:
+    def __init__(self, evaluator: LocalEvaluator, device: str, read: Read) -> None:
         self._evaluator = evaluator
         self._device = device
         self._read = read
@@ -220,7 +220,7 @@ async def opened(device: str, limit_bytes: int) -> AsyncIterator[tuple[Bench, De
             cache_dir=Path(folder),
             device_memory_bytes=limit_bytes,
         )
-        evaluator = Evaluator(settings)
+        evaluator = LocalEvaluator(settings)
         try:
             print("starting the judge and measuring the device", flush=True)
             capabilities = await evaluator.capabilities()

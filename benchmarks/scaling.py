@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from benchmarks.result_file import ROOT, out_option, write_result
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.sdk.client import connect
@@ -82,7 +82,7 @@ async def _evaluate_all(count: int, gpus: int) -> dict[str, float]:
     With them the mean time of a verdict's stages: what is beyond them is waiting for the device and
     for processes.
     """
-    evaluator = Evaluator(EvaluatorSettings.from_environment(os.environ))
+    evaluator = LocalEvaluator(EvaluatorSettings.from_environment(os.environ))
     with tempfile.TemporaryDirectory() as folder:
         task_file = Path(folder) / "softmax.py"
         task_file.write_text(TASK)

@@ -1,6 +1,6 @@
 """Puts the evaluator service together."""
 
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.service import evaluator_service
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.rpc import server
@@ -15,4 +15,4 @@ async def serve(
         IsolationUnavailableError: nothing locks candidates in here, and `settings` insist.
         ServiceUnavailableError: the address cannot be bound.
     """
-    await server.serve([evaluator_service(Evaluator(settings))], listen, grace_s=grace_s)
+    await server.serve([evaluator_service(LocalEvaluator(settings))], listen, grace_s=grace_s)

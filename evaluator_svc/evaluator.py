@@ -71,7 +71,7 @@ _ADMISSION_SHARE: Final = 0.25
 """Of a device's memory, with which an admission begins while others hold the rest."""
 
 
-class Evaluator:
+class LocalEvaluator:
     """The `kernel_foundry.ports.Evaluator` of this machine.
 
     A call whose caller goes away is finished all the same: what it holds is bounded by the

@@ -7,7 +7,7 @@ from pathlib import Path
 from generator_svc.exchange_log import ExchangeLog
 from generator_svc.experience.library import ExperienceLibrary
 from generator_svc.experience.opening import open_library
-from generator_svc.generator import Generator
+from generator_svc.generator import LocalGenerator
 from generator_svc.llm.interface import LanguageModels
 from generator_svc.llm.litellm_models import LiteLlmModels
 from generator_svc.prompting.writer import PromptWriter
@@ -19,7 +19,7 @@ from kernel_foundry.domain.lesson import Lesson
 class GeneratorParts:
     """A generator and its library; closing the generator closes the store of both."""
 
-    generator: Generator
+    generator: LocalGenerator
     experience: ExperienceLibrary
 
 
@@ -45,7 +45,7 @@ def assemble(
     """
     store = GeneratorStore(store_url)
     library = open_library(store, seeds=seeds)
-    generator = Generator(
+    generator = LocalGenerator(
         models=models or LiteLlmModels(),
         store=store,
         exchanges=ExchangeLog(exchanges),

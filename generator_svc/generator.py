@@ -29,7 +29,7 @@ from generator_svc.model_choice import (
     models_for,
     named_models,
 )
-from generator_svc.model_client import DEFAULT_MAX_OUTPUT_TOKENS, ModelClient, Question
+from generator_svc.model_client import DEFAULT_MAX_OUTPUT_TOKENS, ModelCall, ModelClient
 from generator_svc.prompting.length import CHARS_PER_TOKEN, DEFAULT_MAX_CHARS
 from generator_svc.prompting.writer import PromptWriter, WrittenPrompt
 from generator_svc.recipes import missing_recipe
@@ -55,7 +55,7 @@ _JUDGED_RECALLED = 500
 """Newest verdicts of earlier runs that the choice of models starts from."""
 
 
-class Generator:
+class LocalGenerator:
     """A `kernel_foundry.ports.Generator` that asks language models.
 
     Args:
@@ -96,7 +96,7 @@ class Generator:
         """Exchanges in the background that no proposal of their run has listed yet."""
 
     async def propose(self, request: ProposalRequest) -> Proposal:
-        """See `Generator.propose`."""
+        """See `ports.Generator.propose`."""
         check_request(request)
         expert = expert_of(request.selection.island)
         question = await self._question(request, expert)
@@ -122,54 +122,54 @@ class Generator:
         return replace(proposal, usage=(*owed, *proposal.usage))
 
     async def report(self, outcome: ProposalOutcome) -> None:
-        """See `Generator.report`."""
+        """See `ports.Generator.report`."""
         check_outcome(outcome)
         learnt = await self._learner.learn(outcome)
         if learnt is not None:
             await self._credit(learnt.run, learnt.model, gain=learnt.gain, usd=learnt.usd)
 
     async def account(self, run: str) -> RunAccount:
-        """See `Generator.account`."""
+        """See `ports.Generator.account`."""
         check_run(run)
         return await self._ledger.account(run)
 
     async def forget_run(self, run: str) -> None:
-        """See `Generator.forget_run`."""
+        """See `ports.Generator.forget_run`."""
         check_run(run)
         self._owed.pop(run, None)
         await self._ledger.forget(run)
 
     async def exchanges(self, run: str, *, after: int = 0, limit: int = 20) -> tuple[Exchange, ...]:
-        """See `Generator.exchanges`."""
+        """See `ports.Generator.exchanges`."""
         check_run(run)
         return await self._ledger.exchanges(run, after=after, limit=limit)
 
     async def check_models(self, models: tuple[str, ...]) -> None:
-        """See `Generator.check_models`."""
+        """See `ports.Generator.check_models`."""
         await self._models.check(named_models(models))
 
     async def model_limits(
         self, models: tuple[str, ...], admission: Admission
     ) -> tuple[ModelLimit, ...]:
-        """See `Generator.model_limits`: of language models nobody knows before they are asked."""
+        """See `ports.Generator.model_limits`: of language models nobody knows beforehand."""
         check_admission(admission)
         entries = [entry for entry in models if named_models((entry,)) == (RECIPES,)]
         missing = await asyncio.to_thread(missing_recipe, admission) if entries else ""
         return tuple(ModelLimit(model=entry, missing=missing) for entry in entries if missing)
 
     async def list_models(self) -> tuple[str, ...]:
-        """See `Generator.list_models`."""
+        """See `ports.Generator.list_models`."""
         return await self._models.list_models()
 
     async def close(self) -> None:
-        """See `Generator.close`."""
+        """See `ports.Generator.close`."""
         await self._learner.close()
         await self._client.close()
         await self._models.close()
         await self._store.close()
 
     async def _converse(
-        self, request: ProposalRequest, question: Question, written: WrittenPrompt
+        self, request: ProposalRequest, question: ModelCall, written: WrittenPrompt
     ) -> Proposal:
         """Ask, and once more after a reply without a whole candidate."""
         selection, language = request.selection, request.admission.device.language
@@ -194,14 +194,14 @@ class Generator:
             messages = (*messages, *self._ask_again(request, reply, failure))
         return Proposal(text=text, candidate=None, failure=failure, usage=usage)
 
-    async def _question(self, request: ProposalRequest, expert: Expert) -> Question:
+    async def _question(self, request: ProposalRequest, expert: Expert) -> ModelCall:
         """Choose a model, with the request's others to fall back on; all must be usable."""
         names = models_for(request.models, expert.role) or (await self.list_models())[:1]
         await self._models.check(names)
         # The entries as given: among them an expert's own models have priority.
         chosen = (await self._choosing()).choose(request, request.models or names)
         models = (chosen, *(name for name in names if name != chosen))
-        return Question(
+        return ModelCall(
             run=request.run,
             purpose=ExchangePurpose.PROPOSAL,
             selection=request.selection.sequence,
@@ -212,7 +212,7 @@ class Generator:
             assignment=_assignment(request) if RECIPES in models else "",
         )
 
-    async def _most_chars(self, question: Question) -> int:
+    async def _most_chars(self, question: ModelCall) -> int:
         """Return how long a prompt may be that each model of the question can read."""
         facts = [await self._models.facts(name) for name in question.models]
         known = [f.max_input_tokens for f in facts if f.max_input_tokens is not None]

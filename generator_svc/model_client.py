@@ -26,7 +26,7 @@ _Facts = tuple[tuple[str, ModelFacts], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class ModelCall:
     """What stays the same over the attempts of one question."""
 
     run: str
@@ -69,7 +69,7 @@ class ModelClient:
         self._asking: set[asyncio.Task[Any] | None] = set()
 
     async def ask(
-        self, question: Question, messages: tuple[ChatMessage, ...], *, attempt: int = 0
+        self, question: ModelCall, messages: tuple[ChatMessage, ...], *, attempt: int = 0
     ) -> ModelReply:
         """Make one call and enter it in the ledger; its requests are entered if it fails, too.
 
@@ -93,7 +93,7 @@ class ModelClient:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _ask(
-        self, question: Question, messages: tuple[ChatMessage, ...], attempt: int
+        self, question: ModelCall, messages: tuple[ChatMessage, ...], attempt: int
     ) -> ModelReply:
         spent = _larger(question.spent, await self._ledger.spent(question.run))
         facts = tuple([(name, await self._models.facts(name)) for name in question.models])
@@ -127,7 +127,7 @@ class ModelClient:
 
     async def _complete(
         self,
-        question: Question,
+        question: ModelCall,
         messages: tuple[ChatMessage, ...],
         facts: _Facts,
         limit: int,
@@ -150,7 +150,7 @@ class ModelClient:
         return reply if known is None else counted(reply, known, messages)
 
     def _sizes(
-        self, question: Question, messages: tuple[ChatMessage, ...], facts: _Facts
+        self, question: ModelCall, messages: tuple[ChatMessage, ...], facts: _Facts
     ) -> tuple[tuple[int, ...], tuple[Spending, ...]]:
         """Return the output limits to ask with, the largest first, and what each costs at most.
 

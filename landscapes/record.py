@@ -29,7 +29,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from evaluator_svc.evaluator import Evaluator as LocalEvaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.settings import EvaluatorSettings
 from generator_svc.recipes.genome import Genome, plain
 from generator_svc.recipes.graph_reader import read_graph
@@ -237,7 +237,7 @@ def row_of(genome: Genome, evaluation: Evaluation) -> Row:
     }
 
 
-class Recorder:
+class LandscapeRecorder:
     """Evaluates variants, several at a time, and writes their rows.
 
     Args:
@@ -335,7 +335,7 @@ async def record(evaluator: Evaluator, plan: RecordingPlan, out: Path) -> int:
     print(f"{recipe.family}: {count} variants, of which {len(genomes)} are wanted")
     rows = RecordedRows(out, header_of(plan, recipe, admission))
     try:
-        await Recorder(evaluator, plan, recipe, rows).run(genomes)
+        await LandscapeRecorder(evaluator, plan, recipe, rows).run(genomes)
         return sum(genome not in rows for genome in genomes)
     finally:
         rows.close()

@@ -10,7 +10,7 @@ from typing import Final
 from archive_svc.grids.grid import CELL_COUNT
 from archive_svc.grids.result import Result
 from archive_svc.run.run_archive import RunArchive
-from archive_svc.search.selection import Assignment
+from archive_svc.search.selection import SelectionPlan
 from kernel_foundry.domain.measures import Cell
 from landscapes.search_space import (
     LandscapeEvaluator,
@@ -60,8 +60,8 @@ def search(
     speeds: list[float] = []
     number = repeats = 0
     while len(speeds) < min(evaluations, len(space)) and repeats < REPEATS_BEFORE_EXHAUSTED:
-        assignment = archive.select(number)
-        position = generator.propose(assignment, number)
+        plan = archive.select(number)
+        position = generator.propose(plan, number)
         if position in seen:
             repeats += 1
             archive.drop(number)
@@ -69,9 +69,7 @@ def search(
             repeats = 0
             seen.add(position)
             verdict = evaluator.evaluate(position)
-            archive.tell(
-                _result(archive, assignment, number, position, verdict, sequence=len(seen))
-            )
+            archive.tell(_result(archive, plan, number, position, verdict, sequence=len(seen)))
             speed = space.best_ns / float(space.true_ns[position])
             speeds.append(max(speed, speeds[-1] if speeds else 0.0))
         number += 1
@@ -87,18 +85,18 @@ def search(
 
 def _result(
     archive: RunArchive,
-    assignment: Assignment,
+    plan: SelectionPlan,
     number: int,
     position: int,
     verdict: LandscapeVerdict,
     *,
     sequence: int,
 ) -> Result:
-    digest, parent = str(position), assignment.parent or ""
+    digest, parent = str(position), plan.parent or ""
     return Result(
         sequence=sequence,
         digest=digest,
-        operator=assignment.operator.value,
+        operator=plan.operator.value,
         parent=parent,
         outcome=verdict.variant.outcome.value,
         fitness=verdict.fitness,

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from archive_svc.search.selection import Assignment
+from archive_svc.search.selection import SelectionPlan
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.fitness import correct_fitness, failure_fitness
 from kernel_foundry.domain.measures import DIMENSIONS, Cell, Measures
@@ -154,19 +154,19 @@ class LandscapeGenerator:
         self._seed = seed
         self._seed_count = 0
 
-    def propose(self, assignment: Assignment, number: int) -> int:
+    def propose(self, plan: SelectionPlan, number: int) -> int:
         """Return the variant that answers selection `number`; digests are positions as text."""
-        if assignment.operator is Operator.SEED or assignment.parent is None:
+        if plan.operator is Operator.SEED or plan.parent is None:
             self._seed_count += 1
             rng = random.Random(f"seed {self._seed} {self._seed_count}")
             return rng.randrange(len(self._world))
         rng = random.Random(f"proposal {self._seed} {number}")
-        parent = int(assignment.parent)
-        if assignment.operator is Operator.COMBINE and assignment.inspirations:
-            child = self._combine(parent, int(assignment.inspirations[0]), rng)
+        parent = int(plan.parent)
+        if plan.operator is Operator.COMBINE and plan.inspirations:
+            child = self._combine(parent, int(plan.inspirations[0]), rng)
             if child is not None:
                 return child
-        return self._mutate(parent, assignment.target, rng)
+        return self._mutate(parent, plan.target, rng)
 
     def _combine(self, first: int, second: int, rng: random.Random) -> int | None:
         codes = self._world.codes

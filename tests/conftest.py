@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.settings import EvaluatorSettings
 from tests.archive.postgres import PostgresServer, absence
 from tests.turns import Turns
@@ -134,14 +134,14 @@ def cache_dir(shared_dir: Path) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def local_evaluator(cache_dir: Path) -> Iterator[Callable[[str], Evaluator]]:
+def local_evaluator(cache_dir: Path) -> Iterator[Callable[[str], LocalEvaluator]]:
     """Return the evaluator of a device kind that all tests share: judges take seconds to start.
 
     That of "" has no device and only builds. Tests that end processes make one of their own.
     """
-    evaluators: dict[str, Evaluator] = {}
+    evaluators: dict[str, LocalEvaluator] = {}
 
-    def of(kind: str) -> Evaluator:
+    def of(kind: str) -> LocalEvaluator:
         if kind not in evaluators:
             settings = EvaluatorSettings(
                 device_kinds=(kind,) if kind else (),
@@ -151,7 +151,7 @@ def local_evaluator(cache_dir: Path) -> Iterator[Callable[[str], Evaluator]]:
                 key_file=cache_dir.with_name("evaluator.key"),
                 unsafe_no_sandbox=kind == "null",  # what is tested there needs no cage
             )
-            evaluators[kind] = Evaluator(settings)
+            evaluators[kind] = LocalEvaluator(settings)
             # Peaks are measured once, and what they say holds for every verdict after it.
             with _TURNS.alone(), ThreadPoolExecutor(1) as threads:
                 threads.submit(lambda: asyncio.run(evaluators[kind].capabilities())).result()

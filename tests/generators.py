@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from generator_svc.assembly import GeneratorParts, assemble
-from generator_svc.generator import Generator
+from generator_svc.generator import LocalGenerator
 from generator_svc.llm.interface import LanguageModels
 
 
@@ -16,6 +16,6 @@ def assembled_in(folder: Path, models: LanguageModels) -> GeneratorParts:
     )
 
 
-def generator_in(folder: Path, models: LanguageModels) -> Generator:
+def generator_in(folder: Path, models: LanguageModels) -> LocalGenerator:
     """Return a generator that keeps everything in `folder`."""
     return assembled_in(folder, models).generator

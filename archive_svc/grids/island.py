@@ -80,7 +80,7 @@ class Island(GridArchive):
             if repairs < MOST_REPAIRS and result.outcome in REPAIRABLE:
                 _keep_newest(self._repairable, result.digest)
         self.stagnation = 0 if self.best_fitness > before else self.stagnation + 1
-        # Also where another process, or one that ended, made the assignment.
+        # Also where another process, or one that ended, made the selection.
         self.assign(result.operator, result.parent)
         return status, improvement
 
@@ -114,7 +114,7 @@ class Island(GridArchive):
         return next((entry for entry in best if entry.digest in self._plain), None)
 
     def assign(self, operator: str, parent: str) -> None:
-        """Note an assignment: what is repaired or given parameters is so once."""
+        """Note a selection: what is repaired or given parameters is so once."""
         if operator == Operator.REPAIR.value:
             self._repairable.pop(parent, None)
         elif operator == Operator.TEMPLATISE.value:

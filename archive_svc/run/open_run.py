@@ -12,7 +12,7 @@ from archive_svc.run.elite_cache import EliteCache
 from archive_svc.run.journal import Journal
 from archive_svc.run.run_archive import RunArchive
 from archive_svc.search.hints.hint import hint
-from archive_svc.search.selection import Assignment
+from archive_svc.search.selection import SelectionPlan
 from archive_svc.store.rows import NewEvaluation, RunRow
 from archive_svc.store.store import Store
 from kernel_foundry.domain.archive import AddResult, AddStatus, Elite, Selection
@@ -56,7 +56,7 @@ class OpenRun:
             self._take_in_all()
 
     def select(self) -> Selection:
-        """Return the assignment of the next proposal."""
+        """Return the selection of the next proposal."""
         number = next(self._numbers, None)
         if number is None:
             first = self._store.reserve_selections(self._id, BLOCK)
@@ -65,10 +65,10 @@ class OpenRun:
         return self.select_as(number)
 
     def select_as(self, number: int) -> Selection:
-        """Return the assignment of the proposal with that number, which was not made yet."""
-        assignment = self.archive.select(number)
+        """Return the selection of the proposal with that number, which was not made yet."""
+        plan = self.archive.select(number)
         self._journal.made(number)
-        return self._with_texts(assignment, number)
+        return self._with_texts(plan, number)
 
     def drop(self, selection: int) -> None:
         """Forget a selection whose proposal came to nothing."""
@@ -148,14 +148,14 @@ class OpenRun:
                     return
                 self.archive.tell(result)
 
-    def _with_texts(self, assignment: Assignment, number: int) -> Selection:
-        named = (assignment.parent, *assignment.inspirations)
+    def _with_texts(self, plan: SelectionPlan, number: int) -> Selection:
+        named = (plan.parent, *plan.inspirations)
         sequences = [self.archive.sequence_of(digest) for digest in named if digest is not None]
         elites = self._elites.at(self._id, sequences)
-        parent = elites.pop(0) if assignment.parent is not None else None
-        target = assignment.target
+        parent = elites.pop(0) if plan.parent is not None else None
+        target = plan.target
         return Selection(
-            operator=assignment.operator,
+            operator=plan.operator,
             parent=parent,
             inspirations=tuple(elites),
             target=Measures(memory=target[0], algorithm=target[1], synchronization=target[2])
@@ -165,5 +165,5 @@ class OpenRun:
             if parent is not None and target is not None
             else "",
             sequence=number,
-            island=assignment.island,
+            island=plan.island,
         )

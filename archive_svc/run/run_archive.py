@@ -17,7 +17,7 @@ from archive_svc.grids.result import Result
 from archive_svc.search.curiosity import Curiosity
 from archive_svc.search.gradient import GradientField, gradient_cells, gradient_field
 from archive_svc.search.in_flight import InFlight
-from archive_svc.search.selection import Assignment, View, inspirations, temperature
+from archive_svc.search.selection import SelectionPlan, View, inspirations, temperature
 from archive_svc.search.strategies import STRATEGIES
 from archive_svc.search.transitions import Transitions
 from kernel_foundry.domain.archive import AddResult, AddStatus, ArchiveStats, OutcomeCount
@@ -29,7 +29,7 @@ SEEDS: Final = 4
 """Selections of a new run that start from nothing, spread over the islands."""
 
 _DRAWS: Final = 16
-"""Attempts to find an assignment that nobody has, before a seed is asked for."""
+"""Attempts to find a plan that nobody has, before a seed is asked for."""
 
 
 class RunArchive:
@@ -68,14 +68,14 @@ class RunArchive:
         """Take in a result; return what it changed."""
         self.told_count = result.sequence
         self._outcomes[result.outcome] += 1
-        assignment = self._in_flight.land(result.selection)
+        plan = self._in_flight.land(result.selection)
         island = self._island(result.island)
         is_new = result.digest not in self._newest
         if is_new and result.operator == Operator.REPAIR.value:
             self._repairs[result.digest] = 1 + self._repairs[result.parent]
         status, improvement = island.tell(result, repairs=self._repairs[result.digest])
         if is_new:
-            self._learn(result, assignment, status)
+            self._learn(result, plan, status)
         for other in self._islands.values():
             if other is not island:
                 other.correct(result)
@@ -100,9 +100,9 @@ class RunArchive:
         """
         if digest in self._newest:
             return self._island(self._newest[digest].island).name
-        assignment = self._in_flight.get(selection)
-        if assignment is not None:
-            return assignment.island
+        plan = self._in_flight.get(selection)
+        if plan is not None:
+            return plan.island
         if parent in self._newest:
             return self._island(self._newest[parent].island).name
         return self._model.islands[0].name
@@ -115,8 +115,8 @@ class RunArchive:
         """Return the sequence of the newest result of `digest`."""
         return self._newest[digest].sequence
 
-    def select(self, number: int) -> Assignment:
-        """Return the assignment of a proposal; it is in flight until it is told or dropped.
+    def select(self, number: int) -> SelectionPlan:
+        """Return what a proposal is made of; it is in flight until it is told or dropped.
 
         Args:
             number: Of the selection; with the run's seed it decides every random choice.
@@ -124,17 +124,17 @@ class RunArchive:
         # Seeds may be negative, which the generator's may not.
         rng = np.random.default_rng([self._seed % 2**64, number])
         island = self._choose_island(number, rng)
-        assignment = self._assignment(island, number, rng)
+        plan = self._plan(island, number, rng)
         for _ in range(_DRAWS):
-            if assignment.parent is None or not self._in_flight.has(assignment):
+            if plan.parent is None or not self._in_flight.has(plan):
                 break
-            assignment = self._assignment(island, number, rng)
+            plan = self._plan(island, number, rng)
         else:
-            assignment = Assignment(island=island.name, operator=Operator.SEED)
-        if assignment.parent is not None:
-            island.assign(assignment.operator.value, assignment.parent)
-        self._in_flight.start(number, assignment)
-        return assignment
+            plan = SelectionPlan(island=island.name, operator=Operator.SEED)
+        if plan.parent is not None:
+            island.assign(plan.operator.value, plan.parent)
+        self._in_flight.start(number, plan)
+        return plan
 
     def drop(self, selection: int) -> None:
         """Forget a selection whose proposal came to nothing: it may be asked for again."""
@@ -197,13 +197,13 @@ class RunArchive:
         shares = island_shares(self._model, best, temperature=temperature(np.array(best)))
         return islands[int(rng.choice(len(islands), p=shares))]
 
-    def _assignment(self, island: Island, number: int, rng: np.random.Generator) -> Assignment:
+    def _plan(self, island: Island, number: int, rng: np.random.Generator) -> SelectionPlan:
         elites = island.elites()
         operator = self._operator(island, number, rng)
         if operator is Operator.SEED:
-            return Assignment(island=island.name, operator=operator)
+            return SelectionPlan(island=island.name, operator=operator)
         if operator is Operator.REPAIR:
-            return Assignment(island=island.name, operator=operator, parent=island.repairable)
+            return SelectionPlan(island=island.name, operator=operator, parent=island.repairable)
         view = View(
             emphasis=island.role.emphasis,
             elites=elites,
@@ -214,7 +214,7 @@ class RunArchive:
         parent = island.templatisable if operator is Operator.TEMPLATISE else None
         if parent is None:
             parent = elites[int(rng.choice(len(elites), p=self._strategy.parents(view)))]
-        return Assignment(
+        return SelectionPlan(
             island=island.name,
             operator=operator,
             parent=parent.digest,
@@ -241,7 +241,7 @@ class RunArchive:
         shares = np.array([weights[operator] for operator in possible])
         return possible[int(rng.choice(len(possible), p=shares / shares.sum()))]
 
-    def _learn(self, result: Result, assignment: Assignment | None, status: AddStatus) -> None:
+    def _learn(self, result: Result, plan: SelectionPlan | None, status: AddStatus) -> None:
         """Add a new candidate to what is known of directions and parents."""
         parent = self._newest.get(result.parent)
         if parent is not None and parent.passed:
@@ -253,7 +253,7 @@ class RunArchive:
                     gain=result.fitness - parent.fitness,
                     is_better=result.passed and result.fitness > parent.fitness,
                 )
-        target = assignment.target if assignment is not None else None
+        target = plan.target if plan is not None else None
         if target is not None and result.cell != target:
             self._transitions.miss(target)
 

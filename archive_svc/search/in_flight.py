@@ -6,7 +6,7 @@ In memory only: what was in flight when a process ended is asked for again.
 from collections import Counter
 from typing import Final
 
-from archive_svc.search.selection import Assignment
+from archive_svc.search.selection import SelectionPlan
 
 KEPT: Final = 256
 """Selections remembered until they are answered or dropped; older ones are forgotten."""
@@ -16,32 +16,32 @@ class InFlight:
     """The selections in flight, by their numbers."""
 
     def __init__(self) -> None:
-        self._assignments: dict[int, Assignment] = {}
-        self._counts: Counter[Assignment] = Counter()
+        self._plans: dict[int, SelectionPlan] = {}
+        self._counts: Counter[SelectionPlan] = Counter()
 
     def __len__(self) -> int:
-        return len(self._assignments)
+        return len(self._plans)
 
-    def has(self, assignment: Assignment) -> bool:
+    def has(self, plan: SelectionPlan) -> bool:
         """Return whether one in flight asks for the same."""
-        return assignment in self._counts
+        return plan in self._counts
 
-    def get(self, selection: int | None) -> Assignment | None:
-        """Return the assignment of a selection in flight, or None."""
-        return None if selection is None else self._assignments.get(selection)
+    def get(self, selection: int | None) -> SelectionPlan | None:
+        """Return the plan of a selection in flight, or None."""
+        return None if selection is None else self._plans.get(selection)
 
-    def start(self, selection: int, assignment: Assignment) -> None:
+    def start(self, selection: int, plan: SelectionPlan) -> None:
         """Remember a selection; the oldest is forgotten once there are too many."""
-        self._assignments[selection] = assignment
-        self._counts[assignment] += 1
-        if len(self._assignments) > KEPT:
-            self.land(next(iter(self._assignments)))
+        self._plans[selection] = plan
+        self._counts[plan] += 1
+        if len(self._plans) > KEPT:
+            self.land(next(iter(self._plans)))
 
-    def land(self, selection: int | None) -> Assignment | None:
-        """Return the assignment of a selection, in flight no more; None if it was not."""
-        assignment = None if selection is None else self._assignments.pop(selection, None)
-        if assignment is not None:
-            self._counts[assignment] -= 1
-            if not self._counts[assignment]:
-                del self._counts[assignment]
-        return assignment
+    def land(self, selection: int | None) -> SelectionPlan | None:
+        """Return the plan of a selection, in flight no more; None if it was not."""
+        plan = None if selection is None else self._plans.pop(selection, None)
+        if plan is not None:
+            self._counts[plan] -= 1
+            if not self._counts[plan]:
+                del self._counts[plan]
+        return plan

@@ -1,7 +1,7 @@
 """Selection: what the next proposal is made of and where it should go.
 
 The functions here choose parents, target cells and inspirations; `strategies.py` puts them together
-under names. An assignment names candidates by digest.
+under names. A plan names candidates by digest.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -46,7 +46,7 @@ _STAYING: Final = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Assignment:
+class SelectionPlan:
     """What one proposal is to be made of; equal ones ask for the same."""
 
     island: str

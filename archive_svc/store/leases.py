@@ -21,7 +21,7 @@ _LEASE: Final = sa.select(RUNS.c.holder, RUNS.c.held_until_unix_s).where(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lease:
+class RunLease:
     """A run's lease as it stands."""
 
     holder: LeaseHolder | None
@@ -46,7 +46,7 @@ def state_of(row: Any) -> RunState:
     return state
 
 
-def read_lease(connection: sa.Connection, run_id: int) -> Lease:
+def read_lease(connection: sa.Connection, run_id: int) -> RunLease:
     """Return the lease of a run, which exists."""
     return _lease(connection.execute(_LEASE, {"run": run_id}).one())
 
@@ -70,6 +70,6 @@ def write_state(connection: sa.Connection, run_id: int, state: RunState) -> None
     connection.execute(RUNS.update().where(RUNS.c.id == run_id).values(values))
 
 
-def _lease(row: Any) -> Lease:
+def _lease(row: Any) -> RunLease:
     holder = from_json(LeaseHolder, row.holder) if row.holder else None
-    return Lease(holder=holder, until_unix_s=row.held_until_unix_s)
+    return RunLease(holder=holder, until_unix_s=row.held_until_unix_s)

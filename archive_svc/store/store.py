@@ -12,7 +12,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from archive_svc.grids.result import Result
-from archive_svc.store.leases import Lease, read_lease, state_of, write_lease, write_state
+from archive_svc.store.leases import RunLease, read_lease, state_of, write_lease, write_state
 from archive_svc.store.rows import (
     RESULTS,
     TRANSITIONS,
@@ -134,7 +134,7 @@ class Store:
             if holder is None or lease.holder in (None, holder):
                 write_state(connection, run_id, state)
 
-    def hold(self, run_id: int, holder: LeaseHolder, budget: RunBudget) -> Lease | None:
+    def hold(self, run_id: int, holder: LeaseHolder, budget: RunBudget) -> RunLease | None:
         """Make a run a loop's own from now on; return the lease that another one has instead."""
         with store_errors(self._shown_url), self._engine.begin() as connection:
             connection.execute(LOCK_RUN, {"run": run_id})
@@ -144,7 +144,7 @@ class Store:
             write_lease(connection, run_id, holder, budget)
         return None
 
-    def delete_run(self, run_id: int) -> Lease | None:
+    def delete_run(self, run_id: int) -> RunLease | None:
         """Remove a run with everything told to it; return the lease that forbids it instead.
 
         Its row stays, empty: no other run ever gets its id, which other processes may know.

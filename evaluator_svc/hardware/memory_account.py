@@ -31,7 +31,7 @@ class MemoryAccount:
         """What nobody has leased."""
         return self.capacity_bytes - self._used_bytes
 
-    def lease(self, *choices: int) -> "Lease":
+    def lease(self, *choices: int) -> "MemoryLease":
         """Return a lease on one of several sizes: the first that is free when it is one's turn.
 
         Args:
@@ -48,9 +48,9 @@ class MemoryAccount:
                 needed_bytes=str(choices[-1]),
                 capacity_bytes=str(self.capacity_bytes),
             )
-        return Lease(self, self._take(choices))
+        return MemoryLease(self, self._take(choices))
 
-    def lease_rest(self, least_bytes: int) -> "Lease":
+    def lease_rest(self, least_bytes: int) -> "MemoryLease":
         """Return a lease on all that is free when it is one's turn, and at least `least_bytes`."""
         lease = self.lease(min(least_bytes, self.capacity_bytes))
         lease.grow_by_rest()
@@ -87,7 +87,7 @@ class MemoryAccount:
             return rest
 
 
-class Lease:
+class MemoryLease:
     """Memory that is held until it is given back, at the end of a `with` at the latest.
 
     Args:

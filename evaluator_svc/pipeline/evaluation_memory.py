@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluator_svc.devices.site import DeviceSite
-from evaluator_svc.hardware.memory_account import Lease
+from evaluator_svc.hardware.memory_account import MemoryLease
 from evaluator_svc.messages.locked import BoundWorkload, CandidateFailure
 from evaluator_svc.pipeline.memory_plan import MemoryPlan, memory_plans, own_bytes
 from evaluator_svc.processes.judge_client import JudgeClient
@@ -53,7 +53,7 @@ class EvaluationMemory:
         self._plans = memory_plans(admission, site)
         self._wish = wish
         self._plan = self._plans[0]
-        self._lease: Lease | None = None
+        self._lease: MemoryLease | None = None
         self._waited_s = 0.0
         self._own_bytes = 0
 

@@ -21,8 +21,8 @@ from kernel_foundry.domain.finding import Finding
 from kernel_foundry.scratch import scratch_folder
 
 _CHECKS: Final = {
-    EvaluationOutcome.CRASHED: tools.Check.MEMORY,
-    EvaluationOutcome.NONDETERMINISTIC: tools.Check.RACES,
+    EvaluationOutcome.CRASHED: tools.SanitizerTool.MEMORY,
+    EvaluationOutcome.NONDETERMINISTIC: tools.SanitizerTool.RACES,
 }
 """What is looked for after each failure that a tool can explain."""
 _PROFILED_LAUNCHES: Final = 8
@@ -57,9 +57,9 @@ class SanitizerResult:
 
 
 _SANITIZERS: Final = {
-    tools.Check.MEMORY: EvaluationOutcome.CRASHED,
-    tools.Check.RACES: EvaluationOutcome.NONDETERMINISTIC,
-    tools.Check.UNINITIALIZED: EvaluationOutcome.WRONG_RESULT,
+    tools.SanitizerTool.MEMORY: EvaluationOutcome.CRASHED,
+    tools.SanitizerTool.RACES: EvaluationOutcome.NONDETERMINISTIC,
+    tools.SanitizerTool.UNINITIALIZED: EvaluationOutcome.WRONG_RESULT,
 }
 """Every sanitizer that a promoted candidate is run under, and what becomes of it by an error:
 accesses outside of memory, work-items that do not wait for each other, values that nobody wrote."""

@@ -9,6 +9,6 @@ no host code.
 
 from evaluator_svc.tools.profiler import profile
 from evaluator_svc.tools.rerun_folder import rerun_command
-from evaluator_svc.tools.sanitizer import Check, inspect, sanitize
+from evaluator_svc.tools.sanitizer import SanitizerTool, inspect, sanitize
 
-__all__ = ["Check", "inspect", "profile", "rerun_command", "sanitize"]
+__all__ = ["SanitizerTool", "inspect", "profile", "rerun_command", "sanitize"]

@@ -16,7 +16,7 @@ _PRINTED: Final = 200
 _MAX_FINDINGS: Final = 5
 
 
-class Check(StrEnum):
+class SanitizerTool(StrEnum):
     """What is looked for."""
 
     MEMORY = "memcheck"
@@ -25,7 +25,7 @@ class Check(StrEnum):
     UNINITIALIZED = "initcheck"
 
 
-_OPTIONS: Final = {Check.RACES: ("--racecheck-report", "analysis")}
+_OPTIONS: Final = {SanitizerTool.RACES: ("--racecheck-report", "analysis")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ def sanitize(
     command: Sequence[str],
     environment: Mapping[str, str],
     *,
-    check: Check = Check.MEMORY,
+    check: SanitizerTool = SanitizerTool.MEMORY,
     seconds: float = 60.0,
     tensor_bytes: Mapping[str, int] | None = None,
 ) -> tuple[Finding, ...]:
@@ -57,7 +57,7 @@ def inspect(
     command: Sequence[str],
     environment: Mapping[str, str],
     *,
-    check: Check = Check.MEMORY,
+    check: SanitizerTool = SanitizerTool.MEMORY,
     seconds: float = 60.0,
     tensor_bytes: Mapping[str, int] | None = None,
 ) -> Inspection:

@@ -32,7 +32,7 @@ _SUMMARY: Final = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d{1,12}) (?:errors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class SourcePlace:
     """Where in the candidate something happens."""
 
     function: str
@@ -52,8 +52,8 @@ class Report:
     is_uninitialized: bool = False
     space: str = ""
     size_bytes: int = 0
-    place: Place | None = None
-    other: Place | None = None
+    place: SourcePlace | None = None
+    other: SourcePlace | None = None
     """The second access of a race."""
     thread: str = ""
     block: str = ""
@@ -134,13 +134,13 @@ def _add(report: Report, line: str) -> None:
         report.is_misaligned = True
 
 
-def _place(text: str) -> Place | None:
+def _place(text: str) -> SourcePlace | None:
     match = _PLACE.match(text.strip())
     if match is None:
         return None
     is_own = (match["file"] or "").rpartition("/")[2] == CUDA.source_file
     function = match["function"].partition("(")[0].strip()
-    return Place(function=function, line=int(match["line"]) if is_own else None)
+    return SourcePlace(function=function, line=int(match["line"]) if is_own else None)
 
 
 def _integer(text: str) -> int:

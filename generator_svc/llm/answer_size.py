@@ -15,7 +15,7 @@ _PIECE_BYTES: Final = 16 << 10
 """Expanded at once: at most some sixteen megabytes come of it."""
 
 
-class _Counted(_decoders.ContentDecoder):
+class _BoundedDecoder(_decoders.ContentDecoder):
     """Expands as `inner` does, up to the limit."""
 
     inner: type[_decoders.ContentDecoder]
@@ -47,14 +47,14 @@ class _Counted(_decoders.ContentDecoder):
 def limit_answers() -> None:
     """Let every answer that httpx reads in this process end at the limit; twice changes nothing."""
     for name, inner in _decoders.SUPPORTED_DECODERS.items():
-        if not issubclass(inner, _Counted):
+        if not issubclass(inner, _BoundedDecoder):
             _decoders.SUPPORTED_DECODERS[name] = _counted(inner)
     # For answers that are not packed; a name of that module alone.
     vars(_models)["IdentityDecoder"] = _decoders.SUPPORTED_DECODERS["identity"]
 
 
-def _counted(decoder: type[_decoders.ContentDecoder]) -> type[_Counted]:
-    class Counted(_Counted):
+def _counted(decoder: type[_decoders.ContentDecoder]) -> type[_BoundedDecoder]:
+    class Counted(_BoundedDecoder):
         inner = decoder
 
     return Counted

@@ -16,7 +16,7 @@ from generator_svc.llm import recipes_model
 from generator_svc.llm.answer_time import answer_seconds
 from generator_svc.llm.catalogue import RECIPES, check_model_name, default_models
 from generator_svc.llm.interface import ModelFacts, ModelReply, ModelRequest
-from generator_svc.llm.retrying import Persistence, RetryPolicy
+from generator_svc.llm.retrying import ModelRetryPolicy, Persistence
 
 _ENVIRONMENT: Final = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it downloads its cost table at import
@@ -41,7 +41,7 @@ class LiteLlmModels:
         self,
         *,
         timeout_seconds: float | None = None,
-        retrying: RetryPolicy = RetryPolicy(),  # noqa: B008  frozen, a plain value
+        retrying: ModelRetryPolicy = ModelRetryPolicy(),  # noqa: B008  frozen, a plain value
         rng: random.Random | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:

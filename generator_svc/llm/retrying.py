@@ -41,7 +41,7 @@ class FailedAttempt(Exception):  # noqa: N818  it ends an attempt, not the call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RetryPolicy:
+class ModelRetryPolicy:
     """How often and after which pauses a model is asked again."""
 
     retry_count: int = 3
@@ -68,7 +68,7 @@ class Persistence:
 
     def __init__(
         self,
-        policy: RetryPolicy,
+        policy: ModelRetryPolicy,
         *,
         rng: random.Random | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -85,7 +85,7 @@ class Persistence:
                 later if the models failed in several ways.
         """
         failures: list[KernelFoundryError] = []
-        count = _Counted(request, attempt)
+        count = _CallAttempts(request, attempt)
         for model in request.models:
             reply = await self._ask_one(model, count, failures)
             if reply is not None:
@@ -93,7 +93,7 @@ class Persistence:
         raise _most_hopeful(failures)
 
     async def _ask_one(
-        self, model: str, count: "_Counted", failures: list[KernelFoundryError]
+        self, model: str, count: "_CallAttempts", failures: list[KernelFoundryError]
     ) -> ModelReply | None:
         """Return the answer of `model`, or None and add to `failures` why there is none."""
         for retry in range(self._policy.retry_count + 1):
@@ -124,7 +124,7 @@ class Persistence:
         return failure.retry_after_seconds + back_off_s - longest_s / 2
 
 
-class _Counted:
+class _CallAttempts:
     """The requests of one call, announced one by one."""
 
     def __init__(self, request: ModelRequest, attempt: Attempt) -> None:

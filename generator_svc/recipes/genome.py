@@ -93,7 +93,7 @@ def mutate(
     genome: Genome,
     space: tuple[Gene, ...],
     normalised: Callable[[Genome], Genome],
-    expected: "Expectation",
+    expected: "MeasureForecast",
     target: Measures | None,
     rng: random.Random,
 ) -> Genome:
@@ -134,7 +134,7 @@ def combine(first: Genome, second: Genome, rng: random.Random) -> Genome:
     )
 
 
-class Expectation:
+class MeasureForecast:
     """Where genomes will probably land: a contribution of some gene values to each measure.
 
     Args:

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from generator_svc.recipes.genome import Expectation, Gene, Genome
+from generator_svc.recipes.genome import Gene, Genome, MeasureForecast
 
 
 class Recipe(Protocol):
@@ -19,7 +19,7 @@ class Recipe(Protocol):
         ...
 
     @property
-    def expected(self) -> Expectation:
+    def expected(self) -> MeasureForecast:
         """Where genomes will probably land in the archive."""
         ...
 

@@ -19,7 +19,7 @@ from generator_svc.recipes.expression import (
 from generator_svc.recipes.unsupported import RecipeUnsupported
 
 
-class Access(Protocol):
+class TensorReader(Protocol):
     """How a kernel reads tensors."""
 
     def element(self, load: Load) -> str:
@@ -38,7 +38,7 @@ class Access(Protocol):
 class _AtFirst:
     """Reads a row's first element where the writer asks for the present one."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: TensorReader) -> None:
         self._access = access
         self.row = access.row
         self.first = access.first
@@ -56,7 +56,7 @@ class RowWriter:
         columns: Text of a row's length as a float.
     """
 
-    def __init__(self, spelling: Spelling, access: Access, *, columns: str) -> None:
+    def __init__(self, spelling: Spelling, access: TensorReader, *, columns: str) -> None:
         self.lines: list[str] = []
         """Statements outside of loops over the row."""
         self._spelling = spelling
@@ -81,7 +81,11 @@ class RowWriter:
         self._rows[value] = name
 
     def element(
-        self, value: Value, names: dict[Value, str], lines: list[str], element_type: str = "float"
+        self,
+        value: Value,
+        names: dict[Value, str],
+        lines: list[str],
+        element_type: str = "float",
     ) -> str:
         """Return the name of `value` at the present element.
 
@@ -140,7 +144,7 @@ class RowWriter:
         names: dict[Value, str],
         lines: list[str],
         element_type: str,
-        access: Access,
+        access: TensorReader,
     ) -> str:
         if value in names:
             return names[value]

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from generator_svc.replies.reply_parts import Block, ReplyParts, UnusableReplyError
+from generator_svc.replies.reply_parts import FencedBlock, ReplyParts, UnusableReplyError
 from kernel_foundry.domain.language import Language
 from kernel_foundry.languages import is_word, language_of_block, languages
 from kernel_foundry.plan.candidate_text import (
@@ -26,7 +26,7 @@ _MAX_NAMES: Final = 5
 class Piece:
     """A block that is device code or a plan."""
 
-    block: Block
+    block: FencedBlock
     language: Language | None
     """Of device code; None for a plan."""
     is_whole: bool
@@ -78,7 +78,7 @@ def require_all_kernels(device: str, plan: str, others: tuple[str, ...]) -> None
         )
 
 
-def _piece(parts: ReplyParts, block: Block, language: Language) -> Piece | None:
+def _piece(parts: ReplyParts, block: FencedBlock, language: Language) -> Piece | None:
     if block.word in _OTHER_WORDS:
         return None
     is_device_word = is_word(block.word) or block.word in CPP_WORDS
@@ -105,7 +105,7 @@ def _has_kernel(text: str) -> bool:
     return any(mark.search(text) for mark in (KERNEL_MARK, *marks))
 
 
-def _language(block: Block, asked: Language) -> Language:
+def _language(block: FencedBlock, asked: Language) -> Language:
     marked = [record for record in languages() if record.mark.search(block.text)]
     if len(marked) == 1:
         return Language(marked[0].name)

@@ -48,7 +48,7 @@ class UnusableReplyError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class FencedBlock:
     """A fenced block that holds neither blocks nor edits."""
 
     word: str
@@ -76,13 +76,13 @@ class ReplyParts:
     """Everything of a reply outside its reasoning, in the order of the reply."""
 
     text: str
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[FencedBlock, ...] = ()
     edits: tuple[WrittenEdit, ...] = ()
     ends_in_edits: bool = False
     """The block that holds the last edits is never closed."""
     ends_in_reasoning: bool = False
 
-    def line(self, block: Block) -> int:
+    def line(self, block: FencedBlock) -> int:
         """Return the 1-based line of the reply where the block's content begins."""
         return 1 + self.text.count("\n", 0, block.offset)
 
@@ -131,7 +131,7 @@ class _Reader:
     """Follows the marks of a reply; what is between two marks is never looked at."""
 
     text: str
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[FencedBlock] = field(default_factory=list)
     edits: list[WrittenEdit] = field(default_factory=list)
     fences: list[_Fence] = field(default_factory=list)
     """The open ones, outermost first."""
@@ -251,7 +251,7 @@ class _Reader:
         if fence.indent:
             lines = tuple([_less_indented(line, fence.indent) for line in lines])
         self.blocks.append(
-            Block(
+            FencedBlock(
                 word=fence.word,
                 text="\n".join(lines),
                 offset=fence.content,

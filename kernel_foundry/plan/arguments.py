@@ -24,7 +24,7 @@ from kernel_foundry.plan.sequence import (
     ScalarArgument,
 )
 from kernel_foundry.plan.signature import KernelSignature, Parameter
-from kernel_foundry.plan.values import LocalMemory, Tensor, Value, describe
+from kernel_foundry.plan.values import LocalMemory, PlanTensor, Value, describe
 
 _BYTES: Final = ("uint8", "int8")
 _HELD_IN_BYTES: Final = ("bool", "float8_e4m3fn", "float8_e5m2")
@@ -63,7 +63,7 @@ def match_parameters(
 
 
 def bind_argument(
-    parameter: Parameter, value: Value, buffer_index: Callable[[Tensor], int]
+    parameter: Parameter, value: Value, buffer_index: Callable[[PlanTensor], int]
 ) -> Argument:
     """Return the argument for one parameter.
 
@@ -83,16 +83,16 @@ def bind_argument(
             f"sycl::local_accessor<{value.dtype}, 1>"
         )
     if parameter.is_pointer:
-        if not isinstance(value, Tensor):
+        if not isinstance(value, PlanTensor):
             raise bind_error(f"{_named(parameter)} takes a tensor, not {describe(value)}")
         _check_pointer(parameter, value)
         return BufferArgument(index=buffer_index(value))
-    if isinstance(value, Tensor):
+    if isinstance(value, PlanTensor):
         raise bind_error(f"{_named(parameter)} takes a number, not {describe(value)}")
     return _scalar(parameter, value)
 
 
-def _check_pointer(parameter: Parameter, tensor: Tensor) -> None:
+def _check_pointer(parameter: Parameter, tensor: PlanTensor) -> None:
     element = parameter.ctype
     if element in (VOID, UNKNOWN) or element == tensor.dtype:
         return

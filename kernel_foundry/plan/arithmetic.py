@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from kernel_foundry.plan.errors import bind_error, limit_error
 from kernel_foundry.plan.limits import INT_MAX, INT_MIN, MAX_TUPLE_WEIGHT
-from kernel_foundry.plan.values import Tensor, Value, describe
+from kernel_foundry.plan.values import PlanTensor, Value, describe
 from kernel_foundry.plan.vocabulary import NO_TENSOR_ARITHMETIC
 
 Number: TypeAlias = int | float
@@ -113,7 +113,7 @@ def number(value: Value, operation: str) -> Number:
     """
     if isinstance(value, int | float):
         return value
-    if isinstance(value, Tensor):
+    if isinstance(value, PlanTensor):
         raise bind_error(NO_TENSOR_ARITHMETIC)
     raise bind_error(f"{operation} takes numbers, not {describe(value)}")
 

@@ -16,7 +16,7 @@ from kernel_foundry.plan.names import NameTable, ScalarName, TensorName
 from kernel_foundry.plan.recorder import Recorder
 from kernel_foundry.plan.sequence import LaunchSequence
 from kernel_foundry.plan.signature import KernelSignature
-from kernel_foundry.plan.tree import Function, Plan
+from kernel_foundry.plan.tree import Plan, PlanFunction
 from kernel_foundry.plan.values import DeviceLimits, Value
 
 
@@ -71,7 +71,7 @@ def bind(
         raise limit_error("helpers and expressions are nested too deeply") from None
 
 
-def _prepare_arguments(prepare: Function, names: NameTable) -> dict[str, Value]:
+def _prepare_arguments(prepare: PlanFunction, names: NameTable) -> dict[str, Value]:
     arguments: dict[str, Value] = {}
     for name in prepare.parameters:
         entry = _entry(prepare, name, names)
@@ -87,7 +87,7 @@ def _prepare_arguments(prepare: Function, names: NameTable) -> dict[str, Value]:
 
 
 def _launch_arguments(
-    launch: Function, names: NameTable, prepared: Mapping[str, Value]
+    launch: PlanFunction, names: NameTable, prepared: Mapping[str, Value]
 ) -> dict[str, Value]:
     arguments: dict[str, Value] = {}
     for name in launch.parameters:
@@ -104,7 +104,7 @@ def _launch_arguments(
     return arguments
 
 
-def _entry(function: Function, name: str, names: NameTable) -> TensorName | ScalarName:
+def _entry(function: PlanFunction, name: str, names: NameTable) -> TensorName | ScalarName:
     entry = names.lookup(name)
     if entry is None:
         known = ", ".join(names.all_names)

@@ -13,13 +13,13 @@ from typing import TypeAlias
 from kernel_foundry.plan.errors import bind_error, limit_error
 from kernel_foundry.plan.limits import PREPARED_SHARE
 from kernel_foundry.plan.sequence import BufferSpec
-from kernel_foundry.plan.values import Tensor
+from kernel_foundry.plan.values import PlanTensor
 
 _Key: TypeAlias = tuple[str, str]
 """Kind and name of a tensor: a task may call its own tensor `scratch0`."""
 
 
-class Dataflow:
+class PlanDataflow:
     """Takes note of each step, in order, and refuses those that break a rule.
 
     Args:
@@ -40,16 +40,16 @@ class Dataflow:
         self._read_bytes: dict[str, int] = {}
         """Bytes of the tensors of the name table that `prepare` reads."""
 
-    def note_new(self, tensor: Tensor) -> None:
+    def note_new(self, tensor: PlanTensor) -> None:
         """Take note of a tensor that the plan makes."""
         if self._is_prepare:
             self._prepared.add(_key(tensor))
 
-    def note_clear(self, tensor: Tensor) -> None:
+    def note_clear(self, tensor: PlanTensor) -> None:
         """Take note of a tensor that is cleared."""
         self._set.add(_key(tensor))
 
-    def note_launch(self, passed: Iterable[Tensor], written: Iterable[Tensor]) -> None:
+    def note_launch(self, passed: Iterable[PlanTensor], written: Iterable[PlanTensor]) -> None:
         """Take note of a launch.
 
         Args:
@@ -66,7 +66,9 @@ class Dataflow:
                 self._own.add(_key(tensor))
         self._has_launch = self._has_launch or not self._is_prepare
 
-    def note_library_call(self, op: str, operands: Iterable[Tensor], output: Tensor) -> None:
+    def note_library_call(
+        self, op: str, operands: Iterable[PlanTensor], output: PlanTensor
+    ) -> None:
         """Take note of a library call.
 
         Raises:
@@ -140,14 +142,14 @@ class Dataflow:
                 f"{PREPARED_SHARE} × the {read_bytes} bytes of the tensors that it reads"
             )
 
-    def _use(self, tensors: Iterable[Tensor]) -> None:
+    def _use(self, tensors: Iterable[PlanTensor]) -> None:
         for tensor in tensors:
             if self._is_prepare and tensor.kind == "tensor":
                 self._read_bytes[tensor.name] = tensor.size_bytes
             elif not self._is_prepare and _key(tensor) in self._prepared:
                 self._handed_on.add(_key(tensor))
 
-    def _write(self, tensor: Tensor) -> None:
+    def _write(self, tensor: PlanTensor) -> None:
         if not self._is_prepare and _key(tensor) in self._prepared:
             raise bind_error(
                 f"{tensor.name} comes from prepare, so launch may only read it: declare the "
@@ -155,9 +157,9 @@ class Dataflow:
             )
         self._set.add(_key(tensor))
 
-    def _is_own_memory(self, tensor: Tensor) -> bool:
+    def _is_own_memory(self, tensor: PlanTensor) -> bool:
         return tensor.kind != "tensor" or tensor.name in self._outputs
 
 
-def _key(tensor: Tensor) -> _Key:
+def _key(tensor: PlanTensor) -> _Key:
     return tensor.kind, tensor.name

@@ -17,7 +17,7 @@ from kernel_foundry.plan.errors import PlanError, bind_error, limit_error, polic
 from kernel_foundry.plan.limits import EXPRESSION_NODES_PER_STEP, MAX_STEPS
 from kernel_foundry.plan.names import NameTable, ScalarName, TensorName
 from kernel_foundry.plan.syntax import is_name
-from kernel_foundry.plan.values import DeviceLimits, ParameterMap, Tensor, Value, describe
+from kernel_foundry.plan.values import DeviceLimits, ParameterMap, PlanTensor, Value, describe
 from kernel_foundry.plan.vocabulary import (
     ARITHMETIC_FUNCTIONS,
     DEVICE_ATTRIBUTES,
@@ -27,7 +27,7 @@ from kernel_foundry.plan.vocabulary import (
 
 
 @dataclass(slots=True)
-class Budget:
+class StepLimit:
     """Counts interpreter steps of one evaluation."""
 
     nodes: int = 0
@@ -45,7 +45,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class NameScope:
     """What names mean in one function: its locals first, then what all functions see."""
 
     shared: Mapping[str, Value]
@@ -65,7 +65,7 @@ class ExpressionEvaluator(abc.ABC):
     """
 
     def __init__(
-        self, *, names: NameTable | None, device: DeviceLimits | None, budget: Budget
+        self, *, names: NameTable | None, device: DeviceLimits | None, budget: StepLimit
     ) -> None:
         self.names = names
         self.device = device
@@ -83,7 +83,7 @@ class ExpressionEvaluator(abc.ABC):
     ) -> Value:
         """Return the result of a library call."""
 
-    def evaluate(self, node: ast.expr, scope: Scope) -> Value:
+    def evaluate(self, node: ast.expr, scope: NameScope) -> Value:
         """Return the value of an expression.
 
         Raises:
@@ -95,7 +95,7 @@ class ExpressionEvaluator(abc.ABC):
         except PlanError as error:
             raise error.at(node.lineno) from None
 
-    def _evaluate(self, node: ast.expr, scope: Scope) -> Value:
+    def _evaluate(self, node: ast.expr, scope: NameScope) -> Value:
         match node:
             case ast.Constant(value=bool() | int() | float() | str() | None as value):
                 return value
@@ -125,7 +125,7 @@ class ExpressionEvaluator(abc.ABC):
             case _:
                 raise policy_error(f"{type(node).__name__} is not available")
 
-    def condition(self, node: ast.expr, scope: Scope) -> bool:
+    def condition(self, node: ast.expr, scope: NameScope) -> bool:
         """Return whether a condition holds.
 
         Raises:
@@ -137,7 +137,7 @@ class ExpressionEvaluator(abc.ABC):
         except PlanError as error:
             raise error.at(node.lineno) from None
 
-    def _name(self, name: str, scope: Scope) -> Value:
+    def _name(self, name: str, scope: NameScope) -> Value:
         if name in scope.local:
             return scope.local[name]
         if name in scope.shared:
@@ -157,7 +157,7 @@ class ExpressionEvaluator(abc.ABC):
             return dtype
         raise bind_error(self._unknown_name(name, scope))
 
-    def _unknown_name(self, name: str, scope: Scope) -> str:
+    def _unknown_name(self, name: str, scope: NameScope) -> str:
         known = sorted({*scope.local, *scope.shared})
         if scope.names is not None:
             known += scope.names.all_names
@@ -165,7 +165,7 @@ class ExpressionEvaluator(abc.ABC):
             return f"{short(name)!r} must be listed as a parameter to be used"
         return f"there is no name {short(name)!r} here; known are {short(', '.join(known), 400)}"
 
-    def _compare(self, node: ast.Compare, scope: Scope) -> bool:
+    def _compare(self, node: ast.Compare, scope: NameScope) -> bool:
         left = self.evaluate(node.left, scope)
         for operation, comparator in zip(node.ops, node.comparators, strict=True):
             right = self.evaluate(comparator, scope)
@@ -174,7 +174,7 @@ class ExpressionEvaluator(abc.ABC):
             left = right
         return True
 
-    def _boolean(self, node: ast.BoolOp, scope: Scope) -> Value:
+    def _boolean(self, node: ast.BoolOp, scope: NameScope) -> Value:
         is_and = isinstance(node.op, ast.And)
         result: Value = is_and
         for item in node.values:
@@ -183,11 +183,11 @@ class ExpressionEvaluator(abc.ABC):
                 return result
         return result
 
-    def _attribute(self, node: ast.Attribute, scope: Scope) -> Value:
+    def _attribute(self, node: ast.Attribute, scope: NameScope) -> Value:
         if is_name(node.value, "torch") and "torch" not in scope.local:
             return canonical_dtype(node.attr)
         value = self.evaluate(node.value, scope)
-        if isinstance(value, Tensor) and node.attr in TENSOR_ATTRIBUTES:
+        if isinstance(value, PlanTensor) and node.attr in TENSOR_ATTRIBUTES:
             facts: dict[str, Value] = {
                 "shape": value.shape,
                 "ndim": len(value.shape),
@@ -199,9 +199,9 @@ class ExpressionEvaluator(abc.ABC):
             return fact
         raise bind_error(f"{describe(value)} has no .{short(node.attr)}")
 
-    def _subscript(self, node: ast.Subscript, scope: Scope) -> Value:
+    def _subscript(self, node: ast.Subscript, scope: NameScope) -> Value:
         value = self.evaluate(node.value, scope)
-        if isinstance(value, Tensor):
+        if isinstance(value, PlanTensor):
             raise bind_error(NO_VIEWS)
         if isinstance(value, ParameterMap):
             return self._parameter(self._index(node.slice, scope))
@@ -214,12 +214,12 @@ class ExpressionEvaluator(abc.ABC):
             raise bind_error(f"index {index} is outside of a tuple of {len(value)}")
         return value[index]
 
-    def _index(self, node: ast.expr, scope: Scope) -> Value:
+    def _index(self, node: ast.expr, scope: NameScope) -> Value:
         if isinstance(node, ast.Slice):
             raise bind_error("params takes a dotted name in quotes")
         return self.evaluate(node, scope)
 
-    def _slice(self, node: ast.Slice, scope: Scope) -> slice:
+    def _slice(self, node: ast.Slice, scope: NameScope) -> slice:
         bounds = [
             None if bound is None else arithmetic.whole(self.evaluate(bound, scope), "a bound")
             for bound in (node.lower, node.upper, node.step)
@@ -241,7 +241,7 @@ class ExpressionEvaluator(abc.ABC):
             )
         return table_value(entry)
 
-    def _call(self, node: ast.Call, scope: Scope) -> Value:
+    def _call(self, node: ast.Call, scope: NameScope) -> Value:
         if isinstance(node.func, ast.Attribute) and not is_name(node.func.value, "ops"):
             return self._method(node, node.func, scope)
         arguments = tuple(self.evaluate(argument, scope) for argument in node.args)
@@ -256,7 +256,7 @@ class ExpressionEvaluator(abc.ABC):
             return arithmetic.call(name, arguments)
         return self.call_function(name, arguments, keywords, node.lineno)
 
-    def keywords(self, node: ast.Call, scope: Scope) -> dict[str, Value]:
+    def keywords(self, node: ast.Call, scope: NameScope) -> dict[str, Value]:
         """Return the keyword arguments of a call; the checker has refused `**`."""
         return {
             keyword.arg: self.evaluate(keyword.value, scope)
@@ -264,9 +264,9 @@ class ExpressionEvaluator(abc.ABC):
             if keyword.arg is not None
         }
 
-    def _method(self, node: ast.Call, function: ast.Attribute, scope: Scope) -> Value:
+    def _method(self, node: ast.Call, function: ast.Attribute, scope: NameScope) -> Value:
         value = self.evaluate(function.value, scope)
-        if not isinstance(value, Tensor):
+        if not isinstance(value, PlanTensor):
             raise bind_error(f"{describe(value)} has no .{short(function.attr)}(...)")
         if node.keywords or len(node.args) > (0 if function.attr == "numel" else 1):
             raise bind_error("write .size(i), .stride(i) or .numel()")
@@ -290,4 +290,4 @@ def table_value(entry: TensorName | ScalarName) -> Value:
     """Return the plan's value of an entry of the name table."""
     if isinstance(entry, ScalarName):
         return entry.value
-    return Tensor(kind="tensor", name=entry.name, dtype=entry.dtype, shape=entry.shape)
+    return PlanTensor(kind="tensor", name=entry.name, dtype=entry.dtype, shape=entry.shape)

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping
 
 from kernel_foundry.plan import arithmetic
 from kernel_foundry.plan.errors import NotMeant, PlanError, PlanErrorKind, bind_error, short
-from kernel_foundry.plan.expression import Budget, ExpressionEvaluator, Scope
+from kernel_foundry.plan.expression import ExpressionEvaluator, NameScope, StepLimit
 from kernel_foundry.plan.limits import EXPRESSION_NODES_PER_STEP
 from kernel_foundry.plan.names import NameTable
 from kernel_foundry.plan.recorder import LaunchRequest, Recorder
 from kernel_foundry.plan.syntax import is_name
-from kernel_foundry.plan.tree import Function, Plan
+from kernel_foundry.plan.tree import Plan, PlanFunction
 from kernel_foundry.plan.values import DeviceLimits, Value, describe
 from kernel_foundry.plan.vocabulary import MEMORY_FUNCTIONS
 
@@ -50,30 +50,32 @@ class Interpreter(ExpressionEvaluator):
         device: DeviceLimits | None,
         recorder: Recorder | None,
     ) -> None:
-        super().__init__(names=names, device=device, budget=Budget())
+        super().__init__(names=names, device=device, budget=StepLimit())
         self._plan = plan
         self._shared = shared
         self._recorder = recorder
 
-    def table_scope(self) -> Scope:
+    def table_scope(self) -> NameScope:
         """Return the scope of CONST and WHERE: everything of the name table is visible."""
-        return Scope(shared=self._shared, names=self.names)
+        return NameScope(shared=self._shared, names=self.names)
 
-    def run(self, function: Function, arguments: Mapping[str, Value]) -> Value:
+    def run(self, function: PlanFunction, arguments: Mapping[str, Value]) -> Value:
         """Run a function and return its value; None when it returns nothing.
 
         Raises:
             PlanError: With the line.
         """
-        return self._run(function, Scope(shared=self._shared, local=dict(arguments)))
+        return self._run(function, NameScope(shared=self._shared, local=dict(arguments)))
 
-    def run_prepare(self, function: Function, arguments: Mapping[str, Value]) -> dict[str, Value]:
+    def run_prepare(
+        self, function: PlanFunction, arguments: Mapping[str, Value]
+    ) -> dict[str, Value]:
         """Run `prepare` and return the names that it assigns, for `launch`.
 
         Raises:
             PlanError: With the line.
         """
-        scope = Scope(shared=self._shared, local=dict(arguments))
+        scope = NameScope(shared=self._shared, local=dict(arguments))
         self._run(function, scope)
         assigned = {
             node.id
@@ -83,7 +85,7 @@ class Interpreter(ExpressionEvaluator):
         }
         return {name: value for name, value in scope.local.items() if name in assigned}
 
-    def _run(self, function: Function, scope: Scope) -> Value:
+    def _run(self, function: PlanFunction, scope: NameScope) -> Value:
         is_entry = function is self._plan.launch or function is self._plan.prepare
         try:
             self._block(function.body, scope, in_launch=is_entry)
@@ -126,7 +128,7 @@ class Interpreter(ExpressionEvaluator):
         self.budget.spend(EXPRESSION_NODES_PER_STEP, line)
         return self.run(helper, given)
 
-    def _block(self, statements: Iterable[ast.stmt], scope: Scope, *, in_launch: bool) -> None:
+    def _block(self, statements: Iterable[ast.stmt], scope: NameScope, *, in_launch: bool) -> None:
         for statement in statements:
             self.budget.spend(EXPRESSION_NODES_PER_STEP, statement.lineno)
             try:
@@ -134,7 +136,7 @@ class Interpreter(ExpressionEvaluator):
             except PlanError as error:
                 raise error.at(statement.lineno) from None
 
-    def _statement(self, node: ast.stmt, scope: Scope, *, in_launch: bool) -> None:
+    def _statement(self, node: ast.stmt, scope: NameScope, *, in_launch: bool) -> None:
         match node:
             case ast.Expr(value=value):
                 self._expression_statement(value, scope)
@@ -160,7 +162,7 @@ class Interpreter(ExpressionEvaluator):
             case _:
                 pass  # `pass`: the checker has refused all else
 
-    def _expression_statement(self, node: ast.expr, scope: Scope) -> None:
+    def _expression_statement(self, node: ast.expr, scope: NameScope) -> None:
         if not isinstance(node, ast.Call):
             return  # a docstring
         if isinstance(node.func, ast.Subscript):
@@ -172,7 +174,7 @@ class Interpreter(ExpressionEvaluator):
         else:
             self.evaluate(node, scope)
 
-    def _launch(self, node: ast.Call, target: ast.Subscript, scope: Scope) -> None:
+    def _launch(self, node: ast.Call, target: ast.Subscript, scope: NameScope) -> None:
         if self._recorder is None:
             raise bind_error(
                 "a launch is only available in launch, prepare and their helpers", node.lineno
@@ -188,7 +190,7 @@ class Interpreter(ExpressionEvaluator):
         )
         self._recorder.launch(request)
 
-    def _for(self, node: ast.For, scope: Scope, *, in_launch: bool) -> None:
+    def _for(self, node: ast.For, scope: NameScope, *, in_launch: bool) -> None:
         items: Iterable[Value]
         if isinstance(node.iter, ast.Call):
             numbers = [
@@ -210,7 +212,7 @@ class Interpreter(ExpressionEvaluator):
             self._assign(node.target, item, scope)
             self._block(node.body, scope, in_launch=in_launch)
 
-    def _assign(self, target: ast.expr, value: Value, scope: Scope) -> None:
+    def _assign(self, target: ast.expr, value: Value, scope: NameScope) -> None:
         if isinstance(target, ast.Name):
             if value is None:
                 raise bind_error("nothing to assign: the helper returns no value", target.lineno)
@@ -227,7 +229,7 @@ class Interpreter(ExpressionEvaluator):
         for inner, item in zip(target.elts, value, strict=True):
             self._assign(inner, item, scope)
 
-    def _assert(self, test: ast.expr, message: ast.expr | None, scope: Scope) -> None:
+    def _assert(self, test: ast.expr, message: ast.expr | None, scope: NameScope) -> None:
         if self.condition(test, scope):
             return
         text = short(ast.unparse(test), 200)
@@ -247,5 +249,5 @@ def constant_values(plan: Plan) -> dict[str, Value]:
     values: dict[str, Value] = {}
     interpreter = Interpreter(plan, shared=values, names=None, device=None, recorder=None)
     for constant in plan.constants:
-        values[constant.name] = interpreter.evaluate(constant.node, Scope(shared=values))
+        values[constant.name] = interpreter.evaluate(constant.node, NameScope(shared=values))
     return values

@@ -14,7 +14,7 @@ from typing import Final
 from kernel_foundry.plan import library_shapes as shapes
 from kernel_foundry.plan.errors import PlanError, bind_error, policy_error, short
 from kernel_foundry.plan.library_shapes import Rule, Shape
-from kernel_foundry.plan.values import Tensor, Value, describe
+from kernel_foundry.plan.values import PlanTensor, Value, describe
 
 _FLOATS: Final = ("float64", "float32", "float16", "bfloat16")
 _FUNCTIONAL: Final = "torch.nn.functional"
@@ -51,7 +51,7 @@ class CheckedCall:
     shape: Shape
     """Of the contiguous result."""
     dtype: str
-    out: Tensor | None
+    out: PlanTensor | None
     """Where the result goes, when the plan says so."""
 
     @property
@@ -184,7 +184,7 @@ def _check_values(given: Mapping[str, Value]) -> str:
     """Refuse what is no operand; return the dtype that all tensors have."""
     dtypes: dict[str, str] = {}
     for name, value in given.items():
-        if isinstance(value, Tensor):
+        if isinstance(value, PlanTensor):
             if not value.element_count:
                 raise bind_error(f"{name} {shapes.text(value)} has no elements")
             if not (name == "attn_mask" and value.dtype == "bool"):
@@ -213,17 +213,19 @@ def _check_scales(given: Mapping[str, Value]) -> None:
         raise bind_error("dropout_p must be 0: a result may not be random")
 
 
-def _check_out(out: Value, given: Mapping[str, Value], shape: Shape, dtype: str) -> Tensor | None:
+def _check_out(
+    out: Value, given: Mapping[str, Value], shape: Shape, dtype: str
+) -> PlanTensor | None:
     if out is None:
         return None
-    if not isinstance(out, Tensor):
+    if not isinstance(out, PlanTensor):
         raise bind_error(f"out must be a tensor, not {describe(out)}")
     if (out.shape, out.dtype) != (shape, dtype):
         raise bind_error(
             f"the result is {dtype} {shape}, but out is {out.dtype} {shapes.text(out)}"
         )
     if any(
-        isinstance(value, Tensor) and (value.kind, value.name) == (out.kind, out.name)
+        isinstance(value, PlanTensor) and (value.kind, value.name) == (out.kind, out.name)
         for value in given.values()
     ):
         raise bind_error(f"out {out.name} is also an operand: leave out= away")

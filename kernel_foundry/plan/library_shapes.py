@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from kernel_foundry.plan.arithmetic import whole
 from kernel_foundry.plan.errors import bind_error, short
-from kernel_foundry.plan.values import Tensor, Value, describe
+from kernel_foundry.plan.values import PlanTensor, Value, describe
 
 Shape: TypeAlias = tuple[int, ...]
 Values: TypeAlias = Mapping[str, Value]
@@ -182,14 +182,14 @@ def adaptive_pool(dimensions: int) -> Rule:
     return rule
 
 
-def tensor(values: Values, name: str, rank: int | None = None) -> Tensor:
+def tensor(values: Values, name: str, rank: int | None = None) -> PlanTensor:
     """Return the tensor called `name`.
 
     Raises:
         PlanError: `bind`, when it is none, or has not `rank` dimensions.
     """
     value = values[name]
-    if not isinstance(value, Tensor):
+    if not isinstance(value, PlanTensor):
         raise bind_error(f"{name} must be a tensor, not {describe(value)}")
     if rank is not None and len(value.shape) != rank:
         raise bind_error(f"{name} must have {rank} dimensions, not {text(value)}")
@@ -231,7 +231,7 @@ def flag(values: Values, name: str) -> bool:
     return value
 
 
-def text(item: Tensor) -> str:
+def text(item: PlanTensor) -> str:
     """Return a tensor's name and shape for a message."""
     return f"{item.name} {short(str(item.shape), 80)}"
 
@@ -248,7 +248,7 @@ def broadcast(left: Shape, right: Shape) -> Shape | None:
     return tuple(found)
 
 
-def _product(left: Tensor, right: Tensor) -> Shape:
+def _product(left: PlanTensor, right: PlanTensor) -> Shape:
     if left.shape[:-2] != right.shape[:-2]:
         raise bind_error(f"{text(left)} and {text(right)} hold different numbers of matrices")
     if left.shape[-1] != right.shape[-2]:
@@ -256,13 +256,13 @@ def _product(left: Tensor, right: Tensor) -> Shape:
     return (*left.shape[:-1], right.shape[-1])
 
 
-def _added(item: Tensor, shape: Shape) -> Shape:
+def _added(item: PlanTensor, shape: Shape) -> Shape:
     if broadcast(item.shape, shape) != shape:
         raise bind_error(f"input {text(item)} does not broadcast to the product {shape}")
     return shape
 
 
-def _filtered(values: Values, dimensions: int) -> tuple[Tensor, Tensor]:
+def _filtered(values: Values, dimensions: int) -> tuple[PlanTensor, PlanTensor]:
     rank = dimensions + 2
     return tensor(values, "input", rank=rank), tensor(values, "weight", rank=rank)
 
@@ -301,7 +301,7 @@ def _pooled(values: Values, dimensions: int, dilation: Shape) -> Shape:
     return (*source.shape[:2], *found)
 
 
-def _check_heads(query: Tensor, key: Tensor, value: Tensor, is_grouped: bool) -> None:
+def _check_heads(query: PlanTensor, key: PlanTensor, value: PlanTensor, is_grouped: bool) -> None:
     if is_grouped:
         groups, rest = query.shape[-3] % key.shape[-3], query.shape[:-3] == key.shape[:-3]
         fits = groups == 0 and rest and key.shape[:-2] == value.shape[:-2]
@@ -340,7 +340,7 @@ def _in_range(value: Value, name: str, least: int) -> int:
     return number
 
 
-def _at_least_one(size: int, source: Tensor) -> int:
+def _at_least_one(size: int, source: PlanTensor) -> int:
     if size < 1:
         raise bind_error(f"input {text(source)} is too small: the result would be empty")
     return size

@@ -20,7 +20,14 @@ from kernel_foundry.plan.limits import (
     MAX_TUNE_VALUES,
 )
 from kernel_foundry.plan.syntax import SyntaxChecker, check_size
-from kernel_foundry.plan.tree import Constant, Expression, Function, Plan, TuneParameter, TuneValue
+from kernel_foundry.plan.tree import (
+    Constant,
+    Expression,
+    Plan,
+    PlanFunction,
+    TuneParameter,
+    TuneValue,
+)
 from kernel_foundry.plan.vocabulary import FUNCTIONS, MACRO_NAME_PATTERN
 
 _TOKEN_PATTERN: Final = r"[A-Za-z_]\w*(?:(?:::| )[A-Za-z_]\w*)*"
@@ -248,7 +255,7 @@ class _PlanBuilder:
 
     def _check_functions(
         self, nodes: list[ast.FunctionDef], names: list[str], macro_names: list[str]
-    ) -> tuple[Function, ...]:
+    ) -> tuple[PlanFunction, ...]:
         called: dict[str, set[str]] = {}
         functions = []
         for node in nodes:
@@ -264,7 +271,7 @@ class _PlanBuilder:
         return tuple(functions)
 
 
-def _check_function(node: ast.FunctionDef, checker: SyntaxChecker) -> Function:
+def _check_function(node: ast.FunctionDef, checker: SyntaxChecker) -> PlanFunction:
     arguments = node.args
     if node.decorator_list:
         raise policy_error("decorators are not available", node.lineno)
@@ -278,7 +285,9 @@ def _check_function(node: ast.FunctionDef, checker: SyntaxChecker) -> Function:
     for parameter in parameters:
         checker.check_target_name(parameter, node.lineno)
     checker.check_block(node.body, in_launch=node.name in ("launch", "prepare"))
-    return Function(name=node.name, parameters=parameters, body=tuple(node.body), line=node.lineno)
+    return PlanFunction(
+        name=node.name, parameters=parameters, body=tuple(node.body), line=node.lineno
+    )
 
 
 def _reachable(start: str, called: dict[str, set[str]]) -> set[str]:

@@ -12,7 +12,7 @@ from typing import Literal
 from kernel_foundry.languages import KernelLanguage
 from kernel_foundry.plan.arguments import bind_argument, match_parameters
 from kernel_foundry.plan.arithmetic import whole
-from kernel_foundry.plan.dataflow import Dataflow
+from kernel_foundry.plan.dataflow import PlanDataflow
 from kernel_foundry.plan.dtypes import canonical_dtype
 from kernel_foundry.plan.errors import bind_error, limit_error, short
 from kernel_foundry.plan.geometry import (
@@ -42,7 +42,7 @@ from kernel_foundry.plan.sequence import (
     TensorOperand,
 )
 from kernel_foundry.plan.signature import KernelSignature, Parameter
-from kernel_foundry.plan.values import DeviceLimits, LocalMemory, Tensor, Value, describe
+from kernel_foundry.plan.values import DeviceLimits, LocalMemory, PlanTensor, Value, describe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ class Recorder:
         self._positions: dict[tuple[str, str], int] = {}
         self._steps: list[Step] = []
         self._prepare: list[Step] = []
-        self._dataflow = Dataflow(outputs)
+        self._dataflow = PlanDataflow(outputs)
         self._library_ops = library_ops
         self._launch_count = 0
         self._library_call_count = 0
@@ -151,7 +151,7 @@ class Recorder:
 
     def library_call(
         self, name: str, arguments: tuple[Value, ...], keywords: Mapping[str, Value], line: int
-    ) -> Tensor:
+    ) -> PlanTensor:
         """Record a library call and return its result.
 
         Raises:
@@ -170,14 +170,14 @@ class Recorder:
             output=self._position(output),
             line=line,
         )
-        operands = [value for _, value in call.given if isinstance(value, Tensor)]
+        operands = [value for _, value in call.given if isinstance(value, PlanTensor)]
         self._dataflow.note_library_call(name, operands, output)
         self._steps.append(step)
         return output
 
     def scratch(
         self, name: str, arguments: tuple[Value, ...], keywords: Mapping[str, Value]
-    ) -> Tensor:
+    ) -> PlanTensor:
         """Return new scratch memory for `empty` or `zeros`.
 
         Raises:
@@ -214,12 +214,12 @@ class Recorder:
 
     def _note_launch(self, given: tuple[tuple[Parameter, Value], ...]) -> None:
         self._dataflow.note_launch(
-            [value for parameter, value in given if isinstance(value, Tensor)],
-            [v for p, v in given if isinstance(v, Tensor) and not p.is_const],
+            [value for parameter, value in given if isinstance(value, PlanTensor)],
+            [v for p, v in given if isinstance(v, PlanTensor) and not p.is_const],
         )
 
     def _operand(self, value: Value) -> Operand:
-        if isinstance(value, Tensor):
+        if isinstance(value, PlanTensor):
             return TensorOperand(index=self._position(value), shape=value.shape)
         if isinstance(value, tuple):
             return tuple(self._operand(item) for item in value)
@@ -228,10 +228,10 @@ class Recorder:
 
     def _new_tensor(
         self, kind: Literal["scratch", "result"], dtype: str, shape: tuple[int, ...]
-    ) -> Tensor:
+    ) -> PlanTensor:
         name = f"{kind}{self._scratch_count}"
         self._scratch_count += 1
-        tensor = Tensor(kind=kind, name=name, dtype=dtype, shape=shape)
+        tensor = PlanTensor(kind=kind, name=name, dtype=dtype, shape=shape)
         self._account(tensor)
         self._dataflow.note_new(tensor)
         return tensor
@@ -259,7 +259,7 @@ class Recorder:
             )
         return kernel
 
-    def _position(self, tensor: Tensor) -> int:
+    def _position(self, tensor: PlanTensor) -> int:
         key = (tensor.kind, tensor.name)
         if key not in self._positions:
             self._positions[key] = len(self._buffers)
@@ -274,7 +274,7 @@ class Recorder:
             )
         return self._positions[key]
 
-    def _account(self, tensor: Tensor) -> None:
+    def _account(self, tensor: PlanTensor) -> None:
         if self._scratch_count > MAX_SCRATCH_BUFFERS:
             raise limit_error(f"a plan has at most {MAX_SCRATCH_BUFFERS} scratch buffers")
         blocks = -(-tensor.size_bytes // ALIGNMENT_BYTES)

@@ -37,7 +37,7 @@ class Expression:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Function:
+class PlanFunction:
     """`launch`, `prepare` or a helper."""
 
     name: str
@@ -67,15 +67,15 @@ class Plan:
     where: tuple[Expression, ...]
     constants: tuple[Constant, ...]
     """In order; a constant may use those above it."""
-    helpers: tuple[Function, ...]
-    launch: Function
-    prepare: Function | None = None
+    helpers: tuple[PlanFunction, ...]
+    launch: PlanFunction
+    prepare: PlanFunction | None = None
 
     @property
     def macro_names(self) -> tuple[str, ...]:
         """Names of TUNE and CONST: macros of the device code."""
         return (*(entry.name for entry in self.tune), *(entry.name for entry in self.const))
 
-    def helper(self, name: str) -> Function | None:
+    def helper(self, name: str) -> PlanFunction | None:
         """Return the helper called `name`."""
         return next((helper for helper in self.helpers if helper.name == name), None)

@@ -14,7 +14,7 @@ from kernel_foundry.plan.dtypes import DTYPE_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Tensor:
+class PlanTensor:
     """A tensor of the name table, scratch of `empty` or `zeros`, or a library call's result."""
 
     kind: Literal["tensor", "scratch", "result"]
@@ -80,7 +80,7 @@ Value: TypeAlias = (
     | bool
     | str
     | tuple["Value", ...]
-    | Tensor
+    | PlanTensor
     | LocalMemory
     | DeviceLimits
     | ParameterMap
@@ -94,7 +94,7 @@ def describe(value: Value) -> str:
     match value:
         case None:
             return "nothing (None, or the helper returns no value)"
-        case Tensor(name=name):
+        case PlanTensor(name=name):
             return f"the tensor {name}"
         case LocalMemory():
             return "local memory"

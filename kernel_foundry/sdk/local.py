@@ -104,7 +104,7 @@ class Directory:
         if self._archive is None:
             target = self._targets.archive
             if target == LOCAL:
-                from archive_svc.archive import Archive as LocalArchive
+                from archive_svc.archive import LocalArchive
 
                 self._archive = LocalArchive(self._targets.store or store_url())
             else:
@@ -222,7 +222,7 @@ def _local_generator() -> tuple[Generator, Experience]:
 
 
 def _local_evaluator(unsafe_no_sandbox: bool) -> Evaluator:
-    from evaluator_svc.evaluator import Evaluator as LocalEvaluator
+    from evaluator_svc.evaluator import LocalEvaluator
     from evaluator_svc.settings import EvaluatorSettings
 
     settings = EvaluatorSettings.from_environment(os.environ)

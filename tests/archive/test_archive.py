@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from archive_svc.archive import Archive
+from archive_svc.archive import LocalArchive
 from archive_svc.search import strategies
 from kernel_foundry.domain.archive import (
     DEFAULT_STRATEGY,
@@ -40,14 +40,14 @@ def url(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-async def archive(url: str) -> AsyncIterator[Archive]:
-    opened = Archive(url)
+async def archive(url: str) -> AsyncIterator[LocalArchive]:
+    opened = LocalArchive(url)
     yield opened
     await opened.close()
 
 
 async def test_told_evaluation_comes_back_whole(
-    archive: Archive, spec: RunSpec, make: Make
+    archive: LocalArchive, spec: RunSpec, make: Make
 ) -> None:
     await archive.create_run(spec)
     candidate, evaluation = make("a", median_ns=500.0, cell=(1, 2, 2))
@@ -59,7 +59,7 @@ async def test_told_evaluation_comes_back_whole(
     assert (run.told_count, run.best_speedup, run.cost_usd) == (1, 2.0, 0.25)
 
 
-async def test_same_request_tells_once(archive: Archive, spec: RunSpec, make: Make) -> None:
+async def test_same_request_tells_once(archive: LocalArchive, spec: RunSpec, make: Make) -> None:
     await archive.create_run(spec)
     candidate, evaluation = make("a", median_ns=500.0)
     for _ in range(3):
@@ -71,7 +71,7 @@ async def test_same_request_tells_once(archive: Archive, spec: RunSpec, make: Ma
 
 
 async def test_state_survives_reopening(url: str, spec: RunSpec, make: Make) -> None:
-    archive = Archive(url)
+    archive = LocalArchive(url)
     await archive.create_run(spec)
     for i in range(12):
         cell = (i % 4, i % 3, i % 2)
@@ -86,7 +86,7 @@ async def test_state_survives_reopening(url: str, spec: RunSpec, make: Make) -> 
         await archive.transitions("first"),
     )
     await archive.close()
-    again = Archive(url)
+    again = LocalArchive(url)
     assert before == (
         await again.elites("first"),
         await again.stats("first"),
@@ -98,10 +98,10 @@ async def test_state_survives_reopening(url: str, spec: RunSpec, make: Make) -> 
 
 
 async def test_two_archives_on_one_store_see_each_other(
-    archive: Archive, url: str, spec: RunSpec, make: Make
+    archive: LocalArchive, url: str, spec: RunSpec, make: Make
 ) -> None:
     await archive.create_run(spec)
-    other = Archive(url)
+    other = LocalArchive(url)
     for i in range(10):
         teller = archive if i % 2 else other
         await teller.tell("first", *make(str(i), median_ns=900.0 - i), request_id=str(i))
@@ -111,10 +111,10 @@ async def test_two_archives_on_one_store_see_each_other(
 
 
 async def test_concurrent_tells_of_two_archives_lose_nothing(
-    archive: Archive, url: str, spec: RunSpec, make: Make
+    archive: LocalArchive, url: str, spec: RunSpec, make: Make
 ) -> None:
     await archive.create_run(spec)
-    other = Archive(url)
+    other = LocalArchive(url)
     await asyncio.gather(
         *(
             (archive if i % 2 else other).tell(
@@ -130,7 +130,7 @@ async def test_concurrent_tells_of_two_archives_lose_nothing(
 
 
 async def test_first_selections_are_seeds_then_parents_come(
-    archive: Archive, spec: RunSpec, make: Make
+    archive: LocalArchive, spec: RunSpec, make: Make
 ) -> None:
     await archive.create_run(replace(spec, strategy="gradient"))
     seeds = [await archive.select("first") for _ in range(4)]
@@ -158,7 +158,7 @@ async def test_selection_is_deterministic_under_a_seed(
 ) -> None:
     histories = []
     for folder in ("a", "b"):
-        archive = Archive(f"sqlite:///{tmp_path / folder / 'runs.db'}")
+        archive = LocalArchive(f"sqlite:///{tmp_path / folder / 'runs.db'}")
         await archive.create_run(spec)
         for i in range(6):
             await archive.tell(
@@ -170,7 +170,7 @@ async def test_selection_is_deterministic_under_a_seed(
 
 
 async def test_failed_candidate_is_repaired_once_and_never_an_elite(
-    archive: Archive, spec: RunSpec, make: Make
+    archive: LocalArchive, spec: RunSpec, make: Make
 ) -> None:
     await archive.create_run(spec)
     broken, verdict = make("broken", outcome=EvaluationOutcome.COMPILE_ERROR)
@@ -182,7 +182,9 @@ async def test_failed_candidate_is_repaired_once_and_never_an_elite(
     assert [broken.digest] == [s.parent.candidate.digest for s in repairs if s.parent]
 
 
-async def test_remeasurement_updates_the_elite(archive: Archive, spec: RunSpec, make: Make) -> None:
+async def test_remeasurement_updates_the_elite(
+    archive: LocalArchive, spec: RunSpec, make: Make
+) -> None:
     await archive.create_run(spec)
     candidate, lucky = make("a", median_ns=400.0)
     await archive.tell("first", candidate, lucky, request_id="1")
@@ -192,7 +194,7 @@ async def test_remeasurement_updates_the_elite(archive: Archive, spec: RunSpec, 
     assert sober == elite.evaluation
 
 
-async def test_run_names_are_checked_and_unique(archive: Archive, spec: RunSpec) -> None:
+async def test_run_names_are_checked_and_unique(archive: LocalArchive, spec: RunSpec) -> None:
     created = await archive.create_run(spec)
     assert created == await archive.create_run(spec)
     with pytest.raises(AlreadyExistsError):
@@ -206,7 +208,7 @@ async def test_run_names_are_checked_and_unique(archive: Archive, spec: RunSpec)
     assert (await archive.finish_run("first", RunState.FINISHED)).state == RunState.FINISHED
 
 
-async def test_bad_numbers_are_refused(archive: Archive, spec: RunSpec, make: Make) -> None:
+async def test_bad_numbers_are_refused(archive: LocalArchive, spec: RunSpec, make: Make) -> None:
     await archive.create_run(spec)
     candidate, evaluation = make("a", median_ns=500.0)
     with pytest.raises(InvalidArgumentError):
@@ -220,20 +222,20 @@ async def test_bad_numbers_are_refused(archive: Archive, spec: RunSpec, make: Ma
 
 async def test_newer_schema_and_foreign_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
-    await Archive(f"sqlite:///{path}").close()
+    await LocalArchive(f"sqlite:///{path}").close()
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(CorruptArchiveError, match="9999"):
-        Archive(f"sqlite:///{path}")
+        LocalArchive(f"sqlite:///{path}")
     (tmp_path / "text.db").write_text("no database at all, but long enough to be looked at" * 40)
     with pytest.raises(CorruptArchiveError):
-        Archive(f"sqlite:///{tmp_path / 'text.db'}")
+        LocalArchive(f"sqlite:///{tmp_path / 'text.db'}")
 
 
 async def test_unusable_folder_is_a_typed_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreUnavailableError, match="folder"):
-        Archive(f"sqlite:///{tmp_path / 'file' / 'runs.db'}")
+        LocalArchive(f"sqlite:///{tmp_path / 'file' / 'runs.db'}")
 
 
 _TELLER = """
@@ -256,7 +258,7 @@ asyncio.run(main())
 
 
 async def test_nothing_acknowledged_is_lost_by_sigkill(url: str, spec: RunSpec) -> None:
-    archive = Archive(url)
+    archive = LocalArchive(url)
     await archive.create_run(spec)
     await archive.close()
     script = _TELLER.format(tests=str(Path(__file__).parent), url=url)
@@ -269,7 +271,7 @@ async def test_nothing_acknowledged_is_lost_by_sigkill(url: str, spec: RunSpec) 
     acknowledged += [int(line) for line in process.stdout]
     process.stdout.close()
     process.wait()
-    again = Archive(url)
+    again = LocalArchive(url)
     told = (await again.stats("first")).told_count
     await again.close()
     assert told in (len(acknowledged), len(acknowledged) + 1)

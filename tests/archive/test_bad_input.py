@@ -10,7 +10,7 @@ import grpc
 import pytest
 from google.rpc.status_pb2 import Status
 
-from archive_svc.archive import Archive
+from archive_svc.archive import LocalArchive
 from archive_svc.service import archive_service
 from archive_svc.store.tell import LARGEST_EVALUATION
 from kernel_foundry.archive.v1 import archive_service_pb2 as pb2
@@ -37,7 +37,7 @@ Make = Callable[..., tuple[Candidate, Evaluation]]
 @pytest.fixture
 async def stub(tmp_path: Path, spec: RunSpec) -> AsyncIterator[ArchiveServiceStub]:
     """A bare client, which may send anything, of a service with two runs."""
-    archive = Archive(f"sqlite:///{tmp_path / 'runs.db'}?timeout=0.2")
+    archive = LocalArchive(f"sqlite:///{tmp_path / 'runs.db'}?timeout=0.2")
     await archive.create_run(spec)
     await archive.create_run(replace(spec, name="other"))
     async with (
@@ -188,7 +188,7 @@ async def test_dates_of_no_calendar(stub: ArchiveServiceStub, make: Make, value:
 async def test_one_bad_row_hides_no_other_run(tmp_path: Path, spec: RunSpec, make: Make) -> None:
     """What an earlier version let in, or somebody else wrote into the store."""
     path = tmp_path / "runs.db"
-    archive = Archive(f"sqlite:///{path}")
+    archive = LocalArchive(f"sqlite:///{path}")
     for name in ("absurd", "unread", "renamed", "good"):
         await archive.create_run(replace(spec, name=name))
         await archive.tell(name, *make("a", median_ns=500.0), request_id="1")
@@ -208,7 +208,7 @@ async def test_one_bad_row_hides_no_other_run(tmp_path: Path, spec: RunSpec, mak
         new = text.replace('"renamed"', '"../../index"')
         store.execute("update runs set spec = ? where name = 'renamed'", (new,))
 
-    archive = Archive(f"sqlite:///{path}")
+    archive = LocalArchive(f"sqlite:///{path}")
     listed = {run.spec.name: run for run in await archive.list_runs()}
     assert list(listed) == ["good", "unread", "absurd"]
     assert listed["good"].best_speedup_interval is not None
@@ -224,7 +224,7 @@ async def test_a_service_names_no_run_so(
     tmp_path: Path, spec: RunSpec, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """A client makes paths of names."""
-    archive = Archive(f"sqlite:///{tmp_path / 'runs.db'}")
+    archive = LocalArchive(f"sqlite:///{tmp_path / 'runs.db'}")
     run = await archive.create_run(spec)
     renamed = replace(run, spec=replace(spec, name=name))
 
@@ -290,7 +290,7 @@ async def test_locked_database(stub: ArchiveServiceStub, make: Make, tmp_path: P
 
 async def test_client_says_why_its_time_ran_out(tmp_path: Path, spec: RunSpec, make: Make) -> None:
     """Tries that failed because the store is locked say so, though the last one was cut short."""
-    archive = Archive(f"sqlite:///{tmp_path / 'runs.db'}?timeout=0.4")
+    archive = LocalArchive(f"sqlite:///{tmp_path / 'runs.db'}?timeout=0.4")
     await archive.create_run(spec)
     target = f"unix:{tmp_path / 's'}"
     options = CallOptions(quick_deadline_s=0.7, retry=RetryPolicy(attempts=9, first_delay_s=0.01))

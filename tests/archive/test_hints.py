@@ -7,7 +7,7 @@ import pytest
 
 from archive_svc.grids.result import Cell
 from archive_svc.search.hints.hint import hint
-from archive_svc.search.hints.table import Step, step
+from archive_svc.search.hints.table import MeasureStep, step
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import DIMENSIONS, LEVELS
 
@@ -28,7 +28,7 @@ _OF_CUDA = re.compile(r"__\w+|\bthread|\bwarp|\bblock(?:s|Idx)?\b|float4|shared|
 _OF_SYCL = re.compile(r"\bsycl|local_accessor|work-(?:group|item)|sub-group|\blocal\(", re.I)
 
 
-def _step(key: tuple[Language, str, int, bool]) -> Step:
+def _step(key: tuple[Language, str, int, bool]) -> MeasureStep:
     language, dimension, level, up = key
     return step(language, dimension, level, up=up)
 

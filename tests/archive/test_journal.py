@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
-from archive_svc.archive import Archive
+from archive_svc.archive import LocalArchive
 from archive_svc.run.journal import MOST_EVENTS, Journal, JournalEvent, is_journal, read_journal
 from archive_svc.run.run_file import export_run, import_run
 from archive_svc.store.store import Store
@@ -26,19 +26,19 @@ def url(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-async def archive(url: str, spec: RunSpec) -> AsyncIterator[Archive]:
-    opened = Archive(url)
+async def archive(url: str, spec: RunSpec) -> AsyncIterator[LocalArchive]:
+    opened = LocalArchive(url)
     await opened.create_run(spec)
     yield opened
     await opened.close()
 
 
-async def journals(archive: Archive) -> list[str]:
+async def journals(archive: LocalArchive) -> list[str]:
     return [told.journal for told in await archive.evaluations("first")]
 
 
 async def test_each_tell_takes_along_what_happened_before_it(
-    archive: Archive, url: str, make: Make
+    archive: LocalArchive, url: str, make: Make
 ) -> None:
     for _ in range(2):
         await archive.select("first")
@@ -47,14 +47,14 @@ async def test_each_tell_takes_along_what_happened_before_it(
     await archive.drop_selection("first", 1)
     await archive.tell("first", *make("b", median_ns=400.0), request_id="2", selection=2)
     await archive.tell("first", *make("b", median_ns=410.0), request_id="3")
-    again = Archive(url)
+    again = LocalArchive(url)
     await again.select("first")
     await again.tell("first", *make("c", median_ns=450.0), request_id="4", selection=32)
     assert await journals(again) == ["@0 s0 s1", "@0 s2 d1", "@0", "@3 s32"]
     await again.close()
 
 
-async def test_what_changed_nothing_is_not_noted(archive: Archive, make: Make) -> None:
+async def test_what_changed_nothing_is_not_noted(archive: LocalArchive, make: Make) -> None:
     await archive.select("first")
     told = make("a", median_ns=500.0)
     await archive.drop_selection("first", 7)  # never made
@@ -67,7 +67,7 @@ async def test_what_changed_nothing_is_not_noted(archive: Archive, make: Make) -
 
 
 async def test_a_tell_that_failed_before_it_was_stored_loses_nothing(
-    archive: Archive, make: Make
+    archive: LocalArchive, make: Make
 ) -> None:
     await archive.select("first")
     told = make("a", median_ns=500.0)
@@ -82,7 +82,7 @@ async def test_a_tell_that_failed_before_it_was_stored_loses_nothing(
 
 @pytest.mark.parametrize("is_told_again", [True, False])
 async def test_a_tell_that_failed_after_it_was_stored_is_noted_once(
-    archive: Archive, make: Make, *, is_told_again: bool
+    archive: LocalArchive, make: Make, *, is_told_again: bool
 ) -> None:
     for _ in range(2):
         await archive.select("first")
@@ -102,21 +102,21 @@ async def test_a_tell_that_failed_after_it_was_stored_is_noted_once(
 
 
 async def test_an_export_carries_the_journals(
-    archive: Archive, url: str, make: Make, tmp_path: Path
+    archive: LocalArchive, url: str, make: Make, tmp_path: Path
 ) -> None:
     await archive.select("first")
     await archive.tell("first", *make("a", median_ns=500.0), request_id="1", selection=0)
     copy = f"sqlite:///{tmp_path / 'copy.db'}"
     export_run(url, "first", tmp_path / "first.gz")
     import_run(copy, tmp_path / "first.gz")
-    opened = Archive(copy)
+    opened = LocalArchive(copy)
     assert await journals(opened) == ["@0 s0"]
     await opened.close()
 
 
 @pytest.mark.parametrize("journal", [None, "@0 x1", 7])
 async def test_a_file_with_another_text_for_a_journal_is_refused(
-    archive: Archive, url: str, make: Make, tmp_path: Path, journal: object
+    archive: LocalArchive, url: str, make: Make, tmp_path: Path, journal: object
 ) -> None:
     await archive.tell("first", *make("a", median_ns=500.0), request_id="1")
     export_run(url, "first", tmp_path / "first.gz")

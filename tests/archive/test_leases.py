@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from archive_svc.archive import Archive
+from archive_svc.archive import LocalArchive
 from archive_svc.store import leases
 from kernel_foundry.domain.archive import LEASE_SECONDS, LeaseHolder, RunBudget, RunSpec, RunState
 from kernel_foundry.errors import RunHeldError
@@ -43,7 +43,7 @@ def _ended() -> LeaseHolder:
 
 async def test_a_lease_runs_out(store_url: str, spec: RunSpec, clock: _Clock) -> None:
     """Whoever cannot look at the process goes by the time; the old loop may not take it back."""
-    archive = Archive(store_url)
+    archive = LocalArchive(store_url)
     await archive.create_run(spec)
     first = dataclasses.replace(new_holder(), kernel="another")
     second = dataclasses.replace(new_holder(), kernel="a third")
@@ -61,7 +61,7 @@ async def test_a_lease_runs_out(store_url: str, spec: RunSpec, clock: _Clock) ->
 
 
 async def test_a_process_that_ended_is_seen_at_once(store_url: str, spec: RunSpec) -> None:
-    archive = Archive(store_url)
+    archive = LocalArchive(store_url)
     await archive.create_run(spec)
     await archive.hold_run(spec.name, _ended(), BUDGET)
     (run,) = await archive.list_runs()

@@ -7,7 +7,7 @@ import grpc
 import pytest
 
 from archive_svc import service
-from archive_svc.archive import Archive
+from archive_svc.archive import LocalArchive
 from archive_svc.service import archive_service
 from kernel_foundry.archive.v1 import archive_service_pb2 as pb2
 from kernel_foundry.archive.v1.archive_service_pb2_grpc import ArchiveServiceStub
@@ -25,7 +25,7 @@ async def test_large_texts_make_pages_shorter(
     make: Callable[..., tuple[Candidate, Evaluation]],
 ) -> None:
     monkeypatch.setattr(service, "_PAGE_BYTES", 1)
-    archive = Archive(f"sqlite:///{tmp_path / 'runs.db'}")
+    archive = LocalArchive(f"sqlite:///{tmp_path / 'runs.db'}")
     await archive.create_run(spec)
     for level in range(3):
         candidate, evaluation = make(str(level), median_ns=500.0 + level, cell=(level, 0, 0))

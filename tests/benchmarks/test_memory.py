@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.memory import SMALL, Bench, host_memory, run, watched
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from kernel_foundry.domain.device import DeviceSpec
 
 
@@ -26,7 +26,7 @@ def test_the_most_that_was_in_use_is_seen() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 async def test_all_cases_are_judged_alone_and_two_at_once(
-    tmp_path: Path, local_evaluator: Callable[[str], Evaluator]
+    tmp_path: Path, local_evaluator: Callable[[str], LocalEvaluator]
 ) -> None:
     out = tmp_path / "memory.json"
     evaluator = local_evaluator("sycl")

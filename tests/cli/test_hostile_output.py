@@ -21,7 +21,7 @@ from rich.progress import Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from archive_svc.archive import Archive
+from archive_svc.archive import LocalArchive
 from generator_svc.exchange_log import ExchangeLog
 from generator_svc.ledger import RequestCounter, RunLedger
 from generator_svc.store.store import GeneratorStore
@@ -105,7 +105,7 @@ SPEC = RunSpec(
 
 
 async def _fill(folder: Path) -> None:
-    archive = Archive(f"sqlite:///{folder / 'runs.db'}")
+    archive = LocalArchive(f"sqlite:///{folder / 'runs.db'}")
     spec = hostile(SPEC, "name", "strategy")
     await archive.create_run(spec)
     for number, outcome in enumerate((EvaluationOutcome.PASSED, EvaluationOutcome.REJECTED)):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from archive_svc.archive import Archive
+from archive_svc.archive import LocalArchive
 from kernel_foundry.domain.archive import RunSpec, RunState
 from kernel_foundry.domain.candidate import Candidate, KernelSource
 from kernel_foundry.domain.language import Language
@@ -30,7 +30,7 @@ SPEC = RunSpec(
 )
 
 
-async def _tell(archive: Archive, number: int) -> None:
+async def _tell(archive: LocalArchive, number: int) -> None:
     source = KernelSource(language=Language.SYCL, device_code=f"// {number}", plan="pass")
     text = render(source.language.value, source.device_code, source.plan)
     request = EvaluationRequest(task=SPEC.task, device="", text=text)
@@ -48,7 +48,7 @@ def store_folder(tmp_path: Path) -> Path:
     """A folder whose store has a finished run with three told evaluations."""
 
     async def fill() -> None:
-        archive = Archive(_store(tmp_path))
+        archive = LocalArchive(_store(tmp_path))
         await archive.create_run(SPEC)
         for number in range(3):
             await _tell(archive, number)
@@ -73,7 +73,7 @@ def test_watch_ends_with_the_run(store_folder: Path) -> None:
 
 def test_watch_shows_a_run_that_goes_on_and_says_how_to_go_on(tmp_path: Path) -> None:
     """What another process tells is seen; Ctrl-C tells where it was cut."""
-    archive = Archive(_store(tmp_path))
+    archive = LocalArchive(_store(tmp_path))
     asyncio.run(archive.create_run(SPEC))
     with subprocess.Popen(
         [sys.executable, "-m", "kernel_foundry.cli", "runs", "watch", "first"],
@@ -147,7 +147,7 @@ def test_bad_input_says_what_is_wrong(
 
 def test_every_view_of_a_run_tells_one_count_and_one_winner(store_folder: Path) -> None:
     """What was measured again is told, and is no further candidate; all name the same speed-up."""
-    archive = Archive(_store(store_folder))
+    archive = LocalArchive(_store(store_folder))
     asyncio.run(_tell_again(archive))
     listed = json.loads(run_kfoundry(store_folder, "runs", "list", "--json").stdout)[0]
     shown = json.loads(run_kfoundry(store_folder, "runs", "show", "--json").stdout)
@@ -165,7 +165,7 @@ def test_every_view_of_a_run_tells_one_count_and_one_winner(store_folder: Path) 
     assert headline in text
 
 
-async def _tell_again(archive: Archive) -> None:
+async def _tell_again(archive: LocalArchive) -> None:
     (first,) = await archive.evaluations("first", limit=1)
     await archive.tell("first", first.candidate, first.evaluation, request_id="again")
     await archive.close()

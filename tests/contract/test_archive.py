@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from archive_svc.archive import Archive as LocalArchive
+from archive_svc.archive import LocalArchive
 from archive_svc.service import archive_service
 from kernel_foundry.domain.archive import (
     AddStatus,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.task import Size, Task, Workload
@@ -73,7 +73,7 @@ class Judged:
         device: Id of its device.
     """
 
-    def __init__(self, evaluator: Evaluator, device: str) -> None:
+    def __init__(self, evaluator: LocalEvaluator, device: str) -> None:
         self.evaluator = evaluator
         self.device = device
         self.task = TASK
@@ -97,6 +97,6 @@ class Judged:
 
 
 @pytest.fixture(scope="session")
-def judged(local_evaluator: Callable[[str], Evaluator]) -> Judged:
+def judged(local_evaluator: Callable[[str], LocalEvaluator]) -> Judged:
     """The evaluator that all tests use: its judge must outlive every one of them."""
     return Judged(local_evaluator("sycl"), "sycl:0")

@@ -15,7 +15,7 @@ from evaluator_svc.devices.baseline_watch import (
     BaselineWatch,
 )
 from evaluator_svc.devices.site import DeviceSite
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.hardware.host_load import HostLoad
 from evaluator_svc.messages.exchange import MeasurePlan
 from evaluator_svc.pipeline.baseline_check import check_baselines
@@ -136,19 +136,19 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> EvaluatorSettings:
 
 
 @pytest.fixture(scope="module")
-def evaluator(settings: EvaluatorSettings) -> Iterator[Evaluator]:
-    found = Evaluator(settings)
+def evaluator(settings: EvaluatorSettings) -> Iterator[LocalEvaluator]:
+    found = LocalEvaluator(settings)
     yield found
     asyncio.run(found.close())
 
 
 @pytest.fixture(scope="module")
-def admission(evaluator: Evaluator) -> Admission:
+def admission(evaluator: LocalEvaluator) -> Admission:
     return asyncio.run(evaluator.admit(TASK))
 
 
 @pytest.fixture
-def true(evaluator: Evaluator, admission: Admission) -> Admission:
+def true(evaluator: LocalEvaluator, admission: Admission) -> Admission:
     """What a quiet moment told; the evaluator, and those after it, know it."""
     _site(evaluator).remember_admission(TASK, admission, _QUIET)
     return admission
@@ -172,16 +172,16 @@ def _slowed(admission: Admission, factor: float) -> Admission:
     return dataclasses.replace(admission, workloads=slow)
 
 
-def _site(evaluator: Evaluator) -> DeviceSite:
+def _site(evaluator: LocalEvaluator) -> DeviceSite:
     (site,) = evaluator._sites.working()
     return site
 
 
 def test_an_admission_of_an_earlier_process_is_checked_before_it_is_relied_on(
-    settings: EvaluatorSettings, evaluator: Evaluator, true: Admission
+    settings: EvaluatorSettings, evaluator: LocalEvaluator, true: Admission
 ) -> None:
     _site(evaluator).remember_admission(TASK, _slowed(true, 50.0))
-    later = Evaluator(settings)
+    later = LocalEvaluator(settings)
     try:
         checked = asyncio.run(later.admit(TASK))
         again = asyncio.run(later.admit(TASK))
@@ -196,12 +196,12 @@ def test_an_admission_of_an_earlier_process_is_checked_before_it_is_relied_on(
 
 
 def test_an_admission_of_a_loaded_moment_is_not_kept_for_others(
-    settings: EvaluatorSettings, evaluator: Evaluator, true: Admission
+    settings: EvaluatorSettings, evaluator: LocalEvaluator, true: Admission
 ) -> None:
     site = _site(evaluator)
     site.remember_admission(TASK, _slowed(true, 3.0), _LOADED)
     assert any("loaded moment" in w for w in asyncio.run(evaluator.admit(TASK)).warnings)
-    later = Evaluator(settings)
+    later = LocalEvaluator(settings)
     try:
         asyncio.run(later.capabilities())
         kept = _site(later).remembered_admission(TASK)
@@ -212,7 +212,7 @@ def test_an_admission_of_a_loaded_moment_is_not_kept_for_others(
 
 
 def test_a_verdict_compares_with_what_is_true_now_and_fitness_with_the_runs_yardstick(
-    monkeypatch: pytest.MonkeyPatch, evaluator: Evaluator, true: Admission
+    monkeypatch: pytest.MonkeyPatch, evaluator: LocalEvaluator, true: Admission
 ) -> None:
     (workload,) = true.workloads
     yardstick_ns = min(b.timing.median_ns for b in workload.baselines)
@@ -240,7 +240,7 @@ def test_a_verdict_compares_with_what_is_true_now_and_fitness_with_the_runs_yard
 def test_on_a_gpu_baselines_that_drifted_are_measured_again(tmp_path: Path) -> None:
     """The graph of eager tells, at once; the verdict's speed-up is what the true ones say."""
     settings = EvaluatorSettings(device_kinds=("cuda",), cache_dir=tmp_path)
-    evaluator = Evaluator(settings)
+    evaluator = LocalEvaluator(settings)
     examples = Path(__file__).parents[2] / "examples"
     task = read_task(examples / "softmax.py")
     text = (examples / "softmax.cuda.md").read_text()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.request import EvaluationRequest
@@ -19,7 +19,7 @@ SOFTMAX = (EXAMPLES / "softmax.cuda.md").read_text()
 
 
 @pytest.fixture(scope="module")
-def build(local_evaluator: Callable[[str], Evaluator]):
+def build(local_evaluator: Callable[[str], LocalEvaluator]):
     """Return a function that builds a candidate on an evaluator without any device."""
     evaluator = local_evaluator("")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.sdk.task_file import read_task
 
@@ -17,12 +17,12 @@ NAMES = sorted(path.name.partition(".")[0] for path in EXAMPLES.glob("*.cuda.md"
 
 
 @pytest.fixture(scope="module")
-def evaluator(local_evaluator: Callable[[str], Evaluator]) -> Evaluator:
+def evaluator(local_evaluator: Callable[[str], LocalEvaluator]) -> LocalEvaluator:
     return local_evaluator("cuda")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_example_passes_with_times_and_resources(evaluator: Evaluator, name: str) -> None:
+def test_an_example_passes_with_times_and_resources(evaluator: LocalEvaluator, name: str) -> None:
     task = read_task(EXAMPLES / f"{name}.py")
     text = (EXAMPLES / f"{name}.cuda.md").read_text()
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from kernel_foundry.domain.check import Trust
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.task import Task, Workload
@@ -88,7 +88,7 @@ def task(forward: str, cast: str = "", *, admit_degenerate: bool = False) -> Tas
 
 
 @pytest.fixture
-def judged_on_gpu(local_evaluator: Callable[[str], Evaluator]) -> Judged:
+def judged_on_gpu(local_evaluator: Callable[[str], LocalEvaluator]) -> Judged:
     return Judged(local_evaluator("cuda"), "cuda:0")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.processes.locked_starter import FILE_BYTES, INSPECTOR_BYTES, OPEN_FILES
 from evaluator_svc.sandbox.confinement import is_sufficient
 from evaluator_svc.sandbox.host_paths import package_root
@@ -54,7 +54,7 @@ def capabilities(tmp_path: Path) -> Iterator[Capabilities]:
         builder_memory_bytes=MEMORY_BYTES,
         runner_memory_bytes=2 * MEMORY_BYTES,
     )
-    evaluator = Evaluator(settings)
+    evaluator = LocalEvaluator(settings)
     yield asyncio.run(evaluator.capabilities())
     asyncio.run(evaluator.close())
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.pipeline import runs
 from evaluator_svc.pipeline.run import run
 from evaluator_svc.settings import EvaluatorSettings
@@ -40,7 +40,7 @@ def test_a_candidate_is_not_judged_by_the_draws_of_another_judge(
         baselines=("cuda_graph",),
         baseline_seconds=0.1,
     )
-    evaluator = Evaluator(settings)
+    evaluator = LocalEvaluator(settings)
     asyncio.run(evaluator.admit(TASK))
     (site,) = evaluator._sites.working()
     replaced = []
@@ -68,7 +68,7 @@ def test_a_candidate_is_not_judged_by_the_draws_of_another_judge(
 
 def test_a_reference_that_ends_the_judge_does_not_end_builds(cache_dir: Path) -> None:
     settings = EvaluatorSettings(device_kinds=(), cache_dir=cache_dir, spare_processes_of_gpu=0)
-    evaluator = Evaluator(settings)
+    evaluator = LocalEvaluator(settings)
 
     def build(reference: str):
         task = Task(name="relu", reference=reference, workloads=(Workload(name="default"),))

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from kernel_foundry.domain.task import Task
 from tests.evaluator.conftest import TASK
 
@@ -11,7 +11,7 @@ SETS_FLOAT64 = "import torch\ntorch.set_default_dtype(torch.float64)\n"
 
 
 def test_a_default_dtype_is_of_the_task_that_sets_it(
-    local_evaluator: Callable[[str], Evaluator],
+    local_evaluator: Callable[[str], LocalEvaluator],
 ) -> None:
     (site,) = local_evaluator("null")._sites.working()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
@@ -55,7 +55,7 @@ def lean(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
         baseline_seconds=0.1,
         device_memory_bytes=MEMORY,
     )
-    evaluator = Evaluator(settings)
+    evaluator = LocalEvaluator(settings)
     asyncio.run(evaluator.capabilities())
     yield Judged(evaluator, "sycl:0")
     asyncio.run(evaluator.close())

@@ -5,7 +5,7 @@ import dataclasses
 
 import pytest
 
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
@@ -94,7 +94,7 @@ def verdict(judged):
     """Return the verdict on a plan with these kernels."""
 
     def evaluate(plan: str, task: Task = TASK):
-        evaluator: Evaluator = judged.evaluator
+        evaluator: LocalEvaluator = judged.evaluator
         request = EvaluationRequest(
             task=task, device=judged.device, text=_text(plan), limits=LIMITS
         )

@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
-from evaluator_svc.hardware.memory_account import Lease, MemoryAccount
+from evaluator_svc.hardware.memory_account import MemoryAccount, MemoryLease
 from kernel_foundry.errors import DeviceMemoryError, StatusCode
 
 
 class Waiting:
     """A thread that asks for a lease."""
 
-    def __init__(self, ask: Callable[[], Lease]) -> None:
-        self.lease: Lease | None = None
+    def __init__(self, ask: Callable[[], MemoryLease]) -> None:
+        self.lease: MemoryLease | None = None
         self._ask = ask
         self._thread = threading.Thread(target=self._wait, daemon=True)
         self._thread.start()
@@ -22,7 +22,7 @@ class Waiting:
     def _wait(self) -> None:
         self.lease = self._ask()
 
-    def join(self) -> Lease:
+    def join(self) -> MemoryLease:
         self._thread.join(timeout=30)
         assert self.lease is not None
         return self.lease

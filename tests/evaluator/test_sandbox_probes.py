@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.probing.planted import planted
 from evaluator_svc.probing.sandbox import probe_sandbox
 from evaluator_svc.sandbox.attempt import AttemptTargets
@@ -40,7 +40,7 @@ _SWITCHED_OFF_ON_SOME = {"io_uring", "userfaultfd", "kcmp", "memory"}
 @pytest.fixture(scope="module", params=["bubblewrap", "landlock"])
 def probes(request, tmp_path_factory):
     """The probes of an evaluator, by name."""
-    evaluator = Evaluator(
+    evaluator = LocalEvaluator(
         EvaluatorSettings(
             device_kinds=("null",),
             cache_dir=tmp_path_factory.mktemp("cache"),

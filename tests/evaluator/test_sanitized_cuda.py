@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.tools.program import find
 from kernel_foundry.domain.check import CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
@@ -70,7 +70,7 @@ _UNWRITTEN = _changed(
 
 
 @pytest.fixture(scope="module")
-def judged(local_evaluator: Callable[[str], Evaluator]) -> Callable[[str, bool], Evaluation]:
+def judged(local_evaluator: Callable[[str], LocalEvaluator]) -> Callable[[str, bool], Evaluation]:
     """Return what judges a candidate, with or without sanitizers."""
     if find("compute-sanitizer", "KERNEL_FOUNDRY_COMPUTE_SANITIZER") is None:
         pytest.skip("compute-sanitizer is not installed")

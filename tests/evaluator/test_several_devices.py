@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.task import Task, Workload
@@ -41,7 +41,7 @@ LIMITS = EvaluationLimits(timing_seconds=0.05)
 
 
 @pytest.fixture(scope="module")
-def evaluator(cache_dir: Path) -> Iterator[Evaluator]:
+def evaluator(cache_dir: Path) -> Iterator[LocalEvaluator]:
     """An evaluator with two null devices."""
     settings = EvaluatorSettings(
         device_kinds=("null",),
@@ -52,7 +52,7 @@ def evaluator(cache_dir: Path) -> Iterator[Evaluator]:
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KERNEL_FOUNDRY_NULL_DEVICES", "2")
-        found = Evaluator(settings)
+        found = LocalEvaluator(settings)
         yield found
         asyncio.run(found.close())
 
@@ -61,7 +61,7 @@ def request(device: str) -> EvaluationRequest:
     return EvaluationRequest(task=TASK, device=device, text=RELU, limits=LIMITS)
 
 
-def test_work_for_a_kind_is_spread_and_measured_alike(evaluator: Evaluator) -> None:
+def test_work_for_a_kind_is_spread_and_measured_alike(evaluator: LocalEvaluator) -> None:
     async def judge_all():
         capabilities = await evaluator.capabilities()
         await evaluator.admit(TASK, "null")
@@ -79,7 +79,7 @@ def test_work_for_a_kind_is_spread_and_measured_alike(evaluator: Evaluator) -> N
 
 
 def test_a_device_that_keeps_failing_is_left_for_another_then_set_aside(
-    evaluator: Evaluator, monkeypatch: pytest.MonkeyPatch
+    evaluator: LocalEvaluator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def judge_two():
         await evaluator.admit(TASK, "null")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.pipeline.record import EvaluationRecord
 from evaluator_svc.settings import EvaluatorSettings
@@ -135,7 +135,7 @@ def test_a_verdict_names_the_callers_figure() -> None:
 
 async def test_an_evaluator_refuses_before_it_starts_anything() -> None:
     """Without a device every other call ends otherwise."""
-    evaluator = Evaluator(EvaluatorSettings(device_kinds=()))
+    evaluator = LocalEvaluator(EvaluatorSettings(device_kinds=()))
     bad = replace(TASK, least_bits=math.nan)
     for call in (
         evaluator.admit(bad),
@@ -147,7 +147,7 @@ async def test_an_evaluator_refuses_before_it_starts_anything() -> None:
     await asyncio.wait_for(evaluator.close(), 10.0)
 
 
-async def _all(evaluator: Evaluator, request: SweepRequest) -> None:
+async def _all(evaluator: LocalEvaluator, request: SweepRequest) -> None:
     async for _ in evaluator.sweep(request):
         raise AssertionError("nothing comes of it")
 
@@ -155,7 +155,7 @@ async def _all(evaluator: Evaluator, request: SweepRequest) -> None:
 def test_a_request_id_is_of_one_request() -> None:
     """Two clients may choose the same: each gets the verdict on its own request."""
 
-    class Verdicts(Evaluator):
+    class Verdicts(LocalEvaluator):
         def __init__(self) -> None:
             self._answers = OrderedDict()  # and no processes
 

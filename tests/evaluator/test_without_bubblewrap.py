@@ -7,7 +7,7 @@ import asyncio
 
 import pytest
 
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
@@ -29,7 +29,7 @@ template <> struct All<0> {};
 @pytest.fixture(scope="module")
 def unwrapped(cache_dir, judged):
     """An evaluator that does not use bubblewrap, and its requests."""
-    evaluator = Evaluator(
+    evaluator = LocalEvaluator(
         EvaluatorSettings(
             device_kinds=("sycl",),
             cache_dir=cache_dir,

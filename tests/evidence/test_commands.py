@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from archive_svc.archive import Archive
+from archive_svc.archive import LocalArchive
 from kernel_foundry.cli import evaluate, verify
 from kernel_foundry.cli.main import EXIT_NOT_CONFIRMED
 from kernel_foundry.domain.archive import RunSpec
@@ -127,7 +127,7 @@ def test_the_record_of_a_run_is_its_winners(tmp_path: Path, evaluation: Evaluati
     )
 
     async def tell(told: KernelSource, verdict: Evaluation) -> None:
-        archive = Archive(f"sqlite:///{tmp_path / 'data' / 'runs.db'}")
+        archive = LocalArchive(f"sqlite:///{tmp_path / 'data' / 'runs.db'}")
         if told == source:
             await archive.create_run(spec)
         await archive.tell("told", Candidate(source=told), verdict, request_id=told.digest)

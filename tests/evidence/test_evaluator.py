@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import pytest
 
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.given_seeds import check_seeds
 from evaluator_svc.service import evaluator_service
 from evaluator_svc.settings import EvaluatorSettings
@@ -63,7 +63,7 @@ async def _remote(
     settings: EvaluatorSettings, folder: Path, work: Callable[[RemoteEvaluator], Awaitable[T]]
 ) -> T:
     """Return what comes of `work` with an evaluator behind a socket."""
-    service = evaluator_service(Evaluator(settings))
+    service = evaluator_service(LocalEvaluator(settings))
     async with running([service], f"unix:{folder}/s", grace_s=1.0) as target:
         remote = RemoteEvaluator(target)
         try:
@@ -130,7 +130,7 @@ def test_seeds_that_no_evaluation_draws_are_refused(seeds: tuple[WorkloadSeeds, 
 
 @pytest.mark.sycl
 def test_a_real_kernel_comes_again_to_the_bit(
-    local_evaluator: Callable[[str], Evaluator],
+    local_evaluator: Callable[[str], LocalEvaluator],
 ) -> None:
     evaluator = local_evaluator("sycl")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.sandbox.attempt import AttemptRequest, AttemptResult, AttemptTargets
 from evaluator_svc.sandbox.attempts import attempt
 from evaluator_svc.sandbox.host_paths import readable_paths
@@ -121,7 +121,7 @@ def test_builder_and_runner_reach_neither_the_key_nor_who_holds_it(
     targets = _targets(settings.signing_key)
     read = AttemptRequest(name="read_secret", targets=targets)
     assert attempt(read).succeeded
-    evaluator = Evaluator(settings)
+    evaluator = LocalEvaluator(settings)
     (site,) = evaluator._sites.working()
     if lock == "bubblewrap" and "bubblewrap" not in site.isolation.mechanisms:
         pytest.skip(site.isolation.missing[0])

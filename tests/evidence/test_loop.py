@@ -4,7 +4,7 @@ import asyncio
 import dataclasses
 from pathlib import Path
 
-from archive_svc.archive import Archive
+from archive_svc.archive import LocalArchive
 from evaluator_svc.signing import Signer
 from kernel_foundry.domain.archive import Elite, ToldEvaluation
 from kernel_foundry.domain.bounds import NEVER
@@ -38,7 +38,7 @@ def test_every_verdict_of_a_run_is_as_it_was_signed(tmp_path: Path) -> None:
     events: list[Event] = []
 
     async def evolve() -> tuple[tuple[ToldEvaluation, ...], tuple[Elite, ...]]:
-        archive = Archive(f"sqlite:///{tmp_path / 'runs.db'}")
+        archive = LocalArchive(f"sqlite:///{tmp_path / 'runs.db'}")
         evolution = Evolution(
             evaluator=SigningEvaluator(tmp_path / "evaluator.key"),
             archive=archive,

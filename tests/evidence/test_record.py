@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from archive_svc.archive import Archive
+from archive_svc.archive import LocalArchive
 from archive_svc.run.run_file import export_run, import_run
 from kernel_foundry.common.v1 import evaluation_pb2
 from kernel_foundry.domain.archive import RunSpec
@@ -52,7 +52,7 @@ def _over_the_wire(evaluation: Evaluation) -> Evaluation:
 
 def _tell(url: str, evaluation: Evaluation) -> None:
     async def tell() -> None:
-        archive = Archive(url)
+        archive = LocalArchive(url)
         await archive.create_run(SPEC)
         await archive.tell("told", Candidate(source=SOURCE), evaluation, request_id="1")
         await archive.close()

@@ -8,7 +8,7 @@ import pytest
 
 from generator_svc.exchange_log import ExchangeLog
 from generator_svc.experience.library import ExperienceLibrary
-from generator_svc.generator import Generator
+from generator_svc.generator import LocalGenerator
 from generator_svc.llm.interface import ModelFacts, ModelReply, ModelRequest
 from generator_svc.store.store import GeneratorStore
 from kernel_foundry.domain.admission import (
@@ -260,7 +260,9 @@ def reply(text: str, finish: FinishReason = FinishReason.STOP) -> ModelReply:
     return ModelReply(text=text, finish=finish, usage=usage)
 
 
-MakeGenerator = Callable[[Iterable[str | ModelReply | Exception]], tuple[Generator, ScriptedModels]]
+MakeGenerator = Callable[
+    [Iterable[str | ModelReply | Exception]], tuple[LocalGenerator, ScriptedModels]
+]
 
 
 @pytest.fixture
@@ -275,10 +277,10 @@ def make_generator(exchanges: ExchangeLog, tmp_path: Path) -> MakeGenerator:
 
     def make(
         script: Iterable[str | ModelReply | Exception],
-    ) -> tuple[Generator, ScriptedModels]:
+    ) -> tuple[LocalGenerator, ScriptedModels]:
         models = ScriptedModels(script=list(script))
         store = GeneratorStore(f"sqlite:///{tmp_path / 'generator.db'}")
-        generator = Generator(
+        generator = LocalGenerator(
             models=models,
             store=store,
             exchanges=exchanges,

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from generator_svc.assembly import assemble
-from generator_svc.generator import Generator
+from generator_svc.generator import LocalGenerator
 from generator_svc.llm.interface import ModelRequest
 from generator_svc.llm.litellm_models import LiteLlmModels
-from generator_svc.llm.retrying import RetryPolicy
+from generator_svc.llm.retrying import ModelRetryPolicy
 from kernel_foundry.domain.exchange import ChatMessage, FinishReason
 from kernel_foundry.domain.request import BudgetCaps, ProposalRequest
 from kernel_foundry.errors import (
@@ -74,7 +74,7 @@ def counter() -> Counter:
 
 
 def _models(retry_count: int, timeout_seconds: float = 30.0) -> LiteLlmModels:
-    policy = RetryPolicy(
+    policy = ModelRetryPolicy(
         retry_count=retry_count, first_back_off_seconds=0.02, longest_retry_after_seconds=1.0
     )
     return LiteLlmModels(timeout_seconds=timeout_seconds, retrying=policy, rng=random.Random(1))
@@ -104,7 +104,7 @@ async def impatient(request: pytest.FixtureRequest) -> AsyncIterator[LiteLlmMode
 
 
 @pytest.fixture
-async def generator(models: LiteLlmModels, tmp_path: Path) -> AsyncIterator[Generator]:
+async def generator(models: LiteLlmModels, tmp_path: Path) -> AsyncIterator[LocalGenerator]:
     """Return a generator on those models."""
     generator = assemble(
         store_url=f"sqlite:///{tmp_path / 'generator.db'}",
@@ -347,7 +347,10 @@ async def test_why_a_reply_ended_is_known(
     ids=["half-character", "list"],
 )
 async def test_a_reply_is_text_that_can_be_kept(
-    llm_server: LlmServer, generator: Generator, request_: ProposalRequest, message: dict[str, Any]
+    llm_server: LlmServer,
+    generator: LocalGenerator,
+    request_: ProposalRequest,
+    message: dict[str, Any],
 ) -> None:
     """What JSON can hold and no file, digest or wire can, is no reason to end a run."""
     usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
@@ -369,7 +372,10 @@ async def test_a_reply_is_text_that_can_be_kept(
     ids=["none", "negative", "more-than-there-is"],
 )
 async def test_what_a_server_does_not_count_is_estimated(
-    llm_server: LlmServer, generator: Generator, request_: ProposalRequest, usage: dict[str, Any]
+    llm_server: LlmServer,
+    generator: LocalGenerator,
+    request_: ProposalRequest,
+    usage: dict[str, Any],
 ) -> None:
     """Else a cap would never be reached."""
     llm_server.play(wrong_json({"choices": [{"message": {"content": "x" * 300}}], **usage}))
@@ -384,7 +390,7 @@ async def test_what_a_server_does_not_count_is_estimated(
 
 
 async def test_a_model_under_another_name_costs_what_was_asked_for(
-    llm_server: LlmServer, generator: Generator, request_: ProposalRequest, samples: Any
+    llm_server: LlmServer, generator: LocalGenerator, request_: ProposalRequest, samples: Any
 ) -> None:
     """A gateway may call a model as its own table does, which LiteLLM has no price for."""
     document = dict(good(samples.REPLY).document or {})
@@ -452,7 +458,7 @@ async def test_an_unknown_provider_is_named(models: LiteLlmModels) -> None:
 
 
 async def test_a_proposal_by_http(
-    llm_server: LlmServer, generator: Generator, request_: ProposalRequest, samples: Any
+    llm_server: LlmServer, generator: LocalGenerator, request_: ProposalRequest, samples: Any
 ) -> None:
     """A garbage reply, asked again, becomes a candidate; both calls are paid."""
     llm_server.play(good("nonsense"), good(samples.REPLY))
@@ -464,7 +470,7 @@ async def test_a_proposal_by_http(
 
 
 async def test_caps_hold_before_anything_is_sent(
-    llm_server: LlmServer, generator: Generator, request_: ProposalRequest
+    llm_server: LlmServer, generator: LocalGenerator, request_: ProposalRequest
 ) -> None:
     """The price comes from the cost table, so a cap below one call's worst case sends nothing."""
     capped = replace(request_, models=(_MODEL,), caps=BudgetCaps(cost_usd=0.05))
@@ -474,7 +480,7 @@ async def test_caps_hold_before_anything_is_sent(
 
 
 async def test_a_small_budget_buys_a_shorter_reply(
-    llm_server: LlmServer, generator: Generator, request_: ProposalRequest, samples: Any
+    llm_server: LlmServer, generator: LocalGenerator, request_: ProposalRequest, samples: Any
 ) -> None:
     """The output limit shrinks to what the cap allows, before the budget refuses."""
     llm_server.play(good(samples.REPLY))
@@ -486,7 +492,7 @@ async def test_a_small_budget_buys_a_shorter_reply(
 
 
 async def test_a_model_without_a_price_needs_a_token_cap(
-    llm_server: LlmServer, generator: Generator, request_: ProposalRequest, samples: Any
+    llm_server: LlmServer, generator: LocalGenerator, request_: ProposalRequest, samples: Any
 ) -> None:
     """A model of one's own runs under a token cap and is refused under a USD cap."""
     llm_server.play(good(samples.REPLY))

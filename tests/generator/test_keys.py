@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from generator_svc.assembly import assemble
-from generator_svc.generator import Generator
+from generator_svc.generator import LocalGenerator
 from generator_svc.llm.keys import REDACTED, secret_values, without_keys, without_secrets
 from generator_svc.llm.litellm_models import LiteLlmModels
-from generator_svc.llm.retrying import RetryPolicy
+from generator_svc.llm.retrying import ModelRetryPolicy
 from kernel_foundry.domain.request import ProposalRequest
 from kernel_foundry.errors import KernelFoundryError
 from tests.llm_server import Answer, LlmServer, ReceivedRequest, error, garbage, good, refusal
@@ -43,11 +43,11 @@ _ECHOES: dict[str, Callable[[ReceivedRequest], Answer]] = {
 
 
 @pytest.fixture
-async def generator(tmp_path: Path) -> AsyncIterator[Generator]:
+async def generator(tmp_path: Path) -> AsyncIterator[LocalGenerator]:
     """Return a generator whose data folder is the test's."""
     models = LiteLlmModels(
         timeout_seconds=30.0,
-        retrying=RetryPolicy(retry_count=1, first_back_off_seconds=0.01),
+        retrying=ModelRetryPolicy(retry_count=1, first_back_off_seconds=0.01),
         rng=random.Random(1),
     )
     generator = assemble(
@@ -63,7 +63,7 @@ async def generator(tmp_path: Path) -> AsyncIterator[Generator]:
 @pytest.mark.parametrize("echo", _ECHOES.values(), ids=_ECHOES)
 async def test_a_key_is_in_nothing_that_is_kept(
     llm_server: LlmServer,
-    generator: Generator,
+    generator: LocalGenerator,
     request_: ProposalRequest,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -8,7 +8,7 @@ import pytest
 
 from generator_svc.exchange_log import ExchangeLog
 from generator_svc.experience.library import ExperienceLibrary
-from generator_svc.generator import Generator
+from generator_svc.generator import LocalGenerator
 from generator_svc.llm.interface import ModelReply, ModelRequest
 from generator_svc.meta_prompts.editor import editing_prompt
 from generator_svc.meta_prompts.population import MetaPrompts
@@ -50,9 +50,9 @@ def models(samples: Samples) -> WritersAndEditor:
 
 
 @pytest.fixture
-def generator(models: WritersAndEditor, tmp_path: Path) -> Generator:
+def generator(models: WritersAndEditor, tmp_path: Path) -> LocalGenerator:
     store = GeneratorStore(f"sqlite:///{tmp_path / 'generator.db'}")
-    return Generator(
+    return LocalGenerator(
         models=models,
         store=store,
         exchanges=ExchangeLog(tmp_path / "exchanges"),
@@ -72,7 +72,7 @@ def outcome(request: ProposalRequest, samples: Samples) -> ProposalOutcome:
 
 
 async def propose_and_report(
-    generator: Generator, request: ProposalRequest, samples: Samples, *, count: int
+    generator: LocalGenerator, request: ProposalRequest, samples: Samples, *, count: int
 ) -> None:
     for sequence in range(1, count + 1):
         selection = replace(request.selection, sequence=sequence)
@@ -91,7 +91,7 @@ async def stored(folder: Path) -> tuple[SectionsRow, ...]:
 
 @pytest.mark.slow
 async def test_guidance_is_edited_beside_the_proposals(
-    generator: Generator,
+    generator: LocalGenerator,
     models: WritersAndEditor,
     request_: ProposalRequest,
     samples: Samples,
@@ -125,7 +125,7 @@ async def test_guidance_is_edited_beside_the_proposals(
 
 @pytest.mark.slow
 async def test_an_editor_that_hangs_holds_nothing_up(
-    generator: Generator,
+    generator: LocalGenerator,
     models: WritersAndEditor,
     request_: ProposalRequest,
     samples: Samples,
@@ -139,7 +139,7 @@ async def test_an_editor_that_hangs_holds_nothing_up(
 
 @pytest.mark.slow
 async def test_guidance_that_there_was_no_room_for_is_not_judged(
-    generator: Generator, request_: ProposalRequest, samples: Samples, tmp_path: Path
+    generator: LocalGenerator, request_: ProposalRequest, samples: Samples, tmp_path: Path
 ) -> None:
     instructions = "Mind the borders. " * 4_000
     task = replace(request_.task, reference=f"# {instructions}", instructions=instructions)
@@ -157,7 +157,7 @@ async def test_guidance_that_there_was_no_room_for_is_not_judged(
 
 @pytest.mark.slow
 async def test_switched_off_the_seed_is_shown_and_nothing_learnt(
-    generator: Generator,
+    generator: LocalGenerator,
     models: WritersAndEditor,
     request_: ProposalRequest,
     samples: Samples,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from generator_svc.generator import Generator
+from generator_svc.generator import LocalGenerator
 from generator_svc.llm.assignment import Assignment
 from generator_svc.llm.catalogue import RECIPES
 from generator_svc.llm.interface import ModelRequest
@@ -48,7 +48,7 @@ def _elite(samples: Any, candidate: Candidate) -> Elite:
 
 
 @pytest.fixture
-def generator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator:
+def generator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalGenerator:
     """Return a generator on a machine without keys."""
     for key in (*_PROVIDER_KEYS, "MISTRAL_API_KEY", "KERNEL_FOUNDRY_MODEL"):
         monkeypatch.delenv(key, raising=False)
@@ -64,7 +64,7 @@ def softmax(request_: ProposalRequest) -> ProposalRequest:
 
 
 async def test_recipes_answer_by_default_and_for_nothing(
-    generator: Generator, softmax: ProposalRequest
+    generator: LocalGenerator, softmax: ProposalRequest
 ) -> None:
     """No key, no named model, no money: a candidate of the recipes."""
     proposal = await generator.propose(replace(softmax, caps=BudgetCaps(cost_usd=0.0, tokens=0)))
@@ -112,7 +112,7 @@ def test_a_graph_beyond_any_model_is_refused(softmax: ProposalRequest) -> None:
         assert caught.value.metadata["field"] == "admission.workloads[0]"
 
 
-async def test_recipes_follow_the_seed(generator: Generator, softmax: ProposalRequest) -> None:
+async def test_recipes_follow_the_seed(generator: LocalGenerator, softmax: ProposalRequest) -> None:
     """The same request has the same candidate."""
     first, second = [(await generator.propose(softmax)).candidate for _ in range(2)]
     assert first == second
@@ -120,7 +120,7 @@ async def test_recipes_follow_the_seed(generator: Generator, softmax: ProposalRe
 
 
 async def test_recipes_get_parent_and_operator(
-    generator: Generator, softmax: ProposalRequest, samples: Any
+    generator: LocalGenerator, softmax: ProposalRequest, samples: Any
 ) -> None:
     """A child of recipes is a candidate with its provenance."""
     seed = (await generator.propose(softmax)).candidate
@@ -134,7 +134,7 @@ async def test_recipes_get_parent_and_operator(
 
 
 async def test_recipes_write_the_language_of_the_device(
-    generator: Generator, softmax: ProposalRequest
+    generator: LocalGenerator, softmax: ProposalRequest
 ) -> None:
     """A CUDA device gets a CUDA kernel."""
     device = replace(softmax.admission.device, language=Language.CUDA)
@@ -147,7 +147,7 @@ async def test_recipes_write_the_language_of_the_device(
 
 
 async def test_what_no_recipe_covers_is_said(
-    generator: Generator, request_: ProposalRequest
+    generator: LocalGenerator, request_: ProposalRequest
 ) -> None:
     """Without an operator graph there is no recipe, and the proposal says so at once."""
     proposal = await generator.propose(replace(request_, models=("recipes",)))
@@ -158,7 +158,7 @@ async def test_what_no_recipe_covers_is_said(
 
 
 async def test_what_recipes_cannot_do_is_known_before_they_are_asked(
-    generator: Generator, softmax: ProposalRequest
+    generator: LocalGenerator, softmax: ProposalRequest
 ) -> None:
     """The operator is named, for each entry of recipes and for no other model."""
     inverse = _node("softmax", "aten.linalg_inv.default", "%x")
@@ -207,7 +207,7 @@ async def test_recipes_say_the_same_alone_and_beside_others(
 
 
 async def test_a_bug_of_recipes_is_ours(
-    generator: Generator, softmax: ProposalRequest, monkeypatch: pytest.MonkeyPatch
+    generator: LocalGenerator, softmax: ProposalRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is neither a refusal nor a provider that is down, and is not asked again."""
     calls = []
@@ -229,7 +229,7 @@ async def test_a_bug_of_recipes_is_ours(
 
 
 async def test_recipes_answer_templatise_with_a_mutation(
-    generator: Generator, softmax: ProposalRequest, samples: Any
+    generator: LocalGenerator, softmax: ProposalRequest, samples: Any
 ) -> None:
     """What they write has parameters already, so another kernel is what is asked for."""
     seed = (await generator.propose(softmax)).candidate

@@ -5,12 +5,12 @@ import random
 import pytest
 
 from generator_svc.llm.interface import ModelReply, ModelRequest
-from generator_svc.llm.retrying import FailedAttempt, Persistence, RetryPolicy
+from generator_svc.llm.retrying import FailedAttempt, ModelRetryPolicy, Persistence
 from kernel_foundry.domain.exchange import ChatMessage, FinishReason
 from kernel_foundry.domain.request import TokenUsage
 from kernel_foundry.errors import LlmConfigurationError, LlmUnavailableError
 
-_POLICY = RetryPolicy(
+_POLICY = ModelRetryPolicy(
     retry_count=4,
     first_back_off_seconds=1.0,
     longest_back_off_seconds=4.0,

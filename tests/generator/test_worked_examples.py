@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from generator_svc.prompting.writer import PromptWriter
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.language import Language
@@ -56,8 +56,8 @@ TASK = Task(
 
 @pytest.fixture
 def evaluator(
-    request: pytest.FixtureRequest, local_evaluator: Callable[[str], Evaluator]
-) -> Evaluator:
+    request: pytest.FixtureRequest, local_evaluator: Callable[[str], LocalEvaluator]
+) -> LocalEvaluator:
     """An evaluator of the device kind that the test names."""
     return local_evaluator(request.param)
 
@@ -72,7 +72,7 @@ def shown_example(request: ProposalRequest, language: Language) -> str:
 
 @pytest.mark.sycl
 @pytest.mark.parametrize("evaluator", ["sycl"], indirect=True)
-def test_the_sycl_example_passes(evaluator: Evaluator, request_: ProposalRequest) -> None:
+def test_the_sycl_example_passes(evaluator: LocalEvaluator, request_: ProposalRequest) -> None:
     verdict = asyncio.run(
         evaluator.evaluate(
             EvaluationRequest(
@@ -89,7 +89,7 @@ def test_the_sycl_example_passes(evaluator: Evaluator, request_: ProposalRequest
 
 @pytest.mark.parametrize("evaluator", [""], indirect=True)
 def test_the_cuda_example_builds_without_a_gpu(
-    evaluator: Evaluator, request_: ProposalRequest
+    evaluator: LocalEvaluator, request_: ProposalRequest
 ) -> None:
     verdict = asyncio.run(
         evaluator.evaluate(
@@ -110,7 +110,7 @@ def test_the_cuda_example_builds_without_a_gpu(
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("evaluator", ["cuda"], indirect=True)
-def test_the_cuda_example_passes(evaluator: Evaluator, request_: ProposalRequest) -> None:
+def test_the_cuda_example_passes(evaluator: LocalEvaluator, request_: ProposalRequest) -> None:
     verdict = asyncio.run(
         evaluator.evaluate(
             EvaluationRequest(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archive_svc.grids.result import Cell
-from archive_svc.search.selection import Assignment
+from archive_svc.search.selection import SelectionPlan
 from generator_svc.recipes import genome
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.fitness import correct_fitness
@@ -28,8 +28,8 @@ def plan_of(
     parent: int | None = None,
     inspirations: tuple[int, ...] = (),
     target: Cell | None = None,
-) -> Assignment:
-    return Assignment(
+) -> SelectionPlan:
+    return SelectionPlan(
         operator=operator,
         parent=None if parent is None else str(parent),
         inspirations=tuple(map(str, inspirations)),

@@ -23,7 +23,7 @@ from kernel_foundry.plan import (
     parse,
 )
 from kernel_foundry.plan.library import check_call
-from kernel_foundry.plan.values import Tensor, Value
+from kernel_foundry.plan.values import PlanTensor, Value
 
 CODE = """
 extern "C" __global__ void touch(float* x) {}
@@ -31,8 +31,8 @@ extern "C" __global__ void copy(const float* x, float* out) {}
 """
 
 
-def _tensor(shape: tuple[int, ...], dtype: str = "float32", name: str = "t") -> Tensor:
-    return Tensor(kind="tensor", name=name, dtype=dtype, shape=shape)
+def _tensor(shape: tuple[int, ...], dtype: str = "float32", name: str = "t") -> PlanTensor:
+    return PlanTensor(kind="tensor", name=name, dtype=dtype, shape=shape)
 
 
 def _torch_shape(op: LibraryOp, call: str) -> tuple[int, ...]:

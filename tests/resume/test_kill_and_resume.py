@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from archive_svc.archive import Archive
+from archive_svc.archive import LocalArchive
 from kernel_foundry.rpc.readiness import wait_until_serving
 
 TASK = """\
@@ -160,7 +160,7 @@ def test_nothing_told_is_lost_or_judged_twice_whatever_is_killed(system: _System
     system.kill("cli")
 
     async def told_digests() -> tuple[list[int], list[str]]:
-        archive = Archive(system.store)
+        archive = LocalArchive(system.store)
         told = await archive.evaluations("killed", limit=10000)
         await archive.close()
         return [t.sequence for t in told], [t.candidate.digest for t in told]

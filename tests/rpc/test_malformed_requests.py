@@ -18,7 +18,7 @@ from google.protobuf.message_factory import GetMessageClass
 from google.rpc import error_details_pb2
 from google.rpc.status_pb2 import Status
 
-from archive_svc.archive import Archive
+from archive_svc.archive import LocalArchive
 from archive_svc.service import archive_service
 from evaluator_svc.service import evaluator_service
 from generator_svc.experience_service import experience_service
@@ -167,7 +167,7 @@ async def channel(
     tmp_path: Path, local_evaluator: Callable[[str], Evaluator]
 ) -> AsyncIterator[grpc.aio.Channel]:
     """A channel to all services, with one run in the archive."""
-    archive = Archive(f"sqlite:///{tmp_path / 'runs.db'}")
+    archive = LocalArchive(f"sqlite:///{tmp_path / 'runs.db'}")
     await archive.create_run(SPEC)
     generator = assembled_in(tmp_path, LiteLlmModels())
     shared = _Open(local_evaluator("null"))

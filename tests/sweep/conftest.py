@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from kernel_foundry.domain.evaluation import Setting
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.sweep import Configuration, ConfigurationResult, SweepRequest
@@ -114,7 +114,7 @@ class Swept:
         runner: Runs its calls.
     """
 
-    def __init__(self, evaluator: Evaluator, runner: asyncio.Runner) -> None:
+    def __init__(self, evaluator: LocalEvaluator, runner: asyncio.Runner) -> None:
         self.evaluator = evaluator
         self._runner = runner
 
@@ -130,7 +130,7 @@ class Swept:
 
 
 @pytest.fixture(scope="session")
-def sweep(local_evaluator: Callable[[str], Evaluator]) -> Iterator[Swept]:
+def sweep(local_evaluator: Callable[[str], LocalEvaluator]) -> Iterator[Swept]:
     """One evaluator for all tests: its judge takes seconds to start."""
     with asyncio.Runner() as runner:
         yield Swept(local_evaluator("sycl"), runner)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from archive_svc.archive import Archive
+from archive_svc.archive import LocalArchive
 from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.bounds import NEVER
 from kernel_foundry.domain.candidate import Candidate, KernelSource
@@ -86,14 +86,14 @@ class SpyEvaluator(FakeEvaluator):
 
 
 @pytest.fixture
-async def archive(tmp_path: Path) -> AsyncIterator[Archive]:
-    opened = Archive(f"sqlite:///{tmp_path / 'runs.db'}")
+async def archive(tmp_path: Path) -> AsyncIterator[LocalArchive]:
+    opened = LocalArchive(f"sqlite:///{tmp_path / 'runs.db'}")
     yield opened
     await opened.close()
 
 
 async def _evolve(
-    archive: Archive,
+    archive: LocalArchive,
     evaluator: SpyEvaluator,
     events: list[Event],
     *,
@@ -114,7 +114,9 @@ async def _evolve(
     return await evolution.run()
 
 
-async def test_better_configuration_is_told_as_the_candidates_verdict(archive: Archive) -> None:
+async def test_better_configuration_is_told_as_the_candidates_verdict(
+    archive: LocalArchive,
+) -> None:
     events: list[Event] = []
     await _evolve(archive, SpyEvaluator(), events)
     swept = [e for e in events if isinstance(e, SweepEvent)]
@@ -134,14 +136,14 @@ async def test_better_configuration_is_told_as_the_candidates_verdict(archive: A
             assert evaluation.swept_count == len(event.results)
 
 
-async def test_each_candidate_is_swept_at_most_once(archive: Archive) -> None:
+async def test_each_candidate_is_swept_at_most_once(archive: LocalArchive) -> None:
     evaluator = SpyEvaluator()
     await _evolve(archive, evaluator, [])
     texts = [request.text for request in evaluator.sweeps]
     assert len(set(texts)) == len(texts)
 
 
-async def test_configurations_count_against_the_budget(archive: Archive) -> None:
+async def test_configurations_count_against_the_budget(archive: LocalArchive) -> None:
     events: list[Event] = []
     ended = await _evolve(archive, SpyEvaluator(), events)
     assert ended.cause is StopCause.EVALUATIONS
@@ -154,14 +156,16 @@ async def test_configurations_count_against_the_budget(archive: Archive) -> None
     assert 60 <= len(searched) + charged <= 61  # the last sweep's own verdict may exceed it
 
 
-async def test_little_that_is_left_is_not_swept(archive: Archive) -> None:
+async def test_little_that_is_left_is_not_swept(archive: LocalArchive) -> None:
     events: list[Event] = []
     await _evolve(archive, SpyEvaluator(), events, evaluations=3)
     assert not any(isinstance(e, SweepEvent) for e in events)
     assert len([e for e in events if isinstance(e, VerdictEvent) and not e.is_promotion]) == 3
 
 
-async def test_best_parameters_of_the_family_go_first_in_the_next_sweep(archive: Archive) -> None:
+async def test_best_parameters_of_the_family_go_first_in_the_next_sweep(
+    archive: LocalArchive,
+) -> None:
     evaluator = SpyEvaluator()
     events: list[Event] = []
     await _evolve(archive, evaluator, events)
@@ -179,7 +183,7 @@ async def test_best_parameters_of_the_family_go_first_in_the_next_sweep(archive:
         newest = better.get(digest, ())
 
 
-async def test_winner_is_measured_again_in_its_configuration(archive: Archive) -> None:
+async def test_winner_is_measured_again_in_its_configuration(archive: LocalArchive) -> None:
     events: list[Event] = []
     ended = await _evolve(archive, SpyEvaluator(), events)
     assert ended.winner is not None
@@ -188,13 +192,15 @@ async def test_winner_is_measured_again_in_its_configuration(archive: Archive) -
     assert ended.winner.evaluation.configuration
 
 
-async def test_candidates_without_a_space_are_not_swept(archive: Archive) -> None:
+async def test_candidates_without_a_space_are_not_swept(archive: LocalArchive) -> None:
     evaluator = SpyEvaluator()
     await _evolve(archive, evaluator, [], evaluations=12, generator=FakeGenerator())
     assert evaluator.sweeps == []
 
 
-async def test_run_that_died_in_a_sweep_resumes_with_it_and_tells_once(archive: Archive) -> None:
+async def test_run_that_died_in_a_sweep_resumes_with_it_and_tells_once(
+    archive: LocalArchive,
+) -> None:
     evaluator = SpyEvaluator()
     evaluator.fails_in_sweep = 1
     with pytest.raises(DeadlineExceededError, match="judge"):
@@ -212,7 +218,7 @@ async def test_run_that_died_in_a_sweep_resumes_with_it_and_tells_once(archive: 
     assert ended.cause is StopCause.EVALUATIONS
 
 
-async def test_resumed_run_remembers_what_sweeps_cost(archive: Archive) -> None:
+async def test_resumed_run_remembers_what_sweeps_cost(archive: LocalArchive) -> None:
     first: list[Event] = []
     ended = await _evolve(archive, SpyEvaluator(), first, evaluations=40)
     promoted = [e for e in first if isinstance(e, VerdictEvent) and e.is_promotion]

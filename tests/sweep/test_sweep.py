@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.request import EvaluationRequest
@@ -165,7 +165,7 @@ def test_listener_that_goes_away_ends_the_sweep(sweep: Swept) -> None:
 
 
 async def test_closing_the_evaluator_ends_its_sweeps(tmp_path: Path) -> None:
-    evaluator = Evaluator(
+    evaluator = LocalEvaluator(
         EvaluatorSettings(
             device_kinds=("null",),
             cache_dir=tmp_path,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from kernel_foundry.domain.sweep import ConfigurationResult, Validity, best_of
 from tests.sweep.conftest import Swept, settings
 
@@ -44,7 +44,7 @@ def launch(x, out):
 
 
 @pytest.fixture(scope="module")
-def cuda(local_evaluator: Callable[[str], Evaluator]) -> Iterator[Swept]:
+def cuda(local_evaluator: Callable[[str], LocalEvaluator]) -> Iterator[Swept]:
     with asyncio.Runner() as runner:
         yield Swept(local_evaluator("cuda"), runner)
 

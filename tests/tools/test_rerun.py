@@ -11,7 +11,7 @@ import kernel_foundry_native as native
 from evaluator_svc.builder.prepare import Toolchain, prepare
 from evaluator_svc.messages.exchange import Draw, TensorSlot
 from evaluator_svc.messages.locked import LoadRequest, PrepareRequest, WorkloadNames
-from evaluator_svc.tools import Check, profile, rerun_command, sanitize
+from evaluator_svc.tools import SanitizerTool, profile, rerun_command, sanitize
 from evaluator_svc.tools.rerun import SeparateMemory
 from evaluator_svc.tools.rerun_folder import RerunInput, read, write
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
@@ -195,13 +195,13 @@ def test_native_code_is_never_run_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "check", "kind", "line"),
     [
-        ("illegal[1, 32](x, out)", Check.MEMORY, FindingKind.ILLEGAL_ACCESS, 6),
-        ("racy[1, 128](x, out)", Check.RACES, FindingKind.DATA_RACE, 10),
-        (SCALE, Check.MEMORY, FindingKind.TOOL, None),
+        ("illegal[1, 32](x, out)", SanitizerTool.MEMORY, FindingKind.ILLEGAL_ACCESS, 6),
+        ("racy[1, 128](x, out)", SanitizerTool.RACES, FindingKind.DATA_RACE, 10),
+        (SCALE, SanitizerTool.MEMORY, FindingKind.TOOL, None),
     ],
 )
 def test_the_sanitizer_names_the_line(
-    tmp_path: Path, body: str, check: Check, kind: FindingKind, line: int | None
+    tmp_path: Path, body: str, check: SanitizerTool, kind: FindingKind, line: int | None
 ) -> None:
     write(tmp_path, replay_input(body, architecture=OF_THE_DEVICE))
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluator_svc.tools import Check, sanitize
+from evaluator_svc.tools import SanitizerTool, sanitize
 from evaluator_svc.tools.sanitizer import sanitizer_findings
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 
@@ -128,7 +128,7 @@ def test_lines_of_other_files_are_not_told() -> None:
 def test_the_tool_gets_the_command_and_its_output_is_read(tool) -> None:
     tool(f'[ "$2" = racecheck ] && cat {RECORDED}/racecheck_analysis.txt')
 
-    (found,) = sanitize(["true"], ENVIRONMENT, check=Check.RACES)
+    (found,) = sanitize(["true"], ENVIRONMENT, check=SanitizerTool.RACES)
 
     assert found.kind is FindingKind.DATA_RACE
 

@@ -1,6 +1,6 @@
 """A direction in words: the steps from a kernel's cell to the target cell, the largest first."""
 
-from archive_svc.search.hints.table import Step, has_steps, step
+from archive_svc.search.hints.table import MeasureStep, has_steps, step
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import DIMENSIONS, Cell
 
@@ -26,7 +26,7 @@ def hint(language: Language, cell: Cell, target: Cell) -> str:
     return " Also: ".join([first.text, *(s.do for s in rest), *(s.do for o in others for s in o)])
 
 
-def _steps(language: Language, dimension: str, level: int, goal: int) -> list[Step]:
+def _steps(language: Language, dimension: str, level: int, goal: int) -> list[MeasureStep]:
     """Return the steps to take, the one that matters most first.
 
     A kernel's level is the highest that any part of it reaches. So the last step up is enough,

@@ -14,7 +14,7 @@ from kernel_foundry.languages import speaks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class MeasureStep:
     """How a kernel moves by one level in one dimension."""
 
     do: str
@@ -30,7 +30,7 @@ class Step:
         return f"{self.do} {self.pays} {self.pitfall}"
 
 
-def step(language: Language, dimension: str, level: int, *, up: bool) -> Step:
+def step(language: Language, dimension: str, level: int, *, up: bool) -> MeasureStep:
     """Return how a kernel leaves `level`, from 0 to 3.
 
     Args:
@@ -51,10 +51,10 @@ def has_steps(language: Language) -> bool:
 
 
 @cache
-def _steps(language: Language) -> Mapping[tuple[str, int, bool], Step]:
+def _steps(language: Language) -> Mapping[tuple[str, int, bool], MeasureStep]:
     table = yaml.safe_load(speaks(language.value).text("hints.yaml")) or {}
     return {
-        (dimension, level, sign == "up"): Step(**texts)
+        (dimension, level, sign == "up"): MeasureStep(**texts)
         for dimension, signs in table.items()
         for sign, levels in signs.items()
         for level, texts in levels.items()

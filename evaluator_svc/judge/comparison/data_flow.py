@@ -14,7 +14,7 @@ from evaluator_svc.judge.comparison.checks import figures
 from evaluator_svc.judge.comparison.compare import ExpectedOutput
 from evaluator_svc.judge.comparison.verify import (
     OutputCheck,
-    Surroundings,
+    StrayWrites,
     check_output,
     judge_outputs,
 )
@@ -61,7 +61,7 @@ def verify_changed(draw: SharedDraw, seeds: Sequence[int]) -> RunComparison:
         return _skipped(draw, f"the reference does not run on changed inputs: {error.message}")
     if not checks:
         return _skipped(draw, "the reference is not finite on changed inputs")
-    intact = Surroundings(modified=modified, touched=draw.stray_writes())
+    intact = StrayWrites(modified=modified, touched=draw.stray_writes())
     verdict = judge_outputs(draw, checks, intact)
     wrong = [check for check in checks if check.has_mismatch]
     stale = max((_stale_share(draw, check) for check in wrong), default=0.0)

@@ -15,14 +15,14 @@ from evaluator_svc.call_draws import call_draws
 from evaluator_svc.judge.comparison.checks import comparison_check
 from evaluator_svc.judge.comparison.precision import (
     CLEAR_BITS,
-    Agreement,
     CallOutputs,
+    Closeness,
     agreement,
     audit_call,
 )
 from evaluator_svc.judge.comparison.verify import (
     OutputCheck,
-    Surroundings,
+    StrayWrites,
     check_output,
     judge_outputs,
 )
@@ -44,7 +44,7 @@ class KeptCalls:
     """What comparing kept calls came to."""
 
     verdict: RunComparison
-    agreements: tuple[tuple[CallOutputs, Agreement], ...] = ()
+    agreements: tuple[tuple[CallOutputs, Closeness], ...] = ()
     """Of the calls that are right; of timed ones only."""
 
 
@@ -59,7 +59,7 @@ def compare_kept(
         return KeptCalls(verdict=_other_calls(draw))
     checks: list[OutputCheck] = []
     modified: set[str] = set()
-    agreements: list[tuple[CallOutputs, Agreement]] = []
+    agreements: list[tuple[CallOutputs, Closeness]] = []
     for item, values in zip(kept, _values(claimed, len(kept)), strict=True):
         modified.update(draw.modified_inputs(item.seed))
         own = [
@@ -71,7 +71,7 @@ def compare_kept(
             # Now: what is expected of the call is held until that of another is asked for.
             call = CallOutputs(draw=draw, seed=item.seed, slot=item.slot, values=values)
             agreements.append((call, agreement(call)))
-    intact = Surroundings(modified=tuple(sorted(modified)), touched=draw.stray_writes())
+    intact = StrayWrites(modified=tuple(sorted(modified)), touched=draw.stray_writes())
     verdict = judge_outputs(draw, checks, intact)
     if draw.is_lean:
         draw.drop_copies()
@@ -105,7 +105,7 @@ def audit_kept(draw: SharedDraw, calls: KeptCalls) -> PrecisionReply:
     return replace(audited[0], far=found)
 
 
-def _is_clear(draw: SharedDraw, found: Agreement) -> bool:
+def _is_clear(draw: SharedDraw, found: Closeness) -> bool:
     known = draw.audited_strain
     is_like_before = known is not None and found.strain <= _LIKE_BEFORE * known
     return is_like_before or effective_bits(found.disagreement) >= CLEAR_BITS
@@ -143,7 +143,7 @@ def _other_calls(draw: SharedDraw) -> RunComparison:
         severity=Severity.ERROR,
         message="the runner kept outputs of other calls than those that were drawn",
     )
-    verdict = judge_outputs(draw, (), Surroundings())
+    verdict = judge_outputs(draw, (), StrayWrites())
     check = comparison_check(
         draw, verdict.correctness, is_right=False, kind=CheckKind.TIMED_OUTPUTS
     )

@@ -11,7 +11,7 @@ from evaluator_svc.judge.comparison.compare import compare_output
 from evaluator_svc.judge.comparison.digest import Digester
 from evaluator_svc.judge.comparison.verify import (
     OutputCheck,
-    Surroundings,
+    StrayWrites,
     allowed_count,
     verdict_on_runs,
 )
@@ -78,7 +78,7 @@ class LeanRuns:
             draw.drop_copies()  # there may be no room for expected outputs beside the inputs
             self._modified.update(draw.modified_inputs(seed))
         self._touched |= dict.fromkeys(draw.stray_writes())
-        intact = Surroundings(modified=tuple(sorted(self._modified)), touched=tuple(self._touched))
+        intact = StrayWrites(modified=tuple(sorted(self._modified)), touched=tuple(self._touched))
         verdict = verdict_on_runs(draw, self._checks({**self._runs, seed: runs}), intact)
         # Last of all: what fails for want of memory is done again.
         self._runs[seed] = runs

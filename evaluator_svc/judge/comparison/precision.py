@@ -87,7 +87,7 @@ class CallOutputs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement:
+class Closeness:
     """How close a call's outputs are to the reference in its own formats: cheap to tell."""
 
     disagreement: float
@@ -120,7 +120,7 @@ def audit_precision(draw: SharedDraw) -> PrecisionReply:
     return audited
 
 
-def agreement(call: CallOutputs) -> Agreement:
+def agreement(call: CallOutputs) -> Closeness:
     """Return how close a call's outputs are to the reference in its own formats."""
     shares = (
         far_share(actual, expected)
@@ -128,7 +128,7 @@ def agreement(call: CallOutputs) -> Agreement:
         if is_measurable(expected)
     )
     errors = _errors(call)
-    return Agreement(
+    return Closeness(
         disagreement=max(errors.values(), default=0.0),
         strain=_strain(call, errors),
         far_share=max(shares, default=0.0),

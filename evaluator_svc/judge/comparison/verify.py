@@ -85,7 +85,7 @@ class OutputCheck:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class StrayWrites:
     """What a candidate had no business to write, and did."""
 
     modified: tuple[str, ...] = ()
@@ -105,12 +105,12 @@ def verify(draw: SharedDraw, slots: Sequence[int] = ()) -> RunComparison:
             check_output(draw, seed=seed, output=output, slots=runs)
             for output in range(len(draw.output_slots))
         ]
-    intact = Surroundings(modified=tuple(sorted(modified)), touched=draw.stray_writes())
+    intact = StrayWrites(modified=tuple(sorted(modified)), touched=draw.stray_writes())
     return verdict_on_runs(draw, checks, intact)
 
 
 def verdict_on_runs(
-    draw: SharedDraw, checks: Sequence[OutputCheck], intact: Surroundings
+    draw: SharedDraw, checks: Sequence[OutputCheck], intact: StrayWrites
 ) -> RunComparison:
     """Return the verdict on a candidate's runs, with what it rests on."""
     verdict = judge_outputs(draw, checks, intact)
@@ -210,7 +210,7 @@ def _expected(draw: SharedDraw, seed: int, values: CallValues | None) -> tuple[E
 
 
 def judge_outputs(
-    draw: SharedDraw, checks: Sequence[OutputCheck], surroundings: Surroundings
+    draw: SharedDraw, checks: Sequence[OutputCheck], surroundings: StrayWrites
 ) -> RunComparison:
     """Return what comparisons come to, with findings; without checks."""
     modified, touched = surroundings.modified, surroundings.touched

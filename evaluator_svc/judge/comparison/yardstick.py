@@ -18,7 +18,7 @@ _NOISE_SEED = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Yardstick:
+class ReferenceOutputs:
     """Outputs that errors are measured against."""
 
     exact: tuple[torch.Tensor, ...]
@@ -36,7 +36,7 @@ def yardstick(
     input_set: InputSet,
     expected: Sequence[torch.Tensor],
     inputs: Sequence[torch.Tensor] | None = None,
-) -> Yardstick:
+) -> ReferenceOutputs:
     """Return what outputs are measured against.
 
     Args:
@@ -53,14 +53,14 @@ def yardstick(
     except TaskInvalidError as error:
         with RoundingNoise(seed=_NOISE_SEED, device=input_set.module.device):
             moved = input_set.run(inputs=inputs)
-        return Yardstick(
+        return ReferenceOutputs(
             exact=tuple(expected),
             own=moved,
             dtype=torch.float32,
             seconds=time.perf_counter() - started,
             note=f"no float64 result ({error.message}): held against the reference's own",
         )
-    return Yardstick(
+    return ReferenceOutputs(
         exact=exact,
         own=tuple(expected),
         dtype=torch.float64,

@@ -8,19 +8,19 @@ import torch
 
 
 @dataclass(slots=True)
-class Peak:
+class MemoryPeak:
     """What was seen, in bytes; 0 until it is over, and where torch does not count."""
 
     bytes: int = 0
 
 
 @contextmanager
-def torch_peak(device: torch.device) -> Iterator[Peak]:
+def torch_peak(device: torch.device) -> Iterator[MemoryPeak]:
     """Yield what becomes the most that torch's tensors held beyond what they held before.
 
     Torch counts on a GPU alone.
     """
-    peak = Peak()
+    peak = MemoryPeak()
     if device.type != "cuda":
         yield peak
         return

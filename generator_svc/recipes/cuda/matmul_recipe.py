@@ -6,12 +6,12 @@ from generator_svc.recipes.cuda.matmul_epilogue import CudaEpilogue
 from generator_svc.recipes.cuda.matmul_plan import matmul_plan
 from generator_svc.recipes.cuda.spelling import cuda_spelling, memory_functions
 from generator_svc.recipes.expression import operations
-from generator_svc.recipes.genome import Expectation, Gene, Genome
+from generator_svc.recipes.genome import Gene, Genome, MeasureForecast
 from generator_svc.recipes.graph_reader import ReferenceGraph
 from generator_svc.recipes.kernel_templates import kernel_text
 from generator_svc.recipes.matmul_program import MatmulProgram, translate_matmul
 
-_EXPECTED = Expectation(
+_EXPECTED = MeasureForecast(
     {
         ("who", "tiles"): (3, 3, 1),
         ("who", "shared"): (2, 2, 1),
@@ -64,7 +64,7 @@ class CudaMatmulRecipe:
             genes.append(Gene(name="erf", values=("library", "polynomial")))
         self.family: str = "matmul_cuda"
         self.genes: tuple[Gene, ...] = tuple(genes)
-        self.expected: Expectation = _EXPECTED
+        self.expected: MeasureForecast = _EXPECTED
         self.favours_first: bool = True
 
     def normalised(self, genome: Genome) -> Genome:

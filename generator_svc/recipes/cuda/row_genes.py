@@ -3,7 +3,7 @@
 from generator_svc.recipes.cpp_operations import USES_ERF, USES_EXP
 from generator_svc.recipes.cuda.flat_kernel import is_flat
 from generator_svc.recipes.expression import Load, operations
-from generator_svc.recipes.genome import Expectation, Gene, Genome
+from generator_svc.recipes.genome import Gene, Genome, MeasureForecast
 from generator_svc.recipes.row_program import RowProgram
 from generator_svc.recipes.row_schedule import schedule
 
@@ -30,12 +30,12 @@ _EXPECTED = {
 }
 
 
-def expected(program: RowProgram) -> Expectation:
+def expected(program: RowProgram) -> MeasureForecast:
     """Return what genomes for `program` are expected to measure."""
     passes = schedule(program, keep=True, keep_loads=True)
     # Only what was read and not computed counts as staged.
     stages = any(isinstance(p.keeps, Load) for p in passes)
-    return Expectation({**_EXPECTED, ("keep", "shared"): (2 if stages else 1, 0, 0)})
+    return MeasureForecast({**_EXPECTED, ("keep", "shared"): (2 if stages else 1, 0, 0)})
 
 
 def row_genes(program: RowProgram, one_pass: RowProgram, longest: int) -> tuple[Gene, ...]:

@@ -4,7 +4,7 @@ from generator_svc.recipes.cuda.flat_kernel import FlatKernel
 from generator_svc.recipes.cuda.row_genes import FAMILY, expected, normalised, row_genes
 from generator_svc.recipes.cuda.row_kernel import CudaRowKernel
 from generator_svc.recipes.cuda.row_plan import flat_plan, row_plan
-from generator_svc.recipes.genome import Expectation, Gene, Genome
+from generator_svc.recipes.genome import Gene, Genome, MeasureForecast
 from generator_svc.recipes.graph_reader import ReferenceGraph
 from generator_svc.recipes.row_program import translate_rows
 
@@ -26,7 +26,7 @@ class CudaRowRecipe:
         self._longest = program.longest_row(graph)
         self.family: str = FAMILY
         self.genes: tuple[Gene, ...] = row_genes(program, one_pass, self._longest)
-        self.expected: Expectation = expected(program)
+        self.expected: MeasureForecast = expected(program)
         self.favours_first: bool = True
 
     def normalised(self, genome: Genome) -> Genome:

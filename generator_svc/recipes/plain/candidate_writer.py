@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from generator_svc.recipes.plain.kernel_text import KernelText, KernelWriter
 from generator_svc.recipes.plain.languages import FRAMES
-from generator_svc.recipes.plain.program import SCRATCH, Step
-from generator_svc.recipes.plain.sizes import Shape, Size, count_of
+from generator_svc.recipes.plain.program import SCRATCH, KernelStep
+from generator_svc.recipes.plain.sizes import Shape, SymbolicSize, count_of
 from generator_svc.recipes.plain.tensors import ReducedTensor, ScannedTensor, StoredTensor, Tensor
 from generator_svc.recipes.plan_text import dictionary
 from generator_svc.recipes.unsupported import RecipeUnsupported
@@ -37,7 +37,7 @@ class Style:
 
 
 def write_candidate(
-    steps: list[Step], language: Language, style: Style, comment: str
+    steps: list[KernelStep], language: Language, style: Style, comment: str
 ) -> tuple[str, str]:
     """Return (device code, plan).
 
@@ -94,7 +94,7 @@ class _Writer:
         constants = {name: text for text, name in self._macros.items()}
         return [*lines, f"CONST = {dictionary(constants)}"] if constants else lines
 
-    def launch(self, step: Step) -> _Launch:
+    def launch(self, step: KernelStep) -> _Launch:
         reduced = next(_reductions(step.root), None)
         is_shared = reduced is not None and self._is_shared(reduced, step)
         text = KernelWriter(FRAMES[self._language], self._macro, is_shared=is_shared).write(
@@ -120,7 +120,7 @@ class _Writer:
             local=f"local(BLOCK, {dtype})" if needs_local else "",
         )
 
-    def _is_shared(self, reduced: ReducedTensor, step: Step) -> bool:
+    def _is_shared(self, reduced: ReducedTensor, step: KernelStep) -> bool:
         if self._style.share != "suited":
             return self._style.share == "always"
         terms, elements = _most(reduced.loops), _most(step.target.shape)
@@ -129,7 +129,7 @@ class _Writer:
     def _reach(self, shape: Shape) -> None:
         self.most_elements = max(self.most_elements, _most(shape))
 
-    def _macro(self, size: Size) -> str:
+    def _macro(self, size: SymbolicSize) -> str:
         if size.is_literal:
             return size.text
         return self._macros.setdefault(size.text, f"D{len(self._macros)}")
@@ -145,9 +145,9 @@ def _grids(launches: list["_Launch"]) -> Iterator[str]:
             yield f"\ndef {name}(count):\n    return min({blocks}, {_MOST_GROUPS})\n"
 
 
-def _read(steps: list[Step], writer: "_Writer") -> list[Step]:
+def _read(steps: list[KernelStep], writer: "_Writer") -> list[KernelStep]:
     """Return the steps that an output needs: an operator may have results that nobody asked for."""
-    found: list[Step] = []
+    found: list[KernelStep] = []
     wanted: set[StoredTensor] = set()
     for step in reversed(steps):
         if step.target in wanted or not _is_scratch(step.target, steps):
@@ -156,7 +156,7 @@ def _read(steps: list[Step], writer: "_Writer") -> list[Step]:
     return found
 
 
-def _body(steps: list[Step], launches: list[_Launch]) -> list[str]:
+def _body(steps: list[KernelStep], launches: list[_Launch]) -> list[str]:
     """Return the plan's functions; scratch that nobody reads any more is taken again."""
     named = list(dict.fromkeys(
         tensor.name
@@ -185,7 +185,7 @@ def _body(steps: list[Step], launches: list[_Launch]) -> list[str]:
     return lines
 
 
-def _is_scratch(tensor: StoredTensor, steps: list[Step]) -> bool:
+def _is_scratch(tensor: StoredTensor, steps: list[KernelStep]) -> bool:
     return tensor.name.startswith(SCRATCH) and any(step.target is tensor for step in steps)
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from generator_svc.recipes.plain.languages import Frame
-from generator_svc.recipes.plain.sizes import Shape, Size, count_of
+from generator_svc.recipes.plain.languages import KernelFrame
+from generator_svc.recipes.plain.sizes import Shape, SymbolicSize, count_of
 from generator_svc.recipes.plain.tensors import (
     NUMBER,
     Index,
@@ -79,7 +79,9 @@ class KernelWriter:
         is_shared: Whether the threads of a block share each element.
     """
 
-    def __init__(self, frame: Frame, macro: Callable[[Size], str], *, is_shared: bool) -> None:
+    def __init__(
+        self, frame: KernelFrame, macro: Callable[[SymbolicSize], str], *, is_shared: bool
+    ) -> None:
         self._frame = frame
         self.macro = macro
         self.prefix = frame.prefix
@@ -264,7 +266,7 @@ class KernelWriter:
             yield named
 
     @contextmanager
-    def _loops(self, sizes: list[Size]) -> Iterator[Index]:
+    def _loops(self, sizes: list[SymbolicSize]) -> Iterator[Index]:
         if not sizes:
             yield ()
             return

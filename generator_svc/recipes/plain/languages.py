@@ -15,7 +15,7 @@ KINDS: Final = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Frame:
+class KernelFrame:
     """How a language writes what is around a kernel's loop."""
 
     preamble: str
@@ -40,7 +40,7 @@ class Frame:
 
 _WHOLE_TYPES = {"int32": "int32_t", "int16": "int16_t", "int8": "int8_t", "uint8": "uint8_t"}
 
-CUDA: Final = Frame(
+CUDA: Final = KernelFrame(
     preamble="",
     head='extern "C" __global__ void __launch_bounds__(BLOCK) {name}({parameters}) {{\n',
     each="const Index first = (Index)blockIdx.x * BLOCK + threadIdx.x, "
@@ -68,7 +68,7 @@ static inline BF16 narrow(float value) {  // to the nearest, ties to even
 """
 """By bits: the conversions of SYCL's own type ask for instructions that not every CPU has."""
 
-SYCL: Final = Frame(
+SYCL: Final = KernelFrame(
     preamble=_BFLOAT16,
     head='extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))\n'
     "void {name}({parameters}) {{\n"

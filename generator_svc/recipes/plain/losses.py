@@ -9,7 +9,7 @@ from generator_svc.recipes.plain.reductions import (
     folded,
     log_softmax,
 )
-from generator_svc.recipes.plain.tensors import NUMBER, TRUTH, Body, Index, Tensor
+from generator_svc.recipes.plain.tensors import NUMBER, TRUTH, Index, KernelBody, Tensor
 from generator_svc.recipes.unsupported import RecipeUnsupported
 
 _DIFFERENCE = "({0} - {1})"
@@ -54,7 +54,7 @@ def _nll(
     target = p.at_hand(target)
     wanted = p.map("({0} != {1})", target, ignore_index, kind=TRUTH)
 
-    def move(body: Body, index: Index) -> Index:
+    def move(body: KernelBody, index: Index) -> Index:
         safe = f"({body.read(wanted, index)} ? {body.read(target, index)} : 0)"
         return (*index[:axis], body.name("Index", safe), *index[axis:])
 

@@ -6,13 +6,13 @@ from typing import Any, Final
 from generator_svc.recipes.plain.elementwise import where
 from generator_svc.recipes.plain.program import Program, literal, widest
 from generator_svc.recipes.plain.reductions import squeezed
-from generator_svc.recipes.plain.sizes import Shape, Size, product
+from generator_svc.recipes.plain.sizes import Shape, SymbolicSize, product
 from generator_svc.recipes.plain.tensors import (
     NUMBER,
     TRUTH,
-    Body,
     Index,
     JoinedTensor,
+    KernelBody,
     Tensor,
 )
 from generator_svc.recipes.unsupported import RecipeUnsupported
@@ -27,7 +27,7 @@ def _view(p: Program, x: Tensor, shape: Sequence[Any], *_: Any) -> Tensor:
     """Return the elements in another shape; a size of the same place keeps its text."""
     asked = [p.size(size) for size in shape]
     old = list(x.shape)
-    found: list[Size] = []
+    found: list[SymbolicSize] = []
     for place, size in enumerate(asked):
         from_front = place < len(old) and found == old[:place] and size.values == old[place].values
         found.append(old[place] if from_front else size)
@@ -83,7 +83,7 @@ def _expand(p: Program, x: Tensor, shape: Sequence[Any], **_: Any) -> Tensor:
     return p.expand(x, tuple(wanted))
 
 
-def _bounded(p: Program, x: Tensor, axis: int, place: Any, default: Size) -> Size:
+def _bounded(p: Program, x: Tensor, axis: int, place: Any, default: SymbolicSize) -> SymbolicSize:
     """Return a slice's bound, counted from the start."""
     if place is None:
         return default
@@ -165,11 +165,11 @@ def _cat(p: Program, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         start, end = end, end + tensor.shape[axis]
         shape = tensor.shape
 
-        def move(body: Body, index: Index, start: Size = start) -> Index:
+        def move(body: KernelBody, index: Index, start: SymbolicSize = start) -> Index:
             at = index[axis] if start.text == "0" else f"({index[axis]} - {body.macro(start)})"
             return (*index[:axis], at, *index[axis + 1 :])
 
-        def holds(body: Body, index: Index, end: Size = end) -> str:
+        def holds(body: KernelBody, index: Index, end: SymbolicSize = end) -> str:
             return f"{index[axis]} < {body.macro(end)}"
 
         cases.append((holds, p.moved(tensor, shape, move)))
@@ -184,7 +184,7 @@ def _stack(p: Program, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 def _mirrored(p: Program, x: Tensor, dims: Sequence[int]) -> Tensor:
     axes = {axis % len(x.shape) for axis in dims}
 
-    def move(body: Body, index: Index) -> Index:
+    def move(body: KernelBody, index: Index) -> Index:
         return tuple(
             f"({body.macro(x.shape[axis])} - 1 - {at})" if axis in axes else at
             for axis, at in enumerate(index)
@@ -196,7 +196,7 @@ def _mirrored(p: Program, x: Tensor, dims: Sequence[int]) -> Tensor:
 def _roll(p: Program, x: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Tensor:
     by = {axis % len(x.shape): shift for axis, shift in zip(dims, shifts, strict=True)}
 
-    def move(body: Body, index: Index) -> Index:
+    def move(body: KernelBody, index: Index) -> Index:
         found = list(index)
         for axis, shift in by.items():
             size = body.macro(x.shape[axis])
@@ -226,7 +226,7 @@ def _pad(
     if mode not in ("reflect", "replicate"):
         raise RecipeUnsupported(f"aten.pad of mode {mode}")
 
-    def move(body: Body, index: Index) -> Index:
+    def move(body: KernelBody, index: Index) -> Index:
         found = shifted(index)
         for axis in pads:
             at, last = body.name("Index", found[axis]), f"({body.macro(x.shape[axis])} - 1)"
@@ -242,7 +242,7 @@ def _repeat(p: Program, x: Tensor, repeats: Sequence[int]) -> Tensor:
     times = [1] * (len(x.shape) - len(repeats)) + list(repeats)
     old = [p.one] * ahead + list(x.shape)
 
-    def move(body: Body, index: Index) -> Index:
+    def move(body: KernelBody, index: Index) -> Index:
         pairs = zip(index[ahead:], x.shape, times[ahead:], strict=True)
         return tuple(at if n == 1 else f"({at} % {body.macro(s)})" for at, s, n in pairs)
 
@@ -308,7 +308,7 @@ def _nearest(places: int) -> Any:
             else [s * int(f) for s, f in zip(sizes, factors, strict=True)]
         )
 
-        def move(body: Body, index: Index) -> Index:
+        def move(body: KernelBody, index: Index) -> Index:
             of = zip(index[ahead:], sizes, wanted, strict=True)
             return (
                 *index[:ahead],

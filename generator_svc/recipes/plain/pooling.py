@@ -5,20 +5,20 @@ from typing import Any, Final
 
 from generator_svc.recipes.plain.products import each, window, window_count
 from generator_svc.recipes.plain.program import Program
-from generator_svc.recipes.plain.sizes import Size, fixed, product
-from generator_svc.recipes.plain.tensors import NUMBER, Body, Index, Tensor
+from generator_svc.recipes.plain.sizes import SymbolicSize, fixed, product
+from generator_svc.recipes.plain.tensors import NUMBER, Index, KernelBody, Tensor
 from generator_svc.recipes.unsupported import RecipeUnsupported
 
 
 def _windows(
-    p: Program, x: Tensor, counts: Sequence[Size], kernel: Sequence[int], steps: Sequence[int],
-    pads: Sequence[int], spreads: Sequence[int], outside: str,
+    p: Program, x: Tensor, counts: Sequence[SymbolicSize], kernel: Sequence[int],
+    steps: Sequence[int], pads: Sequence[int], spreads: Sequence[int], outside: str,
 ) -> Tensor:  # fmt: skip
     """Return what is under each window, of shape `(…, *counts, *kernel)`."""
     ahead = len(x.shape) - len(counts)
     shape = (*x.shape[:ahead], *counts, *(p.size(k) for k in kernel))
 
-    def move(body: Body, index: Index) -> Index:
+    def move(body: KernelBody, index: Index) -> Index:
         offsets = index[ahead + len(counts) :]
         at = zip(index[ahead:], steps, offsets, spreads, pads, strict=False)
         return (*index[:ahead], *(body.name("Index", window(*of)) for of in at))
@@ -29,7 +29,7 @@ def _windows(
 def _counts(
     x: Tensor, kernel: Sequence[int], steps: Sequence[int], pads: Sequence[int],
     spreads: Sequence[int], ceil_mode: bool,
-) -> list[Size]:  # fmt: skip
+) -> list[SymbolicSize]:  # fmt: skip
     found = []
     sizes = x.shape[len(x.shape) - len(kernel) :]
     for size, k, step, pad, spread in zip(sizes, kernel, steps, pads, spreads, strict=True):
@@ -102,16 +102,16 @@ def _adaptive_pool(places: int, how: str) -> Any:
         spans = [size // count if is_even else size.up_to(count) + 1 for size, count in pairs]
         shape = (*x.shape[:ahead], *counts, *spans)
 
-        def bound(body: Body, at: str, pair: tuple[Size, Size]) -> str:
+        def bound(body: KernelBody, at: str, pair: tuple[SymbolicSize, SymbolicSize]) -> str:
             size, count = (body.macro(s) for s in pair)
             return f"({at} * {size} / {count})"
 
-        def move(body: Body, index: Index) -> Index:
+        def move(body: KernelBody, index: Index) -> Index:
             of = zip(index[ahead:], pairs, index[ahead + places :], strict=False)
             starts = [body.name("Index", f"{bound(body, at, pair)} + {k}") for at, pair, k in of]
             return (*index[:ahead], *starts)
 
-        def also(body: Body, index: Index) -> list[str]:
+        def also(body: KernelBody, index: Index) -> list[str]:
             of = zip(index[ahead:], pairs, move(body, index)[ahead:], strict=False)
             return [
                 f"{place} < (({at} + 1) * {body.macro(pair[0])} + {body.macro(pair[1])} - 1)"

@@ -6,8 +6,8 @@ from typing import Any, Final
 from generator_svc.recipes.plain.elementwise import where
 from generator_svc.recipes.plain.program import Program
 from generator_svc.recipes.plain.reductions import softmax, squeezed
-from generator_svc.recipes.plain.sizes import Shape, Size
-from generator_svc.recipes.plain.tensors import NUMBER, TRUTH, Body, Index, Tensor
+from generator_svc.recipes.plain.sizes import Shape, SymbolicSize
+from generator_svc.recipes.plain.tensors import NUMBER, TRUTH, Index, KernelBody, Tensor
 from generator_svc.recipes.unsupported import RecipeUnsupported
 
 
@@ -99,7 +99,9 @@ def window(at: str, step: int, offset: str, spread: int, pad: int) -> str:
     return f"({text} - {pad})" if pad else f"({text})"
 
 
-def window_count(size: Size, kernel: Size, step: int, spread: int, pads: int) -> Size:
+def window_count(
+    size: SymbolicSize, kernel: SymbolicSize, step: int, spread: int, pads: int
+) -> SymbolicSize:
     """Return how many windows fit a size that is padded by `pads` in all."""
     return (size + pads - (kernel - 1) * spread - 1) // step + 1
 
@@ -124,13 +126,13 @@ def _convolution(
     inner, each_group = weight.shape[1], weight.shape[0] // groups
     shape = (x.shape[0], weight.shape[0], *counts, inner, *kernel)
 
-    def channel(body: Body, index: Index) -> str:
+    def channel(body: KernelBody, index: Index) -> str:
         at = index[2 + places]
         if groups == 1:
             return at
         return f"({index[1]} / {body.macro(each_group)} * {body.macro(inner)} + {at})"
 
-    def move(body: Body, index: Index) -> Index:
+    def move(body: KernelBody, index: Index) -> Index:
         at = zip(index[2:], steps, index[3 + places :], spreads, pads, strict=False)
         inside = [body.name("Index", window(*of)) for of in at]
         return (index[0], body.name("Index", channel(body, index)), *inside)
@@ -158,28 +160,28 @@ def _transposed(
     inner, each_group = x.shape[1] // groups, weight.shape[1]
     shape: Shape = (x.shape[0], each_group * groups, *counts, inner, *kernel)
 
-    def channel(body: Body, index: Index) -> str:
+    def channel(body: KernelBody, index: Index) -> str:
         at = index[2 + places]
         if groups == 1:
             return at
         text = f"{index[1]} / {body.macro(each_group)} * {body.macro(inner)} + {at}"
         return body.name("Index", text)
 
-    def reached(body: Body, index: Index) -> list[str]:
+    def reached(body: KernelBody, index: Index) -> list[str]:
         """Return positions times the step."""
         of = zip(index[2:], index[3 + places :], spreads, pads, strict=False)
         return [body.name("Index", f"{at} + {pad} - {k} * {d}") for at, k, d, pad in of]
 
-    def move(body: Body, index: Index) -> Index:
+    def move(body: KernelBody, index: Index) -> Index:
         far = zip(reached(body, index), steps, strict=True)
         inside = [at if step == 1 else body.name("Index", f"{at} / {step}") for at, step in far]
         return (index[0], channel(body, index), *inside)
 
-    def also(body: Body, index: Index) -> list[str]:
+    def also(body: KernelBody, index: Index) -> list[str]:
         far = zip(reached(body, index), steps, strict=True)
         return [f"{at} >= 0 && {at} % {step} == 0" for at, step in far]
 
-    def factor(body: Body, index: Index) -> Index:
+    def factor(body: KernelBody, index: Index) -> Index:
         own = index[1] if groups == 1 else f"({index[1]} % {body.macro(each_group)})"
         return (channel(body, index), own, *index[3 + places :])
 

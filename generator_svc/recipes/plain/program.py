@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 from generator_svc.recipes.plain.kernel_text import NEUTRAL
 from generator_svc.recipes.plain.languages import KINDS
-from generator_svc.recipes.plain.sizes import Shape, Size, fixed, product, same
+from generator_svc.recipes.plain.sizes import Shape, SymbolicSize, fixed, product, same
 from generator_svc.recipes.plain.tensors import (
     NUMBER,
     TRUTH,
     WHOLE,
-    Body,
     FilledTensor,
     Index,
     JoinedTensor,
+    KernelBody,
     MappedTensor,
     Position,
     ReducedTensor,
@@ -45,14 +45,14 @@ _RANKS = {TRUTH: 0, WHOLE: 1, NUMBER: 2}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class KernelStep:
     """One kernel: what it computes, and where to."""
 
     root: Tensor
     target: StoredTensor
 
 
-Operand = Tensor | Size | int | float | bool
+Operand = Tensor | SymbolicSize | int | float | bool
 
 
 class Program:
@@ -65,13 +65,13 @@ class Program:
 
     def __init__(self, workloads: int, *, is_fused: bool) -> None:
         self.one = fixed(1, workloads)
-        self.steps: list[Step] = []
+        self.steps: list[KernelStep] = []
         self._workloads = workloads
         self._is_fused = is_fused
 
-    def size(self, number: Size | int) -> Size:
+    def size(self, number: SymbolicSize | int) -> SymbolicSize:
         """Return a number of the reference's text as a size."""
-        return number if isinstance(number, Size) else fixed(number, self._workloads)
+        return number if isinstance(number, SymbolicSize) else fixed(number, self._workloads)
 
     def named(self, name: str, dtype: str, shape: Shape) -> StoredTensor:
         """Return a tensor of the name table."""
@@ -87,7 +87,7 @@ class Program:
             name = f"{SCRATCH}{len(self.steps)}"
             dtype = _SCRATCH[tensor.kind]
             target = StoredTensor(shape=tensor.shape, kind=tensor.kind, name=name, dtype=dtype)
-        self.steps.append(Step(root=self.cast(tensor, target.kind), target=target))
+        self.steps.append(KernelStep(root=self.cast(tensor, target.kind), target=target))
         return target
 
     def settle(self, tensor: Tensor, users: int) -> Tensor:
@@ -122,14 +122,14 @@ class Program:
 
     def full(self, shape: Shape, number: Operand) -> Tensor:
         """Return a tensor of one number."""
-        if isinstance(number, Size):
+        if isinstance(number, SymbolicSize):
             number = self.number(number)
         if isinstance(number, Tensor):
             return self.expand(number, shape)
         kind = TRUTH if isinstance(number, bool) else WHOLE if isinstance(number, int) else NUMBER
         return FilledTensor(shape=shape, kind=kind, text=literal(number))
 
-    def number(self, size: Size) -> Tensor:
+    def number(self, size: SymbolicSize) -> Tensor:
         """Return a size as a tensor without dimensions."""
         return SizeTensor(shape=(), kind=WHOLE, size=size)
 
@@ -157,7 +157,9 @@ class Program:
             ready.append(tensor if is_free else self.loop_free(tensor))
         return MappedTensor(shape=shape, kind=kind or wide, template=template, of=tuple(ready))
 
-    def moved(self, tensor: Tensor, shape: Shape, move: Callable[[Body, Index], Index]) -> Tensor:
+    def moved(
+        self, tensor: Tensor, shape: Shape, move: Callable[[KernelBody, Index], Index]
+    ) -> Tensor:
         """Return a view: `move` gives the tensor's index for one of the view."""
         return ViewedTensor(shape=shape, kind=tensor.kind, of=tensor, move=move)
 
@@ -168,7 +170,7 @@ class Program:
         ahead = len(shape) - len(tensor.shape)
         stays = [a.values == b.values for a, b in zip(tensor.shape, shape[ahead:], strict=True)]
 
-        def move(_: Body, index: Index) -> Index:
+        def move(_: KernelBody, index: Index) -> Index:
             pairs = zip(index[ahead:], stays, strict=True)
             return tuple(at if is_same else "0" for at, is_same in pairs)
 
@@ -194,11 +196,13 @@ class Program:
         shape = (*tensor.shape[:place], self.one, *tensor.shape[place:])
         return self.moved(tensor, shape, lambda _, i: (*i[:place], *i[place + 1 :]))
 
-    def cut(self, tensor: Tensor, axis: int, start: Size, count: Size, step: int = 1) -> Tensor:
+    def cut(
+        self, tensor: Tensor, axis: int, start: SymbolicSize, count: SymbolicSize, step: int = 1
+    ) -> Tensor:
         """Return every `step`-th position of an axis, `count` of them from `start` on."""
         shape = (*tensor.shape[:axis], count, *tensor.shape[axis + 1 :])
 
-        def move(body: Body, index: Index) -> Index:
+        def move(body: KernelBody, index: Index) -> Index:
             at = index[axis] if step == 1 else f"({index[axis]} * {step})"
             at = at if start.text == "0" else f"({at} + {body.macro(start)})"
             return (*index[:axis], at, *index[axis + 1 :])
@@ -209,9 +213,9 @@ class Program:
         self,
         tensor: Tensor,
         shape: Shape,
-        move: Callable[[Body, Index], Index],
+        move: Callable[[KernelBody, Index], Index],
         other: str,
-        also: Callable[[Body, Index], list[str]] | None = None,
+        also: Callable[[KernelBody, Index], list[str]] | None = None,
     ) -> Tensor:
         """Return a view that may point outside of the tensor, where `other` stands.
 
@@ -225,7 +229,7 @@ class Program:
         """
         tensor = self.at_hand(tensor)
 
-        def holds(body: Body, index: Index) -> str:
+        def holds(body: KernelBody, index: Index) -> str:
             checks = [] if also is None else also(body, index)
             for at, size in zip(move(body, index), tensor.shape, strict=True):
                 if at not in index and at != "0":  # computed, so that it may be anything
@@ -261,19 +265,19 @@ class Program:
             is_shared = True
         return ReducedTensor(shape=kept, kind=tensor.kind, of=tensor, how=how, is_shared=is_shared)
 
-    def _in_parts(self, how: str, tensor: Tensor, kept: Shape, count: Size) -> Tensor:
+    def _in_parts(self, how: str, tensor: Tensor, kept: Shape, count: SymbolicSize) -> Tensor:
         """Return the reductions of `_PARTS` parts, of shape `(*kept, _PARTS)`."""
         parts = self.size(_PARTS)
         length = count.up_to(_PARTS)
         loops = tensor.shape[len(kept) :]
 
-        def place(body: Body, index: Index) -> str:
+        def place(body: KernelBody, index: Index) -> str:
             return body.name("Index", f"{index[-2]} * {body.macro(length)} + {index[-1]}")
 
-        def move(body: Body, index: Index) -> Index:
+        def move(body: KernelBody, index: Index) -> Index:
             return (*index[:-2], *body.unflat(place(body, index), loops))
 
-        def holds(body: Body, index: Index) -> str:
+        def holds(body: KernelBody, index: Index) -> str:
             return f"{place(body, index)} < {body.macro(count)}"
 
         shape = (*kept, parts, length)

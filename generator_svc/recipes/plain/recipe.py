@@ -1,6 +1,6 @@
 """The recipe of plain kernels: what to do with a graph that no other recipe covers."""
 
-from generator_svc.recipes.genome import Expectation, Gene, Genome
+from generator_svc.recipes.genome import Gene, Genome, MeasureForecast
 from generator_svc.recipes.plain.candidate_writer import Style, write_candidate
 from generator_svc.recipes.plain.translation import Translation
 from generator_svc.recipes.plan_text import default_first
@@ -11,7 +11,7 @@ _FAMILY = "plain"
 
 _BLOCKS = (256, 128, 512, 64)
 
-_EXPECTED = Expectation({("share", "suited"): (0, 1, 1), ("share", "always"): (0, 1, 1)})
+_EXPECTED = MeasureForecast({("share", "suited"): (0, 1, 1), ("share", "always"): (0, 1, 1)})
 """A block that shares an element meets at barriers."""
 
 
@@ -38,7 +38,7 @@ class PlainRecipe:
             Gene(name="fuse", values=("chains", "none")),
             Gene(name="block", values=tuple(str(block) for block in _BLOCKS)),
         )
-        self.expected: Expectation = _EXPECTED
+        self.expected: MeasureForecast = _EXPECTED
         self.favours_first: bool = False
 
     def normalised(self, genome: Genome) -> Genome:

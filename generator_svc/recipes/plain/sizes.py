@@ -8,7 +8,7 @@ from generator_svc.recipes.unsupported import RecipeUnsupported
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class SymbolicSize:
     """A whole number that may differ between workloads."""
 
     values: tuple[int, ...]
@@ -36,54 +36,56 @@ class Size:
         """Whether it is 1 in every workload."""
         return all(value == 1 for value in self.values)
 
-    def __add__(self, other: "Size | int") -> "Size":
+    def __add__(self, other: "SymbolicSize | int") -> "SymbolicSize":
         return self._with("+", other, lambda a, b: a + b)
 
-    def __sub__(self, other: "Size | int") -> "Size":
+    def __sub__(self, other: "SymbolicSize | int") -> "SymbolicSize":
         return self._with("-", other, lambda a, b: a - b)
 
-    def __mul__(self, other: "Size | int") -> "Size":
+    def __mul__(self, other: "SymbolicSize | int") -> "SymbolicSize":
         return self._with("*", other, lambda a, b: a * b)
 
-    def __floordiv__(self, other: "Size | int") -> "Size":
+    def __floordiv__(self, other: "SymbolicSize | int") -> "SymbolicSize":
         return self._with("//", other, lambda a, b: a // b)
 
-    def up_to(self, divisor: "Size | int") -> "Size":
+    def up_to(self, divisor: "SymbolicSize | int") -> "SymbolicSize":
         """Return the quotient, rounded up."""
         return (self + divisor - 1) // divisor
 
-    def _with(self, sign: str, other: "Size | int", call: Callable[[int, int], int]) -> "Size":
+    def _with(
+        self, sign: str, other: "SymbolicSize | int", call: Callable[[int, int], int]
+    ) -> "SymbolicSize":
         count = len(self.values)
         right = fixed(other, count) if isinstance(other, int) else other
         values = tuple(call(a, b) for a, b in zip(self.values, right.values, strict=True))
         if right.is_literal and (self.is_literal or sign in "+-"):
-            return Size(values, self.base, call(self.offset, right.offset))
+            return SymbolicSize(values, self.base, call(self.offset, right.offset))
         if right.text == "1" and sign in ("*", "//"):
             return self
         if (self.text, sign) in (("0", "+"), ("1", "*")):
             return right
-        return Size(values, f"({self.text} {sign} {right.text})")
+        return SymbolicSize(values, f"({self.text} {sign} {right.text})")
 
 
-Shape = tuple[Size, ...]
+Shape = tuple[SymbolicSize, ...]
 
 
-def fixed(number: int, workloads: int) -> Size:
+def fixed(number: int, workloads: int) -> SymbolicSize:
     """Return a size that is `number` in every workload."""
-    return Size((number,) * workloads, "", number)
+    return SymbolicSize((number,) * workloads, "", number)
 
 
-def product(sizes: Iterable[Size], one: Size) -> Size:
+def product(sizes: Iterable[SymbolicSize], one: SymbolicSize) -> SymbolicSize:
     """Return the product of `sizes`."""
     return math.prod(sizes, start=one)
 
 
-def count_of(shape: Shape) -> Size:
+def count_of(shape: Shape) -> SymbolicSize:
     """Return the elements of a shape that has a dimension."""
     return product(shape[1:], shape[0])
 
 
-def found_in(values: tuple[int, ...], known: Sequence[Size]) -> Size:
+def found_in(values: tuple[int, ...], known: Sequence[SymbolicSize]) -> SymbolicSize:
     """Return a size of these values.
 
     It is a constant, one of `known`, a multiple or a part of one, or the product of two.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
-from generator_svc.recipes.plain.sizes import Shape, Size
+from generator_svc.recipes.plain.sizes import Shape, SymbolicSize
 
 Index = tuple[str, ...]
 """C++ text of the position along each dimension."""
@@ -18,7 +18,7 @@ NUMBER, WHOLE, TRUTH = "float", "int64_t", "bool"
 """C++ types that elements are computed in: of floating point, whole numbers and truth."""
 
 
-class Body(Protocol):
+class KernelBody(Protocol):
     """The text of a kernel while it is written; what tensors need of it."""
 
     @property
@@ -42,7 +42,7 @@ class Body(Protocol):
         """Loop over what is reduced; return the name of the result."""
         ...
 
-    def macro(self, size: Size) -> str:
+    def macro(self, size: SymbolicSize) -> str:
         """Return a size's name in the device code."""
         ...
 
@@ -82,7 +82,7 @@ class Tensor:
         """Whether an element takes a loop."""
         return any(operand.reduces for operand in self.operands)
 
-    def at(self, body: Body, index: Index) -> str:
+    def at(self, body: KernelBody, index: Index) -> str:
         """Return C++ of the element at an index."""
         raise NotImplementedError
 
@@ -94,7 +94,7 @@ class StoredTensor(Tensor):
     name: str
     dtype: str
 
-    def at(self, body: Body, index: Index) -> str:
+    def at(self, body: KernelBody, index: Index) -> str:
         """See `Tensor.at`."""
         return body.load(self, index)
 
@@ -105,7 +105,7 @@ class FilledTensor(Tensor):
 
     text: str
 
-    def at(self, body: Body, index: Index) -> str:
+    def at(self, body: KernelBody, index: Index) -> str:
         """See `Tensor.at`."""
         return self.text
 
@@ -114,9 +114,9 @@ class FilledTensor(Tensor):
 class SizeTensor(Tensor):
     """A size as a number."""
 
-    size: Size
+    size: SymbolicSize
 
-    def at(self, body: Body, index: Index) -> str:
+    def at(self, body: KernelBody, index: Index) -> str:
         """See `Tensor.at`."""
         return f"(int64_t){body.macro(self.size)}"
 
@@ -127,7 +127,7 @@ class Position(Tensor):
 
     axis: int
 
-    def at(self, body: Body, index: Index) -> str:
+    def at(self, body: KernelBody, index: Index) -> str:
         """See `Tensor.at`."""
         return f"(int64_t)({index[self.axis]})"
 
@@ -145,7 +145,7 @@ class MappedTensor(Tensor):
         """See `Tensor.operands`."""
         return self.of
 
-    def at(self, body: Body, index: Index) -> str:
+    def at(self, body: KernelBody, index: Index) -> str:
         """See `Tensor.at`."""
         texts = [body.read(operand, self._index_of(operand, index)) for operand in self.of]
         return body.name(self.kind, self.template.format(*texts, m=body.prefix))
@@ -162,7 +162,7 @@ class ViewedTensor(Tensor):
     """Another tensor's elements elsewhere."""
 
     of: Tensor
-    move: Callable[[Body, Index], Index]
+    move: Callable[[KernelBody, Index], Index]
     """From an index of the view to one of the tensor."""
 
     @property
@@ -175,7 +175,7 @@ class ViewedTensor(Tensor):
         """See `Tensor.cost`."""
         return self.of.cost
 
-    def at(self, body: Body, index: Index) -> str:
+    def at(self, body: KernelBody, index: Index) -> str:
         """See `Tensor.at`."""
         return body.read(self.of, self.move(body, index))
 
@@ -184,7 +184,7 @@ class ViewedTensor(Tensor):
 class JoinedTensor(Tensor):
     """One of several tensors, by conditions on the index; a number where none holds."""
 
-    cases: tuple[tuple[Callable[[Body, Index], str], Tensor], ...]
+    cases: tuple[tuple[Callable[[KernelBody, Index], str], Tensor], ...]
     """Condition, and what is read at the same index when it is the first that holds."""
     other: str
 
@@ -193,7 +193,7 @@ class JoinedTensor(Tensor):
         """See `Tensor.operands`."""
         return tuple(tensor for _, tensor in self.cases)
 
-    def at(self, body: Body, index: Index) -> str:
+    def at(self, body: KernelBody, index: Index) -> str:
         """See `Tensor.at`."""
 
         def reader(tensor: Tensor) -> Callable[[], str]:
@@ -229,7 +229,7 @@ class ReducedTensor(Tensor):
         """What is reduced."""
         return self.of.shape[len(self.shape) :]
 
-    def at(self, body: Body, index: Index) -> str:
+    def at(self, body: KernelBody, index: Index) -> str:
         """See `Tensor.at`."""
         return body.reduce(self, index)
 

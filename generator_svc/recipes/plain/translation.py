@@ -16,7 +16,7 @@ from generator_svc.recipes.plain.pooling import POOLING
 from generator_svc.recipes.plain.products import PRODUCTS
 from generator_svc.recipes.plain.program import Program, broadcast
 from generator_svc.recipes.plain.reductions import REDUCTIONS
-from generator_svc.recipes.plain.sizes import Size, found_in
+from generator_svc.recipes.plain.sizes import SymbolicSize, found_in
 from generator_svc.recipes.plain.tensors import StoredTensor, Tensor
 from generator_svc.recipes.unsupported import RecipeUnsupported
 from kernel_foundry.domain.admission import Admission, GraphNode, TensorRole
@@ -86,7 +86,7 @@ class Translation:
         """Of what may be a view: the tensor whose memory it shares."""
         self._same: dict[str, list[str]] = {}
         """Nodes that are one tensor, by each of them."""
-        self._known: list[Size] = []
+        self._known: list[SymbolicSize] = []
         self._name_tensors(admission)
         self._users = Counter(name for node in self._graphs[0] for name in _names_in(node))
         self._translate(admission)
@@ -100,7 +100,7 @@ class Translation:
             shape = tuple(
                 self.program.size(values[0])
                 if is_weight and len(set(values)) == 1
-                else Size(tuple(values), f"{tensor.name}.shape[{axis}]")
+                else SymbolicSize(tuple(values), f"{tensor.name}.shape[{axis}]")
                 for axis, values in of
             )
             if tensor.role is not TensorRole.OUTPUT:

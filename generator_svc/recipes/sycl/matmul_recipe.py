@@ -1,6 +1,6 @@
 """The recipe for a matrix product with a pointwise epilogue."""
 
-from generator_svc.recipes.genome import Expectation, Gene, Genome
+from generator_svc.recipes.genome import Gene, Genome, MeasureForecast
 from generator_svc.recipes.graph_reader import ReferenceGraph
 from generator_svc.recipes.kernel_templates import kernel_text
 from generator_svc.recipes.matmul_program import MatmulProgram, translate_matmul
@@ -13,7 +13,7 @@ KERNEL = "product_tiles"
 _TILE = 16
 """Edge of a tile in local memory, in elements."""
 
-_EXPECTED = Expectation(
+_EXPECTED = MeasureForecast(
     {
         ("who", "item"): (0, 1, 0),
         ("who", "tile"): (2, 2, 1),
@@ -44,7 +44,7 @@ class SyclMatmulRecipe:
             Gene(name="super", values=("8", "1", "16")),
             Gene(name="block", values=("16", "64", "8")),
         )
-        self.expected: Expectation = _EXPECTED
+        self.expected: MeasureForecast = _EXPECTED
         self.favours_first: bool = False
 
     def normalised(self, genome: Genome) -> Genome:

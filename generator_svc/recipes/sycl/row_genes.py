@@ -2,12 +2,12 @@
 
 from generator_svc.recipes.cpp_operations import USES_ERF, USES_EXP
 from generator_svc.recipes.expression import Extent, operations
-from generator_svc.recipes.genome import Expectation, Gene
+from generator_svc.recipes.genome import Gene, MeasureForecast
 from generator_svc.recipes.row_program import RowProgram
 
 FAMILY = "rows"
 
-EXPECTED = Expectation(
+EXPECTED = MeasureForecast(
     {
         ("who", "vector"): (1, 0, 0),
         ("who", "group"): (1, 2, 1),

@@ -1,6 +1,6 @@
 """The recipe for pointwise chains, row reductions and normalisations."""
 
-from generator_svc.recipes.genome import Expectation, Gene, Genome
+from generator_svc.recipes.genome import Gene, Genome, MeasureForecast
 from generator_svc.recipes.graph_reader import ReferenceGraph
 from generator_svc.recipes.row_program import translate_rows
 from generator_svc.recipes.sycl.row_genes import EXPECTED, FAMILY, row_genes
@@ -23,7 +23,7 @@ class SyclRowRecipe:
         program = translate_rows(graph, one_pass=False)
         self.family: str = FAMILY
         self.genes: tuple[Gene, ...] = row_genes(program, translate_rows(graph, one_pass=True))
-        self.expected: Expectation = EXPECTED
+        self.expected: MeasureForecast = EXPECTED
         self.favours_first: bool = False
 
     def normalised(self, genome: Genome) -> Genome:

@@ -67,7 +67,7 @@ _LONGEST_PAUSE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Assignment:
+class PendingProposal:
     """A proposal on its way to the evaluator."""
 
     proposal: Proposal
@@ -202,7 +202,7 @@ class Evolution:
 
     async def _search(self, admission: Admission) -> None:
         """Propose and judge side by side; whichever meets the end of the budget stops both."""
-        handover: Handover[Assignment] = Handover(makers=self._in_flight, takers=self._judging)
+        handover: Handover[PendingProposal] = Handover(makers=self._in_flight, takers=self._judging)
         try:
             async with asyncio.TaskGroup() as group:
                 makers = [
@@ -220,7 +220,7 @@ class Evolution:
         self._cause = self._cause or self._dried_up
 
     async def _until_ended(
-        self, judges: list[asyncio.Task[None]], handover: Handover[Assignment]
+        self, judges: list[asyncio.Task[None]], handover: Handover[PendingProposal]
     ) -> None:
         """Wait for the judges, but for no model once the time is up."""
         judging = set(judges)
@@ -231,11 +231,13 @@ class Evolution:
                 await asyncio.wait(judging)
                 return
 
-    async def _keep_proposing(self, admission: Admission, handover: Handover[Assignment]) -> None:
+    async def _keep_proposing(
+        self, admission: Admission, handover: Handover[PendingProposal]
+    ) -> None:
         """Make proposals that were not judged before until the search stops."""
         while self._stop_cause() is None and self._dried_up is None:
             try:
-                assignment = await self._propose(admission)
+                pending = await self._propose(admission)
             except LlmQuotaError:
                 self._dried_up = StopCause.COST
                 break
@@ -248,15 +250,15 @@ class Evolution:
                 await asyncio.sleep(self._pause_s())
                 continue
             self._unanswered = 0
-            if assignment.candidate.digest in self._seen:
+            if pending.candidate.digest in self._seen:
                 self._repeats += 1
-                await self._archive.drop_selection(self._run.spec.name, assignment.selection)
+                await self._archive.drop_selection(self._run.spec.name, pending.selection)
                 if self._repeats >= REPEATS_BEFORE_EXHAUSTED:
                     self._dried_up = StopCause.EXHAUSTED
                 continue
             self._repeats = 0
-            self._seen.add(assignment.candidate.digest)
-            await handover.put(assignment)
+            self._seen.add(pending.candidate.digest)
+            await handover.put(pending)
         handover.maker_ended()
 
     def _pause_s(self) -> float:
@@ -264,7 +266,7 @@ class Evolution:
         halvings = 4 - min(self._unanswered // self._in_flight, 4)
         return _LONGEST_PAUSE_S / float(1 << halvings)
 
-    async def _propose(self, admission: Admission) -> Assignment:
+    async def _propose(self, admission: Admission) -> PendingProposal:
         spec = self._run.spec
         selection = await self._archive.select(spec.name)
         try:
@@ -277,7 +279,7 @@ class Evolution:
             self._untold_usd += usage.cost_usd
             self._spent.tokens += usage.input_tokens + usage.output_tokens
         candidate = candidate_of(proposal, selection, spec.language)
-        return Assignment(proposal=proposal, candidate=candidate, selection=selection.sequence)
+        return PendingProposal(proposal=proposal, candidate=candidate, selection=selection.sequence)
 
     def _request(self, admission: Admission, selection: Selection) -> ProposalRequest:
         spec, budget = self._run.spec, self._budget
@@ -298,21 +300,21 @@ class Evolution:
             without=spec.without,
         )
 
-    async def _keep_judging(self, handover: Handover[Assignment]) -> None:
+    async def _keep_judging(self, handover: Handover[PendingProposal]) -> None:
         """Judge until the budget is used up or every maker has ended."""
-        while (assignment := await handover.take()) is not None:
+        while (pending := await handover.take()) is not None:
             if self._is_spoken_for():
                 continue
-            candidate, text = assignment.candidate, assignment.proposal.text
+            candidate, text = pending.candidate, pending.proposal.text
             self._in_judgement += 1
             try:
-                judged = await self._judged(candidate, text, assignment.selection)
+                judged = await self._judged(candidate, text, pending.selection)
                 if judged is None:
                     continue
                 await self._generator.report(
                     ProposalOutcome(
                         run=self._run.spec.name,
-                        selection=assignment.selection,
+                        selection=pending.selection,
                         candidate=candidate,
                         evaluation=judged.evaluation,
                     )

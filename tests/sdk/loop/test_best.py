@@ -7,7 +7,7 @@ import tempfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archive_svc.archive import Archive
+from archive_svc.archive import LocalArchive
 from kernel_foundry.domain.archive import RunSpec, ToldEvaluation
 from kernel_foundry.domain.best import best_of, best_so_far
 from kernel_foundry.domain.evaluation import EvaluationOutcome
@@ -120,7 +120,7 @@ def test_store_list_and_elites_name_the_same_one(drawn: list) -> None:
     told = _told(drawn)
     best = best_of(told)
 
-    async def ask(archive: Archive | FakeArchive) -> None:
+    async def ask(archive: LocalArchive | FakeArchive) -> None:
         await archive.create_run(SPEC)
         for one in told:
             await archive.tell(
@@ -135,5 +135,5 @@ def test_store_list_and_elites_name_the_same_one(drawn: list) -> None:
         await archive.close()
 
     with tempfile.TemporaryDirectory() as folder:
-        for archive in (Archive(f"sqlite:///{folder}/runs.db"), FakeArchive()):
+        for archive in (LocalArchive(f"sqlite:///{folder}/runs.db"), FakeArchive()):
             asyncio.run(ask(archive))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from archive_svc.archive import Archive
+from archive_svc.archive import LocalArchive
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import RunSpec, RunState, ToldEvaluation
 from kernel_foundry.domain.check import Trust
@@ -47,8 +47,8 @@ from kernel_foundry.testing.generator import FakeGenerator
 
 
 @pytest.fixture
-async def archive(tmp_path: Path) -> AsyncIterator[Archive]:
-    opened = Archive(f"sqlite:///{tmp_path / 'runs.db'}")
+async def archive(tmp_path: Path) -> AsyncIterator[LocalArchive]:
+    opened = LocalArchive(f"sqlite:///{tmp_path / 'runs.db'}")
     yield opened
     await opened.close()
 
@@ -69,7 +69,7 @@ SPEC = RunSpec(
 
 
 async def _evolve(
-    archive: Archive,
+    archive: LocalArchive,
     budget: Budget,
     *,
     evaluator: FakeEvaluator | None = None,
@@ -92,7 +92,7 @@ async def _evolve(
     return await evolution.run()
 
 
-async def test_run_ends_at_its_evaluations_and_has_a_promoted_winner(archive: Archive) -> None:
+async def test_run_ends_at_its_evaluations_and_has_a_promoted_winner(archive: LocalArchive) -> None:
     events: list[Event] = []
     ended = await _evolve(archive, Budget(evaluations=20), events=events)
     assert ended.cause is StopCause.EVALUATIONS
@@ -106,7 +106,7 @@ async def test_run_ends_at_its_evaluations_and_has_a_promoted_winner(archive: Ar
     assert events[-1] == ended
 
 
-async def test_everything_judged_is_told_once(archive: Archive) -> None:
+async def test_everything_judged_is_told_once(archive: LocalArchive) -> None:
     events: list[Event] = []
     await _evolve(archive, Budget(evaluations=15), events=events)
     told = await archive.evaluations("run", limit=1000)
@@ -116,7 +116,7 @@ async def test_everything_judged_is_told_once(archive: Archive) -> None:
     assert len(set(searched)) == 15
 
 
-async def test_proposals_answer_their_selections_and_promotions_none(archive: Archive) -> None:
+async def test_proposals_answer_their_selections_and_promotions_none(archive: LocalArchive) -> None:
     events: list[Event] = []
     await _evolve(archive, Budget(evaluations=12), events=events)
     told = await archive.evaluations("run", limit=1000)
@@ -126,7 +126,7 @@ async def test_proposals_answer_their_selections_and_promotions_none(archive: Ar
     assert len(set(answered)) == len(answered) == 12
 
 
-async def test_resume_goes_on_where_the_run_was(archive: Archive) -> None:
+async def test_resume_goes_on_where_the_run_was(archive: LocalArchive) -> None:
     await _evolve(archive, Budget(evaluations=8))
     before = await archive.evaluations("run", limit=1000)
     await _evolve(archive, Budget(evaluations=len(before) + 6))
@@ -138,7 +138,7 @@ async def test_resume_goes_on_where_the_run_was(archive: Archive) -> None:
 
 
 async def test_a_told_verdict_on_another_task_is_said_so(
-    archive: Archive, monkeypatch: pytest.MonkeyPatch
+    archive: LocalArchive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A store may hold what no archive takes; the loop compares times by names of workloads."""
     await _evolve(archive, Budget(evaluations=4))
@@ -164,7 +164,7 @@ class _RepeatingGenerator(FakeGenerator):
 
 
 async def test_search_that_only_repeats_itself_ends_as_exhausted(
-    archive: Archive, monkeypatch: pytest.MonkeyPatch
+    archive: LocalArchive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dropped: list[int] = []
     drop = archive.drop_selection
@@ -177,7 +177,7 @@ async def test_search_that_only_repeats_itself_ends_as_exhausted(
     ended = await _evolve(archive, Budget(minutes=5), generator=_RepeatingGenerator())
     assert ended.cause is StopCause.EXHAUSTED
     told = {t.selection for t in await archive.evaluations("run", limit=1000)}
-    # Each repeat gave its assignment back, and nothing that was told was given back.
+    # Each repeat gave its selection back, and nothing that was told was given back.
     assert len(set(dropped)) == len(dropped) >= REPEATS_BEFORE_EXHAUSTED
     assert not told & set(dropped)
     told = await archive.evaluations("run", limit=1000)
@@ -196,14 +196,16 @@ class _PoorGenerator(FakeGenerator):
         return await super().propose(request)
 
 
-async def test_used_up_quota_ends_the_run_with_what_it_bought(archive: Archive) -> None:
+async def test_used_up_quota_ends_the_run_with_what_it_bought(archive: LocalArchive) -> None:
     ended = await _evolve(archive, Budget(minutes=5), generator=_PoorGenerator(4))
     assert ended.cause is StopCause.COST
     told = await archive.evaluations("run", limit=1000)
     assert len({t.candidate.digest for t in told}) == 4
 
 
-async def test_lost_process_surfaces_typed_and_the_run_can_be_resumed(archive: Archive) -> None:
+async def test_lost_process_surfaces_typed_and_the_run_can_be_resumed(
+    archive: LocalArchive,
+) -> None:
     class Failing(FakeEvaluator):
         calls = 0
 
@@ -221,7 +223,7 @@ async def test_lost_process_surfaces_typed_and_the_run_can_be_resumed(archive: A
     assert ended.cause is StopCause.EVALUATIONS
 
 
-async def test_failing_generator_surfaces_typed(archive: Archive) -> None:
+async def test_failing_generator_surfaces_typed(archive: LocalArchive) -> None:
     class Broken(FakeGenerator):
         async def propose(self, request: ProposalRequest):  # type: ignore[no-untyped-def]
             raise ProcessLostError("no generator")
@@ -230,7 +232,7 @@ async def test_failing_generator_surfaces_typed(archive: Archive) -> None:
         await _evolve(archive, Budget(evaluations=3), generator=Broken())
 
 
-async def test_everything_judged_is_reported_to_the_generator(archive: Archive) -> None:
+async def test_everything_judged_is_reported_to_the_generator(archive: LocalArchive) -> None:
     generator = FakeGenerator()
     await _evolve(archive, Budget(evaluations=12), generator=generator)
     told = await archive.evaluations("run", limit=1000)
@@ -257,7 +259,7 @@ class _FlakyGenerator(FakeGenerator):
 
 
 async def test_a_bad_minute_of_a_provider_does_not_end_the_run(
-    archive: Archive, monkeypatch: pytest.MonkeyPatch
+    archive: LocalArchive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kernel_foundry.sdk.loop.evolution._LONGEST_PAUSE_S", 0.0)
     generator = _FlakyGenerator(period=3)
@@ -270,7 +272,7 @@ async def test_a_bad_minute_of_a_provider_does_not_end_the_run(
 
 
 async def test_a_provider_that_is_down_ends_the_run_with_its_reason(
-    archive: Archive, monkeypatch: pytest.MonkeyPatch
+    archive: LocalArchive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kernel_foundry.sdk.loop.evolution._LONGEST_PAUSE_S", 0.0)
     generator = _FlakyGenerator(period=1)
@@ -291,7 +293,7 @@ class _StuckGenerator(FakeGenerator):
 
 
 async def test_a_model_that_does_not_answer_holds_up_no_run_whose_time_is_over(
-    archive: Archive,
+    archive: LocalArchive,
 ) -> None:
     async with asyncio.timeout(60):
         ended = await _evolve(archive, Budget(minutes=0.3 / 60), generator=_StuckGenerator())
@@ -300,7 +302,7 @@ async def test_a_model_that_does_not_answer_holds_up_no_run_whose_time_is_over(
     assert ended.winner is not None
 
 
-async def test_refused_task_costs_nothing(archive: Archive) -> None:
+async def test_refused_task_costs_nothing(archive: LocalArchive) -> None:
     class Refusing(FakeEvaluator):
         async def admit(self, task: Task, device: str = ""):  # type: ignore[no-untyped-def]
             admission = await super().admit(task, device)
@@ -331,7 +333,7 @@ class _CountingEvaluator(FakeEvaluator):
         return await super().evaluate(request)
 
 
-async def test_several_evaluations_at_once_keep_to_the_budget(archive: Archive) -> None:
+async def test_several_evaluations_at_once_keep_to_the_budget(archive: LocalArchive) -> None:
     events: list[Event] = []
     evaluator = _CountingEvaluator(4)
     ended = await _evolve(
@@ -357,7 +359,7 @@ class ShortOfMemory:
             raise DeviceMemoryError("comparing takes more memory than there is", doing="comparing")
 
 
-async def test_an_evaluation_without_memory_does_not_end_the_run(archive: Archive) -> None:
+async def test_an_evaluation_without_memory_does_not_end_the_run(archive: LocalArchive) -> None:
     events: list[Event] = []
     short = ShortOfMemory(lambda count: count % 3 == 1)
 
@@ -376,7 +378,7 @@ async def test_an_evaluation_without_memory_does_not_end_the_run(archive: Archiv
 
 @pytest.mark.parametrize("judging", [1, 3])
 async def test_a_run_that_never_has_memory_ends_with_a_clear_error(
-    archive: Archive, judging: int
+    archive: LocalArchive, judging: int
 ) -> None:
     events: list[Event] = []
     evaluator = FakeEvaluator(ShortOfMemory(lambda _: True))
@@ -395,7 +397,7 @@ async def test_a_run_that_never_has_memory_ends_with_a_clear_error(
     assert (await archive.get_run("run")).state is RunState.INTERRUPTED
 
 
-async def test_a_promotion_without_memory_keeps_the_winner(archive: Archive) -> None:
+async def test_a_promotion_without_memory_keeps_the_winner(archive: LocalArchive) -> None:
     events: list[Event] = []
     short = ShortOfMemory(lambda count: count > 4)
 
@@ -436,7 +438,7 @@ class _DriftingEvaluator(FakeEvaluator):
         return dataclasses.replace(evaluation, workloads=results)
 
 
-async def test_a_resumed_run_keeps_the_yardstick_that_it_began_with(archive: Archive) -> None:
+async def test_a_resumed_run_keeps_the_yardstick_that_it_began_with(archive: LocalArchive) -> None:
     """Candidates of one run compare, whatever the baselines have become since."""
     first, second = _DriftingEvaluator(1e6), _DriftingEvaluator(3e6)
     await _evolve(archive, Budget(evaluations=4), evaluator=first)
@@ -460,7 +462,7 @@ class _Particular(FakeEvaluator):
 
 
 async def test_a_text_that_is_no_request_costs_its_candidate_and_not_the_run(
-    archive: Archive,
+    archive: LocalArchive,
 ) -> None:
     ended = await _evolve(archive, Budget(evaluations=12), evaluator=_Particular())
     assert ended.cause is StopCause.EVALUATIONS
@@ -471,7 +473,9 @@ async def test_a_text_that_is_no_request_costs_its_candidate_and_not_the_run(
     assert "too long" in unread[0].evaluation.findings[0].message
 
 
-async def test_a_request_that_no_candidate_is_to_blame_for_ends_the_run(archive: Archive) -> None:
+async def test_a_request_that_no_candidate_is_to_blame_for_ends_the_run(
+    archive: LocalArchive,
+) -> None:
     class Refusing(FakeEvaluator):
         async def evaluate(self, request: EvaluationRequest) -> Evaluation:
             raise InvalidArgumentError("yardsticks: none", field="yardsticks")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from archive_svc.archive import Archive
+from archive_svc.archive import LocalArchive
 from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.check import CheckKind, CheckResult, Trust
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
@@ -30,8 +30,8 @@ BASELINE_NS = 1e6
 
 
 @pytest.fixture
-async def archive(tmp_path: Path) -> AsyncIterator[Archive]:
-    opened = Archive(f"sqlite:///{tmp_path / 'runs.db'}")
+async def archive(tmp_path: Path) -> AsyncIterator[LocalArchive]:
+    opened = LocalArchive(f"sqlite:///{tmp_path / 'runs.db'}")
     yield opened
     await opened.close()
 
@@ -48,7 +48,7 @@ SPEC = RunSpec(
 
 
 async def _evolve(
-    archive: Archive, evaluator: FakeEvaluator, evaluations: int = 20
+    archive: LocalArchive, evaluator: FakeEvaluator, evaluations: int = 20
 ) -> tuple[RunResult, list[VerdictEvent]]:
     """Return how a run ended, and what its end told."""
     events: list[Event] = []
@@ -105,7 +105,7 @@ class _RacyFamily(FakeEvaluator):
 
 @pytest.mark.parametrize("size", [0, 1, 5, REFUSALS - 1])
 async def test_no_family_is_crowned_that_fails_when_measured_again(
-    archive: Archive, size: int
+    archive: LocalArchive, size: int
 ) -> None:
     ended, told = await _evolve(archive, _RacyFamily(size))
     outcomes = [judged.evaluation.outcome for judged in told]
@@ -116,7 +116,9 @@ async def test_no_family_is_crowned_that_fails_when_measured_again(
     assert _number(ended.winner.candidate.source.device_code) >= size
 
 
-async def test_a_winner_that_was_not_measured_again_is_announced_as_such(archive: Archive) -> None:
+async def test_a_winner_that_was_not_measured_again_is_announced_as_such(
+    archive: LocalArchive,
+) -> None:
     ended, told = await _evolve(archive, _RacyFamily(REFUSALS + 2))
     assert len(told) == REFUSALS + 1
     _assert_not_measured_again(ended)
@@ -147,7 +149,9 @@ class _NoMemoryAtTheEnd(FakeEvaluator):
         return _timed(await super().evaluate(request), 3e5 + 1e4 * number)
 
 
-async def test_what_there_was_no_memory_to_measure_again_does_not_win(archive: Archive) -> None:
+async def test_what_there_was_no_memory_to_measure_again_does_not_win(
+    archive: LocalArchive,
+) -> None:
     ended, _ = await _evolve(archive, _NoMemoryAtTheEnd(2))
     assert ended.winner is not None
     assert ended.winner.evaluation.trust is Trust.FULL
@@ -156,7 +160,7 @@ async def test_what_there_was_no_memory_to_measure_again_does_not_win(archive: A
 
 
 async def test_without_memory_for_any_the_best_of_the_search_is_announced_with_less_trust(
-    archive: Archive,
+    archive: LocalArchive,
 ) -> None:
     ended, told = await _evolve(archive, _NoMemoryAtTheEnd(100))
     assert len(told) == 1
@@ -180,7 +184,7 @@ class _EquallyFast(FakeEvaluator):
 async def test_the_luck_of_the_best_of_forty_equal_kernels_is_not_praised(tmp_path: Path) -> None:
     praises = []
     for seed in range(2):
-        archive = Archive(f"sqlite:///{tmp_path / f'{seed}.db'}")
+        archive = LocalArchive(f"sqlite:///{tmp_path / f'{seed}.db'}")
         ended, told = await _evolve(archive, _EquallyFast(seed), evaluations=40)
         assert ended.winner is not None
         again = {judged.candidate.digest for judged in told}
@@ -195,7 +199,9 @@ async def test_the_luck_of_the_best_of_forty_equal_kernels_is_not_praised(tmp_pa
     assert abs(sum(praises)) / len(praises) < 0.03
 
 
-async def test_a_resumed_run_is_led_by_its_search_until_it_ends_again(archive: Archive) -> None:
+async def test_a_resumed_run_is_led_by_its_search_until_it_ends_again(
+    archive: LocalArchive,
+) -> None:
     first, _ = await _evolve(archive, _EquallyFast(0), evaluations=8)
     second, told = await _evolve(archive, _EquallyFast(1), evaluations=16)
     assert first.winner is not None
@@ -204,7 +210,9 @@ async def test_a_resumed_run_is_led_by_its_search_until_it_ends_again(archive: A
     assert await winner(archive, "run") == second.winner
 
 
-async def test_the_winner_of_a_run_that_has_not_ended_is_its_best_elite(archive: Archive) -> None:
+async def test_the_winner_of_a_run_that_has_not_ended_is_its_best_elite(
+    archive: LocalArchive,
+) -> None:
     class Failing(FakeEvaluator):
         async def evaluate(self, request: EvaluationRequest) -> Evaluation:
             if request.sanitize:

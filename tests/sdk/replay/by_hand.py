@@ -5,7 +5,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from archive_svc.archive import Archive
+from archive_svc.archive import LocalArchive
 from generator_svc.exchange_log import ExchangeLog
 from generator_svc.llm.interface import ModelFacts, ModelReply, ModelRequest
 from kernel_foundry.domain.archive import Selection, ToldEvaluation
@@ -58,7 +58,7 @@ class Scripted:
         """Do nothing: nothing is held."""
 
 
-async def propose(archive: Archive, generator: Generator) -> Proposed:
+async def propose(archive: LocalArchive, generator: Generator) -> Proposed:
     """Select, and have a candidate proposed."""
     selection = await archive.select("recorded")
     proposal = await generator.propose(
@@ -74,7 +74,7 @@ async def propose(archive: Archive, generator: Generator) -> Proposed:
     return selection, candidate_of(proposal, selection, SPEC.language)
 
 
-async def tell(archive: Archive, proposed: Proposed) -> None:
+async def tell(archive: LocalArchive, proposed: Proposed) -> None:
     """Judge what was proposed, and tell the verdict."""
     selection, candidate = proposed
     await archive.tell(
@@ -106,7 +106,7 @@ async def evaluate(candidate: Candidate) -> Evaluation:
 
 async def told(recorded: Recorded) -> list[ToldEvaluation]:
     """Return everything that the run was told."""
-    archive = Archive(recorded.store)
+    archive = LocalArchive(recorded.store)
     found: list[ToldEvaluation] = []
     while page := await archive.evaluations("recorded", after=len(found)):
         found.extend(page)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from archive_svc.archive import Archive
+from archive_svc.archive import LocalArchive
 from generator_svc.llm.litellm_models import LiteLlmModels
 from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
@@ -142,7 +142,7 @@ async def record(folder: Path, *, budgets: tuple[int, ...]) -> Recorded:
 
 
 async def _search(recorded: Recorded, budget: int, *, is_last: bool) -> None:
-    archive, generator = Archive(recorded.store), recorded.generator()
+    archive, generator = LocalArchive(recorded.store), recorded.generator()
     run = await archive.create_run(SPEC)
     reached = asyncio.Event()
 

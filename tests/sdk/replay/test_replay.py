@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from archive_svc.archive import Archive
+from archive_svc.archive import LocalArchive
 from archive_svc.run.run_file import export_run
 from kernel_foundry.domain.account import RunAccount
 from kernel_foundry.domain.candidate import Operator
@@ -82,12 +82,12 @@ async def test_a_selection_lost_with_its_archive_is_told_to_the_next(tmp_path: P
     """As when an archive service is started anew under a search that goes on."""
     recorded = Recorded(folder=tmp_path)
     generator = generator_in(tmp_path, Scripted())
-    archive = Archive(recorded.store)
+    archive = LocalArchive(recorded.store)
     await archive.create_run(SPEC)
     first, lost = [await propose(archive, generator) for _ in range(2)]
     await tell(archive, first)
     await archive.close()
-    archive = Archive(recorded.store)
+    archive = LocalArchive(recorded.store)
     await tell(archive, lost)
     await tell(archive, await propose(archive, generator))
     await archive.close()
@@ -105,7 +105,7 @@ async def test_a_useless_combination_lost_with_its_archive_is_told_to_the_next(
     """It combines nothing, and is told with one parent, which its edits are not of all the same."""
     recorded, models = Recorded(folder=tmp_path), Scripted()
     generator = generator_in(tmp_path, models)
-    archive = Archive(recorded.store)
+    archive = LocalArchive(recorded.store)
     await archive.create_run(SPEC)
     for _ in range(8):
         await tell(archive, await propose(archive, generator))
@@ -115,7 +115,7 @@ async def test_a_useless_combination_lost_with_its_archive_is_told_to_the_next(
         selection, candidate = await propose(archive, generator)
     assert (len(candidate.parents), candidate.source.plan) == (1, "")
     await archive.close()
-    archive = Archive(recorded.store)
+    archive = LocalArchive(recorded.store)
     await tell(archive, (selection, candidate))
     await archive.close()
     await generator.close()
@@ -130,7 +130,7 @@ async def test_a_run_that_goes_on_is_not_called_different(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_told: bool
 ) -> None:
     recorded, generator = Recorded(folder=tmp_path), generator_in(tmp_path, Scripted())
-    archive = Archive(recorded.store)
+    archive = LocalArchive(recorded.store)
     await archive.create_run(SPEC)
     for _ in range(2):
         await tell(archive, await propose(archive, generator))
@@ -154,7 +154,7 @@ async def test_a_run_that_goes_on_is_not_called_different(
 
 async def test_what_is_told_by_hand_is_told_again(tmp_path: Path) -> None:
     recorded = Recorded(folder=tmp_path)
-    archive = Archive(recorded.store)
+    archive = LocalArchive(recorded.store)
     await archive.create_run(SPEC)
     by_hand = hand_written("by hand")
     evaluation = await evaluate(by_hand)
@@ -169,7 +169,7 @@ async def test_what_is_told_by_hand_is_told_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("way", ["at once", "in turn", "same opening"])
 async def test_several_archives_at_once_are_refused(tmp_path: Path, way: str) -> None:
     recorded = Recorded(folder=tmp_path)
-    archives = [Archive(recorded.store) for _ in range(2)]
+    archives = [LocalArchive(recorded.store) for _ in range(2)]
     await archives[0].create_run(SPEC)
     order = {"at once": (0, 0, 1, 0), "in turn": (0, 1, 1, 0), "same opening": (0, 1, 1)}[way]
     if way == "same opening":

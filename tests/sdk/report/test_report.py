@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from archive_svc.archive import Archive
+from archive_svc.archive import LocalArchive
 from evaluator_svc.signing import signed
 from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.candidate import Candidate
@@ -67,7 +67,7 @@ def store(tmp_path: Path) -> str:
     url = f"sqlite:///{tmp_path / 'runs.db'}"
 
     async def fill() -> None:
-        archive = Archive(url)
+        archive = LocalArchive(url)
         run = await archive.create_run(SPEC)
         await Evolution(
             evaluator=FakeEvaluator(),
@@ -115,7 +115,7 @@ def test_report_shows_what_the_winner_rests_on(tmp_path: Path) -> None:
     evaluation = signed(evidence.TASK, evidence.SOURCE, judged, _KEY)
 
     async def tell() -> None:
-        archive = Archive(url)
+        archive = LocalArchive(url)
         await archive.create_run(replace(SPEC, name="signed", task=evidence.TASK))
         candidate = Candidate(source=evidence.SOURCE)
         await archive.tell("signed", candidate, evaluation, request_id="1")

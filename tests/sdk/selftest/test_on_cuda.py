@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.probing import device_task as known
 from evaluator_svc.probing.timer_kernels import SPINS_NS, TIMER_KERNELS
 from kernel_foundry.domain.evaluation import EvaluationOutcome
@@ -24,12 +24,12 @@ BODIES = (
 
 
 @pytest.fixture(scope="module")
-def builder(local_evaluator: Callable[[str], Evaluator]) -> Evaluator:
+def builder(local_evaluator: Callable[[str], LocalEvaluator]) -> LocalEvaluator:
     """An evaluator without any device."""
     return local_evaluator("")
 
 
-def _outcome(builder: Evaluator, task: Task, text: str) -> EvaluationOutcome:
+def _outcome(builder: LocalEvaluator, task: Task, text: str) -> EvaluationOutcome:
     request = EvaluationRequest(
         task=task, device="", text=text, build_only=True, architecture="sm_90"
     )
@@ -37,13 +37,13 @@ def _outcome(builder: Evaluator, task: Task, text: str) -> EvaluationOutcome:
 
 
 @pytest.mark.parametrize("body", BODIES)
-def test_a_device_probes_candidate_builds(builder: Evaluator, body: str) -> None:
+def test_a_device_probes_candidate_builds(builder: LocalEvaluator, body: str) -> None:
     text = known.candidate(Language.CUDA, body)
     assert _outcome(builder, known.TASK, text) is EvaluationOutcome.BUILT
 
 
 @pytest.mark.parametrize("probe", ["chain_1", "copy", *SPINS_NS])
-def test_a_timers_kernel_builds(builder: Evaluator, probe: str) -> None:
+def test_a_timers_kernel_builds(builder: LocalEvaluator, probe: str) -> None:
     init = f"    def __init__(self):\n        super().__init__()\n        self.probe = {probe!r}\n"
     reference = known.TASK.reference.replace("    def forward", f"{init}\n    def forward")
     task = dataclasses.replace(known.TASK, reference=reference)
@@ -51,7 +51,7 @@ def test_a_timers_kernel_builds(builder: Evaluator, probe: str) -> None:
 
 
 @pytest.mark.gpu
-def test_every_probe_passes_on_a_gpu(local_evaluator: Callable[[str], Evaluator]) -> None:
+def test_every_probe_passes_on_a_gpu(local_evaluator: Callable[[str], LocalEvaluator]) -> None:
     """What the timer's probes say depends on the host's other work: they are only held."""
     probes = asyncio.run(local_evaluator("cuda").probe("cuda:0"))
     failed = [probe for probe in probes if not probe.passed]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.probing import device_task as known
 from kernel_foundry.cli.selftest_view import selftest_object
 from kernel_foundry.domain.language import Language
@@ -24,7 +24,7 @@ EXPECTED = {
 
 @pytest.mark.alone
 async def test_probes_pass_and_cases_are_counted(
-    local_evaluator: Callable[[str], Evaluator], tmp_path: Path
+    local_evaluator: Callable[[str], LocalEvaluator], tmp_path: Path
 ) -> None:
     bodies = {
         "device_probe_honest": known.RIGHT,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.language import Language
 from kernel_foundry.sdk.selftest.case import Case, CaseState
@@ -31,7 +31,7 @@ def _sample(cases: Iterable[Case]) -> list[Case]:
 
 
 async def test_one_case_of_each_outcome_is_judged_as_expected(
-    local_evaluator: Callable[[str], Evaluator],
+    local_evaluator: Callable[[str], LocalEvaluator],
 ) -> None:
     sample = _sample(own_cases())
     assert {case.expectation.outcomes[0] for case in sample} >= {
