@@ -17,7 +17,7 @@ def value_key(value: ParameterValue) -> ValueKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FamilyParameter:
+class Parameter:
     """One choice of the family."""
 
     name: str
@@ -48,7 +48,7 @@ class Landscape:
     """A recorded family of variants; not every combination of values needs to be there."""
 
     name: str
-    parameters: tuple[FamilyParameter, ...]
+    parameters: tuple[Parameter, ...]
     variants: tuple[Variant, ...]
     """At least one of them passed; no two have the same values."""
     task: str = ""

@@ -21,8 +21,8 @@ from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.shown_value import shown
 from landscapes.landscape import (
-    FamilyParameter,
     Landscape,
+    Parameter,
     ParameterValue,
     ValueKey,
     Variant,
@@ -201,7 +201,7 @@ def _check_version(header: _Line) -> None:
         )
 
 
-def _parameters(header: _Line) -> tuple[FamilyParameter, ...]:
+def _parameters(header: _Line) -> tuple[Parameter, ...]:
     listed = header.data.get("parameters")
     if not isinstance(listed, list) or not listed:
         header.refuse(
@@ -214,7 +214,7 @@ def _parameters(header: _Line) -> tuple[FamilyParameter, ...]:
     return parameters
 
 
-def _parameter(header: _Line, entry: Any) -> FamilyParameter:
+def _parameter(header: _Line, entry: Any) -> Parameter:
     name = entry.get("name") if isinstance(entry, dict) else None
     if not isinstance(name, str) or not name:
         header.refuse(f'a parameter is {shown(entry)}, expected an object with "name" and "values"')
@@ -226,10 +226,10 @@ def _parameter(header: _Line, entry: Any) -> FamilyParameter:
             header.refuse(f"{name} lists {shown(value)}; expected a number, a boolean or a string")
     if len({value_key(v) for v in values}) < len(values):
         header.refuse(f"{name} lists a value twice; list each value once")
-    return FamilyParameter(name=name, values=tuple(values))
+    return Parameter(name=name, values=tuple(values))
 
 
-def _variant(line: _Line, parameters: Sequence[FamilyParameter]) -> Variant:
+def _variant(line: _Line, parameters: Sequence[Parameter]) -> Variant:
     outcome = _outcome(line)
     times_ns = _samples(line)
     if outcome is EvaluationOutcome.PASSED and not times_ns:
@@ -242,7 +242,7 @@ def _variant(line: _Line, parameters: Sequence[FamilyParameter]) -> Variant:
     )
 
 
-def _values(line: _Line, parameters: Sequence[FamilyParameter]) -> tuple[ParameterValue, ...]:
+def _values(line: _Line, parameters: Sequence[Parameter]) -> tuple[ParameterValue, ...]:
     given = line.data.get("parameters")
     names = [p.name for p in parameters]
     if not isinstance(given, dict) or set(given) != set(names):

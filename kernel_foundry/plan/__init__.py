@@ -42,7 +42,7 @@ from kernel_foundry.plan.sequence import (
     Step,
     TensorOperand,
 )
-from kernel_foundry.plan.signature import KernelSignature, Parameter, kernels
+from kernel_foundry.plan.signature import KernelParameter, KernelSignature, kernels
 from kernel_foundry.plan.source_text import strip_comments
 from kernel_foundry.plan.tree import Plan, TuneParameter, TuneValue
 from kernel_foundry.plan.values import DeviceLimits
@@ -58,6 +58,7 @@ __all__ = [
     "DeviceLimits",
     "ExtractionError",
     "ExtractionReason",
+    "KernelParameter",
     "KernelSignature",
     "Launch",
     "LaunchSequence",
@@ -67,7 +68,6 @@ __all__ = [
     "NameTable",
     "NotMeant",
     "Operand",
-    "Parameter",
     "Plan",
     "PlanError",
     "PlanErrorKind",

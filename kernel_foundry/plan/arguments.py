@@ -23,7 +23,7 @@ from kernel_foundry.plan.sequence import (
     LocalArgument,
     ScalarArgument,
 )
-from kernel_foundry.plan.signature import KernelSignature, Parameter
+from kernel_foundry.plan.signature import KernelParameter, KernelSignature
 from kernel_foundry.plan.values import LocalMemory, PlanTensor, Value, describe
 
 _BYTES: Final = ("uint8", "int8")
@@ -33,7 +33,7 @@ _HELD_IN_BYTES: Final = ("bool", "float8_e4m3fn", "float8_e5m2")
 
 def match_parameters(
     kernel: KernelSignature, positional: tuple[Value, ...], keywords: Mapping[str, Value]
-) -> tuple[tuple[Parameter, Value], ...]:
+) -> tuple[tuple[KernelParameter, Value], ...]:
     """Return each parameter with its value, in declared order.
 
     Raises:
@@ -63,7 +63,7 @@ def match_parameters(
 
 
 def bind_argument(
-    parameter: Parameter, value: Value, buffer_index: Callable[[PlanTensor], int]
+    parameter: KernelParameter, value: Value, buffer_index: Callable[[PlanTensor], int]
 ) -> Argument:
     """Return the argument for one parameter.
 
@@ -92,7 +92,7 @@ def bind_argument(
     return _scalar(parameter, value)
 
 
-def _check_pointer(parameter: Parameter, tensor: PlanTensor) -> None:
+def _check_pointer(parameter: KernelParameter, tensor: PlanTensor) -> None:
     element = parameter.ctype
     if element in (VOID, UNKNOWN) or element == tensor.dtype:
         return
@@ -111,7 +111,7 @@ def _check_pointer(parameter: Parameter, tensor: PlanTensor) -> None:
     )
 
 
-def _local(parameter: Parameter, value: Value) -> LocalArgument:
+def _local(parameter: KernelParameter, value: Value) -> LocalArgument:
     if not isinstance(value, LocalMemory):
         raise bind_error(f"{_named(parameter)} takes local(n, dtype), not {describe(value)}")
     if parameter.lanes == 0:
@@ -132,7 +132,7 @@ def _local(parameter: Parameter, value: Value) -> LocalArgument:
     )
 
 
-def _scalar(parameter: Parameter, value: Value) -> ScalarArgument:
+def _scalar(parameter: KernelParameter, value: Value) -> ScalarArgument:
     ctype = parameter.ctype
     if not isinstance(value, int | float):
         raise bind_error(f"{_named(parameter)} takes a number, not {describe(value)}")
@@ -157,12 +157,12 @@ def _scalar(parameter: Parameter, value: Value) -> ScalarArgument:
     return ScalarArgument(ctype=ctype, value=bool(value) if ctype == "bool" else int(value))
 
 
-def _float(parameter: Parameter, value: int | float) -> float:
+def _float(parameter: KernelParameter, value: int | float) -> float:
     result = float(value)
     if not float_fits(parameter.ctype, result):
         raise bind_error(f"{value!r} does not fit {_named(parameter)}: it would be infinite")
     return result
 
 
-def _named(parameter: Parameter) -> str:
+def _named(parameter: KernelParameter) -> str:
     return f"the parameter {parameter.declaration!r}"

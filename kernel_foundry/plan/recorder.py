@@ -41,7 +41,7 @@ from kernel_foundry.plan.sequence import (
     Step,
     TensorOperand,
 )
-from kernel_foundry.plan.signature import KernelSignature, Parameter
+from kernel_foundry.plan.signature import KernelParameter, KernelSignature
 from kernel_foundry.plan.values import DeviceLimits, LocalMemory, PlanTensor, Value, describe
 
 
@@ -212,7 +212,7 @@ class Recorder:
             raise bind_error(f"the size in local must be at least 1, not {count}")
         return LocalMemory(count=count, dtype=_dtype(given[1], "local"))
 
-    def _note_launch(self, given: tuple[tuple[Parameter, Value], ...]) -> None:
+    def _note_launch(self, given: tuple[tuple[KernelParameter, Value], ...]) -> None:
         self._dataflow.note_launch(
             [value for parameter, value in given if isinstance(value, PlanTensor)],
             [v for p, v in given if isinstance(v, PlanTensor) and not p.is_const],

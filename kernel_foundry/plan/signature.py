@@ -45,7 +45,7 @@ _MAX_ATTRIBUTES: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parameter:
+class KernelParameter:
     """One parameter of a kernel."""
 
     name: str
@@ -69,7 +69,7 @@ class KernelSignature:
     """One kernel of the device code."""
 
     name: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[KernelParameter, ...]
     dimensions: int
     """N of `nd_range_kernel<N>`; 3 in CUDA."""
     line: int
@@ -240,7 +240,7 @@ def _without_attributes(declaration: str) -> str:
     return re.sub(r"\b__\w+__\b", lambda word: " " * len(word[0]), text)
 
 
-def _parameters(text: str, aliases: Mapping[str, str]) -> Iterator[Parameter]:
+def _parameters(text: str, aliases: Mapping[str, str]) -> Iterator[KernelParameter]:
     parts = _split(text)
     if parts in ([""], ["void"]):
         return
@@ -248,7 +248,7 @@ def _parameters(text: str, aliases: Mapping[str, str]) -> Iterator[Parameter]:
         yield _parameter(part, aliases)
 
 
-def _parameter(text: str, aliases: Mapping[str, str]) -> Parameter:
+def _parameter(text: str, aliases: Mapping[str, str]) -> KernelParameter:
     declaration = " ".join(text.split())
     if len(declaration) > _MAX_PARAMETER_CHARACTERS:
         declaration = text = "unreadable"
@@ -257,7 +257,7 @@ def _parameter(text: str, aliases: Mapping[str, str]) -> Parameter:
     if accessor:
         extent = _resolve_word(accessor[2] or "1", aliases)
         ctype, lanes = canonical_type(accessor[1], aliases) if extent == "1" else (UNKNOWN, 0)
-        return Parameter(
+        return KernelParameter(
             name=accessor[3], ctype=ctype, lanes=lanes, is_pointer=False, is_const=False,
             is_local=True, declaration=declaration,
         )  # fmt: skip
@@ -271,7 +271,7 @@ def _parameter(text: str, aliases: Mapping[str, str]) -> Parameter:
     type_text = element if "*" in bare else " ".join(words[:-1] if name else words)
     is_known = pointer_count <= 1 and "&" not in bare
     ctype, lanes = canonical_type(type_text, aliases) if is_known else (UNKNOWN, 1)
-    return Parameter(
+    return KernelParameter(
         name=name,
         ctype=ctype,
         lanes=lanes,
@@ -330,4 +330,4 @@ def _types(kernel: KernelSignature) -> tuple[tuple[str, bool, bool, int], ...]:
     return tuple((p.ctype, p.is_pointer, p.is_local, p.lanes) for p in kernel.parameters)
 
 
-__all__ = ["KernelSignature", "Parameter", "kernels", "strip_comments"]
+__all__ = ["KernelParameter", "KernelSignature", "kernels", "strip_comments"]

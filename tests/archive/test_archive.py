@@ -243,10 +243,10 @@ import asyncio, sys
 sys.path.insert(0, {tests!r})
 from tests.archive.conftest import make_candidate, make_evaluation
 from archive_svc.search import strategies
-from archive_svc.archive import Archive
+from archive_svc.archive import LocalArchive
 
 async def main():
-    archive = Archive({url!r})
+    archive = LocalArchive({url!r})
     for i in range(100000):
         candidate = make_candidate(str(i))
         verdict = make_evaluation(candidate, median_ns=500.0)

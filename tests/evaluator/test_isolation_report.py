@@ -21,7 +21,7 @@ MEMORY_BYTES = 1 << 30
 _BARE_HOST = """
 import asyncio, sys
 from pathlib import Path
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.sandbox import limits, seccomp
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.errors import KernelFoundryError
@@ -31,7 +31,7 @@ limits.forbid_new_privileges()
 seccomp.install([(seccomp._LOAD, 0, 0, 0), *sum(missing, []), seccomp._ALLOWED])
 
 async def main():
-    evaluator = Evaluator(EvaluatorSettings(
+    evaluator = LocalEvaluator(EvaluatorSettings(
         device_kinds=("null",), cache_dir=Path(sys.argv[1]), use_bubblewrap=False,
         unsafe_no_sandbox=sys.argv[2] == "1"))
     try:

@@ -20,11 +20,12 @@ _ENVIRONMENT = (("PYTHONPATH", package_root()), ("PATH", os.environ["PATH"]))
 _SUPERVISOR = """
 import asyncio, sys
 from pathlib import Path
-from evaluator_svc.evaluator import Evaluator
+from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.settings import EvaluatorSettings
 
 async def main():
-    evaluator = Evaluator(EvaluatorSettings(device_kinds=("null",), cache_dir=Path(sys.argv[1])))
+    settings = EvaluatorSettings(device_kinds=("null",), cache_dir=Path(sys.argv[1]))
+    evaluator = LocalEvaluator(settings)
     await evaluator.capabilities()
     print("up", flush=True)
     await asyncio.sleep(60)

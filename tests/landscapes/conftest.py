@@ -8,7 +8,7 @@ import pytest
 
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.measures import Measures
-from landscapes.landscape import FamilyParameter, Landscape, Variant
+from landscapes.landscape import Landscape, Parameter, Variant
 from landscapes.landscape_file import write_landscape
 
 Point = Mapping[str, Any]
@@ -64,7 +64,7 @@ def make_landscape(
         )
     return Landscape(
         name=name,
-        parameters=tuple(FamilyParameter(name=n, values=v) for n, v in SPACE.items()),
+        parameters=tuple(Parameter(name=n, values=v) for n, v in SPACE.items()),
         variants=tuple(variants),
         baseline_ns=baseline_ns,
     )

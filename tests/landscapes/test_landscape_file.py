@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.errors import InvalidArgumentError
-from landscapes.landscape import FamilyParameter, Landscape, Variant
+from landscapes.landscape import Landscape, Parameter, Variant
 from landscapes.landscape_file import read_landscape, write_landscape
 from tests.landscapes.conftest import make_landscape
 
@@ -56,7 +56,7 @@ MEASURES = st.none() | st.builds(Measures, memory=LEVELS, algorithm=LEVELS, sync
 def landscapes(draw: st.DrawFn) -> Landscape:
     distinct = st.lists(VALUES, min_size=1, max_size=3, unique_by=lambda v: (type(v) is bool, v))
     names = draw(st.lists(st.text(min_size=1, max_size=4), min_size=1, max_size=3, unique=True))
-    parameters = [FamilyParameter(name=n, values=tuple(draw(distinct))) for n in names]
+    parameters = [Parameter(name=n, values=tuple(draw(distinct))) for n in names]
     times = st.lists(st.floats(1, 1e12), min_size=1, max_size=4).map(tuple)
     first = Variant(
         values=tuple(p.values[0] for p in parameters),
