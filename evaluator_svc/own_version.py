@@ -29,9 +29,9 @@ def _commit(root: Path) -> str:
     command = ("git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40",
                "--exclude=*")  # fmt: skip
     try:
-        told = subprocess.run(
+        described = subprocess.run(
             command, capture_output=True, text=True, check=True, timeout=_GIT_SECONDS
         )
     except (OSError, subprocess.SubprocessError):
         return ""
-    return told.stdout.strip()
+    return described.stdout.strip()

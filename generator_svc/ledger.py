@@ -66,13 +66,13 @@ class RunLedger:
         """
         name = await self._log.record(exchange)
         usage = counter.usage()
-        told = exchange.usage
-        if usage or told.input_tokens or told.output_tokens:
-            usage[told.model] = replace(
-                usage.get(told.model, CallUsage()),
-                prompt_tokens=told.input_tokens,
-                completion_tokens=told.output_tokens,
-                usd=told.cost_usd,
+        reported = exchange.usage
+        if usage or reported.input_tokens or reported.output_tokens:
+            usage[reported.model] = replace(
+                usage.get(reported.model, CallUsage()),
+                prompt_tokens=reported.input_tokens,
+                completion_tokens=reported.output_tokens,
+                usd=reported.cost_usd,
             )
         await self._store.write(partial(calls.add_call, run=exchange.run, name=name, usage=usage))
 

@@ -209,7 +209,7 @@ class DeadlineExceededError(KernelFoundryError):
 
 
 class StoreUnavailableError(KernelFoundryError):
-    """The store is locked, full or cannot be opened; nothing told before is lost."""
+    """The store is locked, full or cannot be opened; no evaluation stored before is lost."""
 
     code = StatusCode.UNAVAILABLE
     reason = "STORE_UNAVAILABLE"

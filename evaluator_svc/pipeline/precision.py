@@ -173,7 +173,7 @@ def _unaudited_formats(asked: _Question) -> tuple[str, ...]:
     return tuple(name for name in formats if name not in known)
 
 
-def _judged(audit: PrecisionAudit, own: str, told: str, asked: _Question) -> PrecisionResult:
+def _judged(audit: PrecisionAudit, own: str, audit_note: str, asked: _Question) -> PrecisionResult:
     """Return what the errors of the outputs in one format mean."""
     task, admission, facts = asked.task, asked.admission, asked.facts
     workload, inputs, where = asked.workload, asked.inputs, asked.where
@@ -192,7 +192,7 @@ def _judged(audit: PrecisionAudit, own: str, told: str, asked: _Question) -> Pre
         if unseen is not None:
             check = _check(audit, CheckResult.SUSPECT, workload, unseen.message)
             return PrecisionResult(check=check, findings=(unseen,))
-        note = f"{inputs}: {told}" if inputs and told else inputs or told
+        note = f"{inputs}: {audit_note}" if inputs and audit_note else inputs or audit_note
         return PrecisionResult(check=_check(audit, CheckResult.PASSED, workload, note))
     if not asked.is_right and not _is_of_rounding(audit):
         formats = ()

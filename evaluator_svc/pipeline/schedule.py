@@ -51,15 +51,15 @@ def run_in_reverse(
     )
     if isinstance(answer, CandidateFailure):
         return _failed(workload, answer.outcome, answer.findings)
-    told: ReorderReply = answer.message
-    if not told.reverses_groups:
+    reply: ReorderReply = answer.message
+    if not reply.reverses_groups:
         return ScheduleResult(check=_check(CheckResult.SKIPPED, workload, _UNREADABLE))
     kept = tuple(KeptOutput(slot=0, seed=seed) for seed in range(drawn.draw.seed_count))
     verdict = judge.verify_kept(drawn.draw.draw, kept).verdict
     failure = failure_of(verdict, workload)
     if failure is not None:
         return _failed(workload, EvaluationOutcome.NONDETERMINISTIC, failure.findings)
-    note = "" if told.reverses_items else _GROUPS_ALONE
+    note = "" if reply.reverses_items else _GROUPS_ALONE
     return ScheduleResult(check=_check(CheckResult.PASSED, workload, note))
 
 

@@ -55,7 +55,7 @@ class DeviceProbes:
             name="device.known_values",
             passed=is_right,
             detail="a kernel that computes a known function came out as "
-            f"{evaluation.outcome.name}{_told(evaluation)}",
+            f"{evaluation.outcome.name}{_reason(evaluation)}",
             figures=_figures(found),
         )
 
@@ -73,7 +73,7 @@ class DeviceProbes:
             name="device.poison",
             passed=is_seen,
             detail="a kernel that leaves the last element unwritten came out as "
-            f"{evaluation.outcome.name}{_told(evaluation)}",
+            f"{evaluation.outcome.name}{_reason(evaluation)}",
             figures=_figures(found),
         )
 
@@ -149,7 +149,7 @@ class DeviceProbes:
 def comparison_probe(found: ComparisonProbeReply) -> Probe:
     """Return what is to be said of the judge's answer about its comparison."""
     missed = [c for c in found.counts if not c.is_right]
-    told = ", ".join(
+    wrong = ", ".join(
         f"{c.dtype}: {c.counted} of {c.planted} {c.what}, the first at {c.first_counted} and"
         f" planted at {c.first_planted}"
         for c in missed
@@ -158,7 +158,7 @@ def comparison_probe(found: ComparisonProbeReply) -> Probe:
     return Probe(
         name="device.comparison",
         passed=bool(found.counts) and not missed,
-        detail=f"the comparison is wrong on {told}"
+        detail=f"the comparison is wrong on {wrong}"
         if missed
         else f"{planted} planted differences in {len(found.counts)} comparisons, all counted",
         figures=(
@@ -172,7 +172,7 @@ def _correctness(evaluation: Evaluation) -> Correctness | None:
     return evaluation.workloads[0].correctness if evaluation.workloads else None
 
 
-def _told(evaluation: Evaluation) -> str:
+def _reason(evaluation: Evaluation) -> str:
     """Why a candidate failed, to stand behind its outcome."""
     errors = [f.message for f in evaluation.findings if f.severity.value == "error"]
     return f": {errors[0]}" if errors else ""

@@ -125,11 +125,11 @@ def _proportional(run: TimerRun) -> Probe:
     first_ns = _best_ns(run.warm["chain_1"])
     ratios = {name: _best_ns(run.warm[name]) / first_ns for name in list(_CHAINS)[1:]}
     errors = [abs(ratio / _CHAINS[name] - 1.0) for name, ratio in ratios.items()]
-    told = " and ".join(f"{ratio:.2f} times" for ratio in ratios.values())
+    times = " and ".join(f"{ratio:.2f} times" for ratio in ratios.values())
     return Probe(
         name="timer.proportional",
         passed=max(errors) <= _PROPORTION_ERROR,
-        detail=f"2 and 4 times the work of a {first_ns / 1e6:.2f} ms chain took {told} as long"
+        detail=f"2 and 4 times the work of a {first_ns / 1e6:.2f} ms chain took {times} as long"
         f" (allowed: {_PROPORTION_ERROR:.0%} off)",
         figures=(
             Evidence(name="chain_ns", value=first_ns),
@@ -186,7 +186,7 @@ def _cold(run: TimerRun) -> Probe:
 
 
 def _known_duration(run: TimerRun) -> Probe:
-    """A kernel that watches the device's own clock takes as long as it was told to."""
+    """A kernel that watches the device's own clock takes as long as it was asked to."""
     measured = {name: _best_ns(run.warm[name]) for name in SPINS_NS}
     right = [
         (1.0 - _KNOWN_ERROR) * asked_ns - _TICK_NS
@@ -194,13 +194,13 @@ def _known_duration(run: TimerRun) -> Probe:
         <= (1.0 + _KNOWN_ERROR) * asked_ns + _TICK_NS + _START_NS
         for name, asked_ns in SPINS_NS.items()
     ]
-    told = ", ".join(
+    times = ", ".join(
         f"{measured[name] / 1e3:.1f} µs for {asked_ns / 1e3:.0f} µs"
         for name, asked_ns in SPINS_NS.items()
     )
     return Probe(
         name="timer.known_duration",
         passed=all(right),
-        detail=f"kernels that watch the device's clock were timed with {told}",
+        detail=f"kernels that watch the device's clock were timed with {times}",
         figures=tuple(Evidence(name=f"{name}_ns", value=value) for name, value in measured.items()),
     )

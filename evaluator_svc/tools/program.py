@@ -30,9 +30,9 @@ class ToolRun:
 
 def find(name: str, variable: str) -> str | None:
     """Return the path of a tool: where `variable` says, on PATH, or in the toolkit."""
-    told = os.environ.get(variable, "")
-    if told:
-        return told if os.access(told, os.X_OK) else None
+    named = os.environ.get(variable, "")
+    if named:
+        return named if os.access(named, os.X_OK) else None
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), *_TOOLKIT_FOLDERS))
     return shutil.which(name, path=path)
 
@@ -74,9 +74,9 @@ def note(message: str, hint: str = "") -> Finding:
 
 def absent(name: str, variable: str) -> Finding:
     """Return the finding of a tool that is not there."""
-    told = os.environ.get(variable, "")
-    if told:
-        return note(f"{name} was not used: {variable} names {Path(told).name}, no program")
+    named = os.environ.get(variable, "")
+    if named:
+        return note(f"{name} was not used: {variable} names {Path(named).name}, no program")
     return note(
         f"{name} was not used: it is not installed", f"it comes with CUDA; {variable} names another"
     )

@@ -7,7 +7,7 @@ from kernel_foundry.domain.evaluation import WorkloadResult
 from kernel_foundry.domain.kernel_time import shares
 
 _MOST: Final = 6
-"""Kernels told of, those that take longest first; together they fit into one line."""
+"""Kernels named, those that take longest first; together they fit into one line."""
 
 
 def kernel_times_lines(result: WorkloadResult) -> list[str]:
@@ -18,9 +18,9 @@ def kernel_times_lines(result: WorkloadResult) -> list[str]:
     )
     if not times:
         return []
-    told = ", ".join(
+    times_texts = ", ".join(
         f"{time.kernel} {time.launches} x {time_text(time.launch_ns)} ({share:.0%})"
         for time, share in times[:_MOST]
     )
     rest = f", and {len(times) - _MOST} others" if len(times) > _MOST else ""
-    return [f"{result.workload}: time per kernel, launched one by one: {told}{rest}"]
+    return [f"{result.workload}: time per kernel, launched one by one: {times_texts}{rest}"]

@@ -159,8 +159,8 @@ def workload_views(admission: Admission) -> tuple[WorkloadView, ...]:
 
 def _lines_not_in(text: str, known: str) -> str:
     """Return the lines of `text` that `known` has not, however their columns are laid out."""
-    told = {tuple(line.split()) for line in known.splitlines()}
-    return "\n".join(line for line in text.splitlines() if tuple(line.split()) not in told)
+    known_lines = {tuple(line.split()) for line in known.splitlines()}
+    return "\n".join(line for line in text.splitlines() if tuple(line.split()) not in known_lines)
 
 
 def device_lines(device: DeviceSpec) -> tuple[str, ...]:

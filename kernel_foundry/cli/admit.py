@@ -56,13 +56,13 @@ def command(
         admission = foundry.admit(loaded, device=device)
         able, limits = foundry.able_models(admission, models)
     if as_json:
-        told = {
+        answer = {
             "admitted": admission.admitted,
             **to_plain(admission),
             "models": able,
             "left_out": to_plain(limits),
         }
-        print_json(told)
+        print_json(answer)
     else:
         _show(PrintableConsole(), admission)
     if limits:

@@ -25,8 +25,8 @@ def command(dry_run: bool, as_json: bool) -> int:
     if not dry_run:
         clean()
     if as_json:
-        told = {"removed": _objects(can_go), "kept": _objects(stays), "dry_run": dry_run}
-        print_json(told)
+        answer = {"removed": _objects(can_go), "kept": _objects(stays), "dry_run": dry_run}
+        print_json(answer)
         return 0
     print_text("would be removed:" if dry_run else "removed:")
     _show(can_go)

@@ -54,10 +54,10 @@ class HostLines:
         """Return lines to print below a verdict."""
         evaluation = event.evaluation
         found = [f for f in evaluation.findings if f.kind in OF_THE_MOMENT]
-        told = [f for f in found if not self._was_loaded or f.kind is not FindingKind.LOADED_HOST]
+        shown = [f for f in found if not self._was_loaded or f.kind is not FindingKind.LOADED_HOST]
         if evaluation.passed:
             self._was_loaded = any(f.kind is FindingKind.LOADED_HOST for f in found)
-        return [f"  {f.message}" for f in told]
+        return [f"  {f.message}" for f in shown]
 
 
 class PlainProgress:

@@ -233,13 +233,13 @@ def _finish(foundry: Foundry, ended: RunResult, *, as_json: bool) -> int:
     report = write_report(foundry, name)
     record = _keep_record(ended, report)
     if as_json:
-        told = {
+        answer = {
             "run": name,
             "report": str(report),
             "record": record and str(record),
             "best": best_object(ended.run, ended.winner) if ended.winner else None,
         }
-        print_json(told)
+        print_json(answer)
     else:
         show_summary(foundry, ended, report, record)
     return 0 if ended.winner else EXIT_NOTHING_CORRECT

@@ -65,7 +65,7 @@ def list_runs(as_json: bool, **targets: Any) -> int:
     table = Table(
         Column("run", no_wrap=True),  # its name is what the other commands take
         "state",
-        Column("told", justify="right"),
+        Column("judged", justify="right"),
         "best",
         Column("USD", justify="right"),
         box=SIMPLE,

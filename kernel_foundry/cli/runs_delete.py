@@ -12,7 +12,7 @@ from kernel_foundry.cli.output import print_text
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @target_options
 def delete_command(runs: tuple[str, ...], **targets: Any) -> int:
-    """Remove runs for good: everything told, exchanges, landscapes, report and record.
+    """Remove runs for good: their evaluations, exchanges, landscapes, report and record.
 
     What they taught (lessons, guidance in prompts) stays. A run that a loop works on is refused.
     The disk gets the space back with `kfoundry clean`.

@@ -42,14 +42,14 @@ def record_command(
     attestation = record.attestation
     name = fingerprint(attestation.public_key)
     if as_json:
-        told = {
+        answer = {
             "file": str(path),
             "task": record.task.name,
             "candidate": record.source.digest,
             "digest": attestation.digest,
             "key_fingerprint": name,
         }
-        print_json(told)
+        print_json(answer)
     else:
         print_text(f"{path}: digest {attestation.digest[:16]}, signed with key {name}")
     return 0

@@ -32,7 +32,7 @@ _SHOWN_CHARS = 400
 def replay_command(run: str, into: str, store: str, generator_target: str, as_json: bool) -> int:
     """Make a run again without any model and any device; it must come out equal.
 
-    The archive selects, drops and takes in what is told in the recorded order, the recorded
+    The archive selects, drops and takes in evaluations in the recorded order, the recorded
     replies of the models become candidates again, and the verdicts are those that were measured.
     Then both runs are compared: their export files byte for byte, their elites, statistics,
     gradient field and spend. The first difference is shown, with exit code 1. The store must be
@@ -61,8 +61,8 @@ def _show(outcome: ReplayOutcome) -> None:
         return
     counts = [
         (replayed.remade, "candidates made from recorded replies"),
-        (replayed.told_again, "verdicts on candidates told before"),
-        (replayed.by_hand, "candidates told by hand"),
+        (replayed.told_again, "further verdicts on the same candidates"),
+        (replayed.by_hand, "candidates added by hand"),
         (replayed.unselected, "candidates whose selections were lost in a restart"),
         (replayed.restarts, "restarts"),
     ]

@@ -20,11 +20,11 @@ from kernel_foundry.sdk.local import export_run, import_run
 @store_option
 @json_option
 def export_command(run: str, out: Path, store: str, as_json: bool) -> int:
-    """Write a run to one file: what it was asked, and everything told, in order.
+    """Write a run to one file: its task and settings, and all its evaluations in order.
 
     The file is gzipped JSON Lines and holds all that the store knows of the run, so that another
-    store can take it in with `runs import`, go on with it, or only look. A run that is still being
-    told to is written as it stands. The store must be reachable from here: for one behind an
+    store can take it in with `runs import`, go on with it, or only look. A run that still
+    goes on is written as it stands. The store must be reachable from here: for one behind an
     archive service run this where the service runs.
 
     \b
@@ -59,8 +59,8 @@ def import_command(file: Path, name: str, store: str, as_json: bool) -> int:
     """  # noqa: D301  a backspace keeps click from joining the lines
     copied = import_run(store, file, name=name)
     if as_json:
-        told = {"run": copied.name, "told": copied.told_count, "new": copied.is_new}
-        print_json(told)
+        answer = {"run": copied.name, "told": copied.told_count, "new": copied.is_new}
+        print_json(answer)
     elif copied.is_new:
         print_text(f"{copied.name}: {copied.told_count} evaluations")
     else:

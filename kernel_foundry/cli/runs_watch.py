@@ -1,4 +1,4 @@
-"""`kfoundry runs watch`: what is told to a run, as it comes."""
+"""`kfoundry runs watch`: a run's evaluations as they come."""
 
 from contextlib import aclosing
 from typing import Any
@@ -30,7 +30,7 @@ from kernel_foundry.sdk.view import verdict_text
 )
 @target_options
 def watch(run: str, after: int, as_json: bool, **targets: Any) -> int:
-    """Show what is told to a run, as it comes, until the run ends.
+    """Show a run's evaluations as they come, until the run ends.
 
     Whichever process tells it: a search that runs elsewhere on the same store is seen too. Each
     line begins with its sequence number; after a cut, give the last one to --after. With --json
@@ -38,7 +38,7 @@ def watch(run: str, after: int, as_json: bool, **targets: Any) -> int:
 
     \b
     kfoundry runs watch                              the newest run, from its start
-    kfoundry runs watch softmax-1 --after 120        what was told behind number 120
+    kfoundry runs watch softmax-1 --after 120        what comes after number 120
     kfoundry runs watch --archive gpuhost:50052 --json | jq .speedup
     """  # noqa: D301  a backspace keeps click from joining the lines
     last = after

@@ -171,6 +171,6 @@ def _show_problems(console: PrintableConsole, results: tuple[CaseResult, ...]) -
     for result in results:
         if result.state not in (CaseState.UNEXPECTED, CaseState.ERROR):
             continue
-        told = f" ({result.told})" if result.told else ""
-        line = f"{result.case.name}: {result.detail}{told}"
+        reason = f" ({result.reported})" if result.reported else ""
+        line = f"{result.case.name}: {result.detail}{reason}"
         console.print(line, style="red", soft_wrap=True)

@@ -24,8 +24,8 @@ from kernel_foundry.sdk.run_account import ask_account
 from kernel_foundry.sdk.view import (
     arithmetic_line,
     checks_text,
+    count_text,
     speedup_text,
-    told_text,
     winner_text,
 )
 
@@ -72,7 +72,7 @@ def show_summary(foundry: Foundry, ended: RunResult, report: Path, record: Path 
 
 
 def _spent_text(spent: BudgetUse) -> str:
-    """What counts against the budget, which is not what was told."""
+    """What counts against the budget, which is not the number of evaluations."""
     text = f"{spent.evaluations} evaluations of its budget"
     if not spent.sweep_evaluations:
         return text
@@ -87,7 +87,7 @@ def show_stats(console: PrintableConsole, stats: ArchiveStats) -> None:
     """Print outcome counts and the archive's statistics."""
     outcomes = ", ".join(f"{o.count} {o.outcome}" for o in stats.outcomes)
     console.print(
-        f"{told_text(stats)}; outcomes: {outcomes or 'none'}; {stats.elite_count} elites, "
+        f"{count_text(stats)}; outcomes: {outcomes or 'none'}; {stats.elite_count} elites, "
         f"coverage {stats.coverage:.0%}, QD score {stats.qd_score:.2f}"
     )
 
@@ -101,7 +101,7 @@ def show_sweeps(console: PrintableConsole, run: str) -> None:
 
 
 def show_islands(console: PrintableConsole, stats: ArchiveStats) -> None:
-    """Print each island's statistics, unless nothing was told yet."""
+    """Print each island's statistics, unless there is no evaluation yet."""
     if not stats.told_count or not stats.islands:
         return
     table = Table("island", "elites", "QD score", "best fitness", "migrations", box=SIMPLE)

@@ -178,8 +178,8 @@ def show_sweep(
     """Print counts, the best and the worst configurations, and the best one's verdict."""
     counts = Counter(r.validity.value for r in results)
     raced_out = sum(r.raced_out for r in results)
-    told = ", ".join(f"{count} {name}" for name, count in counts.most_common())
-    console.print(f"{len(results)} configurations: {told}; {raced_out} raced out early")
+    outcomes = ", ".join(f"{count} {name}" for name, count in counts.most_common())
+    console.print(f"{len(results)} configurations: {outcomes}; {raced_out} raced out early")
     correct = sorted((r for r in results if r.is_correct), key=_time)
     if correct:
         console.print(_table(correct))

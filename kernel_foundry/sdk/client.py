@@ -335,7 +335,7 @@ class Foundry:
         in_flight: int = 2,
         listener: Listener = _silent,
     ) -> RunResult:
-        """Go on with a run ("" for the newest) as it was started; nothing told is repeated.
+        """Go on with a run ("" for the newest) as it was started; no evaluation is repeated.
 
         What `budget` leaves open stays as the run had it (`Budget.over`); minutes as they were
         left.
@@ -384,7 +384,7 @@ class Foundry:
         return best
 
     def delete(self, run: str) -> None:
-        """Remove a run: what was told, its exchanges, its landscapes, report and record, for good.
+        """Remove a run: its evaluations, exchanges, its landscapes, report and record, for good.
 
         What it taught (lessons, guidance) stays.
 
@@ -477,7 +477,7 @@ def _resumed(run: Run, budget: Budget) -> Budget:
     limits = (budget.evaluations, budget.minutes, budget.cost_usd, budget.tokens)
     if run.state is RunState.FINISHED and not any(limits):
         raise InvalidArgumentError(
-            f"run {run.spec.name} is finished, after {run.told_count} evaluations told: say how "
+            f"run {run.spec.name} is finished, after {run.told_count} evaluations: say how "
             "much more it may use (evaluations in all, minutes from now, or USD in all)",
             field="budget",
             run=run.spec.name,

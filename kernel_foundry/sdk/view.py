@@ -170,10 +170,10 @@ def arithmetic_line(evaluation: Evaluation) -> str:
     return "; ".join(parts)
 
 
-def told_text(stats: ArchiveStats) -> str:
-    """Return the one count of a run: "19 evaluations told: 12 candidates, 7 measured again"."""
+def count_text(stats: ArchiveStats) -> str:
+    """Return the one count of a run: "19 evaluations: 12 candidates, 7 measured again"."""
     again = stats.told_count - stats.candidate_count
-    text = f"{stats.told_count} evaluations told"
+    text = f"{stats.told_count} evaluations"
     return f"{text}: {stats.candidate_count} candidates, {again} measured again" if again else text
 
 

@@ -161,7 +161,7 @@ def test_every_view_of_a_run_tells_one_count_and_one_winner(store_folder: Path) 
     headline = f"{listed['speedup']:.2f}× ({low:.2f}–{high:.2f})"
     assert headline in run_kfoundry(store_folder, "runs", "list").stdout
     text = run_kfoundry(store_folder, "runs", "show").stdout
-    assert "4 evaluations told: 3 candidates, 1 measured again" in text
+    assert "4 evaluations: 3 candidates, 1 measured again" in text
     assert headline in text
 
 

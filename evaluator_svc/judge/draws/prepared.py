@@ -141,10 +141,10 @@ class PreparedWorkload:
         if not is_telling or not self._has_float_outputs:
             return InputSet(self.module, self.rules, seed)
         own = self.own_inputs if in_place else itertools.repeat(object=False)
-        told = zip(itertools.count(), own)
+        numbered = zip(itertools.count(), own)
 
         def change(tensor: torch.Tensor) -> torch.Tensor:
-            number, is_own = next(told)
+            number, is_own = next(numbered)
             return self._telling(tensor, number, seed, in_place=is_own)
 
         drawn = InputSet(self.module, self.rules, seed, change=change)

@@ -88,7 +88,7 @@ class SharedDraw:
         self.memory = memory
         self.redrawn = redrawn_tensors(prepared, memory)
         """As which type each of the source slots is redrawn before a timed call."""
-        self.slots = _told(prepared.lean_slots if is_lean else prepared.slots, self.redrawn)
+        self.slots = _with_redraws(prepared.lean_slots if is_lean else prepared.slots, self.redrawn)
         self.buffers = tuple(buffers)
         self.tolerance = tolerance
         self.distributions = tuple(distributions)
@@ -130,7 +130,7 @@ class SharedDraw:
     def unchanged_inputs(self) -> tuple[str, ...]:
         """Names of inputs that never change, though the task does not say that they are constants.
 
-        A kernel that leaves them out cannot be told from one that reads them.
+        A kernel that leaves them out looks the same as one that reads them.
         """
         known = zip(self.source_slots, self.prepared.known_inputs, strict=False)
         return tuple(
@@ -145,7 +145,7 @@ class SharedDraw:
         return tuple(s for s in self.slots if s.role == TensorRole.OUTPUT)
 
     def message(self) -> tuple[Draw, tuple[int, ...]]:
-        """Return the draw as runners are told of it, and the descriptors beside it."""
+        """Return the draw as runners get it, and the descriptors beside it."""
         handles, descriptors = self.memory.passes(self.buffers)
         draw = Draw(
             draw=self.handle,
@@ -418,10 +418,12 @@ class SharedDraw:
         return tuple(expect(o, is_scaled=is_scaled, memory=self.memory) for o in outputs)
 
 
-def _told(slots: tuple[TensorSlot, ...], redrawn: tuple[str, ...]) -> tuple[TensorSlot, ...]:
+def _with_redraws(
+    slots: tuple[TensorSlot, ...], redrawn: tuple[str, ...]
+) -> tuple[TensorSlot, ...]:
     """Return slots that say as what they are redrawn; outputs come last, and never are."""
-    told = [
+    redrawn_slots = [
         dataclasses.replace(slot, redrawn_as=dtype)
         for slot, dtype in zip(slots, redrawn, strict=False)
     ]
-    return (*told, *slots[len(told) :])
+    return (*redrawn_slots, *slots[len(redrawn_slots) :])

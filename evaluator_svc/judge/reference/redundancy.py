@@ -98,12 +98,12 @@ def find_redundancies(
             giving = {k: v for k, v in giving.items() if k in still}
     except (RuntimeError, AssertionError):
         return ()  # the graph holds for the inputs alone that it was exported with
-    told: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for find in (_unused, _repeated, _over_one, _only_summed):
-        told = dict(find(nodes)) | told
-    told = dict(_independent(nodes, constant, starting[0])) | told
-    told = giving | told
-    return tuple(told[node.name] for node in nodes if node.name in told)
+        reasons = dict(find(nodes)) | reasons
+    reasons = dict(_independent(nodes, constant, starting[0])) | reasons
+    reasons = giving | reasons
+    return tuple(reasons[node.name] for node in nodes if node.name in reasons)
 
 
 def _starting_state(prepared: PreparedWorkload, drawn: InputSet) -> dict[str, torch.Tensor]:

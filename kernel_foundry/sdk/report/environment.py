@@ -12,6 +12,7 @@ from kernel_foundry.printable import printable
 from kernel_foundry.sdk.view import (
     bits_text,
     configuration_text,
+    count_text,
     doubt_text,
     duration,
     gain_text,
@@ -20,7 +21,6 @@ from kernel_foundry.sdk.view import (
     prepare_text,
     speedup_text,
     timing_text,
-    told_text,
 )
 
 
@@ -45,7 +45,7 @@ def report_environment() -> jinja2.Environment:
         "doubt": doubt_text,
         "prepare": prepare_text,
         "configuration": configuration_text,
-        "told": told_text,
+        "count": count_text,
         "timing": timing_text,
         "fingerprint": fingerprint,
         "date": _date,

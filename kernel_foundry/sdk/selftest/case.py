@@ -84,11 +84,11 @@ class CaseResult:
         if self.evaluation is None:
             return self.detail
         if self.evaluation.passed and self.case.expectation.gain_denied:
-            return ": ".join(filter(None, [self.detail, self.told]))
-        return self.told
+            return ": ".join(filter(None, [self.detail, self.reported]))
+        return self.reported
 
     @property
-    def told(self) -> str:
+    def reported(self) -> str:
         """The verdict's own first reason; empty where it gives none."""
         if self.evaluation is None:
             return ""
@@ -128,12 +128,12 @@ def _problem(expected: Expectation, evaluation: Evaluation) -> str:
         return f"expected {allowed}, and it came out as {evaluation.outcome.name}"
     kinds = {finding.kind for finding in evaluation.findings}
     if expected.finding is not None and expected.finding not in kinds:
-        told = ", ".join(sorted(kinds)) or "none"
-        return f"expected a finding {expected.finding.value}, and there is {told}"
+        names = ", ".join(sorted(kinds)) or "none"
+        return f"expected a finding {expected.finding.value}, and there is {names}"
     rules = {finding.rule for finding in evaluation.findings if finding.rule}
     if expected.rule and expected.rule not in rules:
-        told = ", ".join(sorted(rules)) or "none"
-        return f"expected the rule {expected.rule}, and those broken are: {told}"
+        names = ", ".join(sorted(rules)) or "none"
+        return f"expected the rule {expected.rule}, and those broken are: {names}"
     return ""
 
 

@@ -118,10 +118,10 @@ def _results(record: EvidenceRecord, again: Evaluation, *, to_the_bit: bool) -> 
             )
             continue
         yield _errors(subject, result.correctness, other.correctness, to_the_bit=to_the_bit)
-    told = {result.workload for result in record.evaluation.workloads if result.correctness}
+    recorded = {result.workload for result in record.evaluation.workloads if result.correctness}
     asked = {workload.name for workload in record.task.workloads}
     for result in again.workloads:
-        if result.correctness is None or result.workload in told:
+        if result.correctness is None or result.workload in recorded:
             continue
         # Workloads that nobody named are generated, by other versions perhaps in other sizes.
         is_due = to_the_bit or result.workload in asked

@@ -97,7 +97,7 @@ def test_report_shows_the_winner_and_loads_nothing(store: str, tmp_path: Path) -
     assert winner.candidate.source.device_code.strip() in reader.text
     assert winner.candidate.source.plan.strip() in reader.text
     assert f"{winner.evaluation.speedup:.2f}×" in reader.text
-    assert f"{told} evaluations told" in reader.text
+    assert f"{told} evaluations" in reader.text
     assert "<b>odd</b> & name" in reader.text
     assert "http" not in path.read_text()
 
