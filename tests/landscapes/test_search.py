@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from archive_svc.search.strategies import STRATEGIES
-from kernel_foundry.sdk.loop import evolution
+from kernel_foundry.sdk.loop import proposer
 from landscapes.landscape import Landscape
 from landscapes.search import REACHED_SHARE, REPEATS_BEFORE_EXHAUSTED, SearchResult, search
 from landscapes.search_space import LandscapeEvaluator, LandscapeVerdict, SearchSpace
@@ -32,7 +32,7 @@ def run_of(landscape: Landscape, strategy: str, seed: int, evaluations: int) -> 
 
 
 def test_runs_end_on_repeats_as_the_loop_does() -> None:
-    assert REPEATS_BEFORE_EXHAUSTED == evolution.REPEATS_BEFORE_EXHAUSTED
+    assert REPEATS_BEFORE_EXHAUSTED == proposer.REPEATS_BEFORE_EXHAUSTED
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -24,7 +24,7 @@ from kernel_foundry.sdk.local import (
     recorded_replies,
     replay_into,
 )
-from kernel_foundry.sdk.loop.evolution import candidate_of
+from kernel_foundry.sdk.loop.proposer import candidate_of
 from kernel_foundry.sdk.replay.comparison import (
     Difference,
     DifferenceError,

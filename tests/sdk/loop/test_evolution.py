@@ -29,12 +29,7 @@ from kernel_foundry.errors import (
     TaskRefusedError,
 )
 from kernel_foundry.sdk.loop.budget import Budget, StopCause
-from kernel_foundry.sdk.loop.evolution import (
-    REPEATS_BEFORE_EXHAUSTED,
-    UNANSWERED_BEFORE_GIVING_UP,
-    UNJUDGED_BEFORE_GIVING_UP,
-    Evolution,
-)
+from kernel_foundry.sdk.loop.evolution import UNJUDGED_BEFORE_GIVING_UP, Evolution
 from kernel_foundry.sdk.loop.progress import (
     AdmissionEvent,
     Event,
@@ -42,6 +37,7 @@ from kernel_foundry.sdk.loop.progress import (
     RunResult,
     VerdictEvent,
 )
+from kernel_foundry.sdk.loop.proposer import REPEATS_BEFORE_EXHAUSTED, UNANSWERED_BEFORE_GIVING_UP
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
 
@@ -261,7 +257,7 @@ class _FlakyGenerator(FakeGenerator):
 async def test_a_bad_minute_of_a_provider_does_not_end_the_run(
     archive: LocalArchive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kernel_foundry.sdk.loop.evolution._LONGEST_PAUSE_S", 0.0)
+    monkeypatch.setattr("kernel_foundry.sdk.loop.proposer._LONGEST_PAUSE_S", 0.0)
     generator = _FlakyGenerator(period=3)
     ended = await _evolve(archive, Budget(evaluations=20), generator=generator)
     assert ended.cause is StopCause.EVALUATIONS
@@ -274,7 +270,7 @@ async def test_a_bad_minute_of_a_provider_does_not_end_the_run(
 async def test_a_provider_that_is_down_ends_the_run_with_its_reason(
     archive: LocalArchive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kernel_foundry.sdk.loop.evolution._LONGEST_PAUSE_S", 0.0)
+    monkeypatch.setattr("kernel_foundry.sdk.loop.proposer._LONGEST_PAUSE_S", 0.0)
     generator = _FlakyGenerator(period=1)
     with pytest.raises(LlmUnavailableError, match="a bad minute"):
         await _evolve(archive, Budget(evaluations=20), generator=generator)

@@ -16,7 +16,7 @@ from kernel_foundry.domain.plain import from_json
 from kernel_foundry.domain.request import EvaluationRequest, ProposalRequest, TokenUsage
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.ports import Generator
-from kernel_foundry.sdk.loop.evolution import candidate_of
+from kernel_foundry.sdk.loop.proposer import candidate_of
 from tests.sdk.replay.recorded import CANDIDATE, EDIT, SPEC, VARIANT, Recorded, UnevenEvaluator
 
 Proposed = tuple[Selection, Candidate]

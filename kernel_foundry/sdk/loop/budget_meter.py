@@ -1,0 +1,100 @@
+"""What a run has used of its budget so far, and whether that ends its search.
+
+The budget itself and the reasons to stop are in `budget.py`.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from kernel_foundry.domain.archive import Elite, Run
+from kernel_foundry.sdk.loop.budget import Budget, BudgetUse, StopCause, exceeded
+
+
+class BudgetMeter:
+    """The use of one run's budget; its clock starts when it is made.
+
+    Args:
+        budget: When to stop.
+        run: As the archive describes it when the loop begins.
+    """
+
+    def __init__(self, budget: Budget, run: Run) -> None:
+        kept = run.spec.stop_at if budget.stop_at is None else budget.stop_at
+        self.budget = replace(budget, stop_at=kept)
+        self.used = BudgetUse(told=run.told_count, cost_usd=run.cost_usd)
+        self.in_judgement = 0
+        """Evaluations in progress, those of sweeps as well."""
+        self._started_s = time.monotonic()
+        self._slowest_evaluation_s = 0.0
+        self._cause: StopCause | None = None
+
+    @property
+    def is_spoken_for(self) -> bool:
+        """Whether the evaluations in progress use the budget up."""
+        if self.stop_cause() is not None:
+            return True
+        most = self.budget.evaluations
+        return most is not None and self.used.evaluations + self.in_judgement >= most
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the minutes are used up, those for measuring the winner again included."""
+        most = self.budget.minutes
+        return most is not None and self._elapsed_s() > 60 * most
+
+    def stop_cause(self) -> StopCause | None:
+        """Return why the search ends, or None; once there is a reason it stays."""
+        if self._cause is None:
+            self.read_clock()
+            self._cause = exceeded(self.budget, self.used, reserve_seconds=self._promotion_s())
+        return self._cause
+
+    def stop(self, cause: StopCause | None) -> None:
+        """End the search for this reason, unless there is one already."""
+        self._cause = self._cause or cause
+
+    def left_s(self) -> float | None:
+        """Return how long the search may yet take; None: as long as it likes."""
+        if self.budget.minutes is None:
+            return None
+        return max(0.0, self.budget.minutes * 60 - self._promotion_s() - self._elapsed_s())
+
+    def read_clock(self) -> None:
+        """Bring the seconds used up to date."""
+        self.used.seconds = self._elapsed_s()
+
+    def charge_sweep(self, cost: int) -> None:
+        """Count a sweep as `cost` evaluations."""
+        self.used.evaluations += cost
+        self.used.sweep_evaluations += cost
+
+    def keep_best(self, best: Elite) -> None:
+        """Note how near to the traffic bound the best candidate is."""
+        timed = [w for w in best.evaluation.workloads if w.timing]
+        shares = [w.traffic_bound_share or 0.0 for w in timed]
+        self.used.traffic_bound_share = min(shares, default=0.0)
+
+    @contextmanager
+    def judging(self, evaluations: int) -> Iterator[None]:
+        """Hold part of the budget for what is in progress meanwhile."""
+        self.in_judgement += evaluations
+        try:
+            yield
+        finally:
+            self.in_judgement -= evaluations
+
+    @contextmanager
+    def evaluation_time(self) -> Iterator[None]:
+        """Take the time of one evaluation, for what the end of the run will take."""
+        started_s = time.monotonic()
+        yield
+        self._slowest_evaluation_s = max(self._slowest_evaluation_s, time.monotonic() - started_s)
+
+    def _promotion_s(self) -> float:
+        """What the end takes: two measurements of about twice an evaluation each."""
+        return 4 * self._slowest_evaluation_s
+
+    def _elapsed_s(self) -> float:
+        return time.monotonic() - self._started_s

@@ -1,0 +1,160 @@
+"""Makes the proposals of a run: each answers a selection and was not judged before."""
+
+import asyncio
+from dataclasses import dataclass
+
+from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.archive import RunSpec, Selection
+from kernel_foundry.domain.candidate import Candidate, KernelSource
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.request import BudgetCaps, Proposal, ProposalRequest
+from kernel_foundry.errors import LlmQuotaError, LlmUnavailableError, ServiceUnavailableError
+from kernel_foundry.ports import Archive, Generator
+from kernel_foundry.sdk.loop.budget import StopCause
+from kernel_foundry.sdk.loop.budget_meter import BudgetMeter
+from kernel_foundry.sdk.loop.handover import Handover
+
+REPEATS_BEFORE_EXHAUSTED = 40
+"""Proposals in a row that were judged before; then the search space counts as used up."""
+
+UNANSWERED_BEFORE_GIVING_UP = 8
+"""Calls in a row, of each proposal in flight, that no model answers; each has been retried."""
+
+_LONGEST_PAUSE_S = 30.0
+"""Between calls that no model answers; the first pause is a sixteenth of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingProposal:
+    """A proposal on its way to the evaluator."""
+
+    proposal: Proposal
+    candidate: Candidate
+    selection: int
+    """Number of the selection that it answers."""
+
+
+class Proposer:
+    """Asks the archive what to try and the generator for it.
+
+    Args:
+        archive: Selects.
+        generator: Proposes.
+        spec: The run.
+        meter: Says when to stop; takes what proposals cost.
+        in_flight: Proposals being made at once.
+    """
+
+    def __init__(
+        self,
+        archive: Archive,
+        generator: Generator,
+        spec: RunSpec,
+        meter: BudgetMeter,
+        *,
+        in_flight: int,
+    ) -> None:
+        self._archive = archive
+        self._generator = generator
+        self._spec = spec
+        self._meter = meter
+        self._in_flight = in_flight
+        self.seen: set[str] = set()
+        """Digests of all candidates of the run."""
+        self.dried_up: StopCause | None = None
+        """Why no more proposals come; those already made are still judged."""
+        self._repeats = 0
+        self._unanswered = 0
+        self._unbooked_usd = 0.0
+
+    async def keep_proposing(
+        self, admission: Admission, handover: Handover[PendingProposal]
+    ) -> None:
+        """Make proposals that were not judged before until the search stops.
+
+        Raises:
+            LlmUnavailableError: no model answered for too long.
+            ServiceUnavailableError: nor did the generator.
+        """
+        while self._meter.stop_cause() is None and self.dried_up is None:
+            try:
+                pending = await self._propose(admission)
+            except LlmQuotaError:
+                self.dried_up = StopCause.COST
+                break
+            except (LlmUnavailableError, ServiceUnavailableError):
+                # A bad minute of a provider costs that minute; one that is down ends the run. So
+                # does one of the generator itself.
+                self._unanswered += 1
+                if self._unanswered >= UNANSWERED_BEFORE_GIVING_UP * self._in_flight:
+                    raise
+                await asyncio.sleep(self._pause_s())
+                continue
+            self._unanswered = 0
+            if pending.candidate.digest in self.seen:
+                self._repeats += 1
+                await self._archive.drop_selection(self._spec.name, pending.selection)
+                if self._repeats >= REPEATS_BEFORE_EXHAUSTED:
+                    self.dried_up = StopCause.EXHAUSTED
+                continue
+            self._repeats = 0
+            self.seen.add(pending.candidate.digest)
+            await handover.put(pending)
+        handover.maker_ended()
+
+    def take_cost_usd(self) -> float:
+        """Return what proposals have cost since the last call."""
+        cost_usd, self._unbooked_usd = self._unbooked_usd, 0.0
+        return cost_usd
+
+    def _pause_s(self) -> float:
+        """How long to wait before models are asked again: longer the more went wrong."""
+        halvings = 4 - min(self._unanswered // self._in_flight, 4)
+        return _LONGEST_PAUSE_S / float(1 << halvings)
+
+    async def _propose(self, admission: Admission) -> PendingProposal:
+        spec, used = self._spec, self._meter.used
+        selection = await self._archive.select(spec.name)
+        try:
+            proposal = await self._generator.propose(self._request(admission, selection))
+        except (LlmQuotaError, LlmUnavailableError, ServiceUnavailableError):
+            await self._archive.drop_selection(spec.name, selection.sequence)
+            raise
+        for usage in proposal.usage:
+            used.cost_usd += usage.cost_usd
+            self._unbooked_usd += usage.cost_usd
+            used.tokens += usage.input_tokens + usage.output_tokens
+        candidate = candidate_of(proposal, selection, spec.language)
+        return PendingProposal(proposal=proposal, candidate=candidate, selection=selection.sequence)
+
+    def _request(self, admission: Admission, selection: Selection) -> ProposalRequest:
+        spec, budget, used = self._spec, self._meter.budget, self._meter.used
+        return ProposalRequest(
+            run=spec.name,
+            task=spec.task,
+            admission=admission,
+            selection=selection,
+            models=spec.models,
+            seed=spec.seed,
+            caps=BudgetCaps(
+                cost_usd=budget.cost_usd,
+                tokens=budget.tokens,
+                requests_per_minute=budget.requests_per_minute,
+            ),
+            spent_usd=used.cost_usd,
+            spent_tokens=used.tokens,
+            without=spec.without,
+        )
+
+
+def candidate_of(proposal: Proposal, selection: Selection, language: Language) -> Candidate:
+    """Return the candidate of a proposal.
+
+    A reply without one is evaluated and stored, too: its raw text stands in for the source.
+    """
+    return proposal.candidate or Candidate(
+        source=KernelSource(language=language, device_code=proposal.text, plan=""),
+        operator=selection.operator,
+        parents=(selection.parent.candidate.digest,) if selection.parent else (),
+        model=proposal.usage[-1].model if proposal.usage else "",
+    )
