@@ -147,7 +147,7 @@ async def _search(recorded: Recorded, budget: int, *, is_last: bool) -> None:
     reached = asyncio.Event()
 
     def listen(_event: object) -> None:
-        if not is_last and evolution._spent.evaluations >= budget:
+        if not is_last and evolution._meter.used.evaluations >= budget:
             reached.set()
 
     evolution = Evolution(
