@@ -1,4 +1,4 @@
-"""A candidate's plan bound to a workload, and what is told of it; in builder and runner alike."""
+"""A candidate's plan bound to a workload, and its summary; in builder and runner alike."""
 
 import ast
 import math
@@ -52,7 +52,7 @@ def bind_workload(
 
 
 def describe(workload: str, sequence: LaunchSequence) -> BoundWorkload:
-    """Return what the supervisor is told of a bound plan."""
+    """Return the summary of a bound plan, for the supervisor."""
     launches = [step for step in sequence.steps if isinstance(step, Launch)]
     moved_bytes, moved_count = _moved_by_prepare(sequence)
     main = max(launches, key=lambda launch: math.prod((*launch.grid, *launch.block)), default=None)

@@ -1,7 +1,7 @@
 """The random numbers that decide about timed calls: which set, whose inputs, kept or not.
 
 A kernel on the CPU can read all memory of its process, but makes no system call. So they lie in a
-file that the runner reads call by call and never maps, and the runner is not told their seed.
+file that the runner reads call by call and never maps, and the runner never learns their seed.
 """
 
 import contextlib

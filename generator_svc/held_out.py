@@ -57,7 +57,7 @@ class HeldOut:
         Args:
             findings: As the evaluator made them, all or some of `evaluation`.
             evaluation: Where they come from. When a hidden workload brought them about, no
-                number of theirs is told from which a size could follow.
+                number of theirs is shown from which a size could follow.
         """
         is_of_hidden = _failed_hidden(evaluation)
         return tuple(self._finding(finding, is_of_hidden=is_of_hidden) for finding in findings)
@@ -81,7 +81,7 @@ class HeldOut:
 
 
 def held_out_of(task: Task, admission: Admission) -> HeldOut:
-    """Return what must not be told of `task`."""
+    """Return what must not be shown of `task`."""
     hidden = [w for w in admission.workloads if w.held_out]
     shown = [w for w in admission.workloads if not w.held_out]
     names = {w.name for w in task.workloads if w.held_out} | {w.workload for w in hidden}

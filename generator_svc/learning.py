@@ -1,6 +1,6 @@
 """What a generator learns from verdicts: lessons, guidance in prompts, which model pays.
 
-Each part has its own package; here stands who is asked before a proposal and told after its
+Each part has its own package; here stands what is asked before a proposal and reported after its
 verdict. Nothing of it may hold up a proposal: guidance evolves in the background.
 """
 

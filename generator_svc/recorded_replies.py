@@ -56,5 +56,5 @@ class RecordedReplies:
 
     def _source(self, exchange: Exchange, parent: KernelSource | None) -> KernelSource:
         source, _ = read_source(parent, self._language, exchange.reply, exchange.finish)
-        # What holds no candidate is told as it is.
+        # What holds no candidate stands as it is.
         return source or KernelSource(language=self._language, device_code=exchange.reply, plan="")

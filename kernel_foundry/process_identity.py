@@ -1,4 +1,4 @@
-"""Who a process is, for others: told from one of the same id that came later, or runs elsewhere."""
+"""Who a process is: its id alone may be that of a later process, or of one on another host."""
 
 import os
 import socket

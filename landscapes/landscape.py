@@ -8,7 +8,7 @@ from kernel_foundry.domain.measures import Measures
 ParameterValue = int | float | bool | str
 
 ValueKey = tuple[bool, ParameterValue]
-"""A value as it is told apart."""
+"""A value by which variants are distinguished."""
 
 
 def value_key(value: ParameterValue) -> ValueKey:

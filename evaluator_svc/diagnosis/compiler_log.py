@@ -9,8 +9,8 @@ from itertools import chain
 from typing import Final
 
 from evaluator_svc.diagnosis.clang_log import clang_diagnostics
+from evaluator_svc.diagnosis.compiler_hints import hint_for
 from evaluator_svc.diagnosis.diagnostic import MAX_TEXT, Diagnostic
-from evaluator_svc.diagnosis.hints import hint_for
 from evaluator_svc.diagnosis.nvrtc_log import nvrtc_diagnostics
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 

@@ -185,7 +185,7 @@ def _bound(
     unit, compute = _busiest_unit(numbers)
     is_beaten = numbers.estimate_ns > numbers.median_ns
     if is_beaten and max(launch / _LAUNCH_SHARE, memory / _BOUND_SHARE) < 1.0:
-        return  # how busy its units are cannot be told from the graph's operations
+        return  # the graph's operations do not show how busy its units are
     if launch >= _LAUNCH_SHARE:
         kind, share = FindingKind.LAUNCH_BOUND, launch
     elif max(memory, compute) < _BOUND_SHARE:

@@ -1,6 +1,6 @@
 """What of the CUDA devices a process gets: its own one, and of that a single queue.
 
-A driver that is told of one device starts faster than one that finds eight, and what happens on the
+A driver that sees one device starts faster than one that finds eight, and what happens on the
 others stays out.
 """
 

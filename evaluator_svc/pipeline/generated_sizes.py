@@ -1,8 +1,8 @@
 """Stage correctness on sizes that the task does not name: what a candidate makes of them.
 
-A plan may say that it is not made for them (`require`), its kernels may not compile or not launch
-there: it is left out, and told. A kernel that runs there and gives wrong results is wrong, for it
-does not say where it is right.
+A plan may say that it is not made for them (`require`), and its kernels may not compile or not
+launch there: such a size is left out, which a check says. A kernel that runs there and gives wrong
+results is wrong, for it does not say where it is right.
 """
 
 from collections.abc import Callable, Container, Sequence
@@ -29,7 +29,7 @@ class GeneratedTrials:
 
     Args:
         workloads: The generated workloads.
-        record: Takes what is told.
+        record: Takes the checks.
         bound: Names of the workloads that the plan was bound to.
     """
 

@@ -120,7 +120,7 @@ class EvaluationRecord:
         self._facts += facts
 
     def set_seeds(self, workload: str, seeds: tuple[int, ...]) -> None:
-        """Keep what a workload's inputs are drawn from; told once the evaluation is over."""
+        """Keep what a workload's inputs are drawn from; published once the evaluation is over."""
         self._seeds[workload] = seeds
 
     def seeds(self, workload: str) -> tuple[int, ...]:

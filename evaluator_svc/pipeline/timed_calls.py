@@ -22,7 +22,7 @@ def judge_timed_calls(
 ) -> CandidateFailure | None:
     """Record what audits of a workload's timed calls come to; return the first failure.
 
-    Of those that pass the least exact one is told.
+    Of those that pass, the least exact one is recorded.
     """
     for number, audited in enumerate(sorted(audits, key=_bits)):
         elements, failure = judge_elements(audited, workload, _TIMED_CALLS)

@@ -1,7 +1,7 @@
 """Stage value ranges: the candidate on inputs of unusual values, on small and timed workloads.
 
-Where the reference is well defined it has to be right; elsewhere a difference is told, and no
-reason to refuse. On some of them its precision is audited as well.
+Where the reference is well defined it has to be right; elsewhere a difference is reported, and is
+no reason to refuse. On some of them its precision is audited as well.
 """
 
 from concurrent.futures import Future
@@ -160,7 +160,7 @@ class RangeTrials:
         return None
 
     def _draw(self, workload: str, ranges: tuple[ValueRange, ...], *, is_lean: bool) -> DrawnInputs:
-        # Of the first seed, which is secret and is told with the others.
+        # Of the first seed, which is secret and is published with the others.
         seeds = (self._record.seeds(workload)[0],) * len(ranges)
         draw, descriptors = self._judge.draw(
             self._context.request.task,

@@ -1,6 +1,6 @@
 """A PTX module: functions, their instructions, variables. Registers go by their names.
 
-Which operands an instruction writes is told here; what it computes is not.
+Says which operands an instruction writes, not what it computes.
 """
 
 import re
@@ -137,7 +137,7 @@ class Variable:
     space: str
     """global, shared, const, local or param."""
     size_bytes: int
-    """0: not told, as for dynamic shared memory."""
+    """0: not declared, as for dynamic shared memory."""
     is_extern: bool = False
     is_managed: bool = False
     references: tuple[str, ...] = ()

@@ -49,7 +49,7 @@ def _capture(loaded: LoadedSequence, index: int, pool: Any) -> torch.cuda.CUDAGr
         # Results given back within the capture are memory for the next set's.
         loaded.forget_results()
     except BaseException:
-        # The stream must leave its capture; what went wrong is told by the first error.
+        # The stream must leave its capture; the first error says what went wrong.
         with contextlib.suppress(RuntimeError):
             graph.capture_end()
         raise

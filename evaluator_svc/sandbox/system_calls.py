@@ -14,7 +14,7 @@ from typing import Final
 
 
 class CallPolicy(StrEnum):
-    """How the system calls of a process are told apart."""
+    """How the system calls of a process are distinguished."""
 
     ALLOW_LISTED = "allow_listed"
     """`ALLOWED`, the conditional ones, and nothing else."""

@@ -8,7 +8,7 @@ from evaluator_svc.spirv.opcodes import Op, StorageClass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instruction:
-    """One instruction, its ids told apart from the other operands."""
+    """One instruction, its ids apart from the other operands."""
 
     opcode: int
     type_id: int = 0

@@ -1,7 +1,7 @@
 """Transitions: from a parent to its judged child, and whether that is worth a lesson.
 
-Gains are told apart from noise by the confidence intervals of the medians. The wording of lessons
-is made by `lesson_writer`.
+What is a gain and what is noise, the confidence intervals of the medians say. The wording of
+lessons is made by `lesson_writer`.
 """
 
 import math

@@ -39,7 +39,7 @@ _RECORDS_FOR_AN_EDIT: Final = 5
 
 _MAX_ATTEMPTS: Final = 2
 _MAX_TRIED: Final = 3
-"""Edits that did not pay, told to the editor."""
+"""Edits that did not pay, shown to the editor."""
 
 
 class EditResult(StrEnum):

@@ -132,10 +132,15 @@ def command(
     kfoundry evaluate examples/softmax.py examples/softmax.cuda.md --build-only --arch sm_90
     """  # noqa: D301  a backspace keeps click from joining the lines
     if architecture and not build_only:
-        raise click.UsageError("--arch goes with --build-only: a device has its own architecture")
+        raise click.UsageError(
+            "add --build-only, or leave --arch out: a device has its own architecture"
+        )
     text = candidate.read_text()  # once: the file may be edited while its candidate is judged
     if language and f"```{language}" not in text:
-        raise click.BadParameter(f"{candidate} has no ```{language} block", param_hint="--language")
+        raise click.BadParameter(
+            f"{candidate} has no ```{language} block: add one, or leave --language out",
+            param_hint="--language",
+        )
     device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
     loaded = read_task(task, admit_degenerate=admit_degenerate)
     configuration = _settings(settings)

@@ -224,7 +224,9 @@ def _language(named: str | None, device: str) -> Language:
     if named is None:
         return spoken or Language.SYCL
     if spoken is not None and spoken.value != named:
-        raise click.UsageError(f"--device {device} runs {spoken.value}, not --language {named}")
+        raise click.UsageError(
+            f"--device {device} runs {spoken.value}, not {named}: leave one of the two options out"
+        )
     return Language(named)
 
 

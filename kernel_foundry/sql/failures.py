@@ -1,4 +1,4 @@
-"""The database's failures as ours, told apart by the database's own codes."""
+"""The database's failures as ours, distinguished by the database's own codes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

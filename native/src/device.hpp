@@ -195,7 +195,7 @@ class Device {
   // Index of a range with another byte than its own; waits.
   [[nodiscard]] virtual std::optional<std::size_t>
   find_other(const std::vector<ByteRange>& ranges) = 0;
-  // Shown at first. On host memory an access to what is hidden is told as a trespass.
+  // Shown at first. On host memory an access to what is hidden is reported as a trespass.
   [[nodiscard]] virtual std::unique_ptr<Cover> cover(std::vector<CoveredRange> ranges) = 0;
   // What `allocate` gives is as many whole units, and begins where one does: kernels can write to
   // all of it.

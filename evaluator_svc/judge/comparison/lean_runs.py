@@ -1,6 +1,6 @@
 """The verdict on runs that use one output slot, one after the other.
 
-Each is compared as soon as it is over; whether all wrote the same is told by digests.
+Each is compared as soon as it is over; digests say whether all wrote the same.
 """
 
 from collections.abc import Mapping, Sequence

@@ -91,7 +91,7 @@ def has_uneven_lines(output: OutputLines) -> bool:
 def most_exact_lines(output: OutputLines, moved: torch.Tensor) -> OutputLines:
     """Return the lines in which the reference is most exact, and its errors there at their largest.
 
-    Which lines these are is told by a run whose every rounding was moved: what is exact by chance
+    A run whose every rounding was moved shows which lines these are: what is exact by chance
     in one run is not in both.
 
     Args:

@@ -134,7 +134,7 @@ def _unchanged_finding(names: Sequence[str]) -> Finding:
     return Finding(
         kind=FindingKind.DATA_FLOW,
         severity=Severity.WARNING,
-        message=f"{listed} never changed: a kernel that ignores it cannot be told",
+        message=f"{listed} never changed: a kernel that ignores it goes unnoticed",
         hint=f"draw it from the seed in get_inputs(), or say `constants: [{listed}]` in the task's"
         " sidecar, where a kernel may rely on its values",
     )

@@ -246,7 +246,7 @@ def _magnitudes(tensor: torch.Tensor) -> torch.Tensor:
 def _uneven(tensor: torch.Tensor) -> torch.Tensor:
     """Return rows in the same order between the same ends, with distances of mixed magnitudes.
 
-    Most of the distance lies in a few stretches: where a value belongs cannot be told from the ends
+    Most of the distance lies in a few stretches: the ends do not show where a value belongs
     of a row, nor by following a slope.
     """
     rows = computable(tensor).reshape(-1, tensor.shape[-1]).double()

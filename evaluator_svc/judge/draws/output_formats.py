@@ -26,7 +26,7 @@ def output_roundings(
         outputs: What it gave in its own formats.
         rounding: The narrowest format that it rounds to.
     """
-    # What is wider than float32 is not told from float32 here.
+    # What is wider than float32 counts as float32 here.
     own = [narrowest((output.dtype, torch.float32)) for output in outputs]
     is_wider = [
         output.is_floating_point() and narrowest((dtype, rounding)) is not dtype

@@ -38,7 +38,7 @@ from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.errors import TaskInvalidError
 
 _REPORTED: Final = (Distribution.DENORMAL, Distribution.NON_FINITE)
-"""Kernels may flush denormals and treat NaN as they like: a difference is told, no more."""
+"""Kernels may flush denormals and treat NaN as they like: a difference is reported, no more."""
 _BY_ELEMENT: Final = (
     Distribution.SPARSE,
     Distribution.SIGNS,

@@ -1,7 +1,7 @@
 """Where the judge's tensors lie, and what works on them there: one face for every device kind.
 
 Chosen once, by the device's id. All work of one memory is ordered: what torch and the native module
-are told one after the other happens one after the other.
+are given one after the other happens in that order.
 """
 
 from collections.abc import Callable, Sequence

@@ -50,7 +50,7 @@ class LostCandidateEvent:
 class SweepEvent:
     """The other configurations of a promising candidate were tried.
 
-    When one of them is better, its verdict is told next, as a `VerdictEvent`.
+    When one of them is better, its verdict comes next, as a `VerdictEvent`.
     """
 
     candidate: Candidate
@@ -78,7 +78,7 @@ class RunResult:
     """None when nothing passed."""
     spent: BudgetUse
     outcomes: tuple[OutcomeCount, ...] = ()
-    """How what was told ended."""
+    """How the evaluations ended."""
 
     @property
     def best(self) -> Elite:

@@ -98,7 +98,7 @@ class _CaseRun:
                 if case.language in self._devices:
                     return await self._judged(case)
                 return await self._built(case)
-        # Whatever fails, a bug included, is told as this case's result: a self-test that ends at
+        # Whatever fails, a bug included, is this case's result: a self-test that ends at
         # the first would hide the others.
         except Exception as error:  # noqa: BLE001
             return _result(case, CaseState.ERROR, detail=f"{type(error).__name__}: {error}")

@@ -1,4 +1,4 @@
-"""What to try when a compiler says this or that."""
+"""Hints for the messages of compilers; for what bounds a kernel they are in `bound_hints.py`."""
 
 import re
 from typing import Final
