@@ -258,6 +258,9 @@ class LoadRequest:
     """Names the configuration in later requests."""
     forget: tuple[int, ...] = ()
     """Configurations that are not asked about again."""
+    runs: "tuple[RunRequest, ...]" = ()
+    """Runs in the usual order that follow at once: a sweep has many configurations. Descriptors of
+    their draws travel beside this message, unless the runner has them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,6 +316,8 @@ class LoadReply:
     workloads: tuple[BoundWorkload, ...]
     load_ms: float
     bind_ms: float
+    runs: "tuple[RunReply, ...]" = ()
+    """Answers to the runs that were asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -320,7 +325,7 @@ class RunRequest:
     """Run a workload on every seed's inputs, once into each output slot.
 
     The shared buffers' descriptors, in order of the seeds, travel beside it where the draw has no
-    handles; the runner keeps the buffers for `PoolRequest`.
+    handles and the runner does not have it yet; it keeps the buffers for `PoolRequest`.
     """
 
     draw: Draw
@@ -363,9 +368,9 @@ class RunAgainRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolRequest:
-    """Make private sets of inputs and outputs for timing, from the shared ones, unless there are.
+    """Make private sets of inputs and outputs for timing, from the shared ones.
 
-    A configuration is timed on them once it was bound to them by this request.
+    They are for all configurations; this one is bound to them, others when they are first timed.
     """
 
     workload: str

@@ -154,6 +154,8 @@ def _loaded(answer: LoadReply, request: Any) -> None:
     bound = {workload.workload for workload in answer.workloads}
     asked = [n.workload for n in request.workloads if n.workload in bound or not n.is_optional]
     _require([w.workload for w in answer.workloads] == asked, "other workloads")
+    _require(len(answer.runs) == len(request.runs), "other runs")
+    _durations(*(ran.run_ns for ran in answer.runs))
     known = {name for unit in request.kernels for name in unit}
     for workload in answer.workloads:
         _bound_workload(workload)

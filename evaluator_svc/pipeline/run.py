@@ -76,9 +76,14 @@ def release(judge: JudgeClient, future: "Future[DrawnInputs]", runner: ChildProc
 
 
 def load(
-    process: ChildProcess, request: LoadRequest, codes: tuple[bytes, ...]
+    process: ChildProcess,
+    request: LoadRequest,
+    codes: tuple[bytes, ...],
+    *,
+    seconds: float = _LOAD_SECONDS,
+    descriptors: tuple[int, ...] = (),
 ) -> LoadReply | CandidateFailure:
-    """Load the object code and bind the plan.
+    """Load the object code, bind the plan and run what the request asks for.
 
     Raises:
         BackendUnavailableError: the runner cannot make the plan's library calls as it must.
@@ -88,9 +93,10 @@ def load(
         request,
         LoadReply,
         OwnFailure,
-        seconds=_LOAD_SECONDS,
-        doing="loading the kernels",
+        seconds=seconds,
+        doing="running the kernels" if request.runs else "loading the kernels",
         blobs=codes,
+        descriptors=descriptors,
     )
     if isinstance(answer, CandidateFailure):
         return answer
@@ -102,18 +108,12 @@ def load(
 
 
 def run(
-    process: ChildProcess,
-    drawn: DrawnInputs,
-    *,
-    seconds: float,
-    refilled: bool = False,
-    into_last: bool = False,
-    number: int = 0,
+    process: ChildProcess, drawn: DrawnInputs, *, seconds: float, refilled: bool = False
 ) -> RunReply | CandidateFailure:
-    """Run a configuration on every seed of one workload; `refilled`, `into_last`: `RunRequest`."""
+    """Run the candidate on every seed of one workload; `refilled` as in `RunRequest`."""
     answer = ask_candidate(
         process,
-        RunRequest(draw=drawn.draw, refilled=refilled, into_last=into_last, number=number),
+        RunRequest(draw=drawn.draw, refilled=refilled),
         RunReply,
         seconds=seconds,
         doing=f"running the kernels on workload {drawn.draw.workload}",

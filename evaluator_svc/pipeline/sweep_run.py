@@ -19,6 +19,7 @@ from evaluator_svc.messages.exchange import MeasurePlan
 from evaluator_svc.messages.locked import (
     CandidateFailure,
     LoadRequest,
+    RunRequest,
     TimeReply,
     TimeRequest,
     WorkloadNames,
@@ -31,7 +32,7 @@ from evaluator_svc.pipeline.measurement import (
     measure,
 )
 from evaluator_svc.pipeline.memory_plan import MemoryPlan, pool_limit
-from evaluator_svc.pipeline.run import LAST_SECONDS, DrawnInputs, failure_of, load, run
+from evaluator_svc.pipeline.run import LAST_SECONDS, DrawnInputs, failure_of, load
 from evaluator_svc.pipeline.sweep_build import BuiltConfiguration
 from evaluator_svc.processes.answers import nonsense
 from evaluator_svc.processes.process import ChildProcess
@@ -111,6 +112,8 @@ class SweepRunner:
         self._loaded: set[int] = set()
         """Configurations that the present process holds."""
         self._to_forget: set[int] = set()
+        self._filled: set[str] = set()
+        """Workloads whose pool the present process has."""
 
     def open(self) -> None:
         """Take a runner and draw the inputs, ahead of the first attempt."""
@@ -162,6 +165,7 @@ class SweepRunner:
             self._process = None
         self._loaded.clear()
         self._to_forget.clear()
+        self._filled.clear()
         drawn, self._drawn = self._drawn, []
         for inputs in drawn:
             inputs.close()
@@ -196,26 +200,23 @@ class SweepRunner:
     ) -> Attempt | CandidateFailure:
         """Load, run and time one configuration; its outputs are not yet verified."""
         process, number = self._opened(), built.number
+        limits = self._request.limits
+        request = self._load_request(built)
+        descriptors = () if self._loaded else tuple(d for i in self._drawn for d in i.descriptors)
         started = time.perf_counter()
-        loaded = load(process, self._load_request(built), built.built.codes)
+        loaded = load(
+            process,
+            request,
+            built.built.codes,
+            seconds=limits.run_seconds + _BLOCK_SHARE * limits.timing_seconds,
+            descriptors=descriptors,
+        )
         if isinstance(loaded, CandidateFailure):
             return self._settled(number, loaded)
         self._loaded.add(number)
-        run_started = time.perf_counter()
-        run_ns: dict[str, float] = {}
-        for inputs in self._drawn:
-            workload = inputs.draw.workload
-            ran = run(
-                process,
-                inputs,
-                seconds=self._request.limits.run_seconds,
-                # The other slots are for timed calls.
-                into_last=workload in self._timed,
-                number=number,
-            )
-            if isinstance(ran, CandidateFailure):
-                return self._settled(number, ran)
-            run_ns[workload] = ran.run_ns
+        run_ns = {
+            r.draw.workload: ran.run_ns for r, ran in zip(request.runs, loaded.runs, strict=True)
+        }
         time_started = time.perf_counter()
         timed: list[TimeReply] = []
         limits_ns = incumbent_upper_ns or (0.0,) * len(self._timed)
@@ -225,15 +226,16 @@ class SweepRunner:
             if isinstance(block, CandidateFailure):
                 return self._settled(number, block)
             timed.append(block)
+        load_ms = loaded.load_ms + loaded.bind_ms
         return Attempt(
             timed=tuple(timed),
-            load_ms=1e3 * (run_started - started),
-            verification_ms=1e3 * (time_started - run_started),
+            load_ms=load_ms,
+            verification_ms=max(1e3 * (time_started - started) - load_ms, 0.0),
             benchmark_ms=1e3 * (time.perf_counter() - time_started),
         )
 
     def _load_request(self, built: BuiltConfiguration) -> LoadRequest:
-        forgotten = tuple(sorted(self._to_forget & self._loaded))
+        forgotten = tuple(sorted(self._to_forget))
         self._to_forget.clear()
         self._loaded.difference_update(forgotten)
         return LoadRequest(
@@ -246,6 +248,15 @@ class SweepRunner:
             tf32=self._request.task.tf32,
             number=built.number,
             forget=forgotten,
+            runs=tuple(
+                RunRequest(
+                    draw=inputs.draw,
+                    # The other slots are for timed calls.
+                    into_last=inputs.draw.workload in self._timed,
+                    number=built.number,
+                )
+                for inputs in self._drawn
+            ),
         )
 
     def _time_first(
@@ -258,15 +269,18 @@ class SweepRunner:
         is_suspicious: bool,
     ) -> TimeReply | CandidateFailure:
         """Take a first block, of few samples where the incumbent is out of reach."""
-        pool = fill_pool(
-            process,
-            inputs.draw.workload,
-            self._site.spec,
-            limit_bytes=pool_limit(inputs.draw.workload, self._memory, self._site),
-            number=number,
-        )
-        if isinstance(pool, CandidateFailure):
-            return pool
+        workload = inputs.draw.workload
+        if workload not in self._filled:
+            pool = fill_pool(
+                process,
+                workload,
+                self._site.spec,
+                limit_bytes=pool_limit(workload, self._memory, self._site),
+                number=number,
+            )
+            if isinstance(pool, CandidateFailure):
+                return pool
+            self._filled.add(workload)
         keep = keep_count(inputs.draw)
         # The run has just warmed everything up.
         plan = self._plan(_FIRST_SAMPLES, warmup_calls=0)

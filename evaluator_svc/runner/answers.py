@@ -50,7 +50,7 @@ def _step(session: Session, received: ReceivedMessage) -> Callable[[], object]:
     request = received.message
     match request:
         case LoadRequest():
-            return partial(session.load, request, received.blobs)
+            return partial(session.load, request, received.blobs, received.descriptors)
         case RunRequest():
             return partial(session.run, request, received.descriptors)
         case RunAgainRequest():

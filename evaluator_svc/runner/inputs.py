@@ -55,6 +55,12 @@ class WorkloadInputs:
             self._pool_sizes = sizes
         return self._pool
 
+    @property
+    def pool(self) -> TimedSets:
+        """The sets that are timed."""
+        assert self._pool is not None, "times are taken on a filled pool"
+        return self._pool
+
     def open_guests(self, draw: Draw | None, descriptors: tuple[int, ...]) -> GuestInputs | None:
         """Return the inputs of another draw for calls among the timed ones; None without one.
 

@@ -3,6 +3,7 @@
 An evaluation loads one of them, a sweep one after the other; all run on the same inputs.
 """
 
+import dataclasses
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ from evaluator_svc.messages.locked import (
     WithoutKernels,
 )
 from evaluator_svc.plan_inputs import plan_finding
+from evaluator_svc.processes.channel import close_descriptors
 from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.configuration import LoadedConfiguration
 from evaluator_svc.runner.covered import CoveredRange
@@ -57,13 +59,24 @@ class Session:
         self._configurations: dict[int, LoadedConfiguration] = {}
         self._is_library_checked = False
 
-    def load(self, request: LoadRequest, objects: tuple[bytes, ...]) -> LoadReply:
-        """Load every unit's object code and bind the plan to every workload.
+    def load(
+        self, request: LoadRequest, objects: tuple[bytes, ...], descriptors: tuple[int, ...]
+    ) -> LoadReply:
+        """Load every unit's object code, bind the plan to every workload and run what is asked.
 
         Raises:
             BackendUnavailableError: the plan makes library calls, and the library here does not
                 tell where it leaves what.
         """
+        left = list(descriptors)
+        try:
+            reply = self._load(request, objects)
+            runs = tuple(self._run_first(run, left) for run in request.runs)
+        finally:
+            close_descriptors(tuple(left))
+        return dataclasses.replace(reply, runs=runs)
+
+    def _load(self, request: LoadRequest, objects: tuple[bytes, ...]) -> LoadReply:
         for number in request.forget:
             self._configurations.pop(number, None)
         started = time.perf_counter()
@@ -82,6 +95,15 @@ class Session:
             load_ms=1e3 * (loaded - started),
             bind_ms=1e3 * (time.perf_counter() - loaded),
         )
+
+    def _run_first(self, request: RunRequest, left: list[int]) -> RunReply:
+        """Run with as many of the descriptors that are left as the draw has."""
+        count = 0 if request.draw.handles else request.draw.seed_count
+        own = tuple(left[:count])
+        del left[:count]
+        ran = self.run(request, own)
+        assert isinstance(ran, RunReply), "other runs come after the first"
+        return ran
 
     def run(
         self, request: RunRequest, descriptors: tuple[int, ...]

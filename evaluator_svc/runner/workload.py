@@ -215,24 +215,13 @@ class Workload:
 
     def fill_pool(self, *, wanted_bytes: int, limit_bytes: int) -> PoolReady:
         """Have the sets that are timed, bound to this plan."""
-        runs = self._opened_runs()
         pool = self._inputs.fill_pool(wanted_bytes=wanted_bytes, limit_bytes=limit_bytes)
-        if self._timed is None or self._timed.pool is not pool:
-            with _faults():
-                loaded = self._on_pool(runs.memory, self.sequence.steps, pool)
-                preparation = None
-                if self.sequence.prepare:
-                    preparation = self._on_pool(runs.memory, self.sequence.prepare, pool)
-                sequence = timed_sequence(self._opened, loaded)
-            self._timed = _TimedRuns(
-                pool=pool, preparation=preparation, loaded=loaded, sequence=sequence
-            )
+        self._bound_to(pool)
         return PoolReady(set_count=pool.set_count, pool_bytes=pool.size_bytes)
 
     def time(self, request: TimeRequest, descriptors: tuple[int, ...]) -> TimeReply:
         """Take one measurement; `descriptors`: of what decides about calls, then of its guests."""
-        timed = self._timed
-        assert timed is not None, "times are taken on a filled pool"
+        timed = self._bound_to(self._inputs.pool)
         draws, *of_guests = descriptors
         guests = self._inputs.open_guests(request.guests, tuple(of_guests))
         with _closed_after(draws), _faults():
@@ -296,6 +285,21 @@ class Workload:
                     preparation.run(seed)
             preparation.forget_results()
         runs.memory.seal()
+
+    def _bound_to(self, pool: TimedSets) -> _TimedRuns:
+        if self._timed is not None and self._timed.pool is pool:
+            return self._timed
+        memory = self._opened_runs().memory
+        with _faults():
+            loaded = self._on_pool(memory, self.sequence.steps, pool)
+            preparation = None
+            if self.sequence.prepare:
+                preparation = self._on_pool(memory, self.sequence.prepare, pool)
+            sequence = timed_sequence(self._opened, loaded)
+        self._timed = _TimedRuns(
+            pool=pool, preparation=preparation, loaded=loaded, sequence=sequence
+        )
+        return self._timed
 
     def _on_pool(
         self, memory: PlanMemory, steps: tuple[Step, ...], pool: TimedSets

@@ -127,7 +127,11 @@ class Candidate:
     def load(self, **changed: object) -> LoadReply | CandidateFailure:
         """Load it once more, as another configuration."""
         request = dataclasses.replace(self.request, **changed)
-        return self.ask(request, LoadReply, blobs=self.codes)
+        descriptors = self.inputs.descriptors() if request.runs else ()
+        try:
+            return self.ask(request, LoadReply, blobs=self.codes, descriptors=descriptors)
+        finally:
+            close_descriptors(descriptors)
 
     def run(
         self, *, without_kernels: bool = False, **others: object

@@ -1,16 +1,27 @@
 """Several configurations of a candidate in one runner, as a sweep has them."""
 
 import dataclasses
+import os
 
 import numpy as np
 import pytest
 
-from evaluator_svc.messages.exchange import OUTPUT_SLOTS
-from evaluator_svc.messages.locked import CandidateFailure, LoadReply, RunReply
+import kernel_foundry_native as native
+from evaluator_svc.messages.exchange import OUTPUT_SLOTS, Draw
+from evaluator_svc.messages.locked import (
+    CandidateFailure,
+    CandidateSource,
+    LoadReply,
+    LoadRequest,
+    RunReply,
+    RunRequest,
+)
+from evaluator_svc.processes.locked_process import OpenDevice, describe_device
+from evaluator_svc.runner.faults import CandidateFaultError
+from evaluator_svc.runner.session import Session
 from kernel_foundry.domain.evaluation import EvaluationOutcome, Setting
+from kernel_foundry.domain.language import Language
 from tests.runner.conftest import SEEDS, Bench, Candidate, draw_inputs
-
-pytestmark = pytest.mark.sycl
 
 TEXT = """```sycl
 extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
@@ -49,20 +60,26 @@ def candidate(sycl: Bench) -> Candidate:
 
 
 def _load(
-    candidate: Candidate, number: int, *, forget: tuple[int, ...] = (), **values: int
+    candidate: Candidate,
+    number: int,
+    *,
+    forget: tuple[int, ...] = (),
+    runs: tuple[RunRequest, ...] = (),
+    **values: int,
 ) -> LoadReply | CandidateFailure:
     settings = {"GROUP": 64, "PAST": 0} | values
     source = dataclasses.replace(
         candidate.request.source,
         configuration=tuple(Setting(name=n, value=str(v)) for n, v in settings.items()),
     )
-    return candidate.load(number=number, forget=forget, source=source)
+    return candidate.load(number=number, forget=forget, source=source, runs=runs)
 
 
 def _wanted(candidate: Candidate, seed: int) -> np.ndarray:
     return candidate.inputs.array(seed, "x") * candidate.inputs.array(seed, "weight").T
 
 
+@pytest.mark.sycl
 def test_each_runs_and_is_timed_on_the_inputs_of_all(candidate: Candidate) -> None:
     pools = []
     for number, group in ((1, 64), (2, 32)):
@@ -89,6 +106,23 @@ def test_each_runs_and_is_timed_on_the_inputs_of_all(candidate: Candidate) -> No
     assert isinstance(_load(candidate, 3, forget=(1, 2)), LoadReply)
 
 
+@pytest.mark.sycl
+def test_one_request_loads_and_runs(candidate: Candidate) -> None:
+    runs = (RunRequest(draw=candidate.inputs.draw, into_last=True, number=1),)
+    loaded = _load(candidate, 1, runs=runs)
+    assert [ran.run_ns > 0 for ran in loaded.runs] == [True]
+    for seed in range(SEEDS):
+        assert np.isnan(candidate.inputs.array(seed, "out", 0)).all()
+        found = candidate.inputs.array(seed, "out", LAST)
+        np.testing.assert_array_equal(found, _wanted(candidate, seed))
+    candidate.fill_pool(number=1)
+    assert isinstance(
+        _load(candidate, 2, runs=(dataclasses.replace(runs[0], number=2),)), LoadReply
+    )
+    assert candidate.time(number=2).kept
+
+
+@pytest.mark.sycl
 @pytest.mark.parametrize(
     ("values", "outcome"),
     [
@@ -109,3 +143,23 @@ def test_after_a_fault_that_harms_nobody_the_next_one_runs(
     for seed in range(SEEDS):
         found = candidate.inputs.array(seed, "out", LAST)
         np.testing.assert_array_equal(found, _wanted(candidate, seed))
+
+
+def test_a_refused_plan_leaves_no_descriptor_open() -> None:
+    null = native.device_kind("null")
+    opened = OpenDevice(module=null, device=null.open_device(), index=0)
+    descriptor = os.memfd_create("draw")
+    draw = Draw(draw=1, workload="default", size_bytes=1, slots=(), seed_count=1)
+    source = CandidateSource(language=Language.SYCL, device_code="", plan="(", configuration=())
+    request = LoadRequest(
+        source=source,
+        device=describe_device(opened.device, "null", 0),
+        workloads=(),
+        kernels=(),
+        unit_of_workload=(),
+        runs=(RunRequest(draw=draw),),
+    )
+    with pytest.raises(CandidateFaultError):
+        Session(opened).load(request, (), (descriptor,))
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)
