@@ -24,7 +24,8 @@ from evaluator_svc.judge.reference.tf32 import tf32_allowed
 from evaluator_svc.judge.threads import one_thread
 from evaluator_svc.judge.time_limit import TimeLimitError, time_limit
 from evaluator_svc.messages.exchange import MeasurePlan
-from kernel_foundry.domain.evaluation import Baseline, ClockBlock, StopReason, Timing
+from evaluator_svc.native_measurement import clock_blocks, measure_options
+from kernel_foundry.domain.evaluation import Baseline, StopReason, Timing
 from kernel_foundry.domain.median import median_interval
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry_native import _core as native
@@ -154,7 +155,7 @@ def _timings(
         def measured(limited: MeasurePlan) -> Timing:
             measurement = memory.measure(
                 call,
-                _options(memory, limited, len(sets)),
+                measure_options(memory.options_type, limited, set_count=len(sets)),
                 flush_bytes=plan.flush_bytes,
                 redraw=redraw_rows(sets, redrawn, secrets.randbits(63)),
             )
@@ -281,32 +282,6 @@ _PREPARE: Final[Mapping[str, Callable[[Sequence[InputSet]], list[Callable[[], An
 }
 
 
-def _options(memory: JudgeMemory, plan: MeasurePlan, set_count: int) -> native.MeasureOptions:
-    return memory.options_type(
-        warmup_calls=plan.warmup_calls,
-        min_samples=plan.min_samples,
-        max_samples=plan.max_samples,
-        max_seconds=plan.seconds,
-        target_half_width=plan.target_half_width,
-        set_count=set_count,
-        is_cold=plan.flush_bytes > 0,
-        stop_above_ns=plan.stop_above_ns,
-        stop_factor=plan.stop_factor,
-        min_seconds=plan.min_seconds,
-    )
-
-
-def _clock_block(block: tuple[int, int, int, int, list[str]]) -> ClockBlock:
-    sample_count, before_mhz, after_mhz, memory_mhz, reasons = block
-    return ClockBlock(
-        sample_count=sample_count,
-        compute_mhz_before=before_mhz,
-        compute_mhz_after=after_mhz,
-        memory_mhz=memory_mhz,
-        throttle_reasons=tuple(reasons),
-    )
-
-
 def _timing(measurement: native.Measurement, plan: MeasurePlan) -> Timing:
     samples_ns = tuple(measurement.samples_ns)
     median_ns, interval_ns = median_interval(samples_ns)
@@ -314,7 +289,7 @@ def _timing(measurement: native.Measurement, plan: MeasurePlan) -> Timing:
         samples_ns=samples_ns,
         device_ns=tuple(measurement.device_ns),
         host_ns=tuple(measurement.host_ns),
-        clocks=tuple(_clock_block(block) for block in measurement.clocks),
+        clocks=clock_blocks(measurement),
         median_ns=median_ns,
         ci95_ns=interval_ns,
         stop_reason=StopReason(measurement.stop_reason),

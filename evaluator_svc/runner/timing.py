@@ -4,6 +4,7 @@ from typing import Any
 
 from evaluator_svc.messages.exchange import KeptOutput, RedrawRows
 from evaluator_svc.messages.locked import TimeReply, TimeRequest
+from evaluator_svc.native_measurement import clock_blocks, measure_options
 from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.faults import memory_faults
 from evaluator_svc.runner.guest_inputs import GuestInputs
@@ -11,7 +12,7 @@ from evaluator_svc.runner.input_pool import TimedSets
 from evaluator_svc.runner.loaded_sequence import LoadedSequence
 from evaluator_svc.runner.surroundings import Range
 from kernel_foundry.domain.admission import TensorRole
-from kernel_foundry.domain.evaluation import ClockBlock, StopReason
+from kernel_foundry.domain.evaluation import StopReason
 
 
 def timed_sequence(opened: OpenDevice, loaded: LoadedSequence) -> Any:
@@ -57,7 +58,13 @@ def take_times(
         lent = () if guests is None else guests.covered()
         cover = preparation.device.cover([*pool.covered(), *lent])
     measurement = sequence.measure(
-        _options(loaded, pool, request, draws),
+        measure_options(
+            loaded.module.MeasureOptions,
+            request.plan,
+            set_count=pool.set_count,
+            keep_count=request.keep_count,
+            draws=draws,
+        ),
         flush_bytes=request.plan.flush_bytes,
         outputs=[(i, slot.size_bytes) for i, slot in outputs] if request.poison else [],
         # Which seed a kept call will have had is known only afterwards: first it is set aside.
@@ -95,7 +102,7 @@ def take_times(
         host_ns=tuple(measurement.host_ns),
         prepare_ns=tuple(measurement.prepare_ns),
         guest_calls=measurement.guest_calls,
-        clocks=tuple(_clock_block(*block) for block in measurement.clocks),
+        clocks=clock_blocks(measurement),
     )
 
 
@@ -111,34 +118,4 @@ def redraw_rows(pool: TimedSets, key: int) -> RedrawRows | None:
             [pool.addresses(index)[slot.name] for _, slot in chosen]
             for index in range(pool.set_count)
         ],
-    )
-
-
-def _clock_block(
-    sample_count: int, before_mhz: int, after_mhz: int, memory_mhz: int, reasons: list[str]
-) -> ClockBlock:
-    return ClockBlock(
-        sample_count=sample_count,
-        compute_mhz_before=before_mhz,
-        compute_mhz_after=after_mhz,
-        memory_mhz=memory_mhz,
-        throttle_reasons=tuple(reasons),
-    )
-
-
-def _options(loaded: LoadedSequence, pool: TimedSets, request: TimeRequest, draws: int) -> Any:
-    plan = request.plan
-    return loaded.module.MeasureOptions(
-        warmup_calls=plan.warmup_calls,
-        min_samples=plan.min_samples,
-        max_samples=plan.max_samples,
-        max_seconds=plan.seconds,
-        target_half_width=plan.target_half_width,
-        set_count=pool.set_count,
-        draws=draws,
-        is_cold=plan.flush_bytes > 0,
-        keep_count=request.keep_count,
-        stop_above_ns=plan.stop_above_ns,
-        stop_factor=plan.stop_factor,
-        min_seconds=plan.min_seconds,
     )

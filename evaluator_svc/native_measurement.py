@@ -1,0 +1,48 @@
+"""What the native measuring loop is asked and what it tells, for candidates and baselines alike."""
+
+from typing import Any
+
+from evaluator_svc.messages.exchange import MeasurePlan
+from kernel_foundry.domain.evaluation import ClockBlock
+
+
+def measure_options(
+    options_type: Any, plan: MeasurePlan, *, set_count: int, keep_count: int = 0, draws: int = -1
+) -> Any:
+    """Return the loop's options.
+
+    Args:
+        options_type: The native module's `MeasureOptions`.
+        plan: How the measurement is taken.
+        set_count: Sets of buffers to choose from.
+        keep_count: Timed calls whose outputs are kept.
+        draws: Descriptor of what decides about calls; -1: the system does.
+    """
+    return options_type(
+        warmup_calls=plan.warmup_calls,
+        min_samples=plan.min_samples,
+        max_samples=plan.max_samples,
+        max_seconds=plan.seconds,
+        target_half_width=plan.target_half_width,
+        set_count=set_count,
+        draws=draws,
+        is_cold=plan.flush_bytes > 0,
+        keep_count=keep_count,
+        stop_above_ns=plan.stop_above_ns,
+        stop_factor=plan.stop_factor,
+        min_seconds=plan.min_seconds,
+    )
+
+
+def clock_blocks(measurement: Any) -> tuple[ClockBlock, ...]:
+    """Return the clocks that a native measurement tells of, block by block."""
+    return tuple(
+        ClockBlock(
+            sample_count=sample_count,
+            compute_mhz_before=before_mhz,
+            compute_mhz_after=after_mhz,
+            memory_mhz=memory_mhz,
+            throttle_reasons=tuple(reasons),
+        )
+        for sample_count, before_mhz, after_mhz, memory_mhz, reasons in measurement.clocks
+    )
