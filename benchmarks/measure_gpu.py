@@ -51,7 +51,7 @@ _CUDA: Final = ("--device", "cuda:0")
 STEPS: Final = (
     Step(name="tests_native", seconds=240, command=(*_PYTEST, "tests/native", "tests/judge")),
     Step(name="tests_runner", seconds=300, command=(*_PYTEST, "tests/runner", "tests/tools")),
-    _benchmark("verdict_vs_torch", 120),
+    _benchmark("verdict_vs_torch", 240, "--peer-times", "1"),
     _benchmark("repeatability", 120, "--seconds", "90"),
     _benchmark("sweep_gemm", 60, "--skip-kernel-tuner"),
     _benchmark("float32_product", 60, *_CUDA),
