@@ -38,8 +38,8 @@ class Toolchain:
 
     prelude: str
     """Text before the candidate's."""
-    options: tuple[str, ...]
-    """For the compiler, such as include folders."""
+    options_of: Callable[[str], tuple[str, ...]]
+    """For the compiler, such as include folders; some depend on the device code."""
 
 
 class CandidateRefusedError(Exception):
@@ -155,7 +155,7 @@ def _units(
             continue
         unit = TranslationUnit(
             source=translation_unit(text.device_code, macros, toolchain.prelude, text.language),
-            options=toolchain.options,
+            options=toolchain.options_of(text.device_code),
             kernels=tuple(k.name for k in kernels(text.device_code, text.language, macros)),
         )
         unit_of_workload.append(units.setdefault(unit, len(units)))

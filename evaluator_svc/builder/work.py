@@ -1,5 +1,6 @@
 """A builder's requests: prepare a configuration, build its units, bind its plan; any number."""
 
+import contextlib
 from typing import Any
 
 from evaluator_svc.binding import bind_workload, describe
@@ -16,6 +17,7 @@ from evaluator_svc.messages.locked import (
     EnumerateRequest,
     PrepareReply,
     PrepareRequest,
+    TranslationUnit,
 )
 from evaluator_svc.processes.conversation import Conversation
 from evaluator_svc.processes.locked_process import OpenCompiler, answer_attempts
@@ -59,12 +61,17 @@ def build(conversation: Conversation, opened: OpenCompiler) -> None:
 
 def _toolchain(language: Language) -> Toolchain:
     import kernel_foundry_native as native
+    from kernel_foundry_native.sycl_headers import header_option, needed_headers
 
-    folders = native.cuda_include_paths() if language is Language.CUDA else ()
+    # Without assertions: they would print, and leave a CUDA device in an error.
+    always = "-DNDEBUG"
+    prelude = native.prelude(language.value)
+    if language is Language.CUDA:
+        options = (always, *(f"-I{folder}" for folder in native.cuda_include_paths()))
+        return Toolchain(prelude=prelude, options_of=lambda _: options)
     return Toolchain(
-        prelude=native.prelude(language.value),
-        # Without assertions: they would print, and leave a CUDA device in an error.
-        options=("-DNDEBUG", *(f"-I{folder}" for folder in folders)),
+        prelude=prelude,
+        options_of=lambda code: (always, header_option(needed_headers(code))),
     )
 
 
@@ -98,9 +105,7 @@ def _compile(
 
     unit = prepared.units[number]
     try:
-        built = compiler.compile(
-            source=unit.source, options=list(unit.options), kernels=list(unit.kernels)
-        )
+        built = _build(compiler, unit)
     except native.CompileError as error:
         log = error.log[-LOG_CHARACTERS:]
         failed = CompileReply(
@@ -113,3 +118,16 @@ def _compile(
         return failed, ()
     compiled = CompileReply(succeeded=True, log=built.log, build_ns=float(built.build_ns))
     return compiled, (built.code, built.assembly)
+
+
+def _build(compiler: Any, unit: TranslationUnit) -> Any:
+    """Build it with the headers that it names; where that fails with all, whose log then counts."""
+    import kernel_foundry_native as native
+    from kernel_foundry_native.sycl_headers import ALL_HEADERS, header_option, is_header_option
+
+    kernels = list(unit.kernels)
+    with_all = [header_option(ALL_HEADERS) if is_header_option(o) else o for o in unit.options]
+    if with_all != list(unit.options):
+        with contextlib.suppress(native.CompileError):
+            return compiler.compile(source=unit.source, options=list(unit.options), kernels=kernels)
+    return compiler.compile(source=unit.source, options=with_all, kernels=kernels)

@@ -106,6 +106,7 @@ def test_a_forked_runner_ends_when_nobody_talks_to_it(starter):
 def test_a_candidate_that_crashes_ends_its_fork_alone(sycl):
     """The signal is seen; the next candidate comes from the same server."""
     shapes = {"x": (2, 4), "weight": (3, 4), "out": (2, 3)}
+    sycl.starter.warm_up_library()
     server = sycl.starter._library_forks._process
     candidate = sycl.load(_CRASHING, draw_inputs(**shapes), library_ops=("linear",))
     with pytest.raises(ChannelClosedError):

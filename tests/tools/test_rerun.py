@@ -81,7 +81,9 @@ def replay_input(
     text = f"{SOURCE}\n```python\ndef launch(x, out):\n    {body}\n```\n"
     request = PrepareRequest(text=text, configuration=(), device=spec, workloads=(names,))
     folders = tuple(f"-I{folder}" for folder in native.cuda_include_paths())
-    prepared = prepare(request, Toolchain(prelude=native.prelude("cuda"), options=folders))
+    prepared = prepare(
+        request, Toolchain(prelude=native.prelude("cuda"), options_of=lambda _: folders)
+    )
     (unit,) = prepared.units
     built = compiler.compile(
         source=unit.source, options=list(unit.options), kernels=list(unit.kernels)
