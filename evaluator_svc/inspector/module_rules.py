@@ -29,7 +29,7 @@ def foreign_function(name: str, hint: str) -> Finding:
 
 
 def lasting_variable(name: str, hint: str, line: int | None = None) -> Finding:
-    """Refuse a global variable that kernels can write."""
+    """Refuse a global variable that kernels write, or may write."""
     message = f"the global variable {short(name)} would keep state between calls"
     return rule_finding("object.global_state", message, hint, line)
 

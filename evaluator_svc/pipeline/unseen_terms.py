@@ -9,6 +9,7 @@ import math
 from typing import Final
 
 from evaluator_svc.policy import ObjectFacts
+from evaluator_svc.policy.facts import INT8
 from kernel_foundry.domain.admission import Admission, Distribution, TensorRole, WorkloadAdmission
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Task
@@ -33,7 +34,8 @@ def unsplit_products(task: Task, admission: Admission, facts: ObjectFacts) -> tu
     allows_tf32 = task.tf32 and admission.device.language is Language.CUDA
     if admission.is_narrow or allows_tf32 or facts.products_of_a_step:
         return ()
-    return tuple(name for name in facts.matrix_formats if name not in _WIDE)
+    products = {*facts.matrix_formats, *(name for name in facts.formats if name == INT8)}
+    return tuple(sorted(products.difference(_WIDE)))
 
 
 def hidden_because(admission: Admission, workload: str) -> str:

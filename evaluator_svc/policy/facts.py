@@ -20,7 +20,7 @@ FLOAT8: Final = "float8"
 """Eight bits or fewer."""
 ROUGH_TANH: Final = "tanh.approx"
 """The hardware's own, of 11 bits; its other functions of float32 have 20 and more."""
-NARROW_FORMATS: Final = (BFLOAT16, FLOAT16, FLOAT8, TF32)
+NARROW_FORMATS: Final = (BFLOAT16, FLOAT16, FLOAT8, INT8, TF32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class ObjectFacts:
 
     formats: tuple[str, ...] = ()
     """Formats narrower than float32 that it converts to or computes in, sorted: "bfloat16",
-    "float16", "float8", "TF32"."""
+    "float16", "float8", "TF32"; "int8" where it adds up products of bytes outside matrix units."""
     uses_matrix_units: bool = False
     matrix_formats: tuple[str, ...] = ()
     """Formats of the operands of matrix units, sorted; int8 and float64 among them."""
@@ -43,7 +43,8 @@ class ObjectFacts:
     @property
     def narrow_products(self) -> tuple[str, ...]:
         """Formats of fewer bits than float32's in which a float32 product may be computed."""
-        return (*self.formats, *(name for name in self.matrix_formats if name == INT8))
+        of_units = INT8 in self.matrix_formats and INT8 not in self.formats
+        return (*self.formats, INT8) if of_units else self.formats
 
     @property
     def products_of_8_bits(self) -> tuple[str, ...]:

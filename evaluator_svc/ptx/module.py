@@ -13,10 +13,14 @@ from kernel_foundry.languages.cuda import CUDA
 OWN_FILE: Final = CUDA.source_file
 """Name that a candidate's lines are compiled under."""
 
+LASTING: Final = ("global", "const")
+"""Spaces of memory that outlives a launch; constants are written through forged addresses only."""
+
 LABEL: Final = "(label)"
 """Opcode of a label in a function's body; its operand is the name."""
 
 _NAME: Final = re.compile(r"(?<![\w$%.@])[A-Za-z_$%][\w$%.@]*")
+_MOST_DIGITS: Final = 10
 _WRITES_NOTHING: Final = frozenset(
     {
         *("st", "red", "bra", "brx", "call", "ret", "exit", "trap", "brkpt", "pmevent", "bar"),
@@ -138,6 +142,8 @@ class Variable:
     """global, shared, const, local or param."""
     size_bytes: int
     """0: not declared, as for dynamic shared memory."""
+    has_values: bool = False
+    """Whether it is declared with what it starts with; compilers leave out zeros."""
     is_extern: bool = False
     is_managed: bool = False
     references: tuple[str, ...] = ()
@@ -158,6 +164,20 @@ class Function:
     body: tuple[Instruction, ...] = ()
     variables: Mapping[str, Variable]
     """Its own, by name."""
+    registers: Mapping[str, int | None] = field(default_factory=dict)
+    """Registers of its outermost scope: how many numbers go with a name, None for none."""
+
+    def declares(self, name: str) -> bool:
+        """Return whether a name is declared here, and so is no special register's."""
+        if "@" in name:  # of an inner scope
+            return True
+        name = name.partition(".")[0]  # a member of a vector
+        if self.registers.get(name, 0) is None or name in self.variables:
+            return True
+        stem = name.rstrip("0123456789")
+        digits = name[len(stem) :]
+        count = self.registers.get(stem)
+        return count is not None and 0 < len(digits) < _MOST_DIGITS and int(digits) < count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from typing import Final
 
 from evaluator_svc.ptx.module import (
     LABEL,
+    LASTING,
     Function,
     Instruction,
     Location,
@@ -65,8 +66,14 @@ _VARIABLE: Final = re.compile(
     r"\s*\.(?P<type>[a-z]\w*)\s+(?P<rest>.+)",
     re.DOTALL,
 )
-_DECLARATOR: Final = re.compile(r"\s*([A-Za-z_$%][\w$]*)\s*((?:\[\s*+\w*+\s*+\]\s*+)*)(<\d{1,9}>)?")
-_REGISTER: Final = re.compile(r"\.reg\s+(?:\.v[24]\s+)?\.\w+\s+(.+)", re.DOTALL)
+_DECLARATOR: Final = re.compile(
+    r"\s*([A-Za-z_$%][\w$]*)\s*((?:\[\s*+\w*+\s*+\]\s*+)*)(?:<(\w+)>)?\s*"
+)
+_LENGTH: Final = re.compile(r"\[\s*(\w*)\s*\]")
+_INTEGER: Final = re.compile(
+    r"0[xX][\da-fA-F]{1,16}U?|0[bB][01]{1,64}U?|0[0-7]{0,22}U?|[1-9]\d{0,18}U?"
+)
+_REGISTER: Final = re.compile(r"\.reg\s*(?:\.v[24]\s*)?\.\w+\s+(.+)", re.DOTALL)
 _STRING: Final = re.compile(r'"[^"]*"')
 _WORD: Final = re.compile(r"(?<![\w$%.])[A-Za-z_$%][\w$%]*")
 
@@ -150,6 +157,8 @@ class _OpenFunction:
     labels: set[str] = field(default_factory=set)
     jumps: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
     """Index of each jump and the scopes that it stands in."""
+    registers: dict[str, int | None] = field(default_factory=dict)
+    """Those of the function's own scope: how many numbers go with a name, None for none."""
 
     def add_label(self, name: str) -> None:
         if len(self.scopes) > 1:
@@ -165,17 +174,19 @@ class _OpenFunction:
             self.body[-1] = replace(label, operands=(*label.operands, *targets))
 
     def declare(self, text: str) -> None:
-        """Give registers of inner scopes names of their own."""
-        if len(self.scopes) < 2:
-            return
+        """Note registers, and give those of inner scopes names of their own."""
         scope = self.scopes[-1]
         for part in split_operands(text):
-            match = _DECLARATOR.match(part)
+            match = _DECLARATOR.fullmatch(part)
             if match is None:
-                continue
+                raise PtxError("a register's declaration cannot be read")
             name = match[1]
-            if match[3]:
-                count = min(int(match[3][1:-1]), _MAX_SCOPED_REGISTERS)
+            count = _integer(match[3]) if match[3] else None
+            if len(self.scopes) < 2:
+                self.registers[name] = count
+            elif count is not None:
+                if count > _MAX_SCOPED_REGISTERS:
+                    raise PtxError(f"more than {_MAX_SCOPED_REGISTERS} registers in a scope")
                 scope.names |= {f"{name}{i}": f"{name}{i}@{scope.number}" for i in range(count)}
             else:
                 scope.names[name] = f"{name}@{scope.number}"
@@ -199,7 +210,12 @@ class _OpenFunction:
             inner = (f"{target}@{number}" for number in reversed(scopes))
             name = next((n for n in inner if n in self.labels), target)
             self.body[index] = replace(jump, operands=(name, *jump.operands[1:]))
-        return replace(self.header, body=tuple(self.body), variables=self.variables)
+        return replace(
+            self.header,
+            body=tuple(self.body),
+            variables=self.variables,
+            registers=self.registers,
+        )
 
 
 @dataclass(slots=True)
@@ -298,8 +314,9 @@ class _Builder:
     def _directive(self, text: str) -> None:
         if text.startswith(".reg"):
             match = _REGISTER.match(text)
-            if match is not None:
-                self._function("a register").declare(match[1])
+            if match is None:
+                raise PtxError("a register's declaration cannot be read")
+            self._function("a register").declare(match[1])
             return
         if text.startswith(".branchtargets"):
             self._function("a jump's targets").add_targets(text)
@@ -313,11 +330,15 @@ class _Builder:
 
     def _declare(self, variable: Variable) -> None:
         if self.current is None:
-            self.variables[variable.name] = variable
+            known = self.variables
         else:
+            known = self.current.variables
             if variable.space == "param":
                 self.current.declare(variable.name)  # as a call's arguments are
-            self.current.variables[variable.name] = variable
+        before = known.get(variable.name)
+        if before is not None and not {before.space, variable.space}.isdisjoint(LASTING):
+            raise PtxError("two variables have one name")
+        known[variable.name] = variable
 
     def _instruction(self, match: re.Match[str]) -> None:
         function = self._function("an instruction")
@@ -356,18 +377,28 @@ def _parameter_names(text: str) -> tuple[str, ...]:
     return tuple(match[1] for match in found if match is not None)
 
 
+def _integer(text: str) -> int:
+    """Return the number that a length is, in whichever base the assembler reads it."""
+    if _INTEGER.fullmatch(text) is None:
+        raise PtxError("a length that is no number")
+    digits = text.rstrip("U").lower()
+    base = {"0x": 16, "0b": 2}.get(digits[:2], 8 if digits[0] == "0" else 10)
+    return int(digits, base)
+
+
 def _variables(match: re.Match[str]) -> Iterator[Variable]:
     for part in split_operands(match["rest"]):
         declarator = _DECLARATOR.match(part)
         if declarator is None:
             raise PtxError("a variable's declaration cannot be read")
         size = type_bytes(match["type"])
-        for length in re.findall(r"\[\s*(\d{0,18})\s*\]", declarator[2]):
-            size *= int(length or 0)
+        for length in _LENGTH.findall(declarator[2]):
+            size *= _integer(length) if length else 0
         yield Variable(
             name=declarator[1],
             space=match["space"],
             size_bytes=size,
+            has_values="=" in part[declarator.end() :],
             is_extern=".extern" in match["linkage"],
             is_managed=".managed" in match["attributes"],
             references=names_in(_STRING.sub(" ", part[declarator.end() :])),

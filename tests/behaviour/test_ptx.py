@@ -97,11 +97,35 @@ def test_names_of_inner_scopes_are_their_own() -> None:
         (HEAD.encode() + b".entry k() { $!; }", "cannot be read"),
         (HEAD.encode() + b".global .u32 [4];", "declaration"),
         (HEAD.encode() + b".entry a() { .entry b() { } }", "header"),
+        (HEAD.encode() + b".global .b8 kept[0x];", "length"),
+        (HEAD.encode() + b".global .b8 kept[4][size];", "length"),
+        (HEAD.encode() + b".global .b8 kept; .global .b8 kept[4];", "one name"),
+        (HEAD.encode() + b".entry k() { { .global .b8 t; } { .shared .b8 t; } }", "one name"),
+        (HEAD.encode() + b".entry k() { .reg .b32 %r<4> and more; }", "register"),
+        (HEAD.encode() + b".entry k() { { .reg .b32 %r<0x4000>; } }", "registers in a scope"),
     ],
 )
 def test_malformed_texts_have_a_reason(text: bytes, reason: str) -> None:
     with pytest.raises(PtxError, match=reason):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    "lengths", ["[64]", "[0x40]", "[0X40U]", "[0b1000000]", "[0100]", "[010][8]", "[ 64U ]"]
+)
+def test_lengths_are_read_in_every_base_of_the_assembler(lengths: str) -> None:
+    module = parse(f"{HEAD}.global .b16 kept{lengths};".encode())
+
+    assert module.variables["kept"].size_bytes == 128
+
+
+def test_a_function_knows_the_registers_that_it_declares() -> None:
+    text = "{ .reg .b32 %r<3>, %one; .reg .v2 .b32 %two; { .reg .b32 %in; mov.b32 %in, %r1; } }"
+    (kernel,) = parse(f"{HEAD}.entry k() {text}".encode()).kernels()
+
+    names = ("%r2", "%one", "%two.x", kernel.body[0].results[0])
+    assert all(kernel.declares(name) for name in names)
+    assert not any(kernel.declares(name) for name in ("%r3", "%r", "%in", "%gridid", "%one1"))
 
 
 @given(cut=st.integers(0, len(TEXT)), inserted=st.text(alphabet='{};:@%.[]()"/*\n a1', max_size=8))

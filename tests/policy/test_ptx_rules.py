@@ -38,8 +38,41 @@ def wide(register: str) -> Snippet:
     return "", body
 
 
+def vector(registers: str, kind: str = "u64") -> Snippet:
+    """Write special registers as the members of a vector."""
+    return "", (
+        "__shared__ __align__(16) unsigned long long told[2];"
+        f'asm volatile("st.shared.v2.{kind} [%0], {{{registers}}};"'
+        ' :: "r"((unsigned)__cvta_generic_to_shared(told)) : "memory");'
+        "__syncthreads(); out[n] = told[0] + told[1];"
+    )
+
+
 FOUND: dict[str, tuple[Snippet, ...]] = {
-    "object.global_state": (("__device__ int calls;", "out[0] = ++calls;"),),
+    "object.global_state": (
+        ("__device__ int calls;", "out[0] = ++calls;"),
+        ("__device__ int kept[64];", "out[n] = kept[n & 63];"),  # nothing is seen to write it
+        # The address of a table is put together by jumps, from that of the output.
+        (
+            "__device__ int kept[64] = {1};",
+            "unsigned long long at = (unsigned long long)out, d = (unsigned long long)kept - at;"
+            "\n#pragma unroll 1\nfor (int b = 0; b < 64; ++b) if (d >> b & 1)"
+            ' asm volatile("add.u64 %0, %0, %1;" : "+l"(at) : "l"(1ull << b)); ((int*)at)[n] = n;',
+        ),
+        # The same by what memory holds at places that its bits name.
+        (
+            "__device__ int kept[64] = {1};",
+            "__shared__ unsigned same[256]; same[threadIdx.x] = threadIdx.x; __syncthreads();"
+            "unsigned long long from = (unsigned long long)kept, at = 0;"
+            "for (int b = 0; b < 8; ++b)"
+            " at |= (unsigned long long)same[from >> 8 * b & 255] << 8 * b; ((int*)at)[n] = n;",
+        ),
+        (
+            "",
+            'unsigned v; asm("{.global .b32 kept[0x40000]; ld.global.u32 %0, [kept];}" : "=r"(v));'
+            "out[n] = v;",
+        ),
+    ),
     "object.stale_memory": (
         ("", "extern __shared__ float s[]; out[n] = s[n] + x[n]; s[n] = out[n] + 1;"),
         ("", "extern __shared__ int s[]; __syncthreads(); out[n] = atomicAdd(s, 1);"),
@@ -49,7 +82,18 @@ FOUND: dict[str, tuple[Snippet, ...]] = {
     "object.print": (("", 'printf("%d", n);'),),
     "object.heap": (("", "float* p = (float*)malloc(n); p[n] = x[n]; out[n] = p[0]; free(p);"),),
     "object.assert": (("", "assert(n > 3); out[0] = 1.0f;"),),
-    "object.launch_counter": (wide("gridid"), wide("current_graph_exec")),
+    "object.launch_counter": (
+        wide("gridid"),
+        wide("current_graph_exec"),
+        vector("%%gridid, %%gridid"),
+        vector("%%current_graph_exec, %%gridid"),
+        special("envreg3"),
+        # An assembler may take such a name for either.
+        (
+            "",
+            'long long v; asm("{.reg .u64 %%gridid; mov.u64 %0, %%gridid;}" : "=l"(v)); *out = v;',
+        ),
+    ),
     "object.discard": (("", 'asm volatile("discard.global.L2 [%0], 128;" :: "l"(out));'),),
     "object.absolute_address": (
         ("", "((float*)0x7f0000001000ull)[threadIdx.x] = x[n];"),
@@ -61,6 +105,7 @@ FOUND: dict[str, tuple[Snippet, ...]] = {
         ("", "if (clock64() & 1) out[n] = x[n];"),
         ("", "out[n] = clock();"),
         wide("globaltimer"),
+        vector("%%globaltimer, %%clock64"),
         (
             "#include <cuda/std/chrono>",
             "out[n] = cuda::std::chrono::system_clock::now().time_since_epoch().count();",
@@ -146,6 +191,19 @@ HONEST: dict[str, tuple[Snippet, ...]] = {
         ("__device__ constexpr float t[4] = {1, 2, 3, 4};", "out[n] = t[n & 3];"),
         (
             "",
+            "static const float t[8] = {1, 2, 3, 4, 5, 6, 7, 8};"
+            "float s = 0; for (int i = 0; i < 8; ++i) if (i < n) s += t[i] * x[i]; out[n] = s;",
+        ),
+        ("struct T { static constexpr int v[4] = {3, 1, 2, 0}; };", "out[T::v[n & 3]] = x[n];"),
+        ("", 'const char* word = n > 3 ? "hello world" : "other"; out[n] = word[n & 3];'),
+        ("", "out[n] = sin((double)x[n]) + lgamma((double)x[n]);"),
+        (
+            "__device__ float a(float v) { return v + 1; } __device__ float b(float v)"
+            " { return v * 2; } typedef float (*F)(float); __device__ const F f[2] = {a, b};",
+            "out[n] = f[n & 1](x[n]);",
+        ),
+        (
+            "",
             "__shared__ unsigned last; if (!threadIdx.x) last = atomicAdd((unsigned*)out, 1u);"
             "__syncthreads(); if (last == gridDim.x - 1) out[n] = x[n];",
         ),
@@ -214,7 +272,18 @@ HONEST: dict[str, tuple[Snippet, ...]] = {
             "__shared__ float s; s = x[n]; c.sync(); out[n] = *c.map_shared_rank(&s, 0); c.sync();",
         ),
     ),
-    "object.launch_counter": (special("laneid"), special("nctaid.x"), special("clusterid.x")),
+    "object.launch_counter": (
+        special("laneid"),
+        special("nctaid.x"),
+        special("clusterid.x"),
+        vector("%%laneid, %%ctaid.x", "u32"),
+        (
+            "",
+            'unsigned v; asm(".reg .u32 %%one; .reg .v2 .u32 %%two; .reg .u32 %%many<3>;"'
+            '"mov.u32 %%one, 1; mov.v2.u32 %%two, {%%one, %%laneid}; mov.u32 %%many2, %%two.x;"'
+            '"mov.u32 %0, %%many2;" : "=r"(v)); out[n] = v;',
+        ),
+    ),
     "object.discard": (
         ("", 'asm volatile("st.global.L1::no_allocate.f32 [%0], %1;" :: "l"(out), "f"(x[n]));'),
         ("", "out[n] = __ldcs(x + n); __stcs(out, x[0]);"),
@@ -306,6 +375,9 @@ def test_every_rule_has_a_case() -> None:
             'unsigned t; asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(t) : "f"(x[n])); out[n] = t;',
             ObjectFacts(formats=("TF32",)),
         ),
+        ("out[n] = __dp4a((int)x[n], n, 3);", ObjectFacts(formats=("int8",))),
+        ("out[n] = __dp2a_lo((int)x[n], n, 3);", ObjectFacts(formats=("int8",))),
+        ("out[n] = __vadd4((int)x[n], n);", ObjectFacts()),
     ],
 )
 def test_narrow_formats_are_facts(body: str, facts: ObjectFacts) -> None:

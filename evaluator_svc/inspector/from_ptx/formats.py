@@ -25,6 +25,7 @@ _FORMATS: Final = {
     **dict.fromkeys(("e2m3x2", "e3m2x2", "kind::mxf8f6f4", "kind::mxf4"), FLOAT8),
 }
 _MATRIX: Final = frozenset({"mma", "wmma", "wgmma", "tcgen05"})
+_BYTE_PRODUCTS: Final = frozenset({"dp4a", "dp2a"})
 _MOVES: Final = frozenset({"ld", "ldu", "st", "mov", "shfl", "prmt", "selp", "cp", "ldmatrix"})
 _OTHER_OPERANDS: Final = {"s8": INT8, "u8": INT8, "f64": FLOAT64}
 """Of matrix units, beside the narrow floats."""
@@ -61,6 +62,8 @@ def _named(instruction: Instruction) -> Iterator[str]:
     parts = instruction.parts
     if parts[0] in _MOVES:
         return
+    if parts[0] in _BYTE_PRODUCTS:
+        yield INT8
     if parts[0] == "cvt":
         parts = parts[:-1]  # the last one is what it is converted from
     elif parts[:2] == ("wmma", "mma") and _WMMA_TYPES.isdisjoint(parts):

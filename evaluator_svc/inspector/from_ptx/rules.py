@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from evaluator_svc.inspector.from_ptx.addresses import absolute_accesses
-from evaluator_svc.inspector.from_ptx.taint import Addresses
+from evaluator_svc.inspector.from_ptx.taint import Addresses, mentioned
 from evaluator_svc.inspector.module_rules import (
     absolute_address,
     constant_tables,
@@ -22,8 +22,8 @@ from evaluator_svc.inspector.module_rules import (
 from evaluator_svc.inspector.program import LoweredProgram, Space
 from evaluator_svc.inspector.stale_reads import stale_reads
 from evaluator_svc.policy.finding import MAX_FINDINGS, rule_finding, short
-from evaluator_svc.ptx import Instruction, Location, Module
-from evaluator_svc.ptx.module import OWN_FILE
+from evaluator_svc.ptx import Function, Instruction, Location, Module
+from evaluator_svc.ptx.module import LASTING, OWN_FILE, names_in
 from kernel_foundry.domain.finding import Finding
 
 _SYSTEM_FUNCTIONS: Final = (
@@ -47,34 +47,25 @@ _SYSTEM_FUNCTIONS: Final = (
         "the plan launches kernels, one after the other",
     ),
 )
-_CLOCK: Final = re.compile(r"%(?:clock\w*|globaltimer\w*|pm\d\w*)")
-_LAUNCH: Final = re.compile(r"%(?:gridid|current_graph_exec)")
-_PROCESSOR: Final = re.compile(r"%(?:n?smid|n?warpid)")
-_SPECIAL: Final = (
-    (
-        _CLOCK,
-        "object.clock",
-        "the kernel reads a clock",
-        "results and work may not depend on time",
-    ),
-    (
-        _LAUNCH,
-        "object.launch_counter",
-        "the kernel asks which launch it is",
-        "every launch does the same work",
-    ),
-    (
-        _PROCESSOR,
-        "object.processor_id",
-        "the kernel asks which multiprocessor or warp slot it runs on",
-        "results may not depend on it",
-    ),
+_GRID: Final = re.compile(
+    r"%(?:n?tid|n?ctaid|n?clusterid|cluster_n?ctaid)(?:\.[xyzw])?"
+    r"|%(?:laneid|lanemask_\w+|is_explicit_cluster|cluster_n?ctarank"
+    r"|(?:dynamic|total|aggr)_smem_size|reserved_smem_offset_\w+|envreg[12])"
 )
+"""Special registers that are the same in every launch of one size, or, as the last two, where
+cooperative groups find a grid's barrier."""
+_CLOCK: Final = re.compile(r"%(?:clock(?:64|_hi)?|globaltimer(?:_lo|_hi)?|pm\d(?:_64)?)")
+_PROCESSOR: Final = re.compile(r"%(?:n?smid|n?warpid)")
+_SPECIAL: Final = re.compile(
+    "|".join(f"(?:{p.pattern})" for p in (_GRID, _CLOCK, _PROCESSOR))
+    + r"|%gridid|%current_graph_exec|%envreg\d+"
+)
+"""All that are known; a register that is declared by such a name may be either."""
 _KEPT: Final = frozenset({"L2::evict_last", "createpolicy", "applypriority"})
 _LIBRARY_WAIT: Final = ("threading_support", "cuda_local.h")
 """How the names begin of headers that hold libcu++'s own waiting, the second since CUDA 13.3."""
-_LASTING: Final = ("global", "const")
-"""Memory that outlives a launch; constants are written through forged addresses only."""
+_NO_STATE: Final = "make it constexpr or __constant__, or have the plan pass zeros(shape, dtype)"
+_NO_DECISION: Final = "read it by an index; its address may decide nothing"
 _OWN_MEMORY: Final = {Space.GROUP: "shared", Space.PRIVATE: "local"}
 """What may hold what an earlier launch left."""
 _LENGTH: Final = re.compile(r"\d{1,4}")
@@ -92,7 +83,7 @@ def findings(
     """
     refused = (*_imports(module), *_state(module))[:MAX_FINDINGS]
     stale = stale_reads(program, _OWN_MEMORY)
-    table_bytes = sum(v.size_bytes for v in module.variables.values() if v.space in _LASTING)
+    table_bytes = sum(v.size_bytes for v in module.variables.values() if v.space in LASTING)
     odd = (*stale, *_oddities(module), *_absolute(module), *constant_tables(table_bytes))
     present = {kernel.name for kernel in module.kernels()}
     return (*refused, *missing_kernels(present, kernels), *odd)
@@ -115,40 +106,66 @@ def _imports(module: Module) -> Iterator[Finding]:
 
 
 def _state(module: Module) -> Iterator[Finding]:
-    candidates = [v for v in module.variables.values() if v.space in _LASTING]
+    candidates = [v for v in module.variables.values() if v.space in LASTING]
     for function in module.functions.values():
-        candidates += [v for v in function.variables.values() if v.space in _LASTING]
+        candidates += [v for v in function.variables.values() if v.space in LASTING]
     addresses = Addresses(module, frozenset(v.name for v in candidates))
     seen: set[str] = set()
     for function, instruction in module.instructions():
+        line = module.source_line(instruction.location)
         for name in sorted(addresses.written(function, instruction) - seen):
             seen.add(name)
-            yield lasting_variable(
-                readable(name),
-                "make it constexpr or __constant__, or have the plan pass zeros(shape, dtype)",
-                module.source_line(instruction.location),
-            )
+            yield lasting_variable(readable(name), _NO_STATE, line)
+        for name in sorted(addresses.deciding(function, instruction) - seen):
+            seen.add(name)
+            yield lasting_variable(readable(name), _NO_DECISION, line)
+    # Whatever is done with them: who has an address can make others of it.
+    empty = {v.name for v in candidates if v.space == "global" and not v.has_values}
+    for name in sorted((empty & set(mentioned(module))) - seen):
+        yield lasting_variable(readable(name), _NO_STATE)
 
 
 def _oddities(module: Module) -> Iterator[Finding]:
     """Iterate over what single instructions give away, each rule once."""
     seen: set[str] = set()
-    for _, instruction in module.instructions():
-        for rule, message, hint in _odd(module, instruction):
+    for function, instruction in module.instructions():
+        found = (*_special(module, function, instruction), *_odd(module, instruction))
+        for rule, message, hint in found:
             if rule not in seen:
                 seen.add(rule)
                 yield rule_finding(rule, message, hint, module.source_line(instruction.location))
 
 
+def _special(
+    module: Module, function: Function, instruction: Instruction
+) -> Iterator[tuple[str, str, str]]:
+    """Iterate over what an instruction's special registers tell, wherever they stand in it."""
+    location = instruction.location
+    for operand in (instruction.predicate, *instruction.operands):
+        if "%" not in operand:
+            continue
+        for name in names_in(operand):
+            register = name.partition("@")[0]
+            is_known = _SPECIAL.fullmatch(register) is not None
+            if not is_known and (register[0] != "%" or function.declares(name)):
+                continue
+            if _GRID.fullmatch(register):
+                continue
+            if _CLOCK.fullmatch(register):
+                if not _waits_in_library(module, location):
+                    hint = "results and work may not depend on time"
+                    yield "object.clock", "the kernel reads a clock", hint
+            elif _PROCESSOR.fullmatch(register):
+                message = "the kernel asks which multiprocessor or warp slot it runs on"
+                yield "object.processor_id", message, "results may not depend on it"
+            else:
+                message = f"the kernel asks which launch it is ({short(register)})"
+                yield "object.launch_counter", message, "every launch does the same work"
+
+
 def _odd(module: Module, instruction: Instruction) -> Iterator[tuple[str, str, str]]:
-    for operand in instruction.inputs:
-        if operand.startswith("%"):
-            for pattern, rule, message, hint in _SPECIAL:
-                if pattern.fullmatch(operand) and not (
-                    pattern is _CLOCK and _waits_in_library(module, instruction.location)
-                ):
-                    yield rule, message, hint
-    if instruction.opcode == "nanosleep" and not _waits_in_library(module, instruction.location):
+    location = instruction.location
+    if instruction.opcode == "nanosleep" and not _waits_in_library(module, location):
         yield "object.sleep", "the kernel sleeps", "wait on a barrier instead"
     if instruction.opcode == "discard":
         yield "object.discard", "the kernel throws written data away", "leave caches alone"

@@ -1,7 +1,8 @@
 """Which variables an address may be of, followed through a PTX module.
 
 Errs on the side of too many: whatever is computed from a variable's address may be that variable's
-address, and what was stored may be what is loaded.
+address, and what was stored may be what is loaded. What an address decides by a jump, or by the
+place that something is read from, cannot be followed, so such uses are told apart.
 """
 
 from collections.abc import Iterator
@@ -15,6 +16,16 @@ _WRITERS: Final = frozenset(
 )
 _ELSEWHERE: Final = frozenset({"load", "param"})
 """What follows a writer that reads, or hands an argument on."""
+_OFFSETS: Final = frozenset({"mov", "cvta", "add", "sub", "mad", "selp"})
+"""They pass an address on, or go some way from it."""
+_NO_ADDEND: Final = {"sub": slice(1, None), "mad": slice(2), "selp": slice(2, None)}
+"""Operands of these from which no address comes."""
+_READERS: Final = frozenset({"ld", "ldu", "ldmatrix"})
+_SILENT: Final = frozenset({*_WRITERS, "call", "ret", "prefetch", "prefetchu"})
+"""They have no result, and what they do with an address is followed or harmless."""
+_DECIDES: Final = frozenset({"bar", "barrier", "mbarrier", "tex", "tld4", "suld", "sured"})
+_CHANGED: Final = "~"
+"""Stands before a variable of whose address more was made than an address beside it."""
 _MEMORY: Final = ("", "(memory)")
 _MAX_ROUNDS: Final = 64
 """Of following addresses; compilers' code takes three or four."""
@@ -34,7 +45,7 @@ class Addresses:
 
     def __init__(self, module: Module, variables: frozenset[str]) -> None:
         self._module = module
-        self._variables = variables & frozenset(_mentioned(module))
+        self._variables = variables & frozenset(mentioned(module))
         self._held: dict[_Key, frozenset[str]] = {}
         held = (name for v in module.variables.values() for name in v.references)
         self._add(_MEMORY, variables.intersection(held))
@@ -52,9 +63,25 @@ class Addresses:
             return self._variables  # too tangled to tell
         if instruction.opcode == "tensormap":
             # What is put into a map is where copies by it go to.
-            return self._any(function, instruction.operands)
+            return _plain(self._any(function, instruction.operands))
         target = next((o for o in instruction.operands if o.startswith("[")), "")
-        return self._of(function, target)
+        return _plain(self._of(function, target))
+
+    def deciding(self, function: Function, instruction: Instruction) -> frozenset[str]:
+        """Return the variables whose addresses decide what an instruction does, or whether."""
+        if not self._variables:
+            return _NOTHING
+        found = self._of(function, instruction.predicate)
+        opcode, operands, parts = instruction.opcode, instruction.operands, instruction.parts
+        if opcode in _DECIDES or (not instruction.results and opcode not in _SILENT):
+            found |= self._any(function, operands)
+        elif opcode == "call":
+            found |= self._any(function, tuple(o for o in operands if not o.startswith("(")))
+        elif opcode in _READERS:
+            place = self._any(function, instruction.inputs)
+            is_elsewhere = any(part.startswith(("shared", "local")) for part in parts)
+            found |= frozenset(n for n in place if is_elsewhere or n.startswith(_CHANGED))
+        return _plain(found)
 
     def _changes(self) -> bool:
         """Follow every instruction once; return whether anything was learnt."""
@@ -97,6 +124,9 @@ class Addresses:
                     found |= self._any(function, operands[1:])
             else:
                 found = self._any(function, instruction.inputs)
+                found |= {
+                    f"{_CHANGED}{name}" for name in _plain(self._changed(function, instruction))
+                }
                 if any(o.startswith("[") for o in instruction.inputs):
                     found |= self._held.get(_MEMORY, _NOTHING)
             for name in instruction.results:
@@ -117,6 +147,14 @@ class Addresses:
                 found = self._held.get((callee.name, returned), _NOTHING)
                 yield (function.name, name), found
 
+    def _changed(self, function: Function, instruction: Instruction) -> frozenset[str]:
+        """Return the variables from whose addresses a result is more than some way off."""
+        inputs, opcode = instruction.inputs, instruction.opcode
+        is_split = any(operand.startswith("{") for operand in instruction.operands)
+        if opcode not in _OFFSETS or is_split:
+            return self._any(function, inputs)
+        return self._any(function, inputs[_NO_ADDEND.get(opcode, slice(0))])
+
     def _any(self, function: Function, operands: tuple[str, ...]) -> frozenset[str]:
         found: frozenset[str] = _NOTHING
         for operand in operands:
@@ -132,7 +170,11 @@ class Addresses:
         return found
 
 
-def _mentioned(module: Module) -> Iterator[str]:
+def _plain(names: frozenset[str]) -> frozenset[str]:
+    return frozenset(name.removeprefix(_CHANGED) for name in names)
+
+
+def mentioned(module: Module) -> Iterator[str]:
     """Iterate over all names that instructions and variables hold."""
     for variable in module.variables.values():
         yield from variable.references
