@@ -104,10 +104,15 @@ class Distribution(StrEnum):
     WEIGHT_OUTLIERS = "weight_outliers"
     """One element of large magnitude at a random place of each row of ordinary parameters."""
     LARGE_INTEGERS = "large_integers"
-    """Integer inputs of the same sign, of sizes up to 2^30, in 64 bits 2^40."""
+    """Integer inputs of sizes up to 2^30, in 64 bits 2^40; of both signs where the reference takes
+    them."""
     BLOCKS = "blocks"
     """Two blocks of rows and columns with little between them, on which iterations converge
     slowly; of references that repeat an operator."""
+    NEGATIVE = "negative"
+    """Below zero as a whole, each row multiplied by a factor of its own, up to 64."""
+    SMALL = "small"
+    """Small as a whole, each row multiplied by a power of two of its own, 2^-10 to 2^-20."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

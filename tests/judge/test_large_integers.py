@@ -51,8 +51,16 @@ def test_ids_and_sizes_are_larger_where_the_reference_takes_them() -> None:
     ordinary = _prepared(task).input_set(5)
     ids, sizes = in_range(_prepared(task), ordinary, LARGE).inputs
     assert int(ids.max()) > 1 << 32
-    assert int(sizes.min()) >= 1000
+    assert int(ids.min()) < -(1 << 32)
+    assert int(sizes.abs().min()) >= 1000
     assert int(sizes.max()) > 1 << 26
+
+
+def test_they_keep_their_sign_where_the_reference_takes_no_other() -> None:
+    task = _task("(1 + x0).double().log()", IDS)
+    assert _is_found(task)
+    (ids,) = in_range(_prepared(task), _prepared(task).input_set(5), LARGE).inputs
+    assert int(ids.min()) >= 0
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from evaluator_svc.judge import Judge
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.draws.prepared import CodeShare, PreparedWorkload
 from evaluator_svc.judge.draws.rounded_codes import allowed_codes
 from kernel_foundry.domain.check import CheckKind, CheckResult
 from tests.judge.judge_tasks import RunnerSide, make_task
@@ -23,6 +23,16 @@ def forward(self, x):
     cols=1024,
 )
 PLACES = make_task("def forward(self, x):\n    return x.argmax(-1)", rows=2048, cols=64)
+LEVELS = make_task(
+    """
+def forward(self, x):
+    low, high = x.amin(-1, keepdim=True), x.amax(-1, keepdim=True)
+    return ((x - low) / (high - low) * 255).to(torch.uint8)
+""",
+    rows=256,
+    cols=257,
+)
+WHOLE = make_task("def forward(self, x):\n    return (64 * x).round().mul(1.0).long()", cols=4096)
 FLOORS = make_task("def forward(self, x):\n    return torch.floor(1e6 * x).long()", cols=4096)
 
 
@@ -41,8 +51,16 @@ def test_few_codes_may_differ_and_none_that_is_compared() -> None:
 
 def test_never_more_than_one_in_1024_whatever_rounding_decides() -> None:
     prepared = _prepared(FLOORS)
-    prepared.code_shares = (0.5,)
+    prepared.code_shares = (CodeShare(by_rounding=0.5),)
     assert allowed_codes(prepared, 0, 1 << 20) == 1 << 10
+
+
+def test_one_on_a_border_in_each_row_may_differ_and_not_all_where_all_lie_on_borders() -> None:
+    """The largest element of a row is cut at exactly 255, or just below."""
+    elements = 256 * 257
+    assert 256 <= allowed_codes(_prepared(LEVELS), 0, elements) <= 500
+    whole = _prepared(WHOLE)
+    assert allowed_codes(whole, 0, elements) <= elements >> 10
 
 
 def _codes(x: torch.Tensor) -> torch.Tensor:

@@ -59,6 +59,8 @@ def test_a_defined_reference_binds_on_all_but_denormals_and_nan() -> None:
         Distribution.POWERS: True,
         Distribution.OUTLIERS: True,
         Distribution.FEW: True,
+        Distribution.NEGATIVE: True,
+        Distribution.SMALL: True,
     }
 
 
@@ -77,6 +79,47 @@ def test_equal_values_bind_no_index() -> None:
     assert found[Distribution.LARGE]
     assert not found[Distribution.ZEROS]
     assert not found[Distribution.SPARSE]
+
+
+_STEP = """
+def forward(self, x):
+    return (x >= 0).int()
+"""
+_STEP_BESIDE_NAN = """
+def forward(self, x):
+    return torch.round(x / x.abs().amax(-1, keepdim=True) * 127).to(torch.int8)
+"""
+
+
+def test_what_is_only_compared_binds_on_equal_values_too() -> None:
+    """Zeros are not negative, whoever looks; 0/0 as a whole number is anything."""
+    found = _found(make_task(_STEP))
+    for distribution in (Distribution.ZEROS, Distribution.SPARSE, Distribution.POWERS):
+        assert found[distribution]
+    assert not _found(make_task(_STEP_BESIDE_NAN)).get(Distribution.ZEROS)
+
+
+def test_rows_lie_below_zero_near_and_far() -> None:
+    prepared = _prepared(make_task(SOFTMAX, rows=256, cols=512))
+    (x,) = in_range(prepared, prepared.input_set(5), Distribution.NEGATIVE).inputs
+    assert bool((x < 0).all())
+    largest = x.amax(-1)
+    assert float(largest.max()) > -4
+    assert float(largest.min()) < -120  # of which an exponential leaves nothing
+    half = torch.where(torch.rand(64, 64) < 0.5, 0.0, torch.randn(64, 64))
+    assert torch.equal(CHANGES[Distribution.NEGATIVE](half) == 0, half == 0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.float8_e4m3fn])
+def test_rows_are_small_by_powers_of_two(dtype: torch.dtype) -> None:
+    x = torch.randn(256, 512).to(dtype).float()
+    small = CHANGES[Distribution.SMALL](x.to(dtype)).float()
+    is_whole = x.abs() > 0.5
+    exponents = torch.where(is_whole, torch.log2(x / small), 0).amax(-1)
+    least, most = (10, 20) if dtype is torch.float32 else (1, 4)
+    assert (float(exponents.min()), float(exponents.max())) == (least, most)
+    if dtype is torch.float32:
+        assert torch.equal(torch.ldexp(small, exponents[:, None]), x)
 
 
 def test_large_inputs_have_the_other_sign_where_that_is_defined() -> None:

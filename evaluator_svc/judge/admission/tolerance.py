@@ -80,6 +80,8 @@ _ROW_ELEMENTS: Final = 1 << 26
 
 _NOISE_SEEDS: Final = (1, 2)
 
+_ANY_NUMBER: Final = 256.0
+"""Most that NaN becomes where it is replaced."""
 _EXACT_RESULTS: Final = frozenset({"floor", "ceil", "round", "trunc", "sign", "one_hot"})
 """Operators whose float results are whole numbers in any order of evaluation."""
 
@@ -228,11 +230,20 @@ class RoundingNoise(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torc
         seed: Of the changes.
         device: Where the operators run.
         units: Most that a result is moved by, in units of its last place.
+        replaces_nan: Whether NaN becomes any number.
     """
 
-    def __init__(self, *, seed: int, device: torch.device, units: float = 0.5) -> None:
+    def __init__(
+        self,
+        *,
+        seed: int,
+        device: torch.device,
+        units: float = 0.5,
+        replaces_nan: bool = False,
+    ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # torch's own base
         self._units = units
+        self._replaces_nan = replaces_nan
         self._generator = torch.Generator(device).manual_seed(seed)
 
     def __torch_dispatch__(
@@ -267,7 +278,10 @@ class RoundingNoise(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torc
         factor = torch.rand(
             value.shape, generator=self._generator, dtype=torch.float32, device=value.device
         )
-        factor = factor.mul_(2.0).sub_(1.0).mul_(self._units * torch.finfo(value.dtype).eps)
+        factor = factor.mul_(2.0).sub_(1.0)
+        if self._replaces_nan:
+            value = torch.where(value.isnan(), (_ANY_NUMBER * factor).to(value.dtype), value)
+        factor = factor.mul_(self._units * torch.finfo(value.dtype).eps)
         # Rounding again would eat changes of less than one unit: add them in double.
         return (value.double() * (1.0 + factor.double())).to(value.dtype)
 

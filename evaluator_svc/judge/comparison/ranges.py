@@ -261,6 +261,8 @@ _WORDS = {
     "weight_outliers": "ordinary parameters with one large element in each row",
     "large_integers": "integer inputs of large magnitude",
     "blocks": "matrices of two blocks with little between them",
+    "negative": "inputs of which none is above zero, rows of different magnitudes",
+    "small": "small inputs, rows of different magnitudes",
 }
 _ANY_WEIGHTS = (
     "Rely on no zeros, signs or sizes of parameters; where the task means them, its sidecar has the"
@@ -281,5 +283,10 @@ _HINTS = {
     "usual_weights": _ANY_WEIGHTS,
     "weight_outliers": _ANY_WEIGHTS,
     "blocks": "Leave out no iteration: on such inputs none is without effect.",
-    "large_integers": "Compute with all bits that an integer's type has; float32 holds 24 of them.",
+    "large_integers": (
+        "Compute with all bits that an integer's type has; float32 holds 24 of them. A remainder"
+        " has the sign that the reference gives it."
+    ),
+    "negative": "Begin a maximum at minus infinity, and subtract it before exp.",
+    "small": "Keep what is left of small values: expm1 and log1p in place of 1 + exp.",
 }

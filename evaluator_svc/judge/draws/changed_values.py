@@ -1,10 +1,11 @@
-"""A tensor's elements made unusual: large, moved, cancelling, of mixed magnitudes, whole, few.
+"""A tensor's elements made unusual: large, small, moved, cancelling, of mixed sizes, whole, few.
 
 Worked on in blocks, so that a large tensor takes no more than its changed copy. Zeros stay zeros
 where the change could break a mask or half of a triangular matrix. Which tensors are changed is in
 `value_ranges.py`.
 """
 
+import math
 from collections.abc import Callable
 from typing import Final
 
@@ -22,6 +23,14 @@ _LARGE_FACTOR: Final = {
 }
 """Of formats that hold less than 64 times what is usual."""
 _OFFSET_IN_RMS: Final = 16.0
+_BELOW_IN_RMS: Final = 2.0
+"""How far below zero the largest element of NEGATIVE is, in units of the root mean square."""
+_SMALL_EXPONENTS: Final = {
+    torch.float32: (10, 20),
+    torch.float64: (10, 20),
+    torch.bfloat16: (10, 20),
+}
+"""Least and most that SMALL takes away from the exponents of a row; 1 to 4 in formats of few."""
 _SPARSE_SHARE: Final = 8
 """Of each row one stretch of one in so many elements stays."""
 _LEAST_ROW: Final = 16
@@ -135,11 +144,16 @@ def weights(tensor: torch.Tensor, *, is_large: bool, any_sign: bool) -> torch.Te
     return _by_block(tensor, drawn)
 
 
-def large_integers(tensor: torch.Tensor) -> torch.Tensor:
-    """Return integers of the same sign and of random sizes, from the usual to the largest.
+def large_integers(tensor: torch.Tensor, *, any_sign: bool = False) -> torch.Tensor:
+    """Return integers of random sizes, from the usual to the largest.
 
     Zeros stay. The tensor itself where its type has no larger ones.
+
+    Args:
+        tensor: Ordinary values.
+        any_sign: Whether signs are drawn; else each element keeps its own.
     """
+    any_sign &= torch.iinfo(tensor.dtype).min < 0
     most = min(torch.iinfo(tensor.dtype).max, 1 << _INTEGER_BITS.get(tensor.dtype, 30))
     usual = max(int(tensor.max()), -int(tensor.min()), 1)
     room = (most // usual).bit_length() - 1
@@ -153,7 +167,8 @@ def large_integers(tensor: torch.Tensor) -> torch.Tensor:
         shape, device = values.shape, values.device
         bits = torch.randint(room + 1, shape, generator=generator, device=device, dtype=torch.int64)
         share = torch.rand(shape, generator=generator, device=device, dtype=torch.float64)
-        return (values.long() << bits) + torch.ldexp(share, bits).long() * values.sign()
+        grown = (values.long() << bits) + torch.ldexp(share, bits).long() * values.sign()
+        return grown * _random_signs(grown, generator) if any_sign else grown
 
     return _by_block(tensor, larger)
 
@@ -196,6 +211,47 @@ def _offset(tensor: torch.Tensor) -> torch.Tensor:
     shift = _OFFSET_IN_RMS * _rms(tensor)
     # Zeros stay: they may be a mask, or half of a triangular matrix.
     return _by_block(tensor, lambda values: torch.where(values == 0, values, values + shift))
+
+
+def _negative(tensor: torch.Tensor) -> torch.Tensor:
+    """Return rows below zero, from what is usual to what an exponential makes nothing of."""
+    most = _LARGE_FACTOR.get(tensor.dtype, 64.0)
+    below = _BELOW_IN_RMS * _rms(tensor)
+
+    def moved(values: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
+        factor = torch.exp2(math.log2(most) * drawn)
+        return torch.where(values == 0, values, -factor * (values.abs() + below))
+
+    return _by_row(tensor, moved)
+
+
+def _small(tensor: torch.Tensor) -> torch.Tensor:
+    least, most = _SMALL_EXPONENTS.get(tensor.dtype, (1, 4))
+
+    def scaled(values: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
+        taken = (least + (most - least) * drawn).round()
+        return torch.ldexp(values, -taken)
+
+    return _by_row(tensor, scaled)
+
+
+def _by_row(
+    tensor: torch.Tensor, change: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+) -> torch.Tensor:
+    """Return a tensor of which each row changes by a number of its own, drawn between 0 and 1.
+
+    The first and the last row have the ends of that stretch.
+    """
+    rows = _rows(tensor)
+    shape, device = (len(rows), 1), tensor.device
+    drawn = torch.rand(shape, generator=_generator(tensor), device=device)
+    drawn[-1:], drawn[:1] = 0.0, 1.0
+    result = torch.empty_like(rows, memory_format=torch.contiguous_format)
+    count = max(_BLOCK_ELEMENTS // rows.shape[1], 1)
+    for first in range(0, len(rows), count):
+        part = slice(first, first + count)
+        result[part] = change(computable(rows[part]), drawn[part]).to(tensor.dtype)
+    return result.reshape(tensor.shape)
 
 
 def _sparse(tensor: torch.Tensor) -> torch.Tensor:
@@ -328,6 +384,8 @@ CHANGES: Final[dict[Distribution, Callable[[torch.Tensor], torch.Tensor]]] = {
     Distribution.INTEGERS: _integers,
     Distribution.POWERS: _powers,
     Distribution.BLOCKS: _blocks,
+    Distribution.NEGATIVE: _negative,
+    Distribution.SMALL: _small,
 }
 """What becomes of a tensor; LARGE, OUTLIERS, FEW and those of parameters and of integers are
 functions above."""

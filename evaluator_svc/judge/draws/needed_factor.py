@@ -50,6 +50,7 @@ _TIED: Final = (
     Distribution.INTEGERS,
     Distribution.POWERS,
     Distribution.FEW,
+    Distribution.NEGATIVE,
 )
 """Equal values, among which a kernel may take another index than the reference does."""
 _NOISE_SEEDS: Final = (1, 2)
@@ -58,9 +59,13 @@ _COARSE_UNITS: Final = float(1 << 12)
 but from comparisons of inputs, which a kernel has to make as they are."""
 
 
-def is_tied(output: torch.Tensor, distribution: Distribution) -> bool:
-    """Return whether equal values leave a choice of an output's whole numbers."""
-    return distribution in _TIED and not output.is_floating_point()
+def is_tied(changed: InputSet, output: torch.Tensor, distribution: Distribution) -> bool:
+    """Return whether equal values leave a choice of an output's whole numbers.
+
+    They do where the reference names places of values; what it only compares has one answer.
+    """
+    names_places = changed.module.names_places and not output.is_floating_point()
+    return names_places and distribution in _TIED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,10 +98,9 @@ def needed_factor(
         changed,
         expected,
         tolerance,
-        with_parameters=distribution in WEIGHTS,
-        holds_whole=distribution not in _TIED,
+        distribution=distribution,
         # Beside whole numbers a float may be what one of several places holds.
-        breaks_ties=0 < sum(is_tied(o, distribution) for o in expected) < len(expected),
+        breaks_ties=0 < sum(is_tied(changed, o, distribution) for o in expected) < len(expected),
     )
     held = [needed for needed in noise if needed <= most]
     if not held:
@@ -112,8 +116,7 @@ def _noise(
     expected: Sequence[torch.Tensor],
     tolerance: Tolerance,
     *,
-    with_parameters: bool,
-    holds_whole: bool,
+    distribution: Distribution,
     breaks_ties: bool,
 ) -> list[float]:
     """Return a safe multiple of each output's largest error in a reordered run, in tolerances.
@@ -133,18 +136,19 @@ def _noise(
         move = partial(_moved, generator=generator, breaks_ties=breaks_ties)
         moved = [move(tensor) for tensor in changed.inputs]
         state = changed.state
-        if with_parameters:
+        if distribution in WEIGHTS:
             state = {path: move(tensor) for path, tensor in state.items()}
         with RoundingNoise(seed=seed, device=device):
             perturbed = changed.run(inputs=moved, state=state)
         worst = [max(pair) for pair in zip(worst, measure(perturbed), strict=True)]
-    moved_whole = [
-        index
-        for index, output in enumerate(expected)
-        if not output.is_floating_point() and worst[index] > own[index]
-    ]
-    for index in _compared(changed, expected, moved_whole if holds_whole else ()):
-        worst[index] = own[index]
+    whole = [index for index, output in enumerate(expected) if not output.is_floating_point()]
+    if distribution not in _TIED:
+        whole = [index for index in whole if worst[index] > own[index]]
+    elif changed.module.names_places:
+        whole = []  # nobody is held to them
+    compared = _compared(changed, expected, whole)
+    for index in whole:
+        worst[index] = own[index] if index in compared else math.inf
     return [needed * UNKNOWN for needed in worst] if known.inexact_because else worst
 
 
@@ -154,8 +158,9 @@ def _compared(
     """Return those of some outputs of whole numbers that no rounding has a part in."""
     if not outputs:
         return []
-    noise = RoundingNoise(seed=_NOISE_SEEDS[0], device=changed.module.device, units=_COARSE_UNITS)
-    with noise:
+    device = changed.module.device
+    # What becomes of NaN as a whole number is left open.
+    with RoundingNoise(seed=_NOISE_SEEDS[0], device=device, units=_COARSE_UNITS, replaces_nan=True):
         coarse = changed.run()
     return [index for index in outputs if torch.equal(coarse[index], expected[index])]
 

@@ -42,6 +42,14 @@ _ASSERTING = (
 )  # fmt: skip
 """Parts of the names of operators that check values on the device: indices and probabilities."""
 
+_PLACING = frozenset((
+    "_cummax_helper", "_cummin_helper", "adaptive_max_pool2d", "adaptive_max_pool3d", "argmax",
+    "argmin", "cummax", "cummin", "fractional_max_pool2d", "fractional_max_pool3d", "kthvalue",
+    "max", "max_pool2d_with_indices", "max_pool3d_with_indices", "median", "min", "mode",
+    "nanmedian", "sort", "topk",
+))  # fmt: skip
+"""Names of operators that may name places of values."""
+
 _SIZING = (
     "local_scalar", "bincount", "ctc", "embedding_bag", "nested", "packed", "repeat_interleave",
     "segment", "sparse", "unpool",
@@ -59,6 +67,16 @@ _LIGHT_FLOPS = 1 << 27
 """…and most operations of its products."""
 _UNCOUNTED = ("attention", "gru", "lstm", "rnn")
 """Parts of the names of operators whose products are not counted."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class CodeShare:
+    """Which share of an output's whole numbers rounding decides; `rounded_codes` finds it out."""
+
+    by_rounding: float = 0.0
+    """That one rounding error moves, in proportion to what many move."""
+    on_borders: float = 0.0
+    """That lies exactly on borders, and that one rounding error moves."""
 
 
 class PreparedWorkload:
@@ -99,6 +117,7 @@ class PreparedWorkload:
             for name, count in computed.operators.items()
         )
         """Whether the reference may do the same again and again, until it has converged."""
+        self.module.names_places = not _PLACING.isdisjoint(computed.operators)
         self.module.output_roundings = output_roundings(sample, outputs, self.module.rounding)
         self._has_exact_outputs = not all(o.is_floating_point() for o in outputs)
         self._has_float_outputs = any(o.is_floating_point() for o in outputs)
@@ -119,12 +138,14 @@ class PreparedWorkload:
         """Whether admission does without copies."""
         self.large_sign: float | None = None
         """Which sign large inputs get; None until `value_ranges` has found out."""
+        self.any_integer_sign: bool | None = None
+        """Whether large integers have both signs; None until `value_ranges` has found out."""
         self.any_weight_sign: bool | None = None
         """Whether unusual parameters have both signs; None until `value_ranges` has found out."""
         self.redrawn: tuple[str, ...] | None = None
         """As which type each input and parameter is redrawn before a timed call; None until
         `call_inputs` has found out."""
-        self.code_shares: tuple[float, ...] | None = None
+        self.code_shares: tuple[CodeShare, ...] | None = None
         """Share of each output's whole numbers that rounding decides; None until `rounded_codes`
         has found out."""
         self._exact_seconds: list[float] = []

@@ -4,14 +4,20 @@ A code is a rounded float, as of a quantised tensor. Where that float lies besid
 two codes, another order of operations gives the neighbour: 4 to 15 of 16 million, and no kernel
 can avoid it. How many that are is measured on the reference: its results are moved by a multiple of
 their rounding errors, and what moves by one then, in proportion, is what may differ by one. What
-no rounding moves, such as the place of a largest input, is to be equal.
+lies exactly on a border, as the largest element of a row that is cut to 255 levels does, moves with
+any error: it is counted at one rounding error. What no rounding moves, such as the place of a
+largest input, is to be equal.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
+import torch
+
 from evaluator_svc.judge.admission.tolerance import RoundingNoise
-from evaluator_svc.judge.draws.prepared import PREPARATION_SEED, PreparedWorkload
+from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.judge.draws.prepared import PREPARATION_SEED, CodeShare, PreparedWorkload
 
 _UNITS: Final = 32.0
 """Units in the last place that results are moved by: so many more codes tell the share."""
@@ -26,7 +32,15 @@ _SAFETY: Final = 8.0
 _DEVIATIONS: Final = 4.0
 """Of the number that is expected, which is small: what chance may add."""
 _MOST_SHARE: Final = 1 / 1024
-"""Of an output's elements, whatever rounding decides."""
+"""Of an output's elements, beyond those on borders."""
+_BORDER_SAFETY: Final = 3.0
+"""Times the share at one rounding error: a third or more of what is on a border crosses it."""
+
+
+_BORDER_FACTOR: Final = 8.0
+"""Times what is in proportion: so many that move at one rounding error lie on borders."""
+_MOST_ON_BORDERS: Final = 1 / 128
+"""Share of an output's elements that does: one of each row."""
 
 
 def allowed_codes(prepared: PreparedWorkload, output: int, elements: int) -> int:
@@ -38,30 +52,51 @@ def allowed_codes(prepared: PreparedWorkload, output: int, elements: int) -> int
     if prepared.code_shares is None:
         prepared.code_shares = _code_shares(prepared)
     share = prepared.code_shares[output]
-    if not share:
-        return 0
-    expected = _SAFETY * share * elements
-    count = math.floor(1.0 + expected + _DEVIATIONS * math.sqrt(expected))
-    return min(count, int(_MOST_SHARE * elements))
+    moved = min(_counted(_SAFETY * share.by_rounding, elements), int(_MOST_SHARE * elements))
+    return max(moved, _counted(_BORDER_SAFETY * share.on_borders, elements))
 
 
-def _code_shares(prepared: PreparedWorkload) -> tuple[float, ...]:
-    """Return the share of each output's elements that a rounding error moves, by no more than 1."""
+def _counted(share: float, elements: int) -> int:
+    """Return the most elements that chance makes of a share; 0 of none."""
+    expected = share * elements
+    return math.floor(1.0 + expected + _DEVIATIONS * math.sqrt(expected)) if expected else 0
+
+
+def _code_shares(prepared: PreparedWorkload) -> tuple[CodeShare, ...]:
+    """Return the shares of each output's elements; none where an error moves one by more than 1."""
     drawn = prepared.input_set(PREPARATION_SEED)
     own = drawn.run()
     sizes = [output.numel() for output in own if not output.is_floating_point()]
     least, most = _RUNS
     runs = min(max(_ELEMENTS // max(*sizes, 1), least), most)
-    moved, furthest = [0] * len(own), [0] * len(own)
+    moved, furthest = _moved(drawn, own, units=_UNITS, runs=runs)
+    exactly, _ = _moved(drawn, own, units=_UNIT, runs=least)
+    shares = []
+    for index, output in enumerate(own):
+        elements = output.numel()
+        if furthest[index] != 1:
+            shares.append(CodeShare())
+            continue
+        by_rounding = moved[index] / (runs * elements) * _UNIT / _UNITS
+        at_once = exactly[index] / (least * elements)
+        # As many as in proportion are chance, and where all results are whole, all lie on borders.
+        has_borders = _BORDER_FACTOR * by_rounding < at_once <= _MOST_ON_BORDERS
+        on_borders = at_once if has_borders else 0.0
+        shares.append(CodeShare(by_rounding=by_rounding, on_borders=on_borders))
+    return tuple(shares)
+
+
+def _moved(
+    drawn: InputSet, own: Sequence[torch.Tensor], *, units: float, runs: int
+) -> tuple[list[int], list[int]]:
+    """Return how many whole numbers of each output rounding moved in all runs, and how far."""
+    counts, furthest = [0] * len(own), [0] * len(own)
     for seed in range(runs):
-        with RoundingNoise(seed=seed, device=drawn.module.device, units=_UNITS):
+        with RoundingNoise(seed=seed, device=drawn.module.device, units=units):
             other = drawn.run()
         for index, (one, two) in enumerate(zip(own, other, strict=True)):
-            if not one.is_floating_point():
+            if not one.is_floating_point() and one.numel():
                 steps = (one.long() - two.long()).abs_()
-                moved[index] += int(steps.count_nonzero())
-                furthest[index] = max(furthest[index], int(steps.max())) if steps.numel() else 0
-    return tuple(
-        count / (runs * output.numel()) * _UNIT / _UNITS if step == 1 else 0.0
-        for count, step, output in zip(moved, furthest, own, strict=True)
-    )
+                counts[index] += int(steps.count_nonzero())
+                furthest[index] = max(furthest[index], int(steps.max()))
+    return counts, furthest

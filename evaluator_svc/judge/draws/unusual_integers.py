@@ -17,11 +17,18 @@ _CODES: Final = 256
 """So many values, or fewer, are classes or codes of 8 bits."""
 
 
-def with_large_integers(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
+def with_large_integers(
+    prepared: PreparedWorkload, input_set: InputSet, *, any_sign: bool
+) -> InputSet:
     """Return a set with larger integers; itself where there are none, or the reference takes none.
 
     A GPU's reference is asked for every draw, on the host: an index beyond its table would end the
     judge. One that takes numbers of a tensor for sizes is not asked at all.
+
+    Args:
+        prepared: The workload.
+        input_set: Ordinary inputs of it.
+        any_sign: Whether signs are drawn; else each number keeps its own.
     """
     if prepared.sizes_by_values:
         return input_set
@@ -31,7 +38,7 @@ def with_large_integers(prepared: PreparedWorkload, input_set: InputSet) -> Inpu
     inputs = [
         tensor
         if name in constants or is_fixed or not _is_number(tensor, longest)
-        else large_integers(tensor)
+        else large_integers(tensor, any_sign=any_sign)
         for name, tensor, is_fixed in zip(names, input_set.inputs, fixed, strict=True)
     ]
     if all(new is old for new, old in zip(inputs, input_set.inputs, strict=True)):

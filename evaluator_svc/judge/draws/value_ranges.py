@@ -65,7 +65,7 @@ def in_range(
     if distribution is Distribution.BLOCKS and not prepared.iterates:
         return input_set
     if distribution is Distribution.LARGE_INTEGERS:
-        return with_large_integers(prepared, input_set)
+        return _with_integers(prepared, input_set)
     if distribution in _SIGNED and prepared.large_sign is None:
         prepared.large_sign = _large_sign(prepared)
     kept = [name in prepared.task.constants for name in input_set.arguments.names]
@@ -80,6 +80,14 @@ def in_range(
         for tensor, is_kept in zip(input_set.inputs, kept, strict=True)
     ]
     return input_set.with_values(inputs, input_set.state)
+
+
+def _with_integers(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
+    if prepared.any_integer_sign is None:
+        ordinary = prepared.input_set(PREPARATION_SEED)
+        signed = with_large_integers(prepared, ordinary, any_sign=True)
+        prepared.any_integer_sign = signed is not ordinary and _is_defined(prepared, signed)
+    return with_large_integers(prepared, input_set, any_sign=prepared.any_integer_sign)
 
 
 def _of_weights(
@@ -249,7 +257,7 @@ def _value_range(
         return None
     if needed is None:
         return None
-    ties = [i for i, o in enumerate(expected) if is_tied(o, distribution)]
+    ties = [i for i, o in enumerate(expected) if is_tied(changed, o, distribution)]
     held = set(range(len(expected))).difference(needed.left_out, ties)
     left_out = sorted({*needed.left_out, *ties}) if held else needed.left_out
     return ValueRange(

@@ -60,6 +60,9 @@ class TaskModule:
         """The narrowest format that its operators round to; known once it ran."""
         self.output_roundings: tuple[torch.dtype, ...] = ()
         """The format that each output rounds to; known once it ran."""
+        self.names_places = False
+        """Whether an operator names places of values, of which equal ones leave a choice; known
+        once it ran."""
         self.cast_from: set[torch.dtype] = set()
         """Formats that were cast; known once its model and inputs were made."""
         self.frozen: frozenset[str] = frozenset()
