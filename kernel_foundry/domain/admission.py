@@ -111,8 +111,6 @@ class Distribution(StrEnum):
     slowly; of references that repeat an operator."""
     NEGATIVE = "negative"
     """Below zero as a whole, each row multiplied by a factor of its own, up to 64."""
-    SMALL = "small"
-    """Small as a whole, each row multiplied by a power of two of its own, 2^-10 to 2^-20."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,7 +60,6 @@ def test_a_defined_reference_binds_on_all_but_denormals_and_nan() -> None:
         Distribution.OUTLIERS: True,
         Distribution.FEW: True,
         Distribution.NEGATIVE: True,
-        Distribution.SMALL: True,
     }
 
 
@@ -108,18 +107,6 @@ def test_rows_lie_below_zero_near_and_far() -> None:
     assert float(largest.min()) < -120  # of which an exponential leaves nothing
     half = torch.where(torch.rand(64, 64) < 0.5, 0.0, torch.randn(64, 64))
     assert torch.equal(CHANGES[Distribution.NEGATIVE](half) == 0, half == 0)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.float8_e4m3fn])
-def test_rows_are_small_by_powers_of_two(dtype: torch.dtype) -> None:
-    x = torch.randn(256, 512).to(dtype).float()
-    small = CHANGES[Distribution.SMALL](x.to(dtype)).float()
-    is_whole = x.abs() > 0.5
-    exponents = torch.where(is_whole, torch.log2(x / small), 0).amax(-1)
-    least, most = (10, 20) if dtype is torch.float32 else (1, 4)
-    assert (float(exponents.min()), float(exponents.max())) == (least, most)
-    if dtype is torch.float32:
-        assert torch.equal(torch.ldexp(small, exponents[:, None]), x)
 
 
 def test_large_inputs_have_the_other_sign_where_that_is_defined() -> None:

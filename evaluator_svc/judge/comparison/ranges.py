@@ -262,7 +262,6 @@ _WORDS = {
     "large_integers": "integer inputs of large magnitude",
     "blocks": "matrices of two blocks with little between them",
     "negative": "inputs of which none is above zero, rows of different magnitudes",
-    "small": "small inputs, rows of different magnitudes",
 }
 _ANY_WEIGHTS = (
     "Rely on no zeros, signs or sizes of parameters; where the task means them, its sidecar has the"
@@ -288,5 +287,4 @@ _HINTS = {
         " has the sign that the reference gives it."
     ),
     "negative": "Begin a maximum at minus infinity, and subtract it before exp.",
-    "small": "Keep what is left of small values: expm1 and log1p in place of 1 + exp.",
 }

@@ -1,4 +1,4 @@
-"""A tensor's elements made unusual: large, small, moved, cancelling, of mixed sizes, whole, few.
+"""A tensor's elements made unusual: large, moved, cancelling, of mixed magnitudes, whole, few.
 
 Worked on in blocks, so that a large tensor takes no more than its changed copy. Zeros stay zeros
 where the change could break a mask or half of a triangular matrix. Which tensors are changed is in
@@ -25,12 +25,6 @@ _LARGE_FACTOR: Final = {
 _OFFSET_IN_RMS: Final = 16.0
 _BELOW_IN_RMS: Final = 2.0
 """How far below zero the largest element of NEGATIVE is, in units of the root mean square."""
-_SMALL_EXPONENTS: Final = {
-    torch.float32: (10, 20),
-    torch.float64: (10, 20),
-    torch.bfloat16: (10, 20),
-}
-"""Least and most that SMALL takes away from the exponents of a row; 1 to 4 in formats of few."""
 _SPARSE_SHARE: Final = 8
 """Of each row one stretch of one in so many elements stays."""
 _LEAST_ROW: Final = 16
@@ -225,16 +219,6 @@ def _negative(tensor: torch.Tensor) -> torch.Tensor:
     return _by_row(tensor, moved)
 
 
-def _small(tensor: torch.Tensor) -> torch.Tensor:
-    least, most = _SMALL_EXPONENTS.get(tensor.dtype, (1, 4))
-
-    def scaled(values: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
-        taken = (least + (most - least) * drawn).round()
-        return torch.ldexp(values, -taken)
-
-    return _by_row(tensor, scaled)
-
-
 def _by_row(
     tensor: torch.Tensor, change: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 ) -> torch.Tensor:
@@ -385,7 +369,6 @@ CHANGES: Final[dict[Distribution, Callable[[torch.Tensor], torch.Tensor]]] = {
     Distribution.POWERS: _powers,
     Distribution.BLOCKS: _blocks,
     Distribution.NEGATIVE: _negative,
-    Distribution.SMALL: _small,
 }
 """What becomes of a tensor; LARGE, OUTLIERS, FEW and those of parameters and of integers are
 functions above."""
