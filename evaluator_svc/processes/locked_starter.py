@@ -105,7 +105,7 @@ class LockedStarter:
         folder = bubblewrap.SCRATCH if scratch is None else scratch.name
         if without:
             forks = self._library_forks if with_library else self._forks
-            process = forks.fork(module, _scratch_variables(folder))
+            process = forks.fork(module, (*_scratch_variables(folder), *_passed_on()))
         else:
             process = self._start_in_bubblewrap(module, kind, folder)
         process.scratch = scratch
@@ -200,7 +200,6 @@ class LockedStarter:
 
     def _environment(self, scratch: str) -> tuple[tuple[str, str], ...]:
         threads = str(self._settings.thread_count)
-        kept = {n: os.environ[n] for n in PASSED_ON if n in os.environ}
         variables = {
             "PATH": "/usr/bin:/bin",
             "LANG": "C.UTF-8",
@@ -210,7 +209,7 @@ class LockedStarter:
             "DPCPP_CPU_NUM_CUS": threads,
             "CUDA_CACHE_DISABLE": "1",
             "OMP_NUM_THREADS": threads,
-            **kept,
+            **dict(_passed_on()),
         }
         return tuple(variables.items())
 
@@ -270,6 +269,10 @@ def _told(ready: Ready, process: str, missing: tuple[str, ...]) -> Ready:
         ready.isolation, process=process, missing=(*missing, *ready.isolation.missing)
     )
     return dataclasses.replace(ready, isolation=isolation)
+
+
+def _passed_on() -> tuple[tuple[str, str], ...]:
+    return tuple((name, os.environ[name]) for name in PASSED_ON if name in os.environ)
 
 
 def _scratch_variables(folder: str) -> tuple[tuple[str, str], ...]:
