@@ -20,6 +20,9 @@ from evaluator_svc.inspector.work import answer_requests as answer_inspections
 from evaluator_svc.processes.channel import ChannelClosedError
 from evaluator_svc.processes.conversation import Conversation
 from evaluator_svc.processes.forking import (
+    BUILDER,
+    INSPECTOR,
+    RUNNER,
     ForkReply,
     ForkRequest,
     ForkServerReady,
@@ -34,7 +37,6 @@ from evaluator_svc.processes.locked_process import (
     serve_inspector,
     serve_runner,
 )
-from evaluator_svc.processes.locked_starter import BUILDER, INSPECTOR, RUNNER
 from evaluator_svc.runner.answers import answer_requests
 from evaluator_svc.sandbox.limits import end_with_parent
 

@@ -144,6 +144,7 @@ def _units(
     units: dict[TranslationUnit, int] = {}
     unit_of_workload = []
     limits = device_limits(request.device)
+    options = toolchain.options_of(text.device_code)
     for workload in request.workloads:
         table = name_table(workload)
         try:
@@ -155,7 +156,7 @@ def _units(
             continue
         unit = TranslationUnit(
             source=translation_unit(text.device_code, macros, toolchain.prelude, text.language),
-            options=toolchain.options_of(text.device_code),
+            options=options,
             kernels=tuple(k.name for k in kernels(text.device_code, text.language, macros)),
         )
         unit_of_workload.append(units.setdefault(unit, len(units)))

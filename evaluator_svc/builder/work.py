@@ -61,7 +61,7 @@ def build(conversation: Conversation, opened: OpenCompiler) -> None:
 
 def _toolchain(language: Language) -> Toolchain:
     import kernel_foundry_native as native
-    from kernel_foundry_native.sycl_headers import header_option, needed_headers
+    from kernel_foundry_native.sycl_headers import header_option
 
     # Without assertions: they would print, and leave a CUDA device in an error.
     always = "-DNDEBUG"
@@ -71,7 +71,7 @@ def _toolchain(language: Language) -> Toolchain:
         return Toolchain(prelude=prelude, options_of=lambda _: options)
     return Toolchain(
         prelude=prelude,
-        options_of=lambda code: (always, header_option(needed_headers(code))),
+        options_of=lambda code: (always, header_option(code)),
     )
 
 
@@ -123,11 +123,10 @@ def _compile(
 def _build(compiler: Any, unit: TranslationUnit) -> Any:
     """Build it with the headers that it names; where that fails with all, whose log then counts."""
     import kernel_foundry_native as native
-    from kernel_foundry_native.sycl_headers import ALL_HEADERS, header_option, is_header_option
+    from kernel_foundry_native.sycl_headers import with_all_headers
 
-    kernels = list(unit.kernels)
-    with_all = [header_option(ALL_HEADERS) if is_header_option(o) else o for o in unit.options]
-    if with_all != list(unit.options):
+    with_all = with_all_headers(unit.options)
+    if with_all != unit.options:
         with contextlib.suppress(native.CompileError):
-            return compiler.compile(source=unit.source, options=list(unit.options), kernels=kernels)
-    return compiler.compile(source=unit.source, options=with_all, kernels=kernels)
+            return compiler.compile(source=unit.source, options=unit.options, kernels=unit.kernels)
+    return compiler.compile(source=unit.source, options=with_all, kernels=unit.kernels)

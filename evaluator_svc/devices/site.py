@@ -23,8 +23,9 @@ from evaluator_svc.memory_needs import USABLE_SHARE
 from evaluator_svc.messages.locked import Ready
 from evaluator_svc.object_cache import ObjectCache
 from evaluator_svc.processes.build_pools import BuildPools
+from evaluator_svc.processes.forking import RUNNER
 from evaluator_svc.processes.judge_client import JudgeClient
-from evaluator_svc.processes.locked_starter import RUNNER, LockedStarter
+from evaluator_svc.processes.locked_starter import LockedStarter
 from evaluator_svc.processes.process import ChildProcess, ProcessCommand, ProcessLauncher
 from evaluator_svc.processes.spare_pool import SparePool
 from evaluator_svc.sandbox.host_paths import package_root
@@ -245,7 +246,7 @@ class DeviceSite:
                 raise BackendUnavailableError(ready.unavailable, device=self.spec.id)
             return process
 
-        return SparePool(start, gate=self.lock, size=size)
+        return SparePool(start, device_lock=self.lock, size=size)
 
     def _start_judge(self) -> JudgeClient:
         return start_judge(self.spec, self.settings, self._launcher)

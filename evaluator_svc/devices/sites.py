@@ -10,7 +10,8 @@ from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.disk_cache import make_private
 from evaluator_svc.messages.locked import Ready
 from evaluator_svc.processes.build_pools import BuildPools
-from evaluator_svc.processes.locked_starter import RUNNER, LockedStarter
+from evaluator_svc.processes.forking import RUNNER
+from evaluator_svc.processes.locked_starter import LockedStarter
 from evaluator_svc.processes.process import ProcessLauncher
 from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.signing import Signer

@@ -9,7 +9,8 @@ from typing import Final
 
 from evaluator_svc.hardware.device_lock import DeviceLock
 from evaluator_svc.messages.locked import Ready
-from evaluator_svc.processes.locked_starter import BUILDER, INSPECTOR, LockedStarter
+from evaluator_svc.processes.forking import BUILDER, INSPECTOR
+from evaluator_svc.processes.locked_starter import LockedStarter
 from evaluator_svc.processes.process import ChildProcess
 from evaluator_svc.processes.spare_pool import SparePool
 from evaluator_svc.settings import EvaluatorSettings, usable_cores
@@ -36,17 +37,17 @@ class BuildPools:
         self._lock = threading.Lock()
         self._pools: dict[_Target, SparePool] = {}
 
-    def builders_of_device(self, kind: str, index: int, gate: DeviceLock) -> SparePool:
-        """Return builders that open a device and share its gate."""
-        return self._pool((BUILDER, kind, index, ""), gate, self._settings.spare_processes)
+    def builders_of_device(self, kind: str, index: int, device_lock: DeviceLock) -> SparePool:
+        """Return builders that open a device and share its lock."""
+        return self._pool((BUILDER, kind, index, ""), device_lock, self._settings.spare_processes)
 
     def builders_of_architecture(self, kind: str, architecture: str) -> SparePool:
         """Return builders that need no device."""
         return self._pool((BUILDER, kind, 0, architecture), DeviceLock(), self._shared_size())
 
-    def inspectors_of_device(self, kind: str, index: int, gate: DeviceLock) -> SparePool:
-        """Return inspectors that share a device's gate, whose kernels run on the host's cores."""
-        return self._pool((INSPECTOR, kind, index, ""), gate, self._settings.spare_processes)
+    def inspectors_of_device(self, kind: str, index: int, device_lock: DeviceLock) -> SparePool:
+        """Return inspectors that share a device's lock, whose kernels run on the host's cores."""
+        return self._pool((INSPECTOR, kind, index, ""), device_lock, self._settings.spare_processes)
 
     def inspectors_of_kind(self, kind: str) -> SparePool:
         """Return inspectors for all devices and architectures of a kind."""
@@ -76,10 +77,12 @@ class BuildPools:
     def _shared_size(self) -> int:
         return min(_DEVICES_OF_A_HOST * self._settings.spare_processes_of_gpu, usable_cores())
 
-    def _pool(self, target: _Target, gate: DeviceLock, size: int) -> SparePool:
+    def _pool(self, target: _Target, device_lock: DeviceLock, size: int) -> SparePool:
         with self._lock:
             if target not in self._pools:
-                self._pools[target] = SparePool(lambda: self._start(*target), gate=gate, size=size)
+                self._pools[target] = SparePool(
+                    lambda: self._start(*target), device_lock=device_lock, size=size
+                )
             return self._pools[target]
 
     def _start(self, module: str, kind: str, index: int, architecture: str) -> ChildProcess:

@@ -4,6 +4,12 @@ What the forked processes hear is in `evaluator_svc.messages.locked`.
 """
 
 from dataclasses import dataclass
+from typing import Final
+
+BUILDER: Final = "evaluator_svc.builder"
+INSPECTOR: Final = "evaluator_svc.inspector"
+RUNNER: Final = "evaluator_svc.runner"
+"""What a fork becomes: the module that is run where it is started as a program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from typing import Final
 from evaluator_svc.messages.locked import Configure, OwnFailure, Ready
 from evaluator_svc.processes.channel import ChannelError
 from evaluator_svc.processes.fork_client import ForkClient
+from evaluator_svc.processes.forking import BUILDER, INSPECTOR, RUNNER
 from evaluator_svc.processes.process import ChildProcess, ProcessCommand, ProcessLauncher
 from evaluator_svc.processes.watch import ProcessWatch
 from evaluator_svc.sandbox import bubblewrap
@@ -28,10 +29,6 @@ from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.device import IsolationReport
 from kernel_foundry.errors import ProcessLostError
 from kernel_foundry.scratch import scratch_folder
-
-BUILDER: Final = "evaluator_svc.builder"
-INSPECTOR: Final = "evaluator_svc.inspector"
-RUNNER: Final = "evaluator_svc.runner"
 
 _START_SECONDS: Final = 60.0
 """Loading a driver from a cold disk."""

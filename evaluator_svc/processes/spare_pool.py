@@ -14,13 +14,15 @@ class SparePool:
 
     Args:
         start: Starts a process and returns it once it is ready.
-        gate: Replacements are started only while nobody takes times.
+        device_lock: Replacements are started only while nobody takes times.
         size: Ready processes to keep, and how many are started at once.
     """
 
-    def __init__(self, start: Callable[[], ChildProcess], *, gate: DeviceLock, size: int) -> None:
+    def __init__(
+        self, start: Callable[[], ChildProcess], *, device_lock: DeviceLock, size: int
+    ) -> None:
         self._start = start
-        self._gate = gate
+        self._device_lock = device_lock
         self._size = size
         self._ready: deque[ChildProcess] = deque()
         self._changed = threading.Condition()
@@ -38,7 +40,7 @@ class SparePool:
         """Return a ready process, which now belongs to the caller; raises as `start` does."""
         with self._changed:
             # One that is about to be ready comes sooner than one that is started now. Its keeper
-            # is past the gate then, so that a caller who holds the gate waits for nobody at it.
+            # has the device's lock then, so that a caller who has it waits for nobody.
             self._changed.wait_for(lambda: bool(self._ready) or not self._starting)
             while self._ready:
                 process = self._ready.popleft()
@@ -87,7 +89,7 @@ class SparePool:
                 self._wanted = len(self._ready) + self._starting < self._size
                 if not self._wanted:
                     continue
-            with self._gate.shared():
+            with self._device_lock.shared():
                 self._start_one()
 
     def _start_one(self) -> None:

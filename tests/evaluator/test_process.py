@@ -71,7 +71,7 @@ def test_a_child_that_cannot_start_leaves_its_last_words(launcher):
 
 def test_spare_processes_are_used_once_and_replaced(launcher):
     """Every taken process is another one, and those that ended are not given out."""
-    pool = SparePool(lambda: _start(launcher), gate=DeviceLock(), size=1)
+    pool = SparePool(lambda: _start(launcher), device_lock=DeviceLock(), size=1)
     first, second = pool.take(), pool.take()
     assert first.process_id != second.process_id
     assert second.is_running
@@ -89,7 +89,7 @@ def test_spare_processes_do_not_start_while_times_are_taken(launcher):
         starters.append(threading.current_thread().name)
         return _start(launcher)
 
-    pool = SparePool(start, gate=lock, size=1)
+    pool = SparePool(start, device_lock=lock, size=1)
     with lock.exclusive():
         pool.take().kill()
         assert starters == [threading.current_thread().name]

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.processes.locked_starter import RUNNER, LockedStarter
+from evaluator_svc.processes.forking import RUNNER
+from evaluator_svc.processes.locked_starter import LockedStarter
 from evaluator_svc.processes.process import ChildProcess, ProcessLauncher
 from evaluator_svc.sandbox.attempt import AttemptRequest, AttemptResult, AttemptTargets
 from evaluator_svc.settings import EvaluatorSettings

@@ -110,7 +110,7 @@ def test_an_inspector_that_ends_refuses_the_object(inspectors, tmp_path) -> None
         process.end("a trial")
         return process
 
-    pool = SparePool(start_and_end, gate=DeviceLock(), size=0)
+    pool = SparePool(start_and_end, device_lock=DeviceLock(), size=0)
     with CandidateInspectors(pool) as own:
         cache = ObjectCache(tmp_path, lambda: b"k")
         refused = inspect_units(own, _built(_module("honest_half")), _prepared(1), cache)

@@ -3,7 +3,12 @@
 import pytest
 
 import kernel_foundry_native as native
-from kernel_foundry_native.sycl_headers import ALL_HEADERS, header_option, needed_headers
+from kernel_foundry_native.sycl_headers import (
+    ALL_HEADERS,
+    header_option,
+    needed_headers,
+    with_all_headers,
+)
 
 _KERNEL = """
 extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
@@ -44,15 +49,14 @@ SOURCES = {
 @pytest.mark.sycl
 @pytest.mark.parametrize("name", SOURCES)
 def test_the_object_is_that_of_all_headers(compiler, name):
+    named = (header_option(SOURCES[name]),)
     objects = [
         bytes(
             compiler.compile(
-                source=native.prelude("sycl") + SOURCES[name],
-                options=[header_option(bits)],
-                kernels=["k"],
+                source=native.prelude("sycl") + SOURCES[name], options=options, kernels=["k"]
             ).code
         )
-        for bits in (ALL_HEADERS, needed_headers(SOURCES[name]))
+        for options in (with_all_headers(named), named)
     ]
     assert objects[0] == objects[1]
 

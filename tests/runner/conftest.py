@@ -38,7 +38,8 @@ from evaluator_svc.messages.locked import (
 )
 from evaluator_svc.placement import PAGE_BYTES, place
 from evaluator_svc.processes.channel import ChannelError, close_descriptors
-from evaluator_svc.processes.locked_starter import BUILDER, RUNNER, LockedStarter
+from evaluator_svc.processes.forking import BUILDER, RUNNER
+from evaluator_svc.processes.locked_starter import LockedStarter
 from evaluator_svc.processes.process import ChildProcess, ProcessLauncher
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.admission import NamedTensor, TensorRole

@@ -12,7 +12,7 @@ from evaluator_svc.messages.locked import (
     PrepareRequest,
     WorkloadNames,
 )
-from evaluator_svc.processes.locked_starter import BUILDER
+from evaluator_svc.processes.forking import BUILDER
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import EvaluationOutcome, Setting

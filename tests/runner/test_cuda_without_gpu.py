@@ -12,7 +12,8 @@ import pytest
 
 from evaluator_svc.messages.locked import LoadReply, RunReply, RunRequest
 from evaluator_svc.processes.channel import ChannelTimeoutError
-from evaluator_svc.processes.locked_starter import BUILDER, LockedStarter
+from evaluator_svc.processes.forking import BUILDER
+from evaluator_svc.processes.locked_starter import LockedStarter
 from evaluator_svc.processes.process import ProcessLauncher
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.evaluation import EvaluationOutcome

@@ -14,7 +14,8 @@ import pytest
 from evaluator_svc.messages.locked import RunReply, RunRequest
 from evaluator_svc.processes.channel import ChannelClosedError
 from evaluator_svc.processes.fork_client import ForkClient
-from evaluator_svc.processes.locked_starter import BUILDER, INSPECTOR, RUNNER, LockedStarter
+from evaluator_svc.processes.forking import BUILDER, INSPECTOR, RUNNER
+from evaluator_svc.processes.locked_starter import LockedStarter
 from evaluator_svc.processes.process import ProcessCommand, ProcessLauncher
 from evaluator_svc.sandbox.host_paths import package_root
 from evaluator_svc.settings import EvaluatorSettings
@@ -37,7 +38,8 @@ def launch(x, weight, out):
 
 _SUPERVISOR = """
 import time
-from evaluator_svc.processes.locked_starter import BUILDER, INSPECTOR, RUNNER, LockedStarter
+from evaluator_svc.processes.forking import BUILDER, INSPECTOR, RUNNER
+from evaluator_svc.processes.locked_starter import LockedStarter
 from evaluator_svc.processes.process import ProcessLauncher
 from evaluator_svc.settings import EvaluatorSettings
 

@@ -35,8 +35,6 @@ _MOST_SHARE: Final = 1 / 1024
 """Of an output's elements, beyond those on borders."""
 _BORDER_SAFETY: Final = 3.0
 """Times the share at one rounding error: a third or more of what is on a border crosses it."""
-
-
 _BORDER_FACTOR: Final = 8.0
 """Times what is in proportion: so many that move at one rounding error lie on borders."""
 _MOST_ON_BORDERS: Final = 1 / 128

@@ -5,13 +5,12 @@ the text: too many headers cost time, and a build that fails for want of one is 
 """
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 ALL_HEADERS: Final = -1
 
 _OPTION: Final = "-DKERNEL_FOUNDRY_HEADERS="
-
-_REST: Final = 1
 _MATH: Final = 16
 _PARTS: Final = (
     (2, re.compile(r"accessor")),
@@ -27,13 +26,9 @@ _PARTS: Final = (
 )
 _QUALIFIED: Final = re.compile(r"\bsycl\s*::\s*(\w+)")
 _ANYTHING: Final = re.compile(r"\busing\b|##|\bnamespace\b")
-_IN_EVERY_BUILD: Final = frozenset({
-    "bit_cast", "ext", "group", "half", "id", "item", "memory_order", "memory_scope", "nd_item",
-    "nd_range", "range", "sub_group",
-})  # fmt: skip
-_IN_A_PART: Final = frozenset({
-    "access", "accessor", "atomic_ref", "group_barrier", "local_accessor", "marray", "maximum",
-    "minimum", "multiplies", "plus", "vec",
+_ALONE_IN_NO_PART: Final = frozenset({
+    "access", "bit_cast", "ext", "group", "id", "item", "maximum", "memory_order", "memory_scope",
+    "minimum", "multiplies", "nd_item", "nd_range", "plus", "range", "sub_group",
 })  # fmt: skip
 _MATH_FUNCTIONS: Final = frozenset({
     "abs", "abs_diff", "acos", "acosh", "acospi", "add_sat", "all", "any", "asin", "asinh",
@@ -51,27 +46,33 @@ _MATH_FUNCTIONS: Final = frozenset({
 })  # fmt: skip
 
 
+def header_option(source: str) -> str:
+    """Return the compiler's option for the headers that a candidate's device code names."""
+    return f"{_OPTION}{needed_headers(source)}"
+
+
+def with_all_headers(options: Iterable[str]) -> tuple[str, ...]:
+    """Return a compiler's options with all headers in place of some."""
+    every = f"{_OPTION}{ALL_HEADERS}"
+    return tuple(every if option.startswith(_OPTION) else option for option in options)
+
+
 def needed_headers(source: str) -> int:
     """Return the bits of the headers that a candidate's device code names."""
     if _ANYTHING.search(source):
         return ALL_HEADERS
-    bits = 0
-    for part, names in _PARTS:
-        if names.search(source):
-            bits |= part
+    bits = _bits_of(source)
     for name in _QUALIFIED.findall(source):
         if name in _MATH_FUNCTIONS:
             bits |= _MATH
-        elif name not in _IN_EVERY_BUILD | _IN_A_PART and not _PARTS[1][1].search(name):
+        elif name not in _ALONE_IN_NO_PART and not _bits_of(name):
             return ALL_HEADERS
     return bits
 
 
-def header_option(bits: int) -> str:
-    """Return the compiler's option for `bits`."""
-    return f"{_OPTION}{bits}"
-
-
-def is_header_option(option: str) -> bool:
-    """Return whether `header_option` made it."""
-    return option.startswith(_OPTION)
+def _bits_of(text: str) -> int:
+    bits = 0
+    for part, names in _PARTS:
+        if names.search(text):
+            bits |= part
+    return bits
