@@ -231,6 +231,7 @@ class RoundingNoise(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torc
         device: Where the operators run.
         units: Most that a result is moved by, in units of its last place.
         replaces_nan: Whether NaN becomes any number.
+        kept: Names of operators whose results stay.
     """
 
     def __init__(
@@ -240,10 +241,12 @@ class RoundingNoise(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torc
         device: torch.device,
         units: float = 0.5,
         replaces_nan: bool = False,
+        kept: frozenset[str] = frozenset(),
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # torch's own base
         self._units = units
         self._replaces_nan = replaces_nan
+        self._kept = _EXACT_RESULTS | kept
         self._generator = torch.Generator(device).manual_seed(seed)
 
     def __torch_dispatch__(
@@ -256,7 +259,7 @@ class RoundingNoise(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torc
         """Run the operator, then perturb what it made anew."""
         result = func(*args, **(kwargs or {}))
         name = func._schema.name.partition("::")[2]
-        if name in _EXACT_RESULTS or not rounds(func, args):
+        if name in self._kept or not rounds(func, args):
             return result
         return tree_map(self._perturb, result)
 

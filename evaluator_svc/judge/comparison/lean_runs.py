@@ -12,7 +12,7 @@ from evaluator_svc.judge.comparison.digest import Digester
 from evaluator_svc.judge.comparison.verify import (
     OutputCheck,
     StrayWrites,
-    allowed_count,
+    allowed_counts,
     verdict_on_runs,
 )
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
@@ -98,7 +98,8 @@ class LeanRuns:
             self._digester.digest(draw.output_bytes(seed, output, _SLOT)) for output in outputs
         )
         allowed = tuple(
-            allowed_count(draw, output, (found,)) for output, found in enumerate(comparisons)
+            allowed_counts(draw, (found,), seed=seed, output=output, slots=(_SLOT,))[0]
+            for output, found in enumerate(comparisons)
         )
         return _Run(comparisons=comparisons, allowed_counts=allowed, digests=digests)
 
@@ -112,15 +113,8 @@ class LeanRuns:
                 comparisons=tuple(run.comparisons[output] for run in runs),
                 is_reproducible=len({run.digests[output] for run in runs}) == 1,
                 element_count=self._draw.element_count(output),
-                allowed_count=_allowed_count(runs, output),
+                allowed_counts=tuple(run.allowed_counts[output] for run in runs),
             )
             for seed, runs in all_runs.items()
             for output in range(len(self._draw.output_slots))
         ]
-
-
-def _allowed_count(runs: Sequence[_Run], output: int) -> int:
-    """Return how many elements of an output may differ in all of the runs."""
-    if any(run.is_output_wrong(output) for run in runs):
-        return 0
-    return max(run.allowed_counts[output] for run in runs)

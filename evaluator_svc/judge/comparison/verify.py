@@ -17,6 +17,7 @@ from evaluator_svc.judge.comparison.checks import (
     inputs_check,
 )
 from evaluator_svc.judge.comparison.compare import ExpectedOutput, compare_output
+from evaluator_svc.judge.comparison.index_comparison import count_misplaced
 from evaluator_svc.judge.comparison.mismatch import (
     MAX_EXPLAINED_ELEMENTS,
     Mismatch,
@@ -54,14 +55,16 @@ class OutputCheck:
     element_count: int
     values: CallValues | None = None
     """Of the timed call that it is of; None: inputs were as drawn."""
-    allowed_count: int = 0
-    """Elements that may differ: whole numbers that rounding decides."""
+    allowed_counts: tuple[int, ...] = ()
+    """Elements of each slot that may differ: whole numbers that rounding or equal values decide.
+    Empty: none."""
 
     @property
     def mismatch_counts(self) -> tuple[int, ...]:
         """Elements of each slot that are wrong; those that may differ are none."""
         counts = (int(comparison.mismatch_count) for comparison in self.comparisons)
-        return tuple(count if count > self.allowed_count else 0 for count in counts)
+        allowed = self.allowed_counts or (0,) * len(self.comparisons)
+        return tuple(c if c > most else 0 for c, most in zip(counts, allowed, strict=True))
 
     @property
     def worst(self) -> int:
@@ -186,23 +189,50 @@ def check_output(
         is_reproducible=all(same),
         element_count=expected.tensor.numel(),
         values=values,
-        allowed_count=allowed_count(draw, output, (first, *others)),
+        allowed_counts=allowed_counts(
+            draw,
+            (first, *others),
+            seed=seed,
+            output=output,
+            slots=slots,
+            values=values,
+        ),
     )
 
 
-def allowed_count(draw: SharedDraw, output: int, comparisons: Sequence[native.Comparison]) -> int:
-    """Return how many elements of an output may differ; the reference is asked where any does.
+def allowed_counts(
+    draw: SharedDraw,
+    comparisons: Sequence[native.Comparison],
+    *,
+    seed: int,
+    output: int,
+    slots: Sequence[int],
+    values: CallValues | None = None,
+) -> tuple[int, ...]:
+    """Return how many elements of each slot may differ; the reference is asked where any does.
 
     Raises:
         TaskInvalidError: the reference raises.
     """
-    differ = [c for c in comparisons if c.mismatch_count]
-    is_float = getattr(torch, draw.output_slots[output].dtype).is_floating_point
-    if not differ or is_float or any(c.max_abs_error > _NEIGHBOUR for c in differ):
-        return 0
+    differ = [i for i, c in enumerate(comparisons) if c.mismatch_count]
+    none = (0,) * len(comparisons)
+    if not differ or getattr(torch, draw.output_slots[output].dtype).is_floating_point:
+        return none
+    if draw.prepared.module.names_places:
+        expected = _expected(draw, seed, values)[output].tensor
+        written = [draw.output_tensor(seed, output, slots[i]) for i in differ]
+        with draw.call_set(seed, values) as reference:
+            misplaced = count_misplaced(reference, output, expected, written)
+        if misplaced is not None:
+            found = dict(zip(differ, misplaced, strict=True))
+            counts = enumerate(int(c.mismatch_count) for c in comparisons)
+            return tuple(count - found.get(i, 0) for i, count in counts)
+    if any(comparisons[i].max_abs_error > _NEIGHBOUR for i in differ):
+        return none
     if draw.is_lean and draw.prepared.is_large:
-        return 0  # there is no memory for several runs of the reference
-    return allowed_codes(draw.prepared, output, draw.element_count(output))
+        return none  # there is no memory for several runs of the reference
+    most = allowed_codes(draw.prepared, output, draw.element_count(output))
+    return (most,) * len(comparisons)
 
 
 def _expected(draw: SharedDraw, seed: int, values: CallValues | None) -> tuple[ExpectedOutput, ...]:

@@ -19,6 +19,7 @@ from evaluator_svc.judge.admission.tolerance import (
     exact_or_own,
 )
 from evaluator_svc.judge.comparison.compare import group_scale, groups_of
+from evaluator_svc.judge.comparison.index_comparison import exact_indices
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.reference.formats import computable
 from kernel_foundry.domain.admission import Distribution
@@ -59,15 +60,6 @@ _COARSE_UNITS: Final = float(1 << 12)
 but from comparisons of inputs, which a kernel has to make as they are."""
 
 
-def is_tied(changed: InputSet, output: torch.Tensor, distribution: Distribution) -> bool:
-    """Return whether equal values leave a choice of an output's whole numbers.
-
-    They do where the reference names places of values; what it only compares has one answer.
-    """
-    names_places = changed.module.names_places and not output.is_floating_point()
-    return names_places and distribution in _TIED
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeededFactor:
     """What the reference can be held to on unusual values."""
@@ -76,6 +68,8 @@ class NeededFactor:
     """What the tolerance is to be multiplied by."""
     left_out: tuple[int, ...]
     """Indices of outputs that the reference does not define well enough to hold anybody to."""
+    tied: tuple[int, ...] = ()
+    """Indices of outputs that equal values leave a choice of, and of which nothing tells that."""
 
 
 def needed_factor(
@@ -94,20 +88,27 @@ def needed_factor(
     is_derived = changed.module.task.tolerance is None
     most = max(CEILING[dtype] / tolerance.rtol, 1.0) if is_derived else _MOST_FACTOR
     expected = changed.expected()
+    whole = [i for i, output in enumerate(expected) if not output.is_floating_point()]
+    names_places = bool(whole) and changed.module.names_places
+    is_tied = names_places and distribution in _TIED
     noise = _noise(
         changed,
         expected,
         tolerance,
         distribution=distribution,
         # Beside whole numbers a float may be what one of several places holds.
-        breaks_ties=0 < sum(is_tied(changed, o, distribution) for o in expected) < len(expected),
+        breaks_ties=is_tied and len(whole) < len(expected),
     )
+    # They are compared by what they look up: what is moved there says nothing.
+    exact = exact_indices(changed) if names_places else frozenset[int]()
+    noise = [0.0 if i in exact else needed for i, needed in enumerate(noise)]
     held = [needed for needed in noise if needed <= most]
     if not held:
         return None
     return NeededFactor(
         factor=float(f"{max(*held, min(least, most)):.2g}"),
         left_out=tuple(i for i, needed in enumerate(noise) if needed > most),
+        tied=tuple(i for i in whole if is_tied and i not in exact),
     )
 
 

@@ -19,6 +19,7 @@ from evaluator_svc.judge.draws.structure import structures
 from evaluator_svc.judge.draws.telling_mantissas import with_telling_mantissas
 from evaluator_svc.judge.memory.peak import torch_peak
 from evaluator_svc.judge.reference.formats import OperatorLog, computable, narrowest, same_values
+from evaluator_svc.judge.reference.indexed_values import PLACING
 from evaluator_svc.judge.reference.name_table import named_scalars, named_tensors
 from evaluator_svc.judge.reference.task_module import TaskModule
 from evaluator_svc.memory_needs import WorkloadSizes, full_need
@@ -41,14 +42,6 @@ _ASSERTING = (
     "multinomial", "nll_loss", "one_hot", "put", "scatter", "take", "unpool",
 )  # fmt: skip
 """Parts of the names of operators that check values on the device: indices and probabilities."""
-
-_PLACING = frozenset((
-    "_cummax_helper", "_cummin_helper", "adaptive_max_pool2d", "adaptive_max_pool3d", "argmax",
-    "argmin", "cummax", "cummin", "fractional_max_pool2d", "fractional_max_pool3d", "kthvalue",
-    "max", "max_pool2d_with_indices", "max_pool3d_with_indices", "median", "min", "mode",
-    "nanmedian", "sort", "topk",
-))  # fmt: skip
-"""Names of operators that may name places of values."""
 
 _SIZING = (
     "local_scalar", "bincount", "ctc", "embedding_bag", "nested", "packed", "repeat_interleave",
@@ -117,7 +110,7 @@ class PreparedWorkload:
             for name, count in computed.operators.items()
         )
         """Whether the reference may do the same again and again, until it has converged."""
-        self.module.names_places = not _PLACING.isdisjoint(computed.operators)
+        self.module.names_places = not PLACING.isdisjoint(computed.operators)
         self.module.output_roundings = output_roundings(sample, outputs, self.module.rounding)
         self._has_exact_outputs = not all(o.is_floating_point() for o in outputs)
         self._has_float_outputs = any(o.is_floating_point() for o in outputs)

@@ -25,7 +25,6 @@ from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.needed_factor import (
     USUAL_FACTOR,
     WEIGHTS,
-    is_tied,
     needed_factor,
 )
 from evaluator_svc.judge.draws.prepared import PREPARATION_SEED, PreparedWorkload
@@ -257,9 +256,8 @@ def _value_range(
         return None
     if needed is None:
         return None
-    ties = [i for i, o in enumerate(expected) if is_tied(changed, o, distribution)]
-    held = set(range(len(expected))).difference(needed.left_out, ties)
-    left_out = sorted({*needed.left_out, *ties}) if held else needed.left_out
+    held = set(range(len(expected))).difference(needed.left_out, needed.tied)
+    left_out = sorted({*needed.left_out, *needed.tied}) if held else needed.left_out
     return ValueRange(
         distribution=distribution,
         factor=needed.factor,

@@ -1,0 +1,156 @@
+"""Whether indices that a candidate wrote look up what those of the reference do.
+
+Equal values may be named in any order, and so may values that rounding does not tell apart where
+the reference computes them; of what it only moves, such as an input, the values are to be equal.
+Where the reference names no value twice, as a sort or the largest few do not, nobody may: what is
+left of a sort is a permutation.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+
+from evaluator_svc.judge.admission.tolerance import SAFETY, RoundingNoise
+from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.judge.reference.indexed_values import IndexedValues, IndexLog
+from kernel_foundry.errors import TaskInvalidError
+
+_NOISE_SEEDS: Final = (1, 2, 3, 4)
+"""So many that no element is left unmoved by chance, nor the one that it is compared with."""
+_SELECTIONS: Final = frozenset({
+    "abs", "amax", "amin", "clamp", "clamp_max", "clamp_min", "masked_fill", "max", "maximum",
+    "min", "minimum", "neg", "relu", "sort", "topk", "where",
+})  # fmt: skip
+"""Operators that move and select, so that no rounding has a part in their results."""
+_BLOCK_ELEMENTS: Final = 1 << 22
+"""Indices looked at in a block."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Reference:
+    """What an output of the reference looks up."""
+
+    looked_up: IndexedValues
+    slack: torch.Tensor
+    """How far from another value it may be and take its place, of each value."""
+
+
+def exact_indices(input_set: InputSet) -> frozenset[int]:
+    """Return which outputs are indices of values that no rounding has a part in."""
+    known = _looked_up(input_set)
+    return frozenset(
+        index
+        for index in range(len(known))
+        if (reference := _reference(input_set, known, index)) is not None
+        and reference.looked_up.is_first
+        and not bool(reference.slack.any())
+    )
+
+
+def count_misplaced(
+    input_set: InputSet, output: int, expected: torch.Tensor, written: Sequence[torch.Tensor]
+) -> tuple[int, ...] | None:
+    """Return how many indices of each version look up another value than those of the reference.
+
+    None: the output holds no indices. Where a version names a value twice, and the reference none,
+    all that differ count.
+
+    Args:
+        input_set: What the reference ran on.
+        output: Index of the output.
+        expected: What the reference gave.
+        written: What candidates wrote in its place.
+
+    Raises:
+        TaskInvalidError: the reference raises.
+    """
+    reference = _reference(input_set, _looked_up(input_set), output)
+    if reference is None:
+        return None
+    is_distinct = _names_none_twice(expected, reference.looked_up)
+    return tuple(_misplaced(actual, expected, reference, is_distinct) for actual in written)
+
+
+def _looked_up(input_set: InputSet) -> list[IndexedValues | None]:
+    """Return what the outputs look up, where they are computed as what is expected is."""
+    with IndexLog() as log:
+        outputs = input_set.run(dtype=torch.float32)
+    return [log.of(output) for output in outputs]
+
+
+def _reference(
+    input_set: InputSet, known: Sequence[IndexedValues | None], output: int
+) -> _Reference | None:
+    looked_up = known[output]
+    if looked_up is None:
+        return None
+    values = looked_up.values
+    slack = torch.zeros_like(values)
+    if not values.is_floating_point():
+        return _Reference(looked_up=looked_up, slack=slack)
+    for moved in _other_values(input_set, output):
+        if moved is None or moved.shape != values.shape:
+            return None
+        error = (moved.to(values.dtype) - values).abs_().nan_to_num_(0.0, 0.0, 0.0)
+        slack = torch.maximum(slack, error)
+    if bool(slack.any()):
+        # By chance some are where they were.
+        slack = torch.maximum(slack, values.abs().mul_(torch.finfo(values.dtype).eps / 2))
+    return _Reference(looked_up=looked_up, slack=slack.mul_(SAFETY[input_set.module.rounding]))
+
+
+def _other_values(input_set: InputSet, output: int) -> Iterator[torch.Tensor | None]:
+    """Yield what an output looks up where the reference rounds otherwise, or not at all."""
+    for seed in _NOISE_SEEDS:
+        noise = RoundingNoise(seed=seed, device=input_set.module.device, kept=_SELECTIONS)
+        with noise, IndexLog() as log:
+            yield _values(log.of(input_set.run()[output]))
+    try:
+        with IndexLog() as log:
+            exact = _values(log.of(input_set.run(dtype=torch.float64)[output]))
+    except (TaskInvalidError, torch.OutOfMemoryError):
+        return  # it does not run in float64
+    yield exact
+
+
+def _values(looked_up: IndexedValues | None) -> torch.Tensor | None:
+    return None if looked_up is None else looked_up.values
+
+
+def _misplaced(
+    actual: torch.Tensor, expected: torch.Tensor, reference: _Reference, is_distinct: bool
+) -> int:
+    differing = wrong = 0
+    starts, looked_up = reference.looked_up.starts.reshape(-1), reference.looked_up
+    written, right = actual.reshape(-1), expected.reshape(-1)
+    for first in range(0, right.numel(), _BLOCK_ELEMENTS):
+        part = slice(first, first + _BLOCK_ELEMENTS)
+        places = torch.ne(written[part], right[part]).nonzero().flatten() + first
+        index = written[places].long()
+        is_one = index.ge(0).logical_and_(index < looked_up.count)
+        begin = starts[places]
+        named = begin + index.clamp_(0, looked_up.count - 1) * looked_up.stride
+        meant = begin + right[places].long() * looked_up.stride
+        one, two = looked_up.values[named], looked_up.values[meant]
+        is_same = torch.eq(one, two)
+        if one.is_floating_point():
+            slack = torch.maximum(reference.slack[named], reference.slack[meant])
+            is_same |= torch.le((one - two).abs_(), slack)
+            is_same |= one.isnan() & two.isnan()
+        differing += len(places)
+        wrong += len(places) - int((is_same & is_one).sum())
+    if differing and not wrong and is_distinct and not _names_none_twice(actual, looked_up):
+        return differing
+    return wrong
+
+
+def _names_none_twice(indices: torch.Tensor, looked_up: IndexedValues) -> bool:
+    """Return whether indices, which are in range, mean a different value each."""
+    is_named = torch.zeros(looked_up.values.numel(), dtype=torch.bool, device=indices.device)
+    flat, starts = indices.reshape(-1), looked_up.starts.reshape(-1)
+    for first in range(0, flat.numel(), _BLOCK_ELEMENTS):
+        part = slice(first, first + _BLOCK_ELEMENTS)
+        is_named[starts[part] + flat[part].long() * looked_up.stride] = True
+    return int(is_named.sum()) == flat.numel()
