@@ -81,7 +81,7 @@ def test_an_index_is_bound_by_equal_values_as_by_others() -> None:
 
 def test_equal_values_bind_no_index_where_rounding_tells_them_apart() -> None:
     found = _found(make_task("def forward(self, x):\n    return (x @ x.T).exp().argmax(-1)"))
-    assert not found[Distribution.ZEROS]
+    assert not found.get(Distribution.ZEROS)
 
 
 _STEP = """
