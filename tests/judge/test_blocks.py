@@ -47,6 +47,18 @@ def test_rounds_that_are_left_out_show_on_what_looks_usual() -> None:
     assert float(error.abs().max()) < TOLERANCE.rtol
 
 
+def test_one_round_of_three_that_is_left_out_shows() -> None:
+    body = BALANCED.replace("20", "3")
+    prepared = _prepared(make_task(body, rows=40, inputs="[torch.rand(rows, 64, 64) + 1.0]"))
+    (ranges,) = find_value_ranges([prepared], TOLERANCE, 101).values()
+    (factor,) = (r.factor for r in ranges if r.distribution is Distribution.BLOCKS and r.is_binding)
+    (x,) = in_range(prepared, prepared.input_set(5), Distribution.BLOCKS).inputs
+    assert float((x.amax((-1, -2)) / x.mean((-1, -2))).max()) < 3
+    allowed = factor * TOLERANCE.rtol * _balanced(x, 3).amax((-1, -2))
+    error = (_balanced(x, 2) - _balanced(x, 3)).abs().amax((-1, -2))
+    assert float((error > allowed).float().mean()) > 0.2
+
+
 def test_symmetric_matrices_stay_so() -> None:
     inputs = "[(lambda a: a + a.mT)(torch.rand(rows, 16, 16))]"
     prepared = _prepared(make_task(BALANCED, inputs=inputs))

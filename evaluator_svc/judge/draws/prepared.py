@@ -51,8 +51,10 @@ _SIZING = (
 
 _ROUNDS = 8
 """Runs of one operator from which on a reference may be an iteration…"""
+_COMBINED_ROUNDS = 2
+"""…and runs of one each of whose results is made of many elements, as a sum's are…"""
 _ITERATING = ("eig", "inverse", "linalg", "matrix_exp", "solve", "svd")
-"""…as are operators with these parts in their names."""
+"""…and parts of the names of operators that are one themselves."""
 
 _LIGHT_BYTES = 1 << 26
 """Most inputs, parameters and outputs of a workload that one thread is enough for…"""
@@ -105,9 +107,10 @@ class PreparedWorkload:
         """Whether an operator of the reference checks values on the device."""
         self.sizes_by_values = any(part in name for name in computed.operators for part in _SIZING)
         """Whether numbers of a tensor may decide how much memory or time the reference takes."""
-        self.iterates = any(
-            count >= _ROUNDS or any(part in name for part in _ITERATING)
-            for name, count in computed.operators.items()
+        self.iterates = (
+            any(count >= _COMBINED_ROUNDS for count in computed.combinations.values())
+            or any(count >= _ROUNDS for count in computed.operators.values())
+            or any(part in name for name in computed.operators for part in _ITERATING)
         )
         """Whether the reference may do the same again and again, until it has converged."""
         self.module.names_places = not PLACING.isdisjoint(computed.operators)

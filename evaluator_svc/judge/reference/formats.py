@@ -38,6 +38,11 @@ _MOVES: Final = frozenset({
 })  # fmt: skip
 """Operators that make a new tensor of values that were there before."""
 
+_AXES: Final = frozenset({"axis", "dim", "dims"})
+"""Names of arguments of operators that work along an axis, such as sums and softmax…"""
+_PRODUCTS: Final = ("mm", "mv", "dot", "conv")
+"""…and parts of the names of products."""
+
 
 _PART_ELEMENTS: Final = 1 << 27
 """Elements that are compared at a time."""
@@ -144,6 +149,8 @@ class OperatorLog(TorchDispatchMode):
         self.dtypes: set[torch.dtype] = set()
         self.operators: Counter[str] = Counter()
         """How often each ran, by names without name space and overload."""
+        self.combinations: Counter[str] = Counter()
+        """The same of those whose results are each made of many elements: products, sums."""
 
     def __torch_dispatch__(
         self,
@@ -154,10 +161,18 @@ class OperatorLog(TorchDispatchMode):
     ) -> Any:
         """Run the operator and look at what it made anew."""
         result = func(*args, **(kwargs or {}))
-        self.operators[func._schema.name.partition("::")[2]] += 1
+        name = func._schema.name.partition("::")[2]
+        self.operators[name] += 1
         if rounds(func, args):
+            self.combinations[name] += _combines(func, name)
             self.dtypes |= {leaf.dtype for leaf in tree_leaves(result) if _is_float(leaf)}
         return result
+
+
+def _combines(func: Any, name: str) -> bool:
+    """Return whether elements of a result are made of many: along an axis, or in a product."""
+    arguments = {argument.name for argument in func._schema.arguments}
+    return not _AXES.isdisjoint(arguments) or any(part in name for part in _PRODUCTS)
 
 
 def rounds(func: Any, args: Any) -> bool:
