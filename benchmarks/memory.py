@@ -27,6 +27,7 @@ from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.task import Size, Task, Workload
+from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.sdk.task_file import read_task
 
 NAME = "memory"
@@ -178,7 +179,9 @@ class Bench:
     async def _judged(self, task: Task, name: str) -> Evaluation:
         text = (CASES / f"{name}.{self._language}.md").read_text(encoding="utf-8")
         limits = SMALL_LIMITS if self._is_small else LIMITS
-        request = EvaluationRequest(task=task, device=self._device, text=text, limits=limits)
+        request = EvaluationRequest(
+            task=task, device=self._device, source=split(text), limits=limits
+        )
         return await self._evaluator.evaluate(request)
 
     async def _measured(self, what: str, work: Awaitable[T]) -> tuple[T, dict[str, float]]:

@@ -18,6 +18,7 @@ from benchmarks.result_file import ROOT, out_option, write_result
 from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.sdk.client import connect
 from kernel_foundry.sdk.task_file import read_task
 
@@ -96,7 +97,7 @@ async def _evaluate_all(count: int, gpus: int) -> dict[str, float]:
 
     async def one(stamp: str) -> None:
         text = CANDIDATE.replace("STAMP", stamp)
-        request = EvaluationRequest(task=task, device="cuda", text=text)
+        request = EvaluationRequest(task=task, device="cuda", source=split(text))
         async with room:
             verdict = await evaluator.evaluate(request)
         stages_ms.append(sum(stage.wall_ms for stage in verdict.stages))

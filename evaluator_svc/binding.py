@@ -4,9 +4,11 @@ import ast
 import math
 from collections.abc import Sequence
 
-from evaluator_svc.messages.locked import BoundWorkload, CandidateSource, WorkloadNames
+from evaluator_svc.messages.locked import BoundWorkload, WorkloadNames
 from evaluator_svc.plan_inputs import device_limits, name_table
+from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.device import DeviceSpec
+from kernel_foundry.domain.evaluation import Setting
 from kernel_foundry.plan.bind import bind
 from kernel_foundry.plan.configuration import constants, parse_overrides
 from kernel_foundry.plan.sequence import (
@@ -26,7 +28,8 @@ def bind_workload(
     plan: Plan,
     workload: WorkloadNames,
     *,
-    source: CandidateSource,
+    source: KernelSource,
+    configuration: tuple[Setting, ...],
     device: DeviceSpec,
     library_ops: tuple[str, ...],
 ) -> LaunchSequence:
@@ -35,16 +38,16 @@ def bind_workload(
     Raises:
         PlanError: the plan does not fit.
     """
-    configuration = parse_overrides(plan, (f"{s.name}={s.value}" for s in source.configuration))
+    values = parse_overrides(plan, (f"{s.name}={s.value}" for s in configuration))
     table = name_table(workload)
     limits = device_limits(device)
     language = source.language.value
-    macros = {**configuration, **constants(plan, table, configuration, limits)}
+    macros = {**values, **constants(plan, table, values, limits)}
     return bind(
         plan,
         kernels(source.device_code, language, macros),
         names=table,
-        configuration=configuration,
+        configuration=values,
         device=limits,
         language=language,
         library_ops=library_ops,

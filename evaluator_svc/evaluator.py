@@ -52,7 +52,6 @@ from kernel_foundry.errors import (
     TaskInvalidError,
     TaskRefusedError,
 )
-from kernel_foundry.languages import language_of_first_fence
 
 T = TypeVar("T")
 
@@ -124,7 +123,7 @@ class LocalEvaluator:
             request,
             lambda emit, stopped: self._on_site(
                 request.device,
-                _language_of(request.text),
+                request.source.language,
                 lambda site: self._sweep(request, site, emit, stopped),
             ),
         )
@@ -148,11 +147,10 @@ class LocalEvaluator:
         self._launcher.close()
 
     async def _judged(self, request: EvaluationRequest) -> Evaluation:
-        language = _language_of(request.text)
         if request.build_only and request.architecture:
-            return await self._in_thread(self._face, lambda: self._build(request, language))
+            return await self._in_thread(self._face, lambda: self._build(request))
         return await self._on_site(
-            request.device, language, lambda site: self._evaluate(request, site)
+            request.device, request.source.language, lambda site: self._evaluate(request, site)
         )
 
     async def _on_site(
@@ -210,7 +208,7 @@ class LocalEvaluator:
         judged = evaluate_until_sure(lambda: within_memory(evaluate))
         if admission.degeneracies:
             judged = dataclasses.replace(judged, trust=Trust.DEGENERATE)
-        return self._signer.attested(request.task, request.text, judged)
+        return self._signer.attested(request.task, request.source, judged)
 
     def _sweep(
         self, request: SweepRequest, site: DeviceSite, emit: Emit, stopped: threading.Event
@@ -226,8 +224,8 @@ class LocalEvaluator:
             raise TaskRefusedError(f"the task is not admitted: {reasons}", reasons=reasons)
         return admission
 
-    def _build(self, request: EvaluationRequest, language: Language | None) -> Evaluation:
-        site = self._build_sites.site(language or Language.CUDA, request.architecture)
+    def _build(self, request: EvaluationRequest) -> Evaluation:
+        site = self._build_sites.site(request.source.language, request.architecture)
         return CandidateBuild(site, request).evaluate()
 
     def _admit(self, task: Task, site: DeviceSite) -> Admission:
@@ -277,12 +275,6 @@ class LocalEvaluator:
                     peaks = measure_peaks(site)
             site.remember_peaks(peaks)
             return peaks
-
-
-def _language_of(text: str) -> Language | None:
-    """Return the language of the candidate's first device-code block, if it has one."""
-    language = language_of_first_fence(text)
-    return None if language is None else Language(language.name)
 
 
 def _succeeded(answer: "asyncio.Future[Evaluation]") -> bool:

@@ -8,14 +8,21 @@ from typing import Any
 
 from grpc.aio import ServicerContext
 
+from kernel_foundry.common.v1 import candidate_pb2
+from kernel_foundry.domain.candidate import LONGEST_CANDIDATE
+from kernel_foundry.domain.digest import content_digest
+from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.sweep import SweepRequest
 from kernel_foundry.domain.task import Task
+from kernel_foundry.domain.unreadable import unreadable_candidate, unreadable_sweep
+from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evaluator.v1 import evaluator_service_pb2 as pb2
 from kernel_foundry.evaluator.v1 import evaluator_service_pb2_grpc as pb2_grpc
+from kernel_foundry.plan.candidate_text import ExtractionError, split
 from kernel_foundry.ports import Evaluator
 from kernel_foundry.rpc.server import Service
-from kernel_foundry.wire.message import build, read_field
+from kernel_foundry.wire.message import build, read_field, to_message
 
 _Context = ServicerContext[Any, Any]
 
@@ -42,8 +49,7 @@ class EvaluatorServicer(pb2_grpc.EvaluatorServiceServicer):
     async def EvaluateKernel(
         self, request: pb2.EvaluateKernelRequest, context: _Context
     ) -> pb2.EvaluateKernelResponse:
-        asked = read_field(EvaluationRequest, request, "request")
-        evaluation = await self._evaluator.evaluate(asked)
+        evaluation = await self._evaluation(request)
         return build(
             pb2.EvaluateKernelResponse,
             evaluation=evaluation,
@@ -56,17 +62,50 @@ class EvaluatorServicer(pb2_grpc.EvaluatorServiceServicer):
     async def SweepKernel(
         self, request: pb2.SweepKernelRequest, context: _Context
     ) -> AsyncIterator[pb2.SweepKernelResponse]:
+        try:
+            _read_text(request)
+        except ExtractionError as error:
+            yield build(pb2.SweepKernelResponse, result=unreadable_sweep(error.message))
+            return
         asked = read_field(SweepRequest, request, "request")
         # Closed when the caller goes away, so that the sweep ends too.
         async with aclosing(self._evaluator.sweep(asked)) as results:
             async for result in results:
                 yield build(pb2.SweepKernelResponse, result=result)
 
+    async def _evaluation(self, request: pb2.EvaluateKernelRequest) -> Evaluation:
+        try:
+            _read_text(request)
+        except ExtractionError as error:
+            task = read_field(Task, request.request, "task")
+            digest, device = content_digest(request.text), request.request.device
+            return unreadable_candidate(digest, error.message, task, device)
+        return await self._evaluator.evaluate(read_field(EvaluationRequest, request, "request"))
+
     async def ProbeHost(
         self, request: pb2.ProbeHostRequest, context: _Context
     ) -> pb2.ProbeHostResponse:
         probes = await self._evaluator.probe(request.device)
         return build(pb2.ProbeHostResponse, probes=probes)
+
+
+def _read_text(request: pb2.EvaluateKernelRequest | pb2.SweepKernelRequest) -> None:
+    """Put the source that a request gives as Markdown where it belongs.
+
+    Raises:
+        ExtractionError: the text holds no candidate.
+        InvalidArgumentError: it is too long, or there is a source as well.
+    """
+    if not request.text:
+        return
+    if request.request.HasField("source"):
+        raise InvalidArgumentError("text: request.source is given as well", field="text")
+    if len(request.text) > LONGEST_CANDIDATE:
+        raise InvalidArgumentError(
+            f"text: {len(request.text)} characters, expected at most {LONGEST_CANDIDATE}",
+            field="text",
+        )
+    request.request.source.CopyFrom(to_message(split(request.text), candidate_pb2.KernelSource))
 
 
 def evaluator_service(evaluator: Evaluator) -> Service:

@@ -23,7 +23,7 @@ from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import InvalidArgumentError
-from kernel_foundry.evidence.record import record_of, source_of
+from kernel_foundry.evidence.record import record_of
 
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _SETTING: Final = "KERNEL_FOUNDRY_KEY_FILE"
@@ -63,14 +63,12 @@ class Signer:
             self._cache_key = derivation.derive(self._key.private_bytes_raw())
         return self._cache_key
 
-    def attested(self, task: Task, text: str, evaluation: Evaluation) -> Evaluation:
-        """Return the evaluation of a candidate's `text`, signed for when it passed."""
+    def attested(self, task: Task, source: KernelSource, evaluation: Evaluation) -> Evaluation:
+        """Return the evaluation of a candidate, signed for when it passed."""
         if not evaluation.passed or evaluation.attestation is None:
             return dataclasses.replace(evaluation, attestation=None)
         self.prepare()
         assert self._key is not None
-        source = source_of(text)
-        assert source.digest == evaluation.candidate, "what was judged is what is signed for"
         return signed(task, source, evaluation, self._key)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from evaluator_svc.given_seeds import check_seeds
-from kernel_foundry.domain.candidate import LONGEST_CANDIDATE
+from kernel_foundry.domain.candidate import LONGEST_CANDIDATE, KernelSource
 from kernel_foundry.domain.evaluation import Setting
 from kernel_foundry.domain.name import LONGEST_WORKLOAD, check_name
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
@@ -40,7 +40,7 @@ def check_evaluation(request: EvaluationRequest) -> None:
         InvalidArgumentError: it says which field and what is allowed.
     """
     check_task(request.task)
-    _check_length("text", request.text, LONGEST_CANDIDATE)
+    _check_source(request.source)
     _check_length("request_id", request.request_id, _LONGEST_NAME)
     _check_settings("configuration", request.configuration)
     _check_limits(request.limits)
@@ -61,7 +61,7 @@ def check_evaluation(request: EvaluationRequest) -> None:
 def check_sweep(request: SweepRequest) -> None:
     """Refuse a request for a sweep that no caller can mean; raises as `check_evaluation`."""
     check_task(request.task)
-    _check_length("text", request.text, LONGEST_CANDIDATE)
+    _check_source(request.source)
     _check_length("request_id", request.request_id, _LONGEST_NAME)
     _check_limits(request.limits)
     _check_number("seconds", request.seconds, _LEAST_SECONDS, _MOST_SWEEP_SECONDS, "s")
@@ -104,6 +104,10 @@ def check_task(task: Task) -> None:
                     "task.workloads.sizes",
                     f"{size.name} is {size.value}, expected 1 to {_LARGEST_SIZE}",
                 )
+
+
+def _check_source(source: KernelSource) -> None:
+    _check_length("source", source.device_code + source.plan, LONGEST_CANDIDATE)
 
 
 def _check_limits(limits: EvaluationLimits) -> None:

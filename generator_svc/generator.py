@@ -192,7 +192,7 @@ class LocalGenerator:
             if reply.finish is FinishReason.REFUSED:
                 break
             messages = (*messages, *self._ask_again(request, reply, failure))
-        return Proposal(text=text, candidate=None, failure=failure, usage=usage)
+        return Proposal(candidate=None, reply=text, failure=failure, usage=usage)
 
     async def _question(self, request: ProposalRequest, expert: Expert) -> ModelCall:
         """Choose a model, with the request's others to fall back on; all must be usable."""

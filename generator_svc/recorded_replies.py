@@ -52,7 +52,7 @@ class RecordedReplies:
             source, failure = source_of(selection, self._language, exchange.reply, exchange.finish)
             if source is not None:
                 return proposal_of(selection, source, exchange.messages, usage)
-        return Proposal(text=exchanges[-1].reply, candidate=None, failure=failure, usage=usage)
+        return Proposal(candidate=None, reply=exchanges[-1].reply, failure=failure, usage=usage)
 
     def _source(self, exchange: Exchange, parent: KernelSource | None) -> KernelSource:
         source, _ = read_source(parent, self._language, exchange.reply, exchange.finish)

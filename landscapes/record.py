@@ -36,12 +36,12 @@ from generator_svc.recipes.graph_reader import read_graph
 from generator_svc.recipes.recipe import Recipe
 from generator_svc.recipes.recipes import choose_recipe
 from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import KernelFoundryError
-from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.ports import Evaluator
 from kernel_foundry.sdk.task_file import read_task
 
@@ -293,7 +293,9 @@ class LandscapeRecorder:
             request = EvaluationRequest(
                 task=self._plan.task,
                 device=self._plan.device,
-                text=render(self._plan.language.value, device_code, plan),
+                source=KernelSource(
+                    language=self._plan.language, device_code=device_code, plan=plan
+                ),
                 limits=LIMITS,
             )
             try:

@@ -18,7 +18,7 @@ from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Task
-from kernel_foundry.evidence.record import source_of
+from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.sdk.client import Foundry, connect
 from kernel_foundry.sdk.local import Targets
 from kernel_foundry.sdk.loop.budget import Budget, BudgetUse, exceeded
@@ -87,7 +87,7 @@ def _best_of_run(
     foundry.ask_archive(lambda archive: archive.create_run(spec))
     digests = {}
     for name, verdict in verdicts.items():
-        candidate = Candidate(source=source_of(texts[name]))
+        candidate = Candidate(source=split(texts[name]))
         digests[candidate.digest] = name
         _tell(foundry, candidate, verdict)
     best = foundry.best(RUN)

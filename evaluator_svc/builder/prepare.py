@@ -1,6 +1,6 @@
-"""A candidate's text to translation units: split, parse, policy, configuration, macros.
+"""A candidate to translation units: parse, policy, configuration, macros.
 
-Pure: text and name tables in, texts out. `work` hands them to the compiler.
+Pure: source and name tables in, texts out. `work.py` hands them to the compiler.
 """
 
 import time
@@ -10,7 +10,6 @@ from typing import TypeVar
 
 from evaluator_svc.binding import uses_library
 from evaluator_svc.messages.locked import (
-    CandidateSource,
     PrepareReply,
     PrepareRequest,
     TranslationUnit,
@@ -18,10 +17,9 @@ from evaluator_svc.messages.locked import (
 from evaluator_svc.plan_inputs import device_limits, name_table, plan_finding
 from evaluator_svc.policy.plan import check_plan
 from evaluator_svc.policy.source import check_source
+from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import EvaluationOutcome, Setting
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
-from kernel_foundry.domain.language import Language
-from kernel_foundry.plan.candidate_text import CandidateText, ExtractionError, split
 from kernel_foundry.plan.configuration import constants, parse_overrides
 from kernel_foundry.plan.errors import PlanError
 from kernel_foundry.plan.macros import translation_unit
@@ -60,29 +58,21 @@ def prepare(request: PrepareRequest, toolchain: Toolchain) -> PrepareReply:
     """Return what has to be built for every workload, equal units once.
 
     Raises:
-        CandidateRefusedError: the text holds no candidate, breaks the policy, or its plan does
-            not fit.
+        CandidateRefusedError: it is in another language than the device's, breaks the policy, or
+            its plan does not fit.
     """
     started = time.perf_counter()
-    text = _extract(request)
-    plan = _planned(lambda: parse(text.plan_text))
+    _require_language(request)
+    plan = _planned(lambda: parse(request.source.plan))
     parsed = time.perf_counter()
-    findings = _check_policy(text, plan)
+    findings = _check_policy(request.source, plan)
     checked = time.perf_counter()
     configuration = _planned(lambda: _configuration(plan, request))
-    units, unit_of_workload = _planned(
-        lambda: _units(request, text, plan, configuration, toolchain)
-    )
-    source = CandidateSource(
-        language=Language(text.language),
-        device_code=text.device_code,
-        plan=text.plan_text,
+    units, unit_of_workload = _planned(lambda: _units(request, plan, configuration, toolchain))
+    return PrepareReply(
         configuration=tuple(
             Setting(name=name, value=str(value)) for name, value in configuration.items()
         ),
-    )
-    return PrepareReply(
-        source=source,
         units=units,
         unit_of_workload=unit_of_workload,
         parse_ms=1e3 * (parsed - started + time.perf_counter() - checked),
@@ -92,27 +82,20 @@ def prepare(request: PrepareRequest, toolchain: Toolchain) -> PrepareReply:
     )
 
 
-def _extract(request: PrepareRequest) -> CandidateText:
-    try:
-        text = split(request.text)
-    except ExtractionError as error:
-        raise _refused(EvaluationOutcome.EXTRACTION_FAILED, error.message) from error
-    if text.language != request.device.language.value:
-        raise _refused(
-            EvaluationOutcome.EXTRACTION_FAILED,
-            f"the device code is {text.language}, the device {request.device.id} takes "
-            f"{request.device.language.value}",
+def _require_language(request: PrepareRequest) -> None:
+    language, device = request.source.language, request.device
+    if language is not device.language:
+        finding = Finding(
+            kind=FindingKind.EXTRACTION,
+            severity=Severity.ERROR,
+            message=f"the device code is {language.value}, the device {device.id} takes "
+            f"{device.language.value}",
         )
-    return text
+        raise CandidateRefusedError(EvaluationOutcome.EXTRACTION_FAILED, (finding,))
 
 
-def _refused(outcome: EvaluationOutcome, message: str) -> CandidateRefusedError:
-    finding = Finding(kind=FindingKind.EXTRACTION, severity=Severity.ERROR, message=message)
-    return CandidateRefusedError(outcome, (finding,))
-
-
-def _check_policy(text: CandidateText, plan: Plan) -> tuple[Finding, ...]:
-    findings = (*check_source(text.device_code, text.language), *check_plan(plan))
+def _check_policy(source: KernelSource, plan: Plan) -> tuple[Finding, ...]:
+    findings = (*check_source(source.device_code, source.language.value), *check_plan(plan))
     if any(finding.severity is Severity.ERROR for finding in findings):
         raise CandidateRefusedError(EvaluationOutcome.REJECTED, findings)
     return findings
@@ -136,7 +119,6 @@ def _configuration(plan: Plan, request: PrepareRequest) -> dict[str, TuneValue]:
 
 def _units(
     request: PrepareRequest,
-    text: CandidateText,
     plan: Plan,
     configuration: Mapping[str, TuneValue],
     toolchain: Toolchain,
@@ -144,7 +126,8 @@ def _units(
     units: dict[TranslationUnit, int] = {}
     unit_of_workload = []
     limits = device_limits(request.device)
-    options = toolchain.options_of(text.device_code)
+    code, language = request.source.device_code, request.source.language.value
+    options = toolchain.options_of(code)
     for workload in request.workloads:
         table = name_table(workload)
         try:
@@ -155,9 +138,9 @@ def _units(
             unit_of_workload.append(0)  # the runner finds the same, and leaves it out
             continue
         unit = TranslationUnit(
-            source=translation_unit(text.device_code, macros, toolchain.prelude, text.language),
+            source=translation_unit(code, macros, toolchain.prelude, language),
             options=options,
-            kernels=tuple(k.name for k in kernels(text.device_code, text.language, macros)),
+            kernels=tuple(k.name for k in kernels(code, language, macros)),
         )
         unit_of_workload.append(units.setdefault(unit, len(units)))
     return tuple(units), tuple(unit_of_workload)

@@ -1,6 +1,6 @@
 """Which configurations a sweep tries: the plan's search space, cut to size, in order.
 
-Pure: text and name tables in, configurations out. Knows nothing of compilers and devices.
+Pure: plan and name tables in, configurations out.
 """
 
 import random
@@ -9,13 +9,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from evaluator_svc.binding import uses_library
-from evaluator_svc.builder.prepare import CandidateRefusedError, plan_refused
+from evaluator_svc.builder.prepare import plan_refused
 from evaluator_svc.messages.locked import EnumerateReply, EnumerateRequest
 from evaluator_svc.plan_inputs import device_limits, name_table
-from kernel_foundry.domain.evaluation import EvaluationOutcome, Setting
-from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+from kernel_foundry.domain.evaluation import Setting
 from kernel_foundry.domain.sweep import Configuration
-from kernel_foundry.plan.candidate_text import ExtractionError, split
 from kernel_foundry.plan.configuration import (
     default_configuration,
     is_meant,
@@ -36,16 +34,11 @@ def enumerate_configurations(request: EnumerateRequest) -> EnumerateReply:
     """Return the default (where it is meant), `order`, and an even choice of the others.
 
     Raises:
-        CandidateRefusedError: the text holds no candidate, or its plan does not fit.
+        CandidateRefusedError: the plan does not fit.
     """
     try:
-        plan = parse(split(request.text).plan_text)
+        plan = parse(request.source.plan)
         chosen = _chosen(plan, request)
-    except ExtractionError as error:
-        finding = Finding(
-            kind=FindingKind.EXTRACTION, severity=Severity.ERROR, message=error.message
-        )
-        raise CandidateRefusedError(EvaluationOutcome.EXTRACTION_FAILED, (finding,)) from error
     except PlanError as error:
         raise plan_refused(error) from error
     return EnumerateReply(

@@ -50,7 +50,8 @@ def build(conversation: Conversation, opened: OpenCompiler) -> None:
                 if isinstance(message, BindRequest):
                     answer = _bind(request, prepared, message.library_ops)
                 else:
-                    answer, blobs = _compile(opened.compiler, prepared, message.unit)
+                    code = request.source.device_code
+                    answer, blobs = _compile(opened.compiler, prepared.units[message.unit], code)
         except CandidateRefusedError as refusal:
             answer = CandidateFailure(outcome=refusal.outcome, findings=refusal.findings)
         conversation.send(answer, blobs=blobs)
@@ -79,14 +80,15 @@ def _bind(
     request: PrepareRequest, prepared: PrepareReply, library_ops: tuple[str, ...]
 ) -> BindReply:
     try:
-        plan = parse(prepared.source.plan)
+        plan = parse(request.source.plan)
         sequences = [
             (
                 workload.workload,
                 bind_workload(
                     plan,
                     workload,
-                    source=prepared.source,
+                    source=request.source,
+                    configuration=prepared.configuration,
                     device=request.device,
                     library_ops=library_ops,
                 ),
@@ -99,11 +101,10 @@ def _bind(
 
 
 def _compile(
-    compiler: Any, prepared: PrepareReply, number: int
+    compiler: Any, unit: TranslationUnit, device_code: str
 ) -> tuple[CompileReply, tuple[bytes, ...]]:
     import kernel_foundry_native as native
 
-    unit = prepared.units[number]
     try:
         built = _build(compiler, unit)
     except native.CompileError as error:
@@ -112,7 +113,7 @@ def _compile(
             succeeded=False,
             log=log,
             build_ns=0.0,
-            findings=compile_findings(log, prepared.source.device_code),
+            findings=compile_findings(log, device_code),
             is_meant=not fails_static_assertion(log),
         )
         return failed, ()

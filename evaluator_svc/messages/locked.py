@@ -7,6 +7,7 @@ from evaluator_svc.messages.exchange import Draw, KeptOutput, MeasurePlan
 from evaluator_svc.sandbox.confinement import Confinement
 from kernel_foundry import errors
 from kernel_foundry.domain.admission import NamedScalar, NamedTensor
+from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.device import DeviceSpec, IsolationReport
 from kernel_foundry.domain.evaluation import (
     ClockBlock,
@@ -16,7 +17,6 @@ from kernel_foundry.domain.evaluation import (
 )
 from kernel_foundry.domain.finding import Finding
 from kernel_foundry.domain.kernel_time import KernelTime
-from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.sweep import Configuration
 
 LOG_CHARACTERS: Final = 64 << 10
@@ -139,25 +139,14 @@ class WorkloadNames:
     """A plan, or a compiler, that refuses it leaves it out, and the others go on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CandidateSource:
-    """A candidate after it was split and its configuration was filled in."""
-
-    language: Language
-    device_code: str
-    plan: str
-    configuration: tuple[Setting, ...]
-    """A value for every TUNE name."""
-
-
 # Supervisor to builder, and back.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrepareRequest:
-    """Split, parse and check a candidate's text."""
+    """Parse and check a candidate."""
 
-    text: str
+    source: KernelSource
     configuration: tuple[Setting, ...]
     device: DeviceSpec
     workloads: tuple[WorkloadNames, ...]
@@ -177,7 +166,8 @@ class TranslationUnit:
 class PrepareReply:
     """A candidate that can be built."""
 
-    source: CandidateSource
+    configuration: tuple[Setting, ...]
+    """A value for every TUNE name."""
     units: tuple[TranslationUnit, ...]
     unit_of_workload: tuple[int, ...]
     """For each requested workload, in order, the index of its unit."""
@@ -217,7 +207,7 @@ class CompileReply:
 class EnumerateRequest:
     """Say which configurations a candidate has."""
 
-    text: str
+    source: KernelSource
     device: DeviceSpec
     workloads: tuple[WorkloadNames, ...]
     order: tuple[Configuration, ...]
@@ -244,7 +234,9 @@ class LoadRequest:
     A runner takes several, one for each configuration of a candidate.
     """
 
-    source: CandidateSource
+    source: KernelSource
+    configuration: tuple[Setting, ...]
+    """A value for every TUNE name."""
     device: DeviceSpec
     workloads: tuple[WorkloadNames, ...]
     kernels: tuple[tuple[str, ...], ...]

@@ -13,6 +13,7 @@ from typing import Final
 
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.language import Language
+from kernel_foundry.plan.candidate_text import split
 
 ELEMENTS: Final[Mapping[str, int]] = MappingProxyType(
     {"fp16": 16, "bf16": 16, "tf32": 8, "fp8_e4m3": 32, "int8": 32}
@@ -44,7 +45,7 @@ def step_flops(name: str) -> int:
     return 2 * 64 * 256 * ELEMENTS[name]
 
 
-MATRIX_KERNELS: Final = """```cuda
+MATRIX_KERNELS: Final = split("""```cuda
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
@@ -196,5 +197,5 @@ def launch(x, out, probe):
     else:
         matrix_int8[blocks, 256](out, ROUNDS)
 ```
-"""
-"""A candidate's text; its plan sees the format as the scalar `probe`."""
+""")
+"""Its plan sees the format as the scalar `probe`."""

@@ -35,6 +35,7 @@ from evaluator_svc.pipeline.run import DrawnInputs, load, run
 from evaluator_svc.processes.answers import ask_candidate
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.admission import NamedScalar, NamedTensor, TensorRole
+from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.errors import ProcessLostError
 
 T = TypeVar("T")
@@ -133,9 +134,9 @@ class OwnKernels:
 
 @contextmanager
 def own_kernels(
-    site: DeviceSite, text: str, workloads: tuple[OwnWorkload, ...]
+    site: DeviceSite, source: KernelSource, workloads: tuple[OwnWorkload, ...]
 ) -> Iterator[OwnKernels]:
-    """Build and load a text as a candidate's; hold the device's lock alone meanwhile.
+    """Build and load a source as a candidate's; hold the device's lock alone meanwhile.
 
     Raises:
         ProcessLostError: it could not be built, loaded or run.
@@ -143,9 +144,10 @@ def own_kernels(
     names = tuple(workload.names() for workload in workloads)
     with ExitStack() as stack:
         runner = stack.enter_context(site.runners.taken())
-        prepared, built = _built(site, text, names)
+        prepared, built = _built(site, source, names)
         request = LoadRequest(
-            source=prepared.source,
+            source=source,
+            configuration=prepared.configuration,
             device=site.spec,
             workloads=names,
             kernels=tuple(unit.kernels for unit in prepared.units),
@@ -158,9 +160,9 @@ def own_kernels(
 
 
 def _built(
-    site: DeviceSite, text: str, names: tuple[WorkloadNames, ...]
+    site: DeviceSite, source: KernelSource, names: tuple[WorkloadNames, ...]
 ) -> tuple[PrepareReply, BuildResult]:
-    request = PrepareRequest(text=text, configuration=(), device=site.spec, workloads=names)
+    request = PrepareRequest(source=source, configuration=(), device=site.spec, workloads=names)
     with site.builders.taken() as builder:
         prepared = prepare(builder, request)
         if isinstance(prepared, CandidateFailure):

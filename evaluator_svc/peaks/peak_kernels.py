@@ -7,7 +7,9 @@ and plain are two ways to copy, of which the faster one counts.
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.language import Language
+from kernel_foundry.plan.candidate_text import split
 
 _SYCL = """```sycl
 typedef float line __attribute__((ext_vector_type(16)));
@@ -149,7 +151,6 @@ def launch(x, out, probe):
 ```
 """
 
-PEAK_KERNELS: Mapping[Language, str] = MappingProxyType(
-    {Language.SYCL: _SYCL, Language.CUDA: _CUDA}
+PEAK_KERNELS: Mapping[Language, KernelSource] = MappingProxyType(
+    {Language.SYCL: split(_SYCL), Language.CUDA: split(_CUDA)}
 )
-"""Candidate texts."""

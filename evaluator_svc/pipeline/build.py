@@ -1,4 +1,4 @@
-"""Stages parse, policy and build: a candidate's text to object code, in a builder.
+"""Stages parse, policy and build: a candidate to object code, in a builder.
 
 What the object code tells is found in `inspect`.
 """
@@ -81,7 +81,7 @@ class BuildFailure:
 
 
 def prepare(process: ChildProcess, request: PrepareRequest) -> PrepareReply | CandidateFailure:
-    """Read the candidate's text in a builder."""
+    """Read the candidate in a builder."""
     answer = ask_candidate(
         process, request, PrepareReply, seconds=_PREPARE_SECONDS, doing="reading the candidate"
     )

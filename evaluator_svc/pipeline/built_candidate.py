@@ -1,4 +1,4 @@
-"""A candidate from text to object code: what evaluations and mere builds have in common."""
+"""A candidate from source to object code: what evaluations and mere builds have in common."""
 
 import dataclasses
 import time
@@ -78,7 +78,7 @@ def read_and_build(
     names: tuple[WorkloadNames, ...],
     record: EvaluationRecord,
 ) -> BuiltCandidate | CandidateFailure:
-    """Take a candidate's text through parse, policy, build and inspection."""
+    """Take a candidate through parse, policy, build and inspection."""
     prepared = _prepare(builder, place, request, names, record)
     if isinstance(prepared, CandidateFailure):
         return prepared
@@ -100,15 +100,14 @@ def read_and_build(
     if is_null(place.spec):
         return BuiltCandidate(prepared=prepared, built=built)
     with record.stage("policy"), CandidateInspectors(place.inspectors) as inspectors:
-        inspected = inspect_units(inspectors, built, prepared, place.objects)
+        language = request.source.language
+        inspected = inspect_units(inspectors, built, prepared, language, place.objects)
         if isinstance(inspected, CandidateFailure):
-            record.add_checks(
-                policy_checks(inspected.findings, prepared.source.language, Subject.OBJECT)
-            )
+            record.add_checks(policy_checks(inspected.findings, language, Subject.OBJECT))
             return inspected
         record.compile = dataclasses.replace(record.compile, kernels=inspected.report.kernels)
         candidate = BuiltCandidate(prepared=prepared, built=inspected)
-        return _judge_objects(candidate, request.task, names, record)
+        return _judge_objects(candidate, request, names, record)
 
 
 def _optional(prepared: PrepareReply, names: Sequence[WorkloadNames]) -> frozenset[int]:
@@ -120,18 +119,17 @@ def _optional(prepared: PrepareReply, names: Sequence[WorkloadNames]) -> frozens
 
 def _judge_objects(
     candidate: BuiltCandidate,
-    task: Task,
+    request: EvaluationRequest,
     names: Sequence[WorkloadNames],
     record: EvaluationRecord,
 ) -> BuiltCandidate | CandidateFailure:
     """Hold what was built, or found in the cache, against the policy's rules."""
-    language = candidate.prepared.source.language
     facts = ObjectFacts.of_all([report.numbers for report in candidate.built.reports])
     findings = (
         *candidate.built.findings,
-        *narrow_findings(facts.formats, _allowed_formats(task, names)),
+        *narrow_findings(facts.formats, _allowed_formats(request.task, names)),
     )
-    record.add_checks(policy_checks(findings, language, Subject.OBJECT))
+    record.add_checks(policy_checks(findings, request.source.language, Subject.OBJECT))
     if is_refused(findings):
         return CandidateFailure(outcome=EvaluationOutcome.REJECTED, findings=findings)
     record.add_findings(findings)
@@ -177,7 +175,7 @@ def _prepare(
     record: EvaluationRecord,
 ) -> PrepareReply | CandidateFailure:
     asked = PrepareRequest(
-        text=request.text,
+        source=request.source,
         configuration=request.configuration,
         device=place.spec,
         workloads=names,
@@ -192,7 +190,7 @@ def _prepare(
         return prepared
     record.add_stage_time("parse", wall_ms - prepared.policy_ms)
     record.add_stage_time("policy", prepared.policy_ms)
-    record.set_source(prepared.source)
+    record.set_configuration(prepared.configuration)
     record.add_checks(policy_checks(prepared.findings, place.spec.language, *_READ))
     record.add_findings(prepared.findings)
     return prepared

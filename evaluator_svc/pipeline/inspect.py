@@ -24,7 +24,11 @@ _SECONDS: Final = 120.0
 
 
 def inspect_units(
-    inspectors: CandidateInspectors, built: BuildResult, prepared: PrepareReply, cache: ObjectCache
+    inspectors: CandidateInspectors,
+    built: BuildResult,
+    prepared: PrepareReply,
+    language: Language,
+    cache: ObjectCache,
 ) -> BuildResult | CandidateFailure:
     """Return `built` with a report of every unit that is used; remember those that are new.
 
@@ -35,7 +39,7 @@ def inspect_units(
         found = units[index]
         if found.report is not None or index in built.left_out:
             continue
-        report = _inspect(inspectors, found, unit, prepared.source.language)
+        report = _inspect(inspectors, found, unit, language)
         if isinstance(report, CandidateFailure):
             return report
         units[index] = dataclasses.replace(found, report=report)

@@ -66,7 +66,8 @@ def load_candidate(
         if unit not in candidate.built.left_out
     ]
     load_request = LoadRequest(
-        source=prepared.source,
+        source=request.source,
+        configuration=prepared.configuration,
         device=site.spec,
         workloads=tuple(table for table, _ in pairs),
         kernels=tuple(unit.kernels for unit in prepared.units),

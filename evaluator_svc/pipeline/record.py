@@ -5,12 +5,10 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from evaluator_svc.messages.locked import CandidateFailure, CandidateSource
+from evaluator_svc.messages.locked import CandidateFailure
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.attestation import Attestation, WorkloadSeeds
-from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.check import Check
-from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.evaluation import (
     CompileReport,
     Evaluation,
@@ -52,7 +50,7 @@ class EvaluationRecord:
         given = {y.workload: y.time_ns for y in request.yardsticks if y.workload in baselines_ns}
         self._yardsticks_ns = {**baselines_ns, **given}
         self._given = {name for name, time_ns in given.items() if time_ns != baselines_ns[name]}
-        self._candidate = content_digest(request.text)
+        self._candidate = request.source.digest
         self._configuration: tuple[Setting, ...] = request.configuration
         self._stages: dict[str, float] = {}
         self._workloads: dict[str, WorkloadResult] = {}
@@ -76,12 +74,9 @@ class EvaluationRecord:
         """Add wall time to a stage."""
         self._stages[name] = self._stages.get(name, 0.0) + wall_ms
 
-    def set_source(self, source: CandidateSource) -> None:
-        """The candidate has been read: from now on its digest is that of its source."""
-        self._candidate = KernelSource(
-            language=source.language, device_code=source.device_code, plan=source.plan
-        ).digest
-        self._configuration = source.configuration
+    def set_configuration(self, configuration: tuple[Setting, ...]) -> None:
+        """Replace what was asked for by a value for every TUNE name."""
+        self._configuration = configuration
 
     def workload(self, name: str) -> WorkloadResult:
         """Return what is known of a workload so far."""

@@ -86,7 +86,7 @@ class BuilderTeam:
     def enumerate(self) -> EnumerateReply | CandidateFailure:
         """Return what to try."""
         request = EnumerateRequest(
-            text=self._request.text,
+            source=self._request.source,
             device=self._site.spec,
             workloads=self._names,
             order=self._request.order,
@@ -140,7 +140,7 @@ class BuilderTeam:
             )
 
         asked = PrepareRequest(
-            text=self._request.text,
+            source=self._request.source,
             configuration=configuration,
             device=self._site.spec,
             workloads=self._names,
@@ -152,7 +152,9 @@ class BuilderTeam:
         if isinstance(built, BuildFailure):
             return unbuilt(built.failure, is_meant=built.is_meant, report=built.report)
         if not self._site.spec.id.startswith("null:"):
-            inspected = inspect_units(self._inspectors, built, prepared, self._site.objects)
+            inspected = inspect_units(
+                self._inspectors, built, prepared, asked.source.language, self._site.objects
+            )
             if isinstance(inspected, CandidateFailure):
                 return unbuilt(inspected, report=built.report)
             built, findings = inspected, inspected.findings

@@ -239,7 +239,8 @@ class SweepRunner:
         self._to_forget.clear()
         self._loaded.difference_update(forgotten)
         return LoadRequest(
-            source=built.prepared.source,
+            source=self._request.source,
+            configuration=built.prepared.configuration,
             device=self._site.spec,
             workloads=self._names,
             kernels=tuple(unit.kernels for unit in built.prepared.units),

@@ -140,7 +140,7 @@ class DeviceProbes:
             EvaluationRequest(
                 task=known.TASK,
                 device=self._device,
-                text=known.candidate(self._language, body),
+                source=known.candidate(self._language, body),
                 limits=_LIMITS,
             )
         )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Task, Workload
 
@@ -40,7 +41,7 @@ def get_init_inputs():
 
 _SHELLS: Final[Mapping[Language, str]] = MappingProxyType(
     {
-        Language.SYCL: """```sycl
+        Language.SYCL: """
 extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
 void probe(const float* x, float* out, int count) {
   const int i = syclext::this_work_item::get_nd_item<1>().get_global_id(0);
@@ -48,24 +49,21 @@ void probe(const float* x, float* out, int count) {
   const float right = 2.0f * x[i] + 1.0f;
   BODY
 }
-```
 """,
-        Language.CUDA: """```cuda
+        Language.CUDA: """
 extern "C" __global__ void probe(const float* x, float* out, int count) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= count) return;
   const float right = 2.0f * x[i] + 1.0f;
   BODY
 }
-```
 """,
     }
 )
 
-_PLAN: Final = """```python
+_PLAN: Final = """
 def launch(x, out):
     probe[cdiv(x.numel(), 64), 64](x, out, x.numel())
-```
 """
 
 RIGHT: Final = "out[i] = right;"
@@ -77,6 +75,8 @@ ENDLESS: Final = "for (volatile float* v = out; v[i] != 12345.0f;) v[i] = right;
 STRAY: Final = "out[(long long)i * 1000000000LL + 1000000000000LL] = right;"
 
 
-def candidate(language: Language, body: str) -> str:
-    """Return the candidate's text whose kernel ends in `body`."""
-    return _SHELLS[language].replace("BODY", body) + "\n" + _PLAN
+def candidate(language: Language, body: str) -> KernelSource:
+    """Return the candidate whose kernel ends in `body`."""
+    return KernelSource(
+        language=language, device_code=_SHELLS[language].replace("BODY", body), plan=_PLAN
+    )

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.language import Language
+from kernel_foundry.plan.candidate_text import split
 
 CHAIN_ROUNDS: Final = 1 << 19
 """Dependent operations of the shortest chain: about a millisecond at four cycles each."""
@@ -86,10 +88,9 @@ def launch(x, out, probe):
 ```
 """
 
-TIMER_KERNELS: Mapping[Language, str] = MappingProxyType(
+TIMER_KERNELS: Mapping[Language, KernelSource] = MappingProxyType(
     {
-        Language.SYCL: _SYCL.replace("ROUNDS", str(CHAIN_ROUNDS)),
-        Language.CUDA: _CUDA.replace("ROUNDS", str(CHAIN_ROUNDS)),
+        Language.SYCL: split(_SYCL.replace("ROUNDS", str(CHAIN_ROUNDS))),
+        Language.CUDA: split(_CUDA.replace("ROUNDS", str(CHAIN_ROUNDS))),
     }
 )
-"""Candidate texts."""

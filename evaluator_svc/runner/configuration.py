@@ -64,6 +64,7 @@ class LoadedConfiguration:
                     plan,
                     names,
                     source=request.source,
+                    configuration=request.configuration,
                     device=request.device,
                     library_ops=request.library_ops,
                 )

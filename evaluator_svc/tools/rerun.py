@@ -57,6 +57,7 @@ def _run(opened: OpenDevice, rerun: RerunInput, runs: int) -> None:
         parse(load.source.plan),
         load.workloads[position],
         source=load.source,
+        configuration=load.configuration,
         device=load.device,
         library_ops=load.library_ops,
     )

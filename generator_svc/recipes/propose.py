@@ -11,7 +11,7 @@ from generator_svc.recipes.recipes import recipe_for
 from generator_svc.recipes.unsupported import RecipeUnsupported
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import Selection
-from kernel_foundry.domain.candidate import Operator
+from kernel_foundry.domain.candidate import KernelSource, Operator
 from kernel_foundry.domain.language import Language
 from kernel_foundry.plan.candidate_text import render
 
@@ -36,7 +36,7 @@ def propose(*, admission: Admission, selection: Selection, language: Language, s
     rng = random.Random(f"{seed}:{selection.sequence}")
     genome = _genome(recipe, selection, rng)
     device_code, plan = recipe.write(genome)
-    return render(language.value, device_code, plan)
+    return render(KernelSource(language=language, device_code=device_code, plan=plan))
 
 
 def missing_recipe(admission: Admission) -> str:

@@ -96,17 +96,17 @@ def _require_readable(source: KernelSource) -> None:
     Raises:
         UnusableReplyError: it is too long, or not the same once it was written as Markdown.
     """
-    text = render(source.language.value, source.device_code, source.plan)
+    text = render(source)
     if len(text) > LONGEST_CANDIDATE:
         raise UnusableReplyError(
             f"the candidate has {len(text)} characters, expected at most {LONGEST_CANDIDATE}: "
             "leave out comments and tables"
         )
     try:
-        parts = split(text)
+        again = split(text)
     except ExtractionError as error:
         raise UnusableReplyError(error.message) from error
-    if (parts.device_code, parts.plan_text) != (source.device_code, source.plan):
+    if again != source:
         raise UnusableReplyError(
             "the candidate is another one when it is read again: write plain line ends"
         )

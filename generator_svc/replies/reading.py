@@ -7,7 +7,6 @@ from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
 from kernel_foundry.domain.exchange import ChatMessage, FinishReason, prompt_digest
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import Proposal, TokenUsage
-from kernel_foundry.plan import render
 
 
 def source_of(
@@ -48,8 +47,7 @@ def proposal_of(
         prompt_digest=prompt_digest(messages),
         model=usage[-1].model,
     )
-    text = render(source.language.value, source.device_code, source.plan)
-    return Proposal(text=text, candidate=candidate, usage=usage)
+    return Proposal(candidate=candidate, usage=usage)
 
 
 def _parents(selection: Selection, operator: Operator) -> tuple[Elite, ...]:

@@ -31,7 +31,8 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import BackendUnavailableError
-from kernel_foundry.evidence.record import record_of_text, write_record
+from kernel_foundry.evidence.record import record_of, write_record
+from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.task_file import read_task
 from kernel_foundry.sdk.view import (
@@ -178,7 +179,7 @@ def command(
 def _keep_record(path: Path, task: Task, text: str, evaluation: Evaluation) -> None:
     """Write the record, or say on stderr that there is none."""
     if evaluation.passed:
-        write_record(record_of_text(task, text, evaluation), path)
+        write_record(record_of(task, split(text), evaluation), path)
         print_text(f"record: {path}", err=True)
     else:
         print_text("no record: only what passes is signed for", err=True)

@@ -4,6 +4,7 @@ The commands that watch, copy and replay a run, and show its exchanges, stand in
 own.
 """
 
+import dataclasses
 import sys
 import time
 from pathlib import Path
@@ -218,7 +219,7 @@ def candidate_text(elite: Elite) -> str:
     """Return an elite's candidate as Markdown, what was measured as its default configuration."""
     source = elite.candidate.source
     values = {s.name: s.value for s in elite.evaluation.configuration}
-    return render(source.language.value, source.device_code, with_default(source.plan, values))
+    return render(dataclasses.replace(source, plan=with_default(source.plan, values)))
 
 
 def _run_object(run: Run) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import Selection
 from kernel_foundry.domain.attestation import WorkloadSeeds
-from kernel_foundry.domain.candidate import Candidate
+from kernel_foundry.domain.candidate import Candidate, KernelSource
 from kernel_foundry.domain.evaluation import Evaluation, Setting
 from kernel_foundry.domain.task import Task
 
@@ -32,14 +32,13 @@ class Yardstick:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationRequest:
-    """One candidate text to be judged."""
+    """One candidate to be judged."""
 
     task: Task
     device: str
     """Device id; a kind alone ("cuda") takes its least busy device; "" the first device that
     speaks the candidate's language."""
-    text: str
-    """The candidate as Markdown with two fenced blocks."""
+    source: KernelSource
     configuration: tuple[Setting, ...] = ()
     """TUNE values that differ from the defaults."""
     limits: EvaluationLimits = EvaluationLimits()
@@ -113,9 +112,9 @@ class ProposalRequest:
 class Proposal:
     """A model's answer. `candidate` is None when the reply holds no whole candidate."""
 
-    text: str
-    """The candidate as Markdown; the raw reply when nothing could be extracted."""
     candidate: Candidate | None
+    reply: str = ""
+    """The model's text when nothing could be extracted from it."""
     failure: str = ""
     """Why there is no candidate."""
     usage: tuple[TokenUsage, ...] = ()

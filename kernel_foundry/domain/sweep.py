@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import (
     EvaluationOutcome,
     KernelResources,
@@ -47,8 +48,7 @@ class SweepRequest:
     task: Task
     device: str
     """As in `EvaluationRequest`."""
-    text: str
-    """The candidate as Markdown with two fenced blocks."""
+    source: KernelSource
     limits: EvaluationLimits = EvaluationLimits()  # noqa: RUF009  frozen, a plain value
     """Deadlines of each configuration; `timing_seconds` bounds all its blocks of samples."""
     order: tuple[Configuration, ...] = ()

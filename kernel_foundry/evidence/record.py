@@ -17,12 +17,10 @@ from kernel_foundry.bounded_json import parse_json
 from kernel_foundry.domain.attestation import Attestation
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import Evaluation
-from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.plain import PlainError, from_plain, to_plain
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evidence.canonical import canonical_json
-from kernel_foundry.plan.candidate_text import split
 
 FORMAT: Final = "kernel-foundry-evidence-1"
 
@@ -75,34 +73,14 @@ def record_of(task: Task, source: KernelSource, evaluation: Evaluation) -> Evide
 
     Raises:
         InvalidArgumentError: nobody signed for it: the candidate did not pass, or it was judged
-            before verdicts were signed.
+            before verdicts were signed. Or the verdict is on another candidate.
     """
     if evaluation.attestation is None:
         raise _unsigned(evaluation)
-    signed = dataclasses.replace(evaluation, swept_count=0, is_final=False)
-    return EvidenceRecord(task=task, source=source, evaluation=signed)
-
-
-def record_of_text(task: Task, text: str, evaluation: Evaluation) -> EvidenceRecord:
-    """Return the record of a verdict on a candidate's Markdown; raises as `record_of`.
-
-    Raises:
-        InvalidArgumentError: also when the verdict is on another candidate.
-    """
-    if evaluation.attestation is None:
-        raise _unsigned(evaluation)
-    source = source_of(text)
     if source.digest != evaluation.candidate:
         raise InvalidArgumentError("the verdict is on another candidate", field="candidate")
-    return record_of(task, source, evaluation)
-
-
-def source_of(text: str) -> KernelSource:
-    """Return what a builder takes from a candidate's Markdown, which has passed."""
-    parts = split(text)
-    return KernelSource(
-        language=Language(parts.language), device_code=parts.device_code, plan=parts.plan_text
-    )
+    signed = dataclasses.replace(evaluation, swept_count=0, is_final=False)
+    return EvidenceRecord(task=task, source=source, evaluation=signed)
 
 
 def write_record(record: EvidenceRecord, path: Path) -> None:

@@ -1,13 +1,11 @@
 """The launch-plan language: parse, check, bind (reference: docs/launch-plan.md).
 
 A plan says which kernels run on which tensors, with which grid. Its text is hostile until checked:
-it is parsed with `ast`, interpreted here within bounds, and never executed by Python. Imports the
-standard library only.
+it is parsed with `ast`, interpreted here within bounds, and never executed by Python.
 """
 
 from kernel_foundry.plan.bind import bind
 from kernel_foundry.plan.candidate_text import (
-    CandidateText,
     ExtractionError,
     ExtractionReason,
     render,
@@ -52,7 +50,6 @@ __all__ = [
     "Argument",
     "BufferArgument",
     "BufferSpec",
-    "CandidateText",
     "Clear",
     "Configuration",
     "DeviceLimits",

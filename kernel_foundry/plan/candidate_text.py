@@ -1,7 +1,8 @@
-"""A candidate's Markdown ↔ its device code and plan.
+"""A candidate's Markdown ↔ its `KernelSource`, for users' files and models' replies.
 
-The text is what a model replied, so it may be truncated, chatty, or hold several answers. What is
-inside the blocks is read by `parse.py` and `signature.py`.
+The text may be truncated, chatty, or hold several answers. What is inside the blocks is read by
+`parse.py` and `signature.py`; the verdict on a text without a candidate is in
+`domain/unreadable.py`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from kernel_foundry.domain.candidate import KernelSource
+from kernel_foundry.domain.language import Language
 from kernel_foundry.languages import fences, language_of_block
 
 # First words behind a fence, lower case, by what the block then is.
@@ -55,20 +58,6 @@ class ExtractionError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CandidateText:
-    """The two blocks of a candidate."""
-
-    language: str
-    """Name of the device code's language."""
-    device_code: str
-    plan_text: str
-    device_code_line: int
-    """1-based line of the Markdown where the device code begins."""
-    plan_line: int
-    """1-based line of the Markdown where the plan begins."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Block:
     word: str
     """First word after the fence, lower case."""
@@ -88,7 +77,7 @@ class _Block:
         return self.word in PLAN_WORDS
 
 
-def split(text: str) -> CandidateText:
+def split(text: str) -> KernelSource:
     """Return the last complete pair of device code and plan in `text`.
 
     Blocks without a kernel, and Python without `launch`, are taken for illustration when there is
@@ -119,20 +108,19 @@ def split(text: str) -> CandidateText:
         )
     kernel_block, plan_block = _last_pair(sorted([*device, *plans], key=lambda b: b.line))
     assert kernel_block.language is not None
-    return CandidateText(
-        language=kernel_block.language,
+    return KernelSource(
+        language=Language(kernel_block.language),
         device_code=kernel_block.text,
-        plan_text=plan_block.text,
-        device_code_line=kernel_block.line,
-        plan_line=plan_block.line,
+        plan=plan_block.text,
     )
 
 
-def render(language: str, device_code: str, plan_text: str) -> str:
+def render(source: KernelSource) -> str:
     """Return the Markdown that `split` takes apart again."""
-    runs = re.findall(r"^ {0,3}(`{3,})", f"{device_code}\n{plan_text}", re.M)
+    runs = re.findall(r"^ {0,3}(`{3,})", f"{source.device_code}\n{source.plan}", re.M)
     fence = "`" * max(3, *(len(run) + 1 for run in runs), 3)
-    return f"{fence}{language}\n{device_code}\n{fence}\n\n{fence}python\n{plan_text}\n{fence}\n"
+    device_block = f"{fence}{source.language.value}\n{source.device_code}\n{fence}\n"
+    return f"{device_block}\n{fence}python\n{source.plan}\n{fence}\n"
 
 
 def _preferred(blocks: list[_Block], mark: re.Pattern[str]) -> list[_Block]:

@@ -15,14 +15,17 @@ from typing import Any, Self, TypeVar
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import DEFAULT_STRATEGY, Elite, Run, RunBudget, RunSpec, RunState
 from kernel_foundry.domain.device import Capabilities
+from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.evaluation import Evaluation, Setting
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.model_limit import ModelLimit, limits_text
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.sweep import Configuration, ConfigurationResult, SweepRequest
 from kernel_foundry.domain.task import Task
+from kernel_foundry.domain.unreadable import unreadable_candidate, unreadable_sweep
 from kernel_foundry.errors import InvalidArgumentError, RunNotFoundError, TaskBeyondModelsError
-from kernel_foundry.evidence.record import EvidenceRecord, record_of_text
+from kernel_foundry.evidence.record import EvidenceRecord, record_of
+from kernel_foundry.plan.candidate_text import ExtractionError, split
 from kernel_foundry.ports import Archive, Evaluator, Experience, Generator
 from kernel_foundry.process_identity import new_holder
 from kernel_foundry.sdk.kept import remove_kept
@@ -127,11 +130,15 @@ class Foundry:
         The arguments are those of `EvaluationRequest`. Never raises for a bad candidate; see
         `ports.Evaluator.evaluate`.
         """
-        text = candidate.read_text() if isinstance(candidate, Path) else candidate
+        loaded, text = _task(task), _text(candidate)
+        try:
+            source = split(text)
+        except ExtractionError as error:
+            return unreadable_candidate(content_digest(text), error.message, loaded, device)
         request = EvaluationRequest(
-            task=_task(task),
+            task=loaded,
             device=device,
-            text=text,
+            source=source,
             configuration=configuration,
             limits=limits,
             fresh_baselines=fresh_baselines,
@@ -151,10 +158,11 @@ class Foundry:
         runs.
 
         Raises:
-            InvalidArgumentError: nobody signed for it: the candidate did not pass.
+            InvalidArgumentError: nobody signed for it: the candidate did not pass. Or the verdict
+                is on another candidate.
+            ExtractionError: the text holds no candidate.
         """
-        text = candidate.read_text() if isinstance(candidate, Path) else candidate
-        return record_of_text(_task(task), text, evaluation)
+        return record_of(_task(task), split(_text(candidate)), evaluation)
 
     def verify(
         self,
@@ -210,10 +218,17 @@ class Foundry:
             seconds: Wall-clock budget.
             listener: Told of each result as soon as it is final.
         """
+        loaded = _task(task)
+        try:
+            source = split(_text(candidate))
+        except ExtractionError as error:
+            unread = unreadable_sweep(error.message)
+            listener(unread)
+            return (unread,)
         request = SweepRequest(
-            task=_task(task),
+            task=loaded,
             device=device,
-            text=candidate.read_text() if isinstance(candidate, Path) else candidate,
+            source=source,
             limits=limits,
             order=order,
             max_configurations=max_configurations,
@@ -483,6 +498,10 @@ def _resumed(run: Run, budget: Budget) -> Budget:
             run=run.spec.name,
         )
     return budget.over(run.budget or RunBudget(evaluations=DEFAULT_EVALUATIONS))
+
+
+def _text(candidate: str | Path) -> str:
+    return candidate.read_text() if isinstance(candidate, Path) else candidate
 
 
 def _task(task: Task | Path | str) -> Task:

@@ -1,7 +1,4 @@
-"""An evaluator without devices: verdicts follow from the texts alone, at once.
-
-Runs nothing. A candidate passes when it has both fenced blocks; its time comes from its digest.
-"""
+"""An evaluator without devices: every candidate passes, at once, with a time from its digest."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -27,7 +24,6 @@ from kernel_foundry.domain.evaluation import (
     Timing,
     WorkloadResult,
 )
-from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.fitness import fitness_bounds
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import LEVELS, Measures
@@ -42,8 +38,6 @@ from kernel_foundry.domain.sweep import (
 )
 from kernel_foundry.domain.task import Task, Tolerance, Workload
 from kernel_foundry.errors import BackendUnavailableError, TaskInvalidError
-from kernel_foundry.evidence.record import source_of
-from kernel_foundry.plan.candidate_text import ExtractionError
 from kernel_foundry.plan.configuration import configurations
 from kernel_foundry.plan.parse import parse
 
@@ -107,16 +101,13 @@ class FakeEvaluator:
         )
 
     async def evaluate(self, request: EvaluationRequest) -> Evaluation:
-        """Judge by the text alone."""
+        """Judge by the source alone."""
         await self._before_evaluate()
         admission = await self.admit(request.task, request.device)
-        source = _source(request.text)
-        if source is None:
-            return _not_extracted(request, admission.device.id)
-        number = int(source.digest[:8], 16)
-        time_ns = _time_ns(request.text, request.configuration)
+        number = int(request.source.digest[:8], 16)
+        time_ns = _time_ns(request.source, request.configuration)
         evaluation = Evaluation(
-            candidate=source.digest,
+            candidate=request.source.digest,
             task=request.task.digest,
             device=admission.device.id,
             outcome=EvaluationOutcome.PASSED,
@@ -134,16 +125,12 @@ class FakeEvaluator:
         return replace(evaluation, fitness=certain, optimistic_fitness=best)
 
     async def sweep(self, request: SweepRequest) -> AsyncGenerator[ConfigurationResult, None]:
-        """Yield the configurations that WHERE allows; times follow from the text and the values."""
+        """Yield the configurations that WHERE allows; times follow from source and values."""
         await self._before_evaluate()
         await self.admit(request.task, request.device)
-        source = _source(request.text)
-        if source is None:
-            yield _unread()
-            return
         settings = [
             tuple(Setting(name=name, value=str(value)) for name, value in configuration.items())
-            for configuration in configurations(parse(source.plan))
+            for configuration in configurations(parse(request.source.plan))
         ]
         tried = _in_order(settings, request)
         for configuration in tried:
@@ -180,31 +167,6 @@ def _admitted(workload: Workload) -> WorkloadAdmission:
     )
 
 
-def _source(text: str) -> KernelSource | None:
-    try:
-        return source_of(text)
-    except ExtractionError:
-        return None
-
-
-def _not_extracted(request: EvaluationRequest, device: str) -> Evaluation:
-    return Evaluation(
-        candidate=content_digest(request.text),
-        task=request.task.digest,
-        device=device,
-        outcome=EvaluationOutcome.EXTRACTION_FAILED,
-        findings=(_no_blocks(),),
-    )
-
-
-def _no_blocks() -> Finding:
-    return Finding(
-        kind=FindingKind.EXTRACTION,
-        severity=Severity.ERROR,
-        message="the text has no device code block followed by a python block",
-    )
-
-
 def _in_order(
     settings: list[tuple[Setting, ...]], request: SweepRequest
 ) -> list[tuple[Setting, ...]]:
@@ -213,22 +175,10 @@ def _in_order(
     return list(ordered)[: request.max_configurations]
 
 
-def _unread() -> ConfigurationResult:
-    return ConfigurationResult(
-        configuration=(),
-        validity=Validity.COMPILE,
-        outcome=EvaluationOutcome.EXTRACTION_FAILED,
-        times=ConfigurationTimes(),
-        findings=(_no_blocks(),),
-        finished_unix_s=0.0,
-        total=1,
-    )
-
-
 def _swept(
     request: SweepRequest, configuration: tuple[Setting, ...], total: int
 ) -> ConfigurationResult:
-    time_ns = _time_ns(request.text, configuration)
+    time_ns = _time_ns(request.source, configuration)
     return ConfigurationResult(
         configuration=configuration,
         validity=Validity.CORRECT,
@@ -245,10 +195,9 @@ def _swept(
     )
 
 
-def _time_ns(text: str, configuration: tuple[Setting, ...]) -> float:
-    """A time that the two blocks and the configuration decide."""
-    source = _source(text)
-    blocks = [source.device_code.strip(), source.plan.strip()] if source is not None else [text]
+def _time_ns(source: KernelSource, configuration: tuple[Setting, ...]) -> float:
+    """A time that the source and the configuration decide."""
+    blocks = (source.device_code.strip(), source.plan.strip())
     values = [f"{s.name}={s.value}" for s in configuration]
     number = int(content_digest(*blocks, *values)[:8], 16)
     return _BOUND_NS + number % 1_000_000

@@ -8,7 +8,6 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.model_limit import ModelLimit
 from kernel_foundry.domain.request import Proposal, ProposalOutcome, ProposalRequest, TokenUsage
 from kernel_foundry.errors import InvalidArgumentError, LlmConfigurationError, LlmQuotaError
-from kernel_foundry.plan.candidate_text import render
 
 MODEL = "fake"
 """The only model."""
@@ -41,8 +40,7 @@ class FakeGenerator:
         usage = TokenUsage(
             model=MODEL, input_tokens=1, output_tokens=1, cost_usd=0.0, latency_ms=0.0
         )
-        text = render(source.language.value, source.device_code, source.plan)
-        return Proposal(text=text, candidate=candidate, usage=(usage,))
+        return Proposal(candidate=candidate, usage=(usage,))
 
     async def report(self, outcome: ProposalOutcome) -> None:
         """Remember it."""

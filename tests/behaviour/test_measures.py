@@ -93,7 +93,7 @@ def test_examples_are_where_they_claim_to_be(compiled: Compile) -> None:
     sources = {}
     for name in expected:
         candidate = split((EXAMPLES / f"{name}.sycl.md").read_text())
-        tuned = default_configuration(parse(candidate.plan_text))
+        tuned = default_configuration(parse(candidate.plan))
         macros = "".join(f"#define {n} {macro_text(v)}\n" for n, v in tuned.items())
         sources[name] = macros + candidate.device_code
 

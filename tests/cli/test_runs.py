@@ -15,7 +15,6 @@ from kernel_foundry.domain.candidate import Candidate, KernelSource
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.task import Task, Workload
-from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from tests.cli.conftest import environment_of, run_kfoundry
 
@@ -32,8 +31,7 @@ SPEC = RunSpec(
 
 async def _tell(archive: LocalArchive, number: int) -> None:
     source = KernelSource(language=Language.SYCL, device_code=f"// {number}", plan="pass")
-    text = render(source.language.value, source.device_code, source.plan)
-    request = EvaluationRequest(task=SPEC.task, device="", text=text)
+    request = EvaluationRequest(task=SPEC.task, device="", source=source)
     evaluation = await FakeEvaluator().evaluate(request)
     candidate = Candidate(source=source)
     await archive.tell("first", candidate, evaluation, request_id=str(number))

@@ -30,7 +30,6 @@ from kernel_foundry.errors import (
     RunHeldError,
     RunNotFoundError,
 )
-from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.ports import Archive
 from kernel_foundry.rpc.archive import RemoteArchive
 from kernel_foundry.testing.archive import FakeArchive
@@ -82,9 +81,8 @@ async def _verdict(
     cell: tuple[int, int, int] = (0, 0, 0),
 ) -> Evaluation:
     """Return a PASSED evaluation; the fake's verdicts are as whole as real ones."""
-    source = candidate.source
-    text = render(source.language.value, source.device_code, source.plan)
-    evaluation = await FakeEvaluator().evaluate(EvaluationRequest(task=task, device="", text=text))
+    request = EvaluationRequest(task=task, device="", source=candidate.source)
+    evaluation = await FakeEvaluator().evaluate(request)
     return dataclasses.replace(
         evaluation,
         fitness=fitness,

@@ -8,13 +8,13 @@ import pytest
 
 from evaluator_svc.service import evaluator_service
 from kernel_foundry.domain.device import DeviceSpec
-from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.evaluation import EvaluationOutcome, Setting
 from kernel_foundry.domain.plain import to_json
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.sweep import Configuration, SweepRequest, Validity
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import BackendUnavailableError, TaskInvalidError
+from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.ports import Evaluator
 from kernel_foundry.rpc.evaluator import RemoteEvaluator
 from kernel_foundry.testing.evaluator import FakeEvaluator
@@ -35,6 +35,8 @@ def launch(x, out):
     twice[cdiv(x.numel(), 64), 64](x, out, x.numel())
 ```
 """
+
+SOURCE = split(CANDIDATE)
 
 
 class Shared:
@@ -93,65 +95,48 @@ async def test_file_without_model_is_no_task(evaluator: Evaluator) -> None:
     with pytest.raises(TaskInvalidError, match="Model"):
         await evaluator.admit(task)
     with pytest.raises(TaskInvalidError, match="Model"):
-        await evaluator.evaluate(EvaluationRequest(task=task, device="", text="any"))
+        await evaluator.evaluate(EvaluationRequest(task=task, device="", source=SOURCE))
 
 
 async def test_unknown_device_is_unavailable(evaluator: Evaluator, task: Task) -> None:
     """The error names what was asked for."""
     with pytest.raises(BackendUnavailableError, match="nothing:7"):
         await evaluator.admit(task, "nothing:7")
-    request = EvaluationRequest(task=task, device="nothing:7", text="any")
+    request = EvaluationRequest(task=task, device="nothing:7", source=SOURCE)
     with pytest.raises(BackendUnavailableError, match="nothing:7"):
         await evaluator.evaluate(request)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "no blocks at all", "```python\npass\n```", "\x00ü😀\n" * 1000]
-)
-async def test_text_without_candidate_is_a_verdict(
-    evaluator: Evaluator, task: Task, text: str
-) -> None:
-    """Whatever a model replies is data."""
-    device = await _device(evaluator)
-    evaluation = await evaluator.evaluate(EvaluationRequest(task=task, device="", text=text))
-    assert evaluation.outcome is EvaluationOutcome.EXTRACTION_FAILED
-    assert (evaluation.candidate, evaluation.task, evaluation.device) == (
-        content_digest(text),
-        task.digest,
-        device.id,
-    )
-    assert evaluation.findings
-    assert evaluation.fitness == 0
 
 
 async def test_requests_are_judged_at_once(evaluator: Evaluator, task: Task) -> None:
     """Six candidates at once, more than are judged together, get six verdicts of their own."""
     await evaluator.admit(task)
-    texts = [f"reply {number}" for number in range(6)]
-    request = EvaluationRequest(task=task, device="", text="")
+    sources = [dataclasses.replace(SOURCE, plan=f"plan {number}") for number in range(6)]
     verdicts = await asyncio.gather(
-        *(evaluator.evaluate(dataclasses.replace(request, text=text)) for text in texts)
+        *(
+            evaluator.evaluate(EvaluationRequest(task=task, device="", source=source))
+            for source in sources
+        )
     )
-    assert [v.candidate for v in verdicts] == [content_digest(text) for text in texts]
+    assert [v.candidate for v in verdicts] == [source.digest for source in sources]
 
 
 async def test_cancelled_evaluation_leaves_the_evaluator_usable(
     evaluator: Evaluator, task: Task
 ) -> None:
     """A caller that goes away takes nothing with it."""
-    request = EvaluationRequest(task=task, device="", text="reply")
+    request = EvaluationRequest(task=task, device="", source=SOURCE)
     call = asyncio.create_task(evaluator.evaluate(request))
     await asyncio.sleep(0)
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
-    assert (await evaluator.evaluate(request)).outcome is EvaluationOutcome.EXTRACTION_FAILED
+    assert (await evaluator.evaluate(request)).candidate == SOURCE.digest
 
 
 async def test_candidate_verdict_is_whole(evaluator: Evaluator, task: Task) -> None:
     """A verdict names what was judged and says how it went on every workload."""
     device = await _device(evaluator)
-    request = EvaluationRequest(task=task, device="", text=CANDIDATE, request_id="whole")
+    request = EvaluationRequest(task=task, device="", source=SOURCE, request_id="whole")
     evaluation = await evaluator.evaluate(request)
     if device.id.startswith("null:"):  # kernels leave its buffers as they are
         assert evaluation.outcome is EvaluationOutcome.WRONG_RESULT
@@ -176,7 +161,7 @@ async def test_sweep_streams_every_configuration_that_is_meant(
     evaluator: Evaluator, task: Task
 ) -> None:
     """One result for each, in whatever order; the same request id gives the same ones."""
-    request = SweepRequest(task=task, device="", text=TUNED, request_id="sweep")
+    request = SweepRequest(task=task, device="", source=split(TUNED), request_id="sweep")
     results = [result async for result in evaluator.sweep(request)]
     assert {r.configuration for r in results} == {
         (Setting(name="WG", value=value),) for value in ("64", "32")
@@ -195,25 +180,18 @@ async def test_sweep_is_cut_to_what_was_asked_first(evaluator: Evaluator, task: 
     """The default, then the order given."""
     wanted = Configuration(settings=(Setting(name="WG", value="32"),))
     text = TUNED.replace("[64, 16, 32]", "[64, 16, 8, 32]")
-    request = SweepRequest(task=task, device="", text=text, order=(wanted,), max_configurations=2)
+    request = SweepRequest(
+        task=task, device="", source=split(text), order=(wanted,), max_configurations=2
+    )
     results = [result async for result in evaluator.sweep(request)]
     assert {r.configuration[0].value for r in results} == {"64", "32"}
-
-
-async def test_sweep_of_no_candidate_is_one_result(evaluator: Evaluator, task: Task) -> None:
-    """Whatever a model replies is data."""
-    request = SweepRequest(task=task, device="", text="no blocks at all")
-    (result,) = [result async for result in evaluator.sweep(request)]
-    assert result.outcome is EvaluationOutcome.EXTRACTION_FAILED
-    assert (result.configuration, result.total) == ((), 1)
-    assert result.findings
 
 
 async def test_sweep_of_no_task_is_an_error(evaluator: Evaluator) -> None:
     """A stream fails with the same errors as a call."""
     task = Task(name="empty", reference="x = 1\n", workloads=(Workload(name="default"),))
     with pytest.raises(TaskInvalidError, match="Model"):
-        _ = [r async for r in evaluator.sweep(SweepRequest(task=task, device="", text="any"))]
+        _ = [r async for r in evaluator.sweep(SweepRequest(task=task, device="", source=SOURCE))]
 
 
 @pytest.mark.sycl
@@ -226,6 +204,8 @@ async def test_compiler_log_is_bounded(
     text = CANDIDATE.replace("```sycl\n", f"```sycl\n{noise}\n")
     shared = Shared(local_evaluator("sycl"))
     async with reach(shared, evaluator_service, RemoteEvaluator) as evaluator:
-        evaluation = await evaluator.evaluate(EvaluationRequest(task=task, device="", text=text))
+        evaluation = await evaluator.evaluate(
+            EvaluationRequest(task=task, device="", source=split(text))
+        )
     assert evaluation.compile is not None
     assert 0 < len(evaluation.compile.log) <= LOG_LIMIT_CHARS

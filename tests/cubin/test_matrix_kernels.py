@@ -32,7 +32,7 @@ def test_on_hopper_every_format_runs_on_warpgroup_products_without_a_spill() -> 
 
 def test_the_plan_makes_the_rounds_that_rates_are_counted_with() -> None:
     assert f"ROUNDS = {ROUNDS}" in MATRIX_KERNELS
-    parse(split(MATRIX_KERNELS).plan_text)
+    parse(split(MATRIX_KERNELS).plan)
 
 
 def test_a_step_is_two_operations_for_each_multiply_add() -> None:

@@ -10,6 +10,7 @@ from evaluator_svc.evaluator import LocalEvaluator
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.task import Size, Task, Workload
+from kernel_foundry.plan.candidate_text import split
 
 LIMITS = EvaluationLimits(build_seconds=20.0, run_seconds=5.0, timing_seconds=0.05)
 
@@ -83,7 +84,7 @@ class Judged:
     def request(self, text: str, **others: Any) -> EvaluationRequest:
         """Return the request for a verdict on a candidate's text."""
         fields = {"task": TASK, "device": self.device, "limits": LIMITS} | others
-        return EvaluationRequest(text=text, **fields)
+        return EvaluationRequest(source=split(text), **fields)
 
     def __call__(self, text: str, **others: Any) -> Evaluation:
         """Return the verdict on a candidate's text."""

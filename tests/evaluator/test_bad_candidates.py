@@ -35,7 +35,12 @@ template <int M> struct Grow<0, M> { static constexpr long value = M; };
 """
 
 CASES = {
-    "no code": ("nothing here", EvaluationOutcome.EXTRACTION_FAILED, FindingKind.EXTRACTION, None),
+    "another language": (
+        candidate().replace("```sycl", "```cuda"),
+        EvaluationOutcome.EXTRACTION_FAILED,
+        FindingKind.EXTRACTION,
+        None,
+    ),
     "plan syntax error": (
         candidate(plan="def launch(x, weight, out)\n    pass\n"),
         EvaluationOutcome.PLAN_ERROR,

@@ -24,6 +24,7 @@ from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.evaluation import Baseline, StopReason, Timing
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.request import EvaluationRequest, Yardstick
+from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.sdk.task_file import read_task
 from tests.evaluator.test_several_devices import LIMITS, RELU, TASK
 
@@ -155,7 +156,9 @@ def true(evaluator: LocalEvaluator, admission: Admission) -> Admission:
 
 
 def _request(**changes) -> EvaluationRequest:
-    return EvaluationRequest(task=TASK, device="null:0", text=RELU, limits=LIMITS, **changes)
+    return EvaluationRequest(
+        task=TASK, device="null:0", source=split(RELU), limits=LIMITS, **changes
+    )
 
 
 def _slowed(admission: Admission, factor: float) -> Admission:
@@ -244,7 +247,7 @@ def test_on_a_gpu_baselines_that_drifted_are_measured_again(tmp_path: Path) -> N
     examples = Path(__file__).parents[2] / "examples"
     task = read_task(examples / "softmax.py")
     text = (examples / "softmax.cuda.md").read_text()
-    request = EvaluationRequest(task=task, device="cuda:0", text=text)
+    request = EvaluationRequest(task=task, device="cuda:0", source=split(text))
     try:
         true = asyncio.run(evaluator.admit(task, "cuda:0"))
         before = asyncio.run(evaluator.evaluate(request))

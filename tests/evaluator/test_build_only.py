@@ -11,6 +11,7 @@ from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.sdk.task_file import read_task
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -27,7 +28,7 @@ def build(local_evaluator: Callable[[str], LocalEvaluator]):
         request = EvaluationRequest(
             task=TASK,
             device="",
-            text=text,
+            source=split(text),
             build_only=True,
             architecture=architecture,
             with_listings=with_listings,

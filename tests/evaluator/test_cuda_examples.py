@@ -8,6 +8,7 @@ import pytest
 
 from evaluator_svc.evaluator import LocalEvaluator
 from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.sdk.task_file import read_task
 
 pytestmark = pytest.mark.gpu
@@ -27,7 +28,7 @@ def test_an_example_passes_with_times_and_resources(evaluator: LocalEvaluator, n
     text = (EXAMPLES / f"{name}.cuda.md").read_text()
 
     verdict = asyncio.run(
-        evaluator.evaluate(EvaluationRequest(task=task, device="cuda:0", text=text))
+        evaluator.evaluate(EvaluationRequest(task=task, device="cuda:0", source=split(text)))
     )
 
     assert verdict.passed, [finding.message for finding in verdict.findings]

@@ -12,7 +12,6 @@ from evaluator_svc.messages.exchange import KeptOutput, MeasurePlan
 from evaluator_svc.messages.locked import (
     BoundWorkload,
     CandidateFailure,
-    CandidateSource,
     LoadReply,
     LoadRequest,
     PoolReady,
@@ -31,6 +30,7 @@ from evaluator_svc.processes.answers import ask_candidate
 from evaluator_svc.processes.process import ProcessCommand, ProcessLauncher
 from evaluator_svc.sandbox.host_paths import package_root
 from kernel_foundry.common.v1 import evaluation_pb2
+from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import (
     ClockBlock,
@@ -208,7 +208,7 @@ def test_a_run_takes_a_time(run_ns):
 
 
 _NAMES = tuple(WorkloadNames(workload=name, tensors=(), scalars=()) for name in ("a", "b"))
-_SOURCE = CandidateSource(language=Language.SYCL, device_code="", plan="", configuration=())
+_SOURCE = KernelSource(language=Language.SYCL, device_code="", plan="")
 _DEVICE = DeviceSpec(
     id="null:0", language=Language.SYCL, name="", vendor="", architecture="", driver_version="",
     compute_units=1, sub_group_size=1, max_block=1, shared_bytes=0, memory_bytes=0, cache_bytes=0,
@@ -229,7 +229,12 @@ def _loaded(names: tuple[str, ...], kernel: str = "k", launches: int = 1) -> Loa
 def test_a_binding_is_of_the_workloads_and_kernels_that_were_asked_for():
     """Else a look-up in them would be our own failure."""
     request = LoadRequest(
-        source=_SOURCE, device=_DEVICE, workloads=_NAMES, kernels=(("k",),), unit_of_workload=(0, 0)
+        source=_SOURCE,
+        configuration=(),
+        device=_DEVICE,
+        workloads=_NAMES,
+        kernels=(("k",),),
+        unit_of_workload=(0, 0),
     )
     check_answer(request, _loaded(("a", "b")), blob_count=0)
     for lie in (
@@ -244,12 +249,12 @@ def test_a_binding_is_of_the_workloads_and_kernels_that_were_asked_for():
 
 def test_a_prepared_candidate_has_the_units_it_speaks_of():
     """One for every workload."""
-    request = PrepareRequest(text="", configuration=(), device=_DEVICE, workloads=_NAMES)
+    request = PrepareRequest(source=_SOURCE, configuration=(), device=_DEVICE, workloads=_NAMES)
     unit = TranslationUnit(source="", options=(), kernels=("k",))
 
     def prepared(units: int, of_workload: tuple[int, ...], parse_ms: float = 1.0) -> PrepareReply:
         return PrepareReply(
-            source=_SOURCE, units=(unit,) * units, unit_of_workload=of_workload,
+            configuration=(), units=(unit,) * units, unit_of_workload=of_workload,
             parse_ms=parse_ms, policy_ms=1.0,
         )  # fmt: skip
 

@@ -13,6 +13,7 @@ from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.task import Task, Tolerance, Workload
 from kernel_foundry.errors import KernelFoundryError, ProcessLostError
+from kernel_foundry.plan.candidate_text import split
 from tests.evaluator.test_several_devices import REFERENCE, RELU
 
 TASK = Task(name="relu", reference=REFERENCE, workloads=(Workload(name="default"),))
@@ -56,7 +57,7 @@ def test_a_candidate_is_not_judged_by_the_draws_of_another_judge(
         return answer
 
     monkeypatch.setattr(runs, "run", run_and_lose_the_judge)
-    request = EvaluationRequest(task=TASK, device="null:0", text=RELU, limits=LIMITS)
+    request = EvaluationRequest(task=TASK, device="null:0", source=split(RELU), limits=LIMITS)
     with pytest.raises(ProcessLostError, match="judge is gone"):
         asyncio.run(evaluator.evaluate(request))
 
@@ -73,7 +74,7 @@ def test_a_reference_that_ends_the_judge_does_not_end_builds(cache_dir: Path) ->
     def build(reference: str):
         task = Task(name="relu", reference=reference, workloads=(Workload(name="default"),))
         request = EvaluationRequest(
-            task=task, device="", text=BUILT, build_only=True, architecture="sm_90"
+            task=task, device="", source=split(BUILT), build_only=True, architecture="sm_90"
         )
         return asyncio.run(evaluator.evaluate(request))
 

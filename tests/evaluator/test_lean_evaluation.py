@@ -12,6 +12,7 @@ from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.sweep import SweepRequest, Validity
+from kernel_foundry.plan.candidate_text import split
 from tests.evaluator.conftest import LIMITS, Judged
 
 pytestmark = [pytest.mark.sycl, pytest.mark.timeout(180)]
@@ -130,7 +131,7 @@ def test_a_sweep_works_there(lean: Judged) -> None:
     )
 
     async def swept() -> list[Validity]:
-        request = SweepRequest(task=lean.task, device="sycl:0", text=text, limits=LIMITS)
+        request = SweepRequest(task=lean.task, device="sycl:0", source=split(text), limits=LIMITS)
         return [result.validity async for result in lean.evaluator.sweep(request)]
 
     assert asyncio.run(swept()) == [Validity.CORRECT, Validity.CORRECT]

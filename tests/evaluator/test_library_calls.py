@@ -10,6 +10,7 @@ from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.task import Task, Workload
+from kernel_foundry.plan.candidate_text import split
 
 pytestmark = pytest.mark.sycl
 
@@ -96,7 +97,7 @@ def verdict(judged):
     def evaluate(plan: str, task: Task = TASK):
         evaluator: LocalEvaluator = judged.evaluator
         request = EvaluationRequest(
-            task=task, device=judged.device, text=_text(plan), limits=LIMITS
+            task=task, device=judged.device, source=split(_text(plan)), limits=LIMITS
         )
         return asyncio.run(evaluator.evaluate(request))
 

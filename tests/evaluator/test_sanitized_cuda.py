@@ -13,6 +13,7 @@ from evaluator_svc.tools.program import find
 from kernel_foundry.domain.check import CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.plan.candidate_text import split
 from tests.evaluator.conftest import LIMITS, TASK
 
 pytestmark = pytest.mark.gpu
@@ -78,7 +79,7 @@ def judged(local_evaluator: Callable[[str], LocalEvaluator]) -> Callable[[str, b
 
     def judge(text: str, sanitize: bool) -> Evaluation:
         request = EvaluationRequest(
-            task=TASK, device="cuda:0", text=text, limits=LIMITS, sanitize=sanitize
+            task=TASK, device="cuda:0", source=split(text), limits=LIMITS, sanitize=sanitize
         )
         return asyncio.run(evaluator.evaluate(request))
 

@@ -11,6 +11,7 @@ from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import BackendUnavailableError
+from kernel_foundry.plan.candidate_text import split
 
 REFERENCE = """
 import torch
@@ -58,7 +59,7 @@ def evaluator(cache_dir: Path) -> Iterator[LocalEvaluator]:
 
 
 def request(device: str) -> EvaluationRequest:
-    return EvaluationRequest(task=TASK, device=device, text=RELU, limits=LIMITS)
+    return EvaluationRequest(task=TASK, device=device, source=split(RELU), limits=LIMITS)
 
 
 def test_work_for_a_kind_is_spread_and_measured_alike(evaluator: LocalEvaluator) -> None:

@@ -14,15 +14,18 @@ from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.pipeline.record import EvaluationRecord
 from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.validity import check_evaluation, check_sweep, check_task
+from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import EvaluationOutcome, Setting, WorkloadResult
+from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest, Yardstick
 from kernel_foundry.domain.sweep import SweepRequest
 from kernel_foundry.domain.task import Size, Task, Tolerance, Workload
 from kernel_foundry.errors import InvalidArgumentError
 
 TASK = Task(name="t", reference="class Model: ...\n")
-REQUEST = EvaluationRequest(task=TASK, device="", text="nothing")
-SWEEP = SweepRequest(task=TASK, device="", text="nothing")
+SOURCE = KernelSource(language=Language.SYCL, device_code="", plan="")
+REQUEST = EvaluationRequest(task=TASK, device="", source=SOURCE)
+SWEEP = SweepRequest(task=TASK, device="", source=SOURCE)
 NO_NUMBERS = (math.nan, math.inf, -math.inf, -1.0, 1e308)
 
 
@@ -37,7 +40,7 @@ def test_what_loops_ask_is_taken() -> None:
     check_evaluation(REQUEST)
     yardsticks = (Yardstick(workload="default", time_ns=1e6),)
     check_evaluation(replace(REQUEST, yardsticks=yardsticks, stop_above_ns=(0.0,)))
-    check_evaluation(replace(REQUEST, text="x" * (1 << 20)))
+    check_evaluation(replace(REQUEST, source=replace(SOURCE, plan="x" * (1 << 20))))
     check_sweep(SWEEP)
     sizes = tuple(Size(name=f"in_channels_{i}", value=1 << 20) for i in range(8))
     name = ",".join(f"{size.name}={size.value}" for size in sizes)

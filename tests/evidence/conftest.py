@@ -17,7 +17,6 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.task import Size, Task, Workload
 from kernel_foundry.evidence.record import EvidenceRecord, record_of
-from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.testing.evaluator import FakeEvaluator
 
 TASK = Task(
@@ -69,8 +68,7 @@ DRAFT = Attestation(
 
 def evaluate(source: KernelSource = SOURCE, **changes: Any) -> Evaluation:
     """Return an unsigned verdict with all that evidence has."""
-    text = render(source.language.value, source.device_code, source.plan)
-    request = EvaluationRequest(task=TASK, device="", text=text)
+    request = EvaluationRequest(task=TASK, device="", source=source)
     evaluation = asyncio.run(FakeEvaluator().evaluate(request))
     results = tuple(
         dataclasses.replace(r, correctness=dataclasses.replace(r.correctness, precision=AUDIT))

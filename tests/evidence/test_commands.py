@@ -157,7 +157,7 @@ def test_a_record_is_of_the_text_that_was_judged(
 ) -> None:
     """Whoever edits the file meanwhile loses no record."""
     source = signed_by_hand.SOURCE
-    text = render(source.language.value, source.device_code, source.plan)
+    text = render(source)
     candidate, task = tmp_path / "double.md", tmp_path / "double.py"
     candidate.write_text(text)
     task.write_text(TASK)

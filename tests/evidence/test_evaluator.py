@@ -19,7 +19,8 @@ from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.task import Size, Task, Workload
 from kernel_foundry.errors import InvalidArgumentError
-from kernel_foundry.evidence.record import EvidenceRecord, record_of_text
+from kernel_foundry.evidence.record import EvidenceRecord, record_of
+from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.rpc.evaluator import RemoteEvaluator
 from kernel_foundry.rpc.server import running
 from kernel_foundry.sdk.verification.compare import compare, is_about_times
@@ -43,7 +44,7 @@ LIMITS = EvaluationLimits(timing_seconds=0.05)
 
 
 def _request(text: str = cli.CANDIDATE, **changes: object) -> EvaluationRequest:
-    request = EvaluationRequest(task=TASK, device="null", text=text, limits=LIMITS)
+    request = EvaluationRequest(task=TASK, device="null", source=split(text), limits=LIMITS)
     return dataclasses.replace(request, **changes)
 
 
@@ -84,7 +85,7 @@ def test_a_verdict_from_afar_is_signed_and_comes_again(
     wrong = _request(cli.CANDIDATE.replace("null_relu", "null_copy"))
 
     async def judge(remote: RemoteEvaluator) -> tuple[EvidenceRecord, Evaluation, Evaluation]:
-        record = record_of_text(TASK, cli.CANDIDATE, await remote.evaluate(_request()))
+        record = record_of(TASK, split(cli.CANDIDATE), await remote.evaluate(_request()))
         again = await remote.evaluate(request_again(record))
         return record, again, await remote.evaluate(wrong)
 
@@ -136,10 +137,10 @@ def test_a_real_kernel_comes_again_to_the_bit(
 
     async def judge() -> tuple[EvidenceRecord, Evaluation]:
         request = EvaluationRequest(
-            task=real.TASK, device="sycl", text=real.RIGHT, limits=real.LIMITS
+            task=real.TASK, device="sycl", source=split(real.RIGHT), limits=real.LIMITS
         )
         evaluation = await evaluator.evaluate(request)
-        record = record_of_text(real.TASK, real.RIGHT, evaluation)
+        record = record_of(real.TASK, split(real.RIGHT), evaluation)
         again = await evaluator.evaluate(request_again(record))
         return record, again
 

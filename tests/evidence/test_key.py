@@ -15,12 +15,9 @@ from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.signing import Signer, own_public_key
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evidence.record import record_of
-from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.sdk.verification.signature import check_integrity
 from kernel_foundry.sdk.verification.statement import holds
 from tests.evidence.conftest import SOURCE, TASK, evaluate
-
-TEXT = render(SOURCE.language.value, SOURCE.device_code, SOURCE.plan)
 
 
 def _make(path: str) -> str:
@@ -48,7 +45,7 @@ def test_processes_that_start_at_once_take_the_same_key(tmp_path: Path) -> None:
 
 def test_what_passed_is_signed_with_it(tmp_path: Path) -> None:
     path = tmp_path / "evaluator.key"
-    record = record_of(TASK, SOURCE, Signer(path).attested(TASK, TEXT, evaluate()))
+    record = record_of(TASK, SOURCE, Signer(path).attested(TASK, SOURCE, evaluate()))
     assert holds(check_integrity(record))
     assert record.attestation.public_key == own_public_key(path)
 

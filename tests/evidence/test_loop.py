@@ -30,7 +30,7 @@ class SigningEvaluator(SpyEvaluator):
     async def evaluate(self, request: EvaluationRequest) -> Evaluation:
         judged = await super().evaluate(request)
         draft = dataclasses.replace(judged, attestation=DRAFT, checks=CHECKS)
-        return self._signer.attested(request.task, request.text, draft)
+        return self._signer.attested(request.task, request.source, draft)
 
 
 def test_every_verdict_of_a_run_is_as_it_was_signed(tmp_path: Path) -> None:

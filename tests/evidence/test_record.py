@@ -22,10 +22,8 @@ from kernel_foundry.evidence.record import (
     EvidenceRecord,
     read_record,
     record_of,
-    record_of_text,
     write_record,
 )
-from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.sdk.client import connect
 from kernel_foundry.sdk.local import Targets
 from kernel_foundry.sdk.record_of_run import record_of_run
@@ -138,14 +136,14 @@ def test_evaluations_of_before_signatures_are_read_and_have_no_record() -> None:
 
 
 def test_what_failed_and_what_is_another_candidates_has_no_record(evaluation: Evaluation) -> None:
-    text = render("sycl", "// another\n", SOURCE.plan)
+    another = dataclasses.replace(SOURCE, device_code="// another\n")
     with pytest.raises(InvalidArgumentError, match="another candidate"):
-        record_of_text(TASK, text, evaluation)
+        record_of(TASK, another, evaluation)
     failed = Evaluation(
         candidate="c", task="t", device="fake:0", outcome=EvaluationOutcome.WRONG_RESULT
     )
     with pytest.raises(InvalidArgumentError, match="this ended as WRONG_RESULT"):
-        record_of_text(TASK, "no blocks", failed)
+        record_of(TASK, SOURCE, failed)
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def example(request) -> _Example:
     return _Example(
         task=task,
         code=found.device_code,
-        plan=parse(found.plan_text),
+        plan=parse(found.plan),
         tables=tuple(name_table(names) for names in describe_task(task).workloads),
     )
 

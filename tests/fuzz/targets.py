@@ -17,7 +17,6 @@ from evaluator_svc.messages.exchange import MeasurePlan
 from evaluator_svc.messages.inspect import InspectReply, InspectRequest
 from evaluator_svc.messages.locked import (
     CandidateFailure,
-    CandidateSource,
     CompileReply,
     DoneReply,
     LoadReply,
@@ -147,12 +146,17 @@ def _requests() -> Mapping[type, object]:
         driver_version="", compute_units=1, sub_group_size=1, max_block=1, shared_bytes=1,
         memory_bytes=1, cache_bytes=1,
     )  # fmt: skip
-    source = CandidateSource(language=Language.SYCL, device_code="", plan="", configuration=())
+    source = KernelSource(language=Language.SYCL, device_code="", plan="")
     load = LoadRequest(
-        source=source, device=device, workloads=(names,), kernels=(("k",),), unit_of_workload=(0,)
+        source=source,
+        configuration=(),
+        device=device,
+        workloads=(names,),
+        kernels=(("k",),),
+        unit_of_workload=(0,),
     )
     plan = MeasurePlan(seconds=1.0)
-    prepare = PrepareRequest(text="", configuration=(), device=device, workloads=(names,))
+    prepare = PrepareRequest(source=source, configuration=(), device=device, workloads=(names,))
     return {
         LoadReply: load,
         PrepareReply: prepare,

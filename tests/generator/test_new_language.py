@@ -19,7 +19,7 @@ from kernel_foundry.domain.exchange import FinishReason
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationRequest, ProposalRequest
 from kernel_foundry.languages import KernelLanguage
-from kernel_foundry.plan.candidate_text import render
+from kernel_foundry.plan.candidate_text import render, split
 from kernel_foundry.testing.evaluator import FakeEvaluator
 
 TEXTS = {
@@ -86,9 +86,9 @@ async def test_a_new_language_goes_from_prompt_to_prompt(
     assert (failure, source and source.language) == ("", toy)
     assert source is not None
     evaluator = FakeEvaluator(device=device)
-    text = render(toy.value, source.device_code, source.plan)
+    assert split(render(source)) == source
     verdict = await evaluator.evaluate(
-        EvaluationRequest(task=asked.task, device="toy:0", text=text)
+        EvaluationRequest(task=asked.task, device="toy:0", source=source)
     )
     assert (verdict.passed, verdict.candidate, verdict.device) == (True, source.digest, "toy:0")
 

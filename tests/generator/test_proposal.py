@@ -13,7 +13,6 @@ from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.exchange import FinishReason
 from kernel_foundry.domain.request import ProposalOutcome, ProposalRequest, TokenUsage
 from kernel_foundry.errors import InvalidArgumentError, LlmUnavailableError
-from kernel_foundry.plan import split
 from tests.generator.conftest import passed_elite
 
 _USAGE = TokenUsage(
@@ -24,13 +23,12 @@ _USAGE = TokenUsage(
 async def test_a_good_reply_becomes_a_candidate(
     request_: ProposalRequest, samples: Any, make_generator: Any
 ) -> None:
-    """Both blocks are taken, the rest is dropped, and the text can be split again."""
+    """Both blocks are taken, the rest is dropped."""
     generator, models = make_generator([samples.REPLY])
     proposal = await generator.propose(request_)
     assert proposal.candidate is not None
     assert proposal.candidate.source.device_code == samples.DEVICE_CODE
     assert proposal.candidate.source.plan == samples.PLAN
-    assert split(proposal.text).plan_text == samples.PLAN
     assert proposal.usage == (_USAGE,)
     assert len(models.asked) == 1
 
@@ -111,7 +109,7 @@ async def test_two_useless_replies_are_a_proposal_without_candidate(
     generator, models = make_generator(["nothing", "still nothing"])
     proposal = await generator.propose(request_)
     assert proposal.candidate is None
-    assert proposal.text == "still nothing"
+    assert proposal.reply == "still nothing"
     assert "no block of device code" in proposal.failure
     assert len(proposal.usage) == len(models.asked) == 2
 

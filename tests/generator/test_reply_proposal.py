@@ -8,7 +8,6 @@ import pytest
 from kernel_foundry.domain.archive import Selection
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.request import ProposalRequest
-from kernel_foundry.plan import split
 from tests.generator.reply_samples import edit
 
 EDITS = edit("// a", "// edited") + edit("1, 1", "2, 1")
@@ -30,7 +29,7 @@ async def test_edits_of_the_parent_become_a_candidate(
     assert proposal.candidate is not None
     assert proposal.candidate.parents == (parent.candidate.digest,)
     assert proposal.candidate.source.device_code == f"// edited\n{samples.DEVICE_CODE}"
-    assert split(proposal.text).plan_text == samples.PLAN.replace("[1, 1]", "[2, 1]")
+    assert proposal.candidate.source.plan == samples.PLAN.replace("[1, 1]", "[2, 1]")
     assert "<<<<<<< SEARCH" in models.asked[0].messages[-1].content
 
 

@@ -12,6 +12,7 @@ from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest, ProposalRequest
 from kernel_foundry.domain.task import Size, Task, Workload
+from kernel_foundry.plan.candidate_text import split
 
 LIMITS = EvaluationLimits(build_seconds=20.0, run_seconds=5.0, timing_seconds=0.05)
 
@@ -78,7 +79,7 @@ def test_the_sycl_example_passes(evaluator: LocalEvaluator, request_: ProposalRe
             EvaluationRequest(
                 task=TASK,
                 device="sycl",
-                text=shown_example(request_, Language.SYCL),
+                source=split(shown_example(request_, Language.SYCL)),
                 limits=LIMITS,
             )
         )
@@ -96,7 +97,7 @@ def test_the_cuda_example_builds_without_a_gpu(
             EvaluationRequest(
                 task=TASK,
                 device="",
-                text=shown_example(request_, Language.CUDA),
+                source=split(shown_example(request_, Language.CUDA)),
                 limits=LIMITS,
                 build_only=True,
                 architecture="sm_90",
@@ -116,7 +117,7 @@ def test_the_cuda_example_passes(evaluator: LocalEvaluator, request_: ProposalRe
             EvaluationRequest(
                 task=TASK,
                 device="cuda",
-                text=shown_example(request_, Language.CUDA),
+                source=split(shown_example(request_, Language.CUDA)),
                 limits=replace(LIMITS, timing_seconds=1.0),
             )
         )

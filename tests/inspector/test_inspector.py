@@ -9,7 +9,6 @@ from evaluator_svc.inspector import inspect_cubin, inspect_spirv
 from evaluator_svc.messages.inspect import InspectReply, InspectRequest
 from evaluator_svc.messages.locked import (
     CandidateFailure,
-    CandidateSource,
     PrepareReply,
     TranslationUnit,
 )
@@ -45,7 +44,7 @@ def _built(*codes: bytes, left_out: frozenset[int] = frozenset()) -> BuildResult
 
 def _prepared(count: int) -> PrepareReply:
     return PrepareReply(
-        source=CandidateSource(language=Language.SYCL, device_code="", plan="", configuration=()),
+        configuration=(),
         units=UNITS[:count],
         unit_of_workload=tuple(range(count)),
         parse_ms=0.0,

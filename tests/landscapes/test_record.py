@@ -58,7 +58,7 @@ class _Evaluator(FakeEvaluator):
             raise ProcessLostError("the judge died", cause="test")
         self.requests.append(request)
         evaluation = await super().evaluate(request)
-        if "keep=nothing" not in request.text:
+        if "keep=nothing" not in request.source.plan:
             return evaluation
         outcome = EvaluationOutcome.COMPILE_ERROR
         return replace(evaluation, outcome=outcome, workloads=(), measures=None)
@@ -178,8 +178,8 @@ class _Lucky(_Evaluator):
 
     async def evaluate(self, request: EvaluationRequest) -> Evaluation:
         evaluation = await FakeEvaluator.evaluate(self, request)
-        is_first = all(r.text != request.text for r in self.requests)
-        number = len({r.text for r in self.requests})
+        is_first = all(r.source != request.source for r in self.requests)
+        number = len({r.source.digest for r in self.requests})
         self.requests.append(request)
         (workload,) = (w for w in evaluation.workloads if w.timing is not None)
         assert workload.timing is not None

@@ -6,17 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kernel_foundry.domain.candidate import KernelSource
+from kernel_foundry.domain.language import Language
 from kernel_foundry.plan import ExtractionError, ExtractionReason, render, split
 
 KERNEL = 'extern "C" __global__ void k() {}'
 PLAN = "def launch(x, out):\n    k[1, 1]()"
+FOUND = KernelSource(language=Language.CUDA, device_code=KERNEL, plan=PLAN)
 
 
 def test_text_around_the_blocks_is_ignored() -> None:
-    """Languages and line numbers come with the blocks."""
     found = split(f"Sure!\n\n```cuda\n{KERNEL}\n```\nand\n```python\n{PLAN}\n```\nDone.")
-    assert (found.language, found.device_code, found.plan_text) == ("cuda", KERNEL, PLAN)
-    assert (found.device_code_line, found.plan_line) == (4, 8)
+    assert found == FOUND
 
 
 @pytest.mark.parametrize(
@@ -35,7 +36,9 @@ def test_language_of_the_block(word, code, language) -> None:
 
 def test_last_complete_pair_wins() -> None:
     """A model that revises itself means its last answer; CRLF and plan-first are fine."""
-    text = render("cuda", "first " + KERNEL, PLAN) + render("sycl", "last " + KERNEL, PLAN)
+    text = render(FOUND) + render(
+        KernelSource(language=Language.SYCL, device_code="last " + KERNEL, plan=PLAN)
+    )
     assert split(text).device_code == "last " + KERNEL
     swapped = f"```python\r\n{PLAN}\r\n```\r\n```sycl\r\n{KERNEL}\r\n```"
     assert split(swapped).device_code == KERNEL
@@ -43,14 +46,13 @@ def test_last_complete_pair_wins() -> None:
 
 def test_illustrations_are_skipped() -> None:
     """Snippets without a kernel or without launch are no candidate blocks."""
-    text = f"```python\nimport torch\n```\n```cuda\nx += 1;\n```\n{render('cuda', KERNEL, PLAN)}"
-    assert split(text).plan_text == PLAN
+    text = f"```python\nimport torch\n```\n```cuda\nx += 1;\n```\n{render(FOUND)}"
+    assert split(text).plan == PLAN
 
 
 def test_answer_inside_an_outer_fence() -> None:
     """A whole reply wrapped as Markdown."""
-    found = split(f"````markdown\n{render('cuda', KERNEL, PLAN)}````\n")
-    assert (found.device_code, found.device_code_line) == (KERNEL, 3)
+    assert split(f"````markdown\n{render(FOUND)}````\n") == FOUND
 
 
 @pytest.mark.parametrize(
@@ -63,13 +65,13 @@ def test_answer_inside_an_outer_fence() -> None:
         (f"```cuda\n{KERNEL}\n```", ExtractionReason.MISSING_PLAN),
         (f"```cuda\n{KERNEL}", ExtractionReason.UNCLOSED_BLOCK),
         (f"```cuda\n{KERNEL}\n```\n```python\ndef la", ExtractionReason.UNCLOSED_BLOCK),
-        (render("cuda", KERNEL, PLAN) + f"```cuda\n{KERNEL}", ExtractionReason.UNCLOSED_BLOCK),
+        (render(FOUND) + f"```cuda\n{KERNEL}", ExtractionReason.UNCLOSED_BLOCK),
         (
             f"```cuda\n{KERNEL}\n```\n```cuda\n{KERNEL}\n```\n```python\n{PLAN}\n```",
             ExtractionReason.CONFLICTING_BLOCKS,
         ),
         (
-            render("cuda", KERNEL, PLAN) + f"```python\n{PLAN}\n```",
+            render(FOUND) + f"```python\n{PLAN}\n```",
             ExtractionReason.CONFLICTING_BLOCKS,
         ),
     ],
@@ -102,13 +104,11 @@ def test_a_message_names_the_first_of_many_lines() -> None:
 
 @settings(max_examples=200)
 @given(
-    language=st.sampled_from(["sycl", "cuda"]),
+    language=st.sampled_from([Language.SYCL, Language.CUDA]),
     device_code=st.text(alphabet=st.sampled_from("`~ab\n #{}é\f"), max_size=60),
-    plan_text=st.text(alphabet=st.sampled_from("`~ab\n #()\t"), max_size=60),
+    plan=st.text(alphabet=st.sampled_from("`~ab\n #()\t"), max_size=60),
 )
-def test_split_undoes_render(language, device_code, plan_text) -> None:
+def test_split_undoes_render(language, device_code, plan) -> None:
     """Whatever the contents, with fences and blank lines of their own."""
-    found = split(render(language, device_code, plan_text))
-    assert (found.language, found.device_code, found.plan_text) == (
-        language, device_code, plan_text,
-    )  # fmt: skip
+    source = KernelSource(language=language, device_code=device_code, plan=plan)
+    assert split(render(source)) == source

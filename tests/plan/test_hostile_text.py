@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.plan import (
     LIBRARY_OPS,
-    CandidateText,
     ExtractionError,
     LaunchSequence,
     PlanError,
@@ -274,7 +274,7 @@ def test_long_device_code_is_scanned_in_linear_time(code) -> None:
 def test_odd_reply_raises_only_the_extraction_error(text) -> None:
     """Any reply is a candidate or a typed refusal."""
     result = _plan_error_or_result(lambda: split(text))
-    assert isinstance(result, CandidateText | ExtractionError)
+    assert isinstance(result, KernelSource | ExtractionError)
 
 
 def test_valid_plan_of_the_mutation_test_is_valid(bind_text) -> None:

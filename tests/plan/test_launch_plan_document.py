@@ -32,7 +32,7 @@ REFUSALS = re.findall(r"^\| `([^`]+)` \| (\w+) \| (.+) \|$", DOCUMENT.split("## 
 def test_example_binds_in_every_configuration(text, names, device, bind_text) -> None:
     """Each worked example is split, parsed, assembled and bound."""
     found = split(text)
-    plan = parse(found.plan_text)
+    plan = parse(found.plan)
     table = NameTable(tensors=names.tensors, scalars=())
     space = list(configurations(plan, table, device))
     assert space[0] == default_configuration(plan)
@@ -41,7 +41,7 @@ def test_example_binds_in_every_configuration(text, names, device, bind_text) ->
         unit = translation_unit(found.device_code, macros, "", found.language)
         assert "#define" in unit
         sequence = bind_text(
-            found.plan_text,
+            found.plan,
             language=found.language,
             code=found.device_code,
             configuration=configuration,

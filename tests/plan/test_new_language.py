@@ -70,7 +70,7 @@ def _names(count: int) -> NameTable:
 def _bound(text: str, count: int = 64):  # type: ignore[no-untyped-def]
     candidate = split(text)
     return bind(
-        parse(candidate.plan_text),
+        parse(candidate.plan),
         kernels(candidate.device_code, candidate.language),
         names=_names(count),
         configuration={"WIDTH": 8},

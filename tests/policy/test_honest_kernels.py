@@ -17,9 +17,10 @@ from generator_svc.recipes.genome import draw, plain
 from generator_svc.recipes.graph_reader import read_graph
 from generator_svc.recipes.recipes import choose_recipe
 from kernel_foundry import plan as plans
+from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.finding import Finding, Severity
 from kernel_foundry.domain.language import Language
-from kernel_foundry.plan.candidate_text import CandidateText, split
+from kernel_foundry.plan.candidate_text import split
 from tests.recipes.modules import MATMUL_MODULES, ROW_MODULES
 from tests.recipes.reference_graph import CUDA_DEVICE, DEVICE, admission_of
 
@@ -35,9 +36,9 @@ def unwelcome(findings: tuple[Finding, ...]) -> list[str]:
     return [f"{f.rule}: {f.message}" for f in findings if f.severity is not Severity.INFO]
 
 
-def of_text(text: CandidateText) -> list[str]:
+def of_text(text: KernelSource) -> list[str]:
     source = check_source(text.device_code, text.language)
-    return unwelcome((*source, *check_plan(plans.parse(text.plan_text))))
+    return unwelcome((*source, *check_plan(plans.parse(text.plan))))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.name)
@@ -108,7 +109,7 @@ CUDA_EXAMPLES = [path for path in EXAMPLES if path.name.endswith(".cuda.md")]
 @pytest.mark.parametrize("path", CUDA_EXAMPLES, ids=lambda p: p.name)
 def test_what_cuda_examples_become_passes(compiler: Any, path: Path) -> None:
     text = split(path.read_text(encoding="utf-8"))
-    plan = plans.parse(text.plan_text)
+    plan = plans.parse(text.plan)
     sizes = {c.name: 4 if c.name == "VEC" else 64 for c in plan.const}
     macros = {**plans.default_configuration(plan), **sizes}
     names = [s.name for s in plans.kernels(text.device_code, "cuda", macros)]

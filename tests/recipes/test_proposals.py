@@ -14,7 +14,7 @@ from generator_svc.recipes.sycl.row_genes import FAMILY
 from generator_svc.recipes.sycl.row_recipe import SyclRowRecipe
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import Elite, Selection
-from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
+from kernel_foundry.domain.candidate import Candidate, Operator
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import Measures
@@ -37,10 +37,7 @@ def _propose(admission: Admission, selection: Selection, seed: int = 7) -> str:
 
 
 def _elite(text: str) -> Elite:
-    parts = split(text)
-    source = KernelSource(
-        language=Language.SYCL, device_code=parts.device_code, plan=parts.plan_text
-    )
+    source = split(text)
     return Elite(
         candidate=Candidate(source=source),
         evaluation=Evaluation(
@@ -70,7 +67,7 @@ def test_proposals_are_deterministic_and_seeds_differ(admission: Admission) -> N
 def test_mutation_never_repeats_its_parent(admission: Admission) -> None:
     genes = SyclRowRecipe(read_graph(admission)).genes
     parent_text = _propose(admission, _seed(3))
-    parent = read_genome(split(parent_text).plan_text, FAMILY, genes)
+    parent = read_genome(split(parent_text).plan, FAMILY, genes)
     assert parent is not None
     for sequence in range(20):
         selection = Selection(
@@ -79,7 +76,7 @@ def test_mutation_never_repeats_its_parent(admission: Admission) -> None:
             sequence=sequence,
             target=Measures(memory=1, algorithm=2, synchronization=2),
         )
-        child = read_genome(split(_propose(admission, selection)).plan_text, FAMILY, genes)
+        child = read_genome(split(_propose(admission, selection)).plan, FAMILY, genes)
         assert child is not None
         assert child != parent
 
@@ -143,11 +140,7 @@ def test_first_cuda_proposal_is_the_one_that_suits_the_sizes(admission: Admissio
 def test_cuda_proposals_move_towards_the_target() -> None:
     admission = admission_of(ROW_MODULES["softmax"](4096), (torch.randn(2, 4096),))
     first = propose(admission=admission, selection=_seed(0), language=Language.CUDA, seed=1)
-    parts = split(first)
-    source = KernelSource(
-        language=Language.CUDA, device_code=parts.device_code, plan=parts.plan_text
-    )
-    parent = replace(_elite(first), candidate=Candidate(source=source))
+    parent = _elite(first)
 
     def share(target: Measures) -> int:
         found = 0

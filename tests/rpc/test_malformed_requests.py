@@ -239,7 +239,7 @@ def _base(method: Any) -> Message:
         origin=LessonOrigin.USER,
     )
     holder = LeaseHolder(token="h", host="a", process_id=1, process_start=1, kernel="k")
-    asked = EvaluationRequest(task=SPEC.task, device="", text="no blocks")
+    asked = EvaluationRequest(task=SPEC.task, device="", source=candidate.source)
     fields: dict[str, dict[str, Any]] = {
         "CreateRun": {"spec": SPEC},
         "HoldRun": {"name": "first", "holder": holder, "budget": RunBudget(evaluations=3)},
@@ -271,7 +271,9 @@ def _base(method: Any) -> Message:
                 run="first", selection=1, candidate=candidate, evaluation=evaluation
             )
         },
-        "SweepKernel": {"request": SweepRequest(task=SPEC.task, device="", text="no blocks")},
+        "SweepKernel": {
+            "request": SweepRequest(task=SPEC.task, device="", source=candidate.source)
+        },
         "ListModelLimits": {"models": ("recipes",), "admission": admission},
         "AddLesson": {"lesson": lesson},
         "SearchLessons": {

@@ -43,6 +43,7 @@ from evaluator_svc.processes.locked_starter import LockedStarter
 from evaluator_svc.processes.process import ChildProcess, ProcessLauncher
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
+from kernel_foundry.plan.candidate_text import split
 from kernel_foundry_native import _core
 
 SEEDS = 2
@@ -217,8 +218,11 @@ class Bench:
             ),
             scalars=(),
         )
+        source = split(text)
         prepared = builder.ask(
-            PrepareRequest(text=text, configuration=(), device=ready.device, workloads=(names,)),
+            PrepareRequest(
+                source=source, configuration=(), device=ready.device, workloads=(names,)
+            ),
             PrepareReply,
             timeout_seconds=60.0,
         ).message
@@ -226,7 +230,8 @@ class Bench:
         built = builder.ask(CompileRequest(unit=0), CompileReply, timeout_seconds=60.0)
         assert built.message.succeeded, built.message.log
         request = LoadRequest(
-            source=prepared.source,
+            source=source,
+            configuration=prepared.configuration,
             device=ready.device,
             workloads=(names,),
             kernels=(prepared.units[0].kernels,),

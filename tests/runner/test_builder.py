@@ -17,6 +17,7 @@ from kernel_foundry.domain.admission import NamedTensor, TensorRole
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import EvaluationOutcome, Setting
 from kernel_foundry.domain.language import Language
+from kernel_foundry.plan.candidate_text import split
 
 DEVICE = DeviceSpec(
     id="cuda:0",
@@ -70,7 +71,7 @@ def builder(starter):
 
 def _prepare(process, block: str, text: str = TEXT):
     request = PrepareRequest(
-        text=text,
+        source=split(text),
         configuration=(Setting(name="BLOCK", value=block),),
         device=DEVICE,
         workloads=(NAMES,),

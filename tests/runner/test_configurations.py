@@ -10,7 +10,6 @@ import kernel_foundry_native as native
 from evaluator_svc.messages.exchange import OUTPUT_SLOTS, Draw
 from evaluator_svc.messages.locked import (
     CandidateFailure,
-    CandidateSource,
     LoadReply,
     LoadRequest,
     RunReply,
@@ -19,6 +18,7 @@ from evaluator_svc.messages.locked import (
 from evaluator_svc.processes.locked_process import OpenDevice, describe_device
 from evaluator_svc.runner.faults import CandidateFaultError
 from evaluator_svc.runner.session import Session
+from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import EvaluationOutcome, Setting
 from kernel_foundry.domain.language import Language
 from tests.runner.conftest import SEEDS, Bench, Candidate, draw_inputs
@@ -150,9 +150,10 @@ def test_a_refused_plan_leaves_no_descriptor_open() -> None:
     opened = OpenDevice(module=null, device=null.open_device(), index=0)
     descriptor = os.memfd_create("draw")
     draw = Draw(draw=1, workload="default", size_bytes=1, slots=(), seed_count=1)
-    source = CandidateSource(language=Language.SYCL, device_code="", plan="(", configuration=())
+    source = KernelSource(language=Language.SYCL, device_code="", plan="(")
     request = LoadRequest(
         source=source,
+        configuration=(),
         device=describe_device(opened.device, "null", 0),
         workloads=(),
         kernels=(),

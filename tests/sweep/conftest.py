@@ -10,6 +10,7 @@ from kernel_foundry.domain.evaluation import Setting
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.sweep import Configuration, ConfigurationResult, SweepRequest
 from kernel_foundry.domain.task import Size, Task, Workload
+from kernel_foundry.plan.candidate_text import split
 
 LIMITS = EvaluationLimits(build_seconds=20.0, run_seconds=3.0, timing_seconds=0.2)
 
@@ -121,7 +122,7 @@ class Swept:
     def __call__(self, text: str, **others: object) -> list[ConfigurationResult]:
         """Return all results of a sweep."""
         fields = {"task": TASK, "device": "sycl:0", "limits": LIMITS} | others
-        request = SweepRequest(text=text, **fields)  # type: ignore[arg-type]
+        request = SweepRequest(source=split(text), **fields)  # type: ignore[arg-type]
 
         async def work() -> list[ConfigurationResult]:
             return [result async for result in self.evaluator.sweep(request)]

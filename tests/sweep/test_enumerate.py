@@ -10,6 +10,7 @@ from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.sweep import Configuration
+from kernel_foundry.plan.candidate_text import split
 from tests.sweep.conftest import candidate, configuration
 
 _DEVICE = DeviceSpec(
@@ -40,7 +41,7 @@ def _enumerate(
     plan: str, *, order: tuple[Configuration, ...] = (), most: int = 1000
 ) -> list[dict[str, str]]:
     request = EnumerateRequest(
-        text=candidate(plan), device=_DEVICE, workloads=(_NAMES,), order=order, most=most
+        source=split(candidate(plan)), device=_DEVICE, workloads=(_NAMES,), order=order, most=most
     )
     return [
         {s.name: s.value for s in c.settings}

@@ -21,7 +21,6 @@ from kernel_foundry.domain.request import (
 from kernel_foundry.domain.sweep import ConfigurationResult, SweepRequest, best_of
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import DeadlineExceededError
-from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.sdk.loop.budget import Budget, StopCause
 from kernel_foundry.sdk.loop.evolution import Evolution
 from kernel_foundry.sdk.loop.progress import (
@@ -55,10 +54,9 @@ class TunedGenerator(FakeGenerator):
         proposal = await super().propose(request)
         assert proposal.candidate is not None
         old = proposal.candidate.source
-        source = KernelSource(language=old.language, device_code=old.device_code, plan=PLAN)
+        source = dataclasses.replace(old, plan=PLAN)
         return dataclasses.replace(
             proposal,
-            text=render(old.language.value, old.device_code, PLAN),
             candidate=dataclasses.replace(proposal.candidate, source=source),
         )
 
@@ -139,8 +137,8 @@ async def test_better_configuration_is_told_as_the_candidates_verdict(
 async def test_each_candidate_is_swept_at_most_once(archive: LocalArchive) -> None:
     evaluator = SpyEvaluator()
     await _evolve(archive, evaluator, [])
-    texts = [request.text for request in evaluator.sweeps]
-    assert len(set(texts)) == len(texts)
+    digests = [request.source.digest for request in evaluator.sweeps]
+    assert len(set(digests)) == len(digests)
 
 
 async def test_configurations_count_against_the_budget(archive: LocalArchive) -> None:
@@ -242,8 +240,8 @@ def test_cost_is_rounded_up() -> None:
 async def test_plan_that_does_not_parse_has_no_space() -> None:
     evaluator = SpyEvaluator()
     sweeper = Sweeper(evaluator, SPEC, EvaluationLimits())
-    text = render("sycl", "// x", PLAN)
-    passed = await evaluator.evaluate(EvaluationRequest(task=SPEC.task, device="", text=text))
+    tuned = KernelSource(language=Language.SYCL, device_code="// x", plan=PLAN)
+    passed = await evaluator.evaluate(EvaluationRequest(task=SPEC.task, device="", source=tuned))
     for plan, is_worth_it in ((PLAN, True), ("not a plan (", False)):
         source = KernelSource(language=Language.SYCL, device_code="// x", plan=plan)
         candidate = Candidate(source=source)
@@ -254,11 +252,12 @@ async def test_candidates_compare_by_their_times_whatever_their_baselines() -> N
     """Baselines that were slow for a moment make nobody look promising, or hopeless."""
     evaluator = SpyEvaluator()
     sweeper = Sweeper(evaluator, SPEC, EvaluationLimits())
-    text = render("sycl", "// x", PLAN)
     candidate = Candidate(
         source=KernelSource(language=Language.SYCL, device_code="// x", plan=PLAN)
     )
-    best = await evaluator.evaluate(EvaluationRequest(task=SPEC.task, device="", text=text))
+    best = await evaluator.evaluate(
+        EvaluationRequest(task=SPEC.task, device="", source=candidate.source)
+    )
     slowed = _scaled(best, baselines=10.0)
     assert slowed.speedup == pytest.approx(10 * (best.speedup or 0.0))
     assert sweeper.is_promising(candidate, best, slowed, is_elite=False)

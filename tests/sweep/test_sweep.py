@@ -10,6 +10,7 @@ from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.sweep import ConfigurationResult, SweepRequest, Validity, best_of
+from kernel_foundry.plan.candidate_text import split
 from tests.sweep.conftest import (
     HOSTILE_BODY,
     LIMITS,
@@ -94,7 +95,11 @@ def test_the_best_configuration_passes_a_whole_evaluation(sweep: Swept) -> None:
     best = best_of(tuple(sweep(_PLAIN)))
     assert best is not None
     request = EvaluationRequest(
-        task=TASK, device="sycl:0", text=_PLAIN, configuration=best.configuration, limits=LIMITS
+        task=TASK,
+        device="sycl:0",
+        source=split(_PLAIN),
+        configuration=best.configuration,
+        limits=LIMITS,
     )
     evaluation = sweep._runner.run(sweep.evaluator.evaluate(request))
     assert evaluation.passed, evaluation.findings
@@ -120,18 +125,9 @@ def test_candidate_without_tune_is_one_configuration(sweep: Swept) -> None:
     assert result.configuration == ()
 
 
-@pytest.mark.parametrize(
-    ("text", "outcome"),
-    [
-        ("no blocks", EvaluationOutcome.EXTRACTION_FAILED),
-        (candidate('TUNE = {"WG": [64]}\nimport os'), EvaluationOutcome.PLAN_ERROR),
-    ],
-)
-def test_text_that_is_no_candidate_is_one_result(
-    sweep: Swept, text: str, outcome: EvaluationOutcome
-) -> None:
-    (result,) = sweep(text)
-    assert (result.outcome, result.configuration) == (outcome, ())
+def test_a_plan_that_is_none_is_one_result(sweep: Swept) -> None:
+    (result,) = sweep(candidate('TUNE = {"WG": [64]}\nimport os'))
+    assert (result.outcome, result.configuration) == (EvaluationOutcome.PLAN_ERROR, ())
     assert result.findings
 
 
@@ -146,7 +142,7 @@ def test_sweep_ends_with_its_budget(sweep: Swept) -> None:
 
 def test_listener_that_goes_away_ends_the_sweep(sweep: Swept) -> None:
     hangs = candidate('TUNE = {"WG": [64], "MODE": [0, 5, 6, 1]}', body=HOSTILE_BODY)
-    request = SweepRequest(task=TASK, device="sycl:0", text=hangs, limits=LIMITS)
+    request = SweepRequest(task=TASK, device="sycl:0", source=split(hangs), limits=LIMITS)
 
     async def one_result() -> ConfigurationResult:
         results = sweep.evaluator.sweep(request)
@@ -156,7 +152,7 @@ def test_listener_that_goes_away_ends_the_sweep(sweep: Swept) -> None:
             await results.aclose()
 
     async def next_sweep() -> list[ConfigurationResult]:
-        plain = SweepRequest(task=TASK, device="sycl:0", text=_PLAIN, limits=LIMITS)
+        plain = SweepRequest(task=TASK, device="sycl:0", source=split(_PLAIN), limits=LIMITS)
         return [r async for r in sweep.evaluator.sweep(plain)]
 
     assert sweep._runner.run(one_result()).total == 4
@@ -176,7 +172,9 @@ async def test_closing_the_evaluator_ends_its_sweeps(tmp_path: Path) -> None:
     )
     numbers = list(range(1, 61))
     text = candidate(f'TUNE = {{"WG": [64], "MM": {numbers}, "NN": {numbers[:10]}}}')
-    results = evaluator.sweep(SweepRequest(task=TASK, device="null:0", text=text, limits=LIMITS))
+    results = evaluator.sweep(
+        SweepRequest(task=TASK, device="null:0", source=split(text), limits=LIMITS)
+    )
     first = await anext(results)
     await evaluator.close()
     rest = [result async for result in results]

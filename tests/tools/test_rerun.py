@@ -18,6 +18,7 @@ from kernel_foundry.domain.admission import NamedTensor, TensorRole
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
+from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.plan.sequence import BufferSpec, LaunchSequence
 from tests.native.fake_cuda_build import build_fake_driver, fake_driver_environment
 
@@ -79,7 +80,7 @@ def replay_input(
     )
     spec = device()
     text = f"{SOURCE}\n```python\ndef launch(x, out):\n    {body}\n```\n"
-    request = PrepareRequest(text=text, configuration=(), device=spec, workloads=(names,))
+    request = PrepareRequest(source=split(text), configuration=(), device=spec, workloads=(names,))
     folders = tuple(f"-I{folder}" for folder in native.cuda_include_paths())
     prepared = prepare(
         request, Toolchain(prelude=native.prelude("cuda"), options_of=lambda _: folders)
@@ -89,7 +90,8 @@ def replay_input(
         source=unit.source, options=list(unit.options), kernels=list(unit.kernels)
     )
     load = LoadRequest(
-        source=prepared.source,
+        source=request.source,
+        configuration=prepared.configuration,
         device=spec,
         workloads=(names,),
         kernels=(unit.kernels,),

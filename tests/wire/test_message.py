@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from kernel_foundry.archive.v1 import archive_service_pb2, told_evaluation_pb2
 from kernel_foundry.common.v1 import check_pb2, evaluation_pb2, measures_pb2, task_pb2
 from kernel_foundry.domain.archive import AddResult, RunSpec, RunState
+from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome, Setting, Timing
+from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import DIMENSIONS, LEVELS, Measures
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.task import Precision, Size, Task, Tolerance, Workload
@@ -121,9 +123,11 @@ def test_enum_without_domain_value_is_refused() -> None:
 
 def test_what_is_not_set_takes_the_default() -> None:
     """A request needs a reference and a candidate; what is set is taken, zero as well."""
-    message = evaluation_request_pb2.EvaluationRequest(text="x", task={"reference": "r"})
+    source = KernelSource(language=Language.CUDA, device_code="x", plan="y")
+    given = {"language": "LANGUAGE_CUDA", "device_code": "x", "plan": "y"}
+    message = evaluation_request_pb2.EvaluationRequest(source=given, task={"reference": "r"})
     read = from_message(EvaluationRequest, message)
-    assert EvaluationRequest(task=Task(name="", reference="r"), device="", text="x") == read
+    assert EvaluationRequest(task=Task(name="", reference="r"), device="", source=source) == read
     message.task.training = False
     message.limits.run_seconds = 0.0
     read = from_message(EvaluationRequest, message)
@@ -133,7 +137,7 @@ def test_what_is_not_set_takes_the_default() -> None:
 
 def test_missing_required_message_is_refused() -> None:
     """Only what may be None may be absent."""
-    message = evaluation_request_pb2.EvaluationRequest(text="x")
+    message = evaluation_request_pb2.EvaluationRequest(device="cuda")
     with pytest.raises(InvalidArgumentError, match=r"^request\.task: is missing") as caught:
         from_message(EvaluationRequest, message, "request")
     assert caught.value.metadata == {"field": "request.task"}

@@ -15,14 +15,14 @@ from dataclasses import replace
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import AddStatus, Elite, Run, RunState
 from kernel_foundry.domain.candidate import Candidate, KernelSource
-from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome, Setting
-from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+from kernel_foundry.domain.evaluation import Evaluation, Setting
 from kernel_foundry.domain.request import (
     EvaluationLimits,
     EvaluationRequest,
     ProposalOutcome,
     Yardstick,
 )
+from kernel_foundry.domain.unreadable import unreadable_candidate
 from kernel_foundry.domain.verdict_limits import check_verdict
 from kernel_foundry.errors import (
     DeviceMemoryError,
@@ -30,7 +30,6 @@ from kernel_foundry.errors import (
     KernelFoundryError,
     TaskRefusedError,
 )
-from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.ports import Archive, Evaluator, Generator
 from kernel_foundry.sdk.loop.budget import Budget, StopCause
 from kernel_foundry.sdk.loop.budget_meter import BudgetMeter
@@ -162,9 +161,7 @@ class Evolution:
     async def _sweep_recalled(self) -> None:
         """Sweep the best candidate of a resumed run, unless that was done before."""
         if self._best is not None:
-            candidate = self._best.candidate
-            text = _markdown(candidate.source)
-            await self._sweep(candidate, text, self._best.evaluation, is_elite=True)
+            await self._sweep(self._best.candidate, self._best.evaluation, is_elite=True)
 
     async def _search(self, admission: Admission) -> None:
         """Propose and judge side by side; whichever meets the end of the budget stops both."""
@@ -202,32 +199,31 @@ class Evolution:
         while (pending := await handover.take()) is not None:
             if self._meter.is_spoken_for:
                 continue
-            candidate, text = pending.candidate, pending.proposal.text
             with self._meter.judging(1):
-                judged = await self._judged(candidate, text, pending.selection)
+                judged = await self._judged(pending)
                 if judged is None:
                     continue
                 await self._generator.report(
                     ProposalOutcome(
                         run=self._run.spec.name,
                         selection=pending.selection,
-                        candidate=candidate,
+                        candidate=pending.candidate,
                         evaluation=judged.evaluation,
                     )
                 )
                 is_elite = judged.result.status is not AddStatus.NOT_ADDED
-                await self._sweep(candidate, text, judged.evaluation, is_elite=is_elite)
+                await self._sweep(pending.candidate, judged.evaluation, is_elite=is_elite)
             if self._meter.stop_cause() is not None:
                 handover.end()
 
-    async def _judged(self, candidate: Candidate, text: str, selection: int) -> VerdictEvent | None:
+    async def _judged(self, pending: PendingProposal) -> VerdictEvent | None:
         """Evaluate and tell one candidate; None where its device had not the memory for it.
 
         Raises:
             DeviceMemoryError: as for many candidates before.
         """
         try:
-            judged = await self._judge(candidate, text, selection=selection)
+            judged = await self._judge(pending)
         except DeviceMemoryError as error:
             self._unjudged += 1
             if self._unjudged >= UNJUDGED_BEFORE_GIVING_UP:
@@ -236,34 +232,37 @@ class Evolution:
                     " choose smaller sizes, or let nothing else use the device",
                     **error.metadata,
                 ) from error
-            self._listener(LostCandidateEvent(candidate=candidate, reason=error.message))
-            await self._archive.drop_selection(self._run.spec.name, selection)
+            self._listener(LostCandidateEvent(candidate=pending.candidate, reason=error.message))
+            await self._archive.drop_selection(self._run.spec.name, pending.selection)
             return None
         self._unjudged = 0
         return judged
 
-    async def _judge(self, candidate: Candidate, text: str, *, selection: int) -> VerdictEvent:
+    async def _judge(self, pending: PendingProposal) -> VerdictEvent:
         """Evaluate and tell one candidate.
 
-        A text that the evaluator takes for no request, or for another candidate, is a failure of
-        that candidate; the run goes on.
+        A reply without a candidate is told as one that failed. So is a source that the evaluator
+        refuses to read; the run goes on.
         """
-        try:
-            evaluation = await self._evaluate(text)
-        except InvalidArgumentError as error:
-            if error.metadata.get("field") != "text":
-                raise
-            evaluation = self._unreadable(candidate, error.message)
-        if evaluation.passed and evaluation.candidate != candidate.digest:
-            evaluation = self._unreadable(
-                candidate, "read from its text it is another candidate: write plain line ends"
-            )
+        candidate, unreadable = pending.candidate, pending.failure
+        if not unreadable:
+            try:
+                evaluation = await self._evaluate(candidate.source)
+            except InvalidArgumentError as error:
+                if error.metadata.get("field") != "source":
+                    raise
+                unreadable = error.message
+        if unreadable:
+            spec = self._run.spec
+            evaluation = unreadable_candidate(candidate.digest, unreadable, spec.task, spec.device)
         request_id = uuid.uuid4().hex
-        return await self._tell(candidate, evaluation, request_id=request_id, selection=selection)
+        return await self._tell(
+            candidate, evaluation, request_id=request_id, selection=pending.selection
+        )
 
     async def _evaluate(
         self,
-        text: str,
+        source: KernelSource,
         *,
         configuration: tuple[Setting, ...] = (),
         is_promotion: bool = False,
@@ -272,7 +271,7 @@ class Evolution:
         request = EvaluationRequest(
             task=spec.task,
             device=spec.device,
-            text=text,
+            source=source,
             configuration=configuration,
             limits=self._limits,
             fresh_baselines=is_promotion,
@@ -284,16 +283,6 @@ class Evolution:
         )
         with self._meter.evaluation_time():
             return await self._evaluator.evaluate(request)
-
-    def _unreadable(self, candidate: Candidate, why: str) -> Evaluation:
-        finding = Finding(kind=FindingKind.EXTRACTION, severity=Severity.ERROR, message=why)
-        return Evaluation(
-            candidate=candidate.digest,
-            task=self._run.spec.task.digest,
-            device=self._run.spec.device,
-            outcome=EvaluationOutcome.EXTRACTION_FAILED,
-            findings=(finding,),
-        )
 
     async def _tell(
         self,
@@ -330,9 +319,7 @@ class Evolution:
         self._listener(judged)
         return judged
 
-    async def _sweep(
-        self, candidate: Candidate, text: str, evaluation: Evaluation, *, is_elite: bool
-    ) -> None:
+    async def _sweep(self, candidate: Candidate, evaluation: Evaluation, *, is_elite: bool) -> None:
         """Try the other configurations of a promising candidate; tell the best one's verdict."""
         if self._best is None or not self._sweeper.is_promising(
             candidate, evaluation, self._best.evaluation, is_elite=is_elite
@@ -346,7 +333,7 @@ class Evolution:
             return
         try:
             with meter.judging(cost_of(allowance.configurations)):
-                swept = await self._sweeper.sweep(candidate, text, evaluation, allowance)
+                swept = await self._sweeper.sweep(candidate, evaluation, allowance)
         except (DeviceMemoryError, InvalidArgumentError) as error:
             # Of its parameters some may be such as no request has.
             self._listener(LostCandidateEvent(candidate=candidate, reason=error.message))
@@ -367,9 +354,8 @@ class Evolution:
             return await self._archive.elites(self._run.spec.name, limit=limit)
 
         async def measure(elite: Elite) -> Evaluation:
-            text = _markdown(elite.candidate.source)
-            configuration = elite.evaluation.configuration
-            return await self._evaluate(text, configuration=configuration, is_promotion=True)
+            source, configuration = elite.candidate.source, elite.evaluation.configuration
+            return await self._evaluate(source, configuration=configuration, is_promotion=True)
 
         async def tell(candidate: Candidate, evaluation: Evaluation) -> None:
             request_id = uuid.uuid4().hex
@@ -438,7 +424,3 @@ def _first(failures: ExceptionGroup[Exception]) -> Exception:
     """The first failure itself: callers catch its type, not a group."""
     inner = failures.exceptions[0]
     return _first(inner) if isinstance(inner, ExceptionGroup) else inner
-
-
-def _markdown(source: KernelSource) -> str:
-    return render(source.language.value, source.device_code, source.plan)

@@ -28,10 +28,11 @@ _LONGEST_PAUSE_S = 30.0
 class PendingProposal:
     """A proposal on its way to the evaluator."""
 
-    proposal: Proposal
     candidate: Candidate
     selection: int
     """Number of the selection that it answers."""
+    failure: str
+    """Why the reply holds no candidate; empty when it does."""
 
 
 class Proposer:
@@ -125,7 +126,9 @@ class Proposer:
             self._unbooked_usd += usage.cost_usd
             used.tokens += usage.input_tokens + usage.output_tokens
         candidate = candidate_of(proposal, selection, spec.language)
-        return PendingProposal(proposal=proposal, candidate=candidate, selection=selection.sequence)
+        return PendingProposal(
+            candidate=candidate, selection=selection.sequence, failure=proposal.failure
+        )
 
     def _request(self, admission: Admission, selection: Selection) -> ProposalRequest:
         spec, budget, used = self._spec, self._meter.budget, self._meter.used
@@ -150,10 +153,10 @@ class Proposer:
 def candidate_of(proposal: Proposal, selection: Selection, language: Language) -> Candidate:
     """Return the candidate of a proposal.
 
-    A reply without one is evaluated and stored, too: its raw text stands in for the source.
+    A reply without one is stored, too: its raw text stands in for the source.
     """
     return proposal.candidate or Candidate(
-        source=KernelSource(language=language, device_code=proposal.text, plan=""),
+        source=KernelSource(language=language, device_code=proposal.reply, plan=""),
         operator=selection.operator,
         parents=(selection.parent.candidate.digest,) if selection.parent else (),
         model=proposal.usage[-1].model if proposal.usage else "",

@@ -133,7 +133,6 @@ class Sweeper:
     async def sweep(
         self,
         candidate: Candidate,
-        text: str,
         known: Evaluation,
         allowance: Allowance,
         *,
@@ -143,7 +142,6 @@ class Sweeper:
 
         Args:
             candidate: What to sweep.
-            text: The same as Markdown.
             known: Its verdict so far.
             allowance: What it may take.
             listener: Told of each result.
@@ -152,7 +150,7 @@ class Sweeper:
         request = SweepRequest(
             task=self._spec.task,
             device=known.device,
-            text=text,
+            source=candidate.source,
             limits=self._limits,
             order=self._order(candidate),
             max_configurations=allowance.configurations,
@@ -169,7 +167,9 @@ class Sweeper:
                 raise
             # An evaluator that goes away for a while costs the rest of the sweep, not the run.
         best = best_of(tuple(results))
-        evaluation = None if best is None else await self._judge(text, known, best.configuration)
+        evaluation = None
+        if best is not None:
+            evaluation = await self._judge(candidate, known, best.configuration)
         if evaluation is None or not _is_better(evaluation, known):
             self._learn(candidate, known.configuration)
             return SweptCandidate(results=tuple(results), evaluation=None)
@@ -180,7 +180,7 @@ class Sweeper:
         )
 
     async def _judge(
-        self, text: str, known: Evaluation, configuration: tuple[Setting, ...]
+        self, candidate: Candidate, known: Evaluation, configuration: tuple[Setting, ...]
     ) -> Evaluation | None:
         if configuration == known.configuration:
             return None  # the default is the best
@@ -188,7 +188,7 @@ class Sweeper:
             EvaluationRequest(
                 task=self._spec.task,
                 device=known.device,
-                text=text,
+                source=candidate.source,
                 configuration=configuration,
                 limits=self._limits,
                 request_id=uuid.uuid4().hex,

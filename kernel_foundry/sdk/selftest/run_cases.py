@@ -9,10 +9,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
+from kernel_foundry.domain.unreadable import unreadable_candidate
 from kernel_foundry.errors import BackendUnavailableError
+from kernel_foundry.plan.candidate_text import ExtractionError, split
 from kernel_foundry.ports import Evaluator
 from kernel_foundry.sdk.selftest.case import Case, CaseResult, CaseState, Comparison, compare
 from kernel_foundry.sdk.selftest.case_folder import twin_of
@@ -126,16 +129,7 @@ class _CaseRun:
             return _result(case, CaseState.NOT_RUN, detail=missing)
         started_s = time.perf_counter()
         try:
-            evaluation = await self._evaluator.evaluate(
-                EvaluationRequest(
-                    task=case.task,
-                    device="",
-                    text=case.text,
-                    limits=_LIMITS,
-                    build_only=True,
-                    architecture=_ARCHITECTURE,
-                )
-            )
+            evaluation = await self._evaluate(case, build_for=_ARCHITECTURE)
         except BackendUnavailableError as error:
             return _result(case, CaseState.NOT_RUN, detail=f"{missing}, and {error}")
         seconds = time.perf_counter() - started_s
@@ -151,13 +145,21 @@ class _CaseRun:
         async with lock:
             await self._evaluator.admit(case.task, device)
 
-    async def _evaluate(self, case: Case) -> Evaluation:
+    async def _evaluate(self, case: Case, *, build_for: str = "") -> Evaluation:
+        device = "" if build_for else self._devices[case.language]
+        try:
+            source = split(case.text)
+        except ExtractionError as error:
+            digest = content_digest(case.text)
+            return unreadable_candidate(digest, error.message, case.task, device)
         return await self._evaluator.evaluate(
             EvaluationRequest(
                 task=case.task,
-                device=self._devices[case.language],
-                text=case.text,
+                device=device,
+                source=source,
                 limits=_LIMITS,
+                build_only=bool(build_for),
+                architecture=build_for,
             )
         )
 

@@ -39,6 +39,8 @@ def verified_key(record: EvidenceRecord, again: Evaluation) -> str:
 
 
 def _is_whole(record: EvidenceRecord, again: Evaluation) -> bool:
+    if again.candidate != record.source.digest:
+        return False
     second = record_of(record.task, record.source, again)
     try:
         digest = second.digest()

@@ -9,7 +9,6 @@ from kernel_foundry.domain.check import CheckKind, Trust
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.evidence.record import EvidenceRecord
-from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.ports import Evaluator
 from kernel_foundry.sdk.verification.compare import compare, is_about_times
 from kernel_foundry.sdk.verification.second_verdict import check_second_verdict, verified_key
@@ -79,11 +78,10 @@ def request_again(record: EvidenceRecord, device: str = "") -> EvaluationRequest
         record: What was judged.
         device: As of `EvaluationRequest`; "" takes any of the kind it was judged on.
     """
-    source = record.source
     return EvaluationRequest(
         task=record.task,
         device=device or record.evaluation.device.partition(":")[0],
-        text=render(source.language.value, source.device_code, source.plan),
+        source=record.source,
         configuration=record.evaluation.configuration,
         limits=_LIMITS,
         # A speed-up is held against one whose baselines saw the same minute.

@@ -443,21 +443,18 @@ async def test_a_resumed_run_keeps_the_yardstick_that_it_began_with(archive: Loc
 
 
 class _Particular(FakeEvaluator):
-    """Refuses every third text as a request, and reads every fourth as another candidate."""
+    """Refuses every third source as a request."""
 
     count = 0
 
     async def evaluate(self, request: EvaluationRequest) -> Evaluation:
         self.count += 1
         if self.count % 3 == 0:
-            raise InvalidArgumentError("text: too long", field="text")
-        evaluation = await super().evaluate(request)
-        if self.count % 4 == 0:
-            return dataclasses.replace(evaluation, candidate="0" * 64)
-        return evaluation
+            raise InvalidArgumentError("source: too long", field="source")
+        return await super().evaluate(request)
 
 
-async def test_a_text_that_is_no_request_costs_its_candidate_and_not_the_run(
+async def test_a_source_that_is_no_request_costs_its_candidate_and_not_the_run(
     archive: LocalArchive,
 ) -> None:
     ended = await _evolve(archive, Budget(evaluations=12), evaluator=_Particular())
@@ -465,7 +462,7 @@ async def test_a_text_that_is_no_request_costs_its_candidate_and_not_the_run(
     assert ended.run.state is RunState.FINISHED
     told = (await archive.evaluations("run", limit=1000))[:12]
     unread = [t for t in told if t.evaluation.outcome is EvaluationOutcome.EXTRACTION_FAILED]
-    assert len(unread) == 6
+    assert len(unread) == 4
     assert "too long" in unread[0].evaluation.findings[0].message
 
 
@@ -478,3 +475,24 @@ async def test_a_request_that_no_candidate_is_to_blame_for_ends_the_run(
 
     with pytest.raises(InvalidArgumentError, match="yardsticks"):
         await _evolve(archive, Budget(evaluations=4), evaluator=Refusing())
+
+
+class _Wordy(FakeGenerator):
+    """Every other reply holds no candidate."""
+
+    async def propose(self, request: ProposalRequest) -> Proposal:
+        proposal = await super().propose(request)
+        number = request.selection.sequence
+        if number % 2:
+            return proposal
+        return Proposal(candidate=None, reply=f"thought {number}", failure="there is no block")
+
+
+async def test_a_reply_without_candidate_is_told_as_one_that_failed(archive: LocalArchive) -> None:
+    await _evolve(archive, Budget(evaluations=4), generator=_Wordy())
+    told = [t for t in await archive.evaluations("run", limit=1000) if not t.evaluation.is_final]
+    unread = [t for t in told if t.evaluation.outcome is EvaluationOutcome.EXTRACTION_FAILED]
+    assert len(unread) == 2
+    assert {t.candidate.source.device_code for t in unread} <= {f"thought {n}" for n in range(6)}
+    assert {t.evaluation.findings[0].message for t in unread} == {"there is no block"}
+    assert {t.evaluation.candidate for t in unread} == {t.candidate.digest for t in unread}

@@ -92,7 +92,7 @@ class _RacyFamily(FakeEvaluator):
 
     async def evaluate(self, request: EvaluationRequest) -> Evaluation:
         verdict = await super().evaluate(request)
-        number = _number(request.text)
+        number = _number(request.source.device_code)
         is_racy = number < self._size
         if is_racy and request.sanitize:
             outcome = EvaluationOutcome.REJECTED
@@ -143,7 +143,7 @@ class _NoMemoryAtTheEnd(FakeEvaluator):
         self._count = count
 
     async def evaluate(self, request: EvaluationRequest) -> Evaluation:
-        number = _number(request.text)
+        number = _number(request.source.device_code)
         if request.sanitize and number < self._count:
             raise DeviceMemoryError("no memory for a sanitizer")
         return _timed(await super().evaluate(request), 3e5 + 1e4 * number)

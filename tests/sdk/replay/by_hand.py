@@ -14,7 +14,6 @@ from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.exchange import Exchange, FinishReason
 from kernel_foundry.domain.plain import from_json
 from kernel_foundry.domain.request import EvaluationRequest, ProposalRequest, TokenUsage
-from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.ports import Generator
 from kernel_foundry.sdk.loop.proposer import candidate_of
 from tests.sdk.replay.recorded import CANDIDATE, EDIT, SPEC, VARIANT, Recorded, UnevenEvaluator
@@ -97,10 +96,8 @@ def hand_written(words: str) -> Candidate:
 
 async def evaluate(candidate: Candidate) -> Evaluation:
     """Return the verdict on a candidate."""
-    source = candidate.source
-    text = render(source.language.value, source.device_code, source.plan)
     return await UnevenEvaluator().evaluate(
-        EvaluationRequest(task=SPEC.task, device=SPEC.device, text=text)
+        EvaluationRequest(task=SPEC.task, device=SPEC.device, source=candidate.source)
     )
 
 

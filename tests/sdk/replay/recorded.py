@@ -94,11 +94,11 @@ class UnevenEvaluator(FakeEvaluator):
     """Every third variant does not compile, and other configurations are better ones."""
 
     async def evaluate(self, request: EvaluationRequest) -> Evaluation:
-        """Judge by the text alone."""
+        """Judge by the source alone."""
         evaluation = await super().evaluate(request)
         if request.configuration:
             evaluation = replace(evaluation, fitness=evaluation.fitness + 0.05)
-        variant = VARIANT.search(request.text)
+        variant = VARIANT.search(request.source.device_code)
         if not evaluation.passed or variant is None or int(variant[1]) % 3:
             return evaluation
         return replace(

@@ -1,4 +1,4 @@
-"""Cases on disk, and an evaluator that says of each what its text asks it to say."""
+"""Cases on disk, and an evaluator that says of each what its code asks it to say."""
 
 import dataclasses
 import json
@@ -28,7 +28,7 @@ def get_init_inputs():
 def candidate(script: str, *, language: str = "sycl") -> str:
     """Return a candidate's text that asks for a verdict: "rejected", "passed speedup=2" …."""
     plan = "```python\ndef launch():\n    k[1, 1]()\n```\n"
-    return f"{script}\n\n```{language}\nvoid k() {{}}\n```\n\n{plan}"
+    return f"```{language}\n// {script}\nvoid k() {{}}\n```\n\n{plan}"
 
 
 def write_cases(
@@ -45,7 +45,7 @@ def write_cases(
 
 
 class ScriptedEvaluator(FakeEvaluator):
-    """Judges by the first line of a candidate's text.
+    """Judges by the first line of the device code, a comment.
 
     It holds an outcome, or "refuse" (the task), "bug" (of ours) or "no_compiler", and then pairs:
     finding, rule, trust, speedup.
@@ -57,7 +57,7 @@ class ScriptedEvaluator(FakeEvaluator):
 
     async def evaluate(self, request: EvaluationRequest) -> Evaluation:
         self.requests.append(request)
-        word, *pairs = request.text.partition("\n")[0].split()
+        word, *pairs = request.source.device_code.partition("\n")[0].split()[1:]
         if word == "refuse":
             raise TaskRefusedError("the task is not admitted: too slow")
         if word == "bug":

@@ -17,6 +17,7 @@ from kernel_foundry.domain.evaluation import (
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.plan.candidate_text import split
 from tests.sdk.selftest.scripted import ScriptedEvaluator, candidate
 
 _SEEDS = 3
@@ -33,7 +34,7 @@ _CORRECT = Correctness(
 
 
 def _passed() -> Evaluation:
-    request = EvaluationRequest(task=known.TASK, device="", text=candidate("passed"))
+    request = EvaluationRequest(task=known.TASK, device="", source=split(candidate("passed")))
     evaluation = asyncio.run(ScriptedEvaluator().evaluate(request))
     result = dataclasses.replace(evaluation.workloads[0], correctness=_CORRECT)
     return dataclasses.replace(evaluation, workloads=(result,))
@@ -62,7 +63,9 @@ SOUND: Mapping[str, Evaluation] = {
 
 def _device(verdicts: Mapping[str, Evaluation]) -> Callable[[EvaluationRequest], Evaluation]:
     def evaluate(request: EvaluationRequest) -> Evaluation:
-        return next(v for body, v in verdicts.items() if f"  {body}\n" in request.text)
+        return next(
+            v for body, v in verdicts.items() if f"  {body}\n" in request.source.device_code
+        )
 
     return evaluate
 
@@ -101,7 +104,7 @@ def test_a_device_that_is_broken_after_a_fault_fails() -> None:
     judged: list[str] = []
 
     def evaluate(request: EvaluationRequest) -> Evaluation:
-        judged.append(request.text)
+        judged.append(request.source.device_code)
         broken = any(known.STRAY in text for text in judged[:-1])
         verdicts = {**SOUND, known.RIGHT: SOUND[known.STRAY]} if broken else SOUND
         return _device(verdicts)(request)

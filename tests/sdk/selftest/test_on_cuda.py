@@ -13,6 +13,7 @@ from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.task import Task
+from kernel_foundry.plan.candidate_text import split
 
 BODIES = (
     known.RIGHT,
@@ -31,7 +32,7 @@ def builder(local_evaluator: Callable[[str], LocalEvaluator]) -> LocalEvaluator:
 
 def _outcome(builder: LocalEvaluator, task: Task, text: str) -> EvaluationOutcome:
     request = EvaluationRequest(
-        task=task, device="", text=text, build_only=True, architecture="sm_90"
+        task=task, device="", source=split(text), build_only=True, architecture="sm_90"
     )
     return asyncio.run(builder.evaluate(request)).outcome
 
