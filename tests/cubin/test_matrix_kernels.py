@@ -12,7 +12,6 @@ from evaluator_svc.peaks.matrix_kernels import (
     step_flops,
 )
 from kernel_foundry.domain.language import Language
-from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.plan.parse import parse
 from tests.behaviour import nvrtc
 from tests.judge.judge_tasks import DEVICE
@@ -20,7 +19,7 @@ from tests.judge.judge_tasks import DEVICE
 
 @pytest.mark.skipif(bool(nvrtc.absence()), reason=nvrtc.absence() or "NVRTC is there")
 def test_on_hopper_every_format_runs_on_warpgroup_products_without_a_spill() -> None:
-    built = nvrtc.build(split(MATRIX_KERNELS).device_code)
+    built = nvrtc.build(MATRIX_KERNELS.device_code)
     ptx = built.ptx.decode()
 
     assert built.cubin, built.log
@@ -31,8 +30,8 @@ def test_on_hopper_every_format_runs_on_warpgroup_products_without_a_spill() -> 
 
 
 def test_the_plan_makes_the_rounds_that_rates_are_counted_with() -> None:
-    assert f"ROUNDS = {ROUNDS}" in MATRIX_KERNELS
-    parse(split(MATRIX_KERNELS).plan)
+    assert f"ROUNDS = {ROUNDS}" in MATRIX_KERNELS.plan
+    parse(MATRIX_KERNELS.plan)
 
 
 def test_a_step_is_two_operations_for_each_multiply_add() -> None:

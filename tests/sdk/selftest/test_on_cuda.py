@@ -9,11 +9,11 @@ import pytest
 from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.probing import device_task as known
 from evaluator_svc.probing.timer_kernels import SPINS_NS, TIMER_KERNELS
+from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.task import Task
-from kernel_foundry.plan.candidate_text import split
 
 BODIES = (
     known.RIGHT,
@@ -30,17 +30,17 @@ def builder(local_evaluator: Callable[[str], LocalEvaluator]) -> LocalEvaluator:
     return local_evaluator("")
 
 
-def _outcome(builder: LocalEvaluator, task: Task, text: str) -> EvaluationOutcome:
+def _outcome(builder: LocalEvaluator, task: Task, source: KernelSource) -> EvaluationOutcome:
     request = EvaluationRequest(
-        task=task, device="", source=split(text), build_only=True, architecture="sm_90"
+        task=task, device="", source=source, build_only=True, architecture="sm_90"
     )
     return asyncio.run(builder.evaluate(request)).outcome
 
 
 @pytest.mark.parametrize("body", BODIES)
 def test_a_device_probes_candidate_builds(builder: LocalEvaluator, body: str) -> None:
-    text = known.candidate(Language.CUDA, body)
-    assert _outcome(builder, known.TASK, text) is EvaluationOutcome.BUILT
+    source = known.candidate(Language.CUDA, body)
+    assert _outcome(builder, known.TASK, source) is EvaluationOutcome.BUILT
 
 
 @pytest.mark.parametrize("probe", ["chain_1", "copy", *SPINS_NS])

@@ -9,6 +9,7 @@ from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.probing import device_task as known
 from kernel_foundry.cli.selftest_view import selftest_object
 from kernel_foundry.domain.language import Language
+from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.sdk.selftest.case_folder import read_cases
 from kernel_foundry.sdk.selftest.run import SelfTest, selftest
 from tests.sdk.selftest.scripted import write_cases
@@ -31,7 +32,7 @@ async def test_probes_pass_and_cases_are_counted(
         "device_probe_zeros": "out[i] = 0.0f;",
         "device_probe_unexpected": "out[i] = 2.0f * x[i];",
     }
-    texts = {name: known.candidate(Language.SYCL, body) for name, body in bodies.items()}
+    texts = {name: render(known.candidate(Language.SYCL, body)) for name, body in bodies.items()}
     folder = write_cases(tmp_path / "cases", EXPECTED, texts)
     (folder / "device_probe.py").write_text(known.TASK.reference)  # is admitted only once
     heard: list[str] = []
