@@ -80,7 +80,7 @@ def test_what_was_read_once_comes_with_the_object(inspectors, tmp_path) -> None:
     """Reports of every unit; the next candidate with the same objects needs no inspector."""
     built, cache = _built(*(_module(u.source) for u in UNITS)), ObjectCache(tmp_path, lambda: b"k")
     with CandidateInspectors(inspectors, most=2) as own:
-        first = inspect_units(own, built, _prepared(3), cache)
+        first = inspect_units(own, built, _prepared(3), Language.SYCL, cache)
     assert isinstance(first, BuildResult)
     assert [f.rule for f in first.findings] == ["object.clock", "object.stale_memory"]
     assert [r.numbers.formats for r in first.reports] == [("float16",), (), ()]
@@ -94,10 +94,10 @@ def test_a_report_that_is_there_is_not_made_again(inspectors, tmp_path) -> None:
     built, cache = _built(_module("honest_half"), b"never read", left_out=frozenset({1})), None
     cache = ObjectCache(tmp_path, lambda: b"k")
     with CandidateInspectors(inspectors) as own:
-        first = inspect_units(own, built, _prepared(2), cache)
+        first = inspect_units(own, built, _prepared(2), Language.SYCL, cache)
         assert isinstance(first, BuildResult)
     with CandidateInspectors(inspectors) as unused:
-        assert inspect_units(unused, first, _prepared(2), cache) == first
+        assert inspect_units(unused, first, _prepared(2), Language.SYCL, cache) == first
         assert unused._idle.empty(), "no inspector was taken"
 
 
@@ -112,7 +112,9 @@ def test_an_inspector_that_ends_refuses_the_object(inspectors, tmp_path) -> None
     pool = SparePool(start_and_end, device_lock=DeviceLock(), size=0)
     with CandidateInspectors(pool) as own:
         cache = ObjectCache(tmp_path, lambda: b"k")
-        refused = inspect_units(own, _built(_module("honest_half")), _prepared(1), cache)
+        refused = inspect_units(
+            own, _built(_module("honest_half")), _prepared(1), Language.SYCL, cache
+        )
     pool.close()
     assert isinstance(refused, CandidateFailure)
     assert refused.outcome is EvaluationOutcome.REJECTED

@@ -68,11 +68,8 @@ def _load(
     **values: int,
 ) -> LoadReply | CandidateFailure:
     settings = {"GROUP": 64, "PAST": 0} | values
-    source = dataclasses.replace(
-        candidate.request.source,
-        configuration=tuple(Setting(name=n, value=str(v)) for n, v in settings.items()),
-    )
-    return candidate.load(number=number, forget=forget, source=source, runs=runs)
+    configuration = tuple(Setting(name=n, value=str(v)) for n, v in settings.items())
+    return candidate.load(number=number, forget=forget, configuration=configuration, runs=runs)
 
 
 def _wanted(candidate: Candidate, seed: int) -> np.ndarray:
