@@ -85,7 +85,7 @@ def test_other_figures_are_finite_and_in_range(figure: float) -> None:
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
-        ({"text": "x" * ((1 << 20) + 1)}, "text"),
+        ({"source": replace(SOURCE, plan="x" * ((1 << 20) + 1))}, "source"),
         ({"task": replace(TASK, reference="x" * ((1 << 18) + 1))}, "task.reference"),
         ({"task": replace(TASK, instructions="x" * 100_000)}, "task.instructions"),
         ({"request_id": "x" * 1000}, "request_id"),

@@ -207,8 +207,7 @@ async def test_run_that_died_in_a_sweep_resumes_with_it_and_tells_once(
     resumed = SpyEvaluator()
     events: list[Event] = []
     ended = await _evolve(archive, resumed, events)
-    proposal = evaluator.sweeps[0].text.splitlines()[1]  # the same source, written anew
-    assert proposal in resumed.sweeps[0].text.splitlines()
+    assert resumed.sweeps[0].source == evaluator.sweeps[0].source
     after = await archive.evaluations("run", limit=1000)
     assert after[: len(before)] == before
     swept = [t.candidate.digest for t in after if t.evaluation.swept_count]
