@@ -27,7 +27,7 @@ from generator_svc.assembly import assemble
 from generator_svc.llm.litellm_models import LiteLlmModels
 from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.language import Language
-from kernel_foundry.domain.learning import EXPERIENCE, META_PROMPTS
+from kernel_foundry.domain.mechanisms import EXPERIENCE, META_PROMPTS
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.task import Task
 from kernel_foundry.ports import Generator

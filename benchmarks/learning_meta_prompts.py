@@ -37,7 +37,7 @@ from generator_svc.meta_prompts.tables import SectionsRow
 from generator_svc.store.store import GeneratorStore
 from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.language import Language
-from kernel_foundry.domain.learning import EXPERIENCE, META_PROMPTS, MODEL_WEIGHTS
+from kernel_foundry.domain.mechanisms import EXPERIENCE, META_PROMPTS, MODEL_WEIGHTS
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.ports import Generator
 from kernel_foundry.sdk.loop.budget import Budget

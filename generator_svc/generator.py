@@ -14,7 +14,7 @@ from generator_svc.caps import Spending
 from generator_svc.effective_operator import effective_operator
 from generator_svc.exchange_log import ExchangeLog
 from generator_svc.experience.library import ExperienceLibrary
-from generator_svc.experts import Expert, expert_of
+from generator_svc.experts import EXPERTS, GENERAL, Expert, expert_of
 from generator_svc.learning import NO_GUIDANCE, Guidance, Learner, proposal_row
 from generator_svc.ledger import RunLedger
 from generator_svc.llm.assignment import Assignment
@@ -30,6 +30,7 @@ from generator_svc.model_choice import (
     named_models,
 )
 from generator_svc.model_client import DEFAULT_MAX_OUTPUT_TOKENS, ModelCall, ModelClient
+from generator_svc.prompting.in_flight import PromptsInFlight
 from generator_svc.prompting.length import CHARS_PER_TOKEN, DEFAULT_MAX_CHARS
 from generator_svc.prompting.writer import PromptWriter, WrittenPrompt
 from generator_svc.recipes import missing_recipe
@@ -37,6 +38,7 @@ from generator_svc.replies.reading import proposal_of, source_of
 from generator_svc.store import proposals
 from generator_svc.store.store import GeneratorStore
 from generator_svc.validity import check_admission, check_outcome, check_request, check_run
+from kernel_foundry.domain import mechanisms
 from kernel_foundry.domain.account import RunAccount
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.exchange import ChatMessage, Exchange, ExchangePurpose, FinishReason
@@ -92,29 +94,37 @@ class LocalGenerator:
         self._learner = Learner(
             store, library, MetaPrompts(store), ask=self._ask_for_guidance, clock=clock
         )
+        self._in_flight = PromptsInFlight()
         self._owed: defaultdict[str, list[TokenUsage]] = defaultdict(list)
         """Exchanges in the background that no proposal of their run has listed yet."""
 
     async def propose(self, request: ProposalRequest) -> Proposal:
         """See `ports.Generator.propose`."""
         check_request(request)
-        expert = expert_of(request.selection.island)
+        expert = EXPERTS[GENERAL]
+        if mechanisms.EXPERTS not in request.without:
+            expert = expert_of(request.selection.island)
         question = await self._question(request, expert)
         guidance = NO_GUIDANCE
         if question.models[0] != RECIPES:  # which reads no prompts
             guidance = await self._learner.guidance(request, expert)
-        written = self._prompts.write(
-            request,
-            expert=expert,
-            lessons=guidance.lessons,
-            sections=guidance.sections,
-            max_chars=await self._most_chars(question),
-        )
-        try:
-            proposal = await self._converse(request, question, written)
-        except LlmUnavailableError:
-            await self._credit(request.run, question.models[0], answered=False)
-            raise
+        max_chars = await self._most_chars(question)
+        with self._in_flight.prompt(
+            request.run,
+            lambda rivals: self._prompts.write(
+                request,
+                expert=expert,
+                lessons=guidance.lessons,
+                sections=guidance.sections,
+                rivals=rivals,
+                max_chars=max_chars,
+            ),
+        ) as written:
+            try:
+                proposal = await self._converse(request, question, written)
+            except LlmUnavailableError:
+                await self._credit(request.run, question.models[0], answered=False)
+                raise
         await self._remember(request, expert, guidance, written, proposal)
         if proposal.usage[-1].model != question.models[0]:
             await self._credit(request.run, question.models[0], answered=False)
@@ -241,13 +251,20 @@ class LocalGenerator:
     ) -> None:
         if not set(SECTION_NAMES).isdisjoint(written.cut):
             # Guidance that was not all there is neither to praise nor to blame.
-            guidance = replace(guidance, sections_id=None)
+            guidance = replace(guidance, sections_id=None, is_evolved=False)
+        acted = written.mechanisms
+        if guidance.is_evolved:
+            acted = (*acted, mechanisms.META_PROMPTS)
+        if proposal.usage[-1].model == RECIPES:  # which go by the selection alone
+            by_selection = (mechanisms.INSPIRATIONS, mechanisms.DIRECTION)
+            acted = tuple(name for name in acted if name in by_selection)
         row = proposal_row(
             request,
             effective_operator(request.selection),
             expert,
             guidance,
             shown=written.shown,
+            mechanisms=acted,
             model=proposal.usage[-1].model,
             usd=sum(usage.cost_usd for usage in proposal.usage),
         )

@@ -29,8 +29,8 @@ from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.exchange import ChatMessage
 from kernel_foundry.domain.finding import FindingKind, Severity
 from kernel_foundry.domain.language import Language
-from kernel_foundry.domain.learning import EXPERIENCE, META_PROMPTS
 from kernel_foundry.domain.lesson import Lesson
+from kernel_foundry.domain.mechanisms import EXPERIENCE, LESSONS, META_PROMPTS
 from kernel_foundry.domain.request import ProposalOutcome, ProposalRequest
 
 _LOG: Final = logging.getLogger(__name__)
@@ -56,6 +56,8 @@ class Guidance:
     sections: Sections | None = None
     """None: those of the package."""
     sections_id: int | None = None
+    is_evolved: bool = False
+    """Whether a model edited the sections."""
 
 
 NO_GUIDANCE: Final = Guidance()
@@ -92,7 +94,7 @@ class Learner:
     async def guidance(self, request: ProposalRequest, expert: Expert) -> Guidance:
         """Return lessons and sections for a prompt, as far as they are switched on."""
         lessons: tuple[Lesson, ...] = ()
-        if EXPERIENCE not in request.without:
+        if EXPERIENCE not in request.without and LESSONS not in request.without:
             query = lesson_query(request, expert)
             lessons = await self._library.recall(query, limit=LESSONS_SHOWN)
         if META_PROMPTS in request.without:
@@ -103,7 +105,12 @@ class Learner:
             sequence=request.selection.sequence,
             seed=request.seed,
         )
-        return Guidance(lessons=lessons, sections=chosen.sections, sections_id=chosen.id)
+        return Guidance(
+            lessons=lessons,
+            sections=chosen.sections,
+            sections_id=chosen.id,
+            is_evolved=chosen.is_evolved,
+        )
 
     async def remember(self, request: ProposalRequest, row: ProposalRow) -> None:
         """Remember how a proposal was made until its verdict comes."""
@@ -215,6 +222,7 @@ def proposal_row(
     guidance: Guidance,
     *,
     shown: tuple[Lesson, ...],
+    mechanisms: tuple[str, ...],
     model: str,
     usd: float,
 ) -> ProposalRow:
@@ -229,6 +237,7 @@ def proposal_row(
         model=model,
         usd=usd,
         lessons=tuple(lesson.id for lesson in shown),
+        mechanisms=mechanisms,
         sections=guidance.sections_id,
         parent=parent.candidate.digest if parent else "",
         parent_fitness=parent.fitness if parent else None,

@@ -135,4 +135,5 @@ def _account(connection: sa.Connection, run: str) -> RunAccount:
         repairs=proposals.repairs(connection, run),
         lessons_shown=shown,
         lessons_learnt=learnt,
+        mechanisms=proposals.mechanism_counts(connection, run),
     )

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from kernel_foundry.domain.learning import MODEL_WEIGHTS
+from kernel_foundry.domain.mechanisms import MODEL_WEIGHTS
 from kernel_foundry.domain.request import ProposalRequest
 from kernel_foundry.domain.verdict_limits import MOST_FITNESS
 

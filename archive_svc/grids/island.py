@@ -1,7 +1,7 @@
 """An island: a grid of its own, and its candidates that wait for a repair or for parameters."""
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from archive_svc.grids.grid import Entry, GridArchive, entry_of
@@ -89,6 +89,12 @@ class Island(GridArchive):
         for entry in migrants:
             if entry.digest not in self:
                 self.add(entry)
+
+    def take_migrants(self, migrants: Sequence[Entry]) -> None:
+        """Let elites of another island compete here, and count that unless there are none."""
+        self.migrations += bool(migrants)
+        self.stagnation = 0
+        self.receive(migrants)
 
     def correct(self, result: Result) -> None:
         """Take in a new result of a candidate of another island, if it lives here too."""

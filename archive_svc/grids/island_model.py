@@ -6,7 +6,7 @@ Source: the island model of evolutionary computation; roles as in docs/design.md
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -27,14 +27,24 @@ class IslandModel:
 
     islands: tuple[IslandRole, ...]
     founding: int
-    """Evaluations of a run's start whose elites live on every island: the islands set out from
-    one population."""
+    """First candidates that pass, which live on every island: the islands set out from one
+    population."""
+    least_stagnation: int
+    """Evaluations of an island without a better best until it gets migrants, in a young run."""
     stagnation: int
-    """Evaluations of an island without a better best, until it gets migrants."""
+    """The same in a long run; it grows with a tenth of the run's evaluations."""
     migrants: int
     """Elites of the best island that a stagnating one is given."""
     even_share: float
     """Share of selections that are spread evenly; the others go where the best elites are."""
+
+    def patience(self, evaluations: int) -> int:
+        """Return after how many evaluations without a better best an island gets migrants.
+
+        Args:
+            evaluations: Of the run so far.
+        """
+        return max(self.least_stagnation, min(self.stagnation, evaluations // 10))
 
 
 ISLANDS: Final = IslandModel(
@@ -44,11 +54,18 @@ ISLANDS: Final = IslandModel(
         IslandRole(name="parallelism", emphasis=(0.7, 0.7, 1.0)),
         IslandRole(name="compute", emphasis=(0.9, 1.0, 0.5)),
     ),
-    founding=32,
+    founding=8,
+    least_stagnation=3,
     stagnation=8,
     migrants=3,
     even_share=0.25,
 )
+
+
+ONE_ISLAND: Final = replace(
+    ISLANDS, islands=(IslandRole(name="general", emphasis=(1.0, 1.0, 1.0)),)
+)
+"""Of a run without islands."""
 
 
 def island_shares(model: IslandModel, best: Sequence[float], *, temperature: float) -> np.ndarray:

@@ -12,6 +12,7 @@ from archive_svc.run.elite_cache import EliteCache
 from archive_svc.run.journal import Journal
 from archive_svc.run.run_archive import RunArchive
 from archive_svc.search.hints.hint import hint
+from archive_svc.search.hints.opposition import is_opposed
 from archive_svc.search.selection import SelectionPlan
 from archive_svc.store.rows import NewEvaluation, RunRow
 from archive_svc.store.store import Store
@@ -42,7 +43,9 @@ class OpenRun:
         self._language: Language = row.spec.language
         self.task: Final = row.spec.task
         self._numbers: Iterator[int] = iter(())
-        self.archive = RunArchive(strategy=row.spec.strategy, seed=row.spec.seed)
+        self.archive = RunArchive(
+            strategy=row.spec.strategy, seed=row.spec.seed, without=row.spec.without
+        )
         if row.told_count:
             for result in store.results(self._id, 0):
                 self.archive.tell(result)
@@ -154,6 +157,13 @@ class OpenRun:
         elites = self._elites.at(self._id, sequences)
         parent = elites.pop(0) if plan.parent is not None else None
         target = plan.target
+        if (
+            parent is not None
+            and target is not None
+            and is_opposed(parent.evaluation.findings, parent.measures.cell, target)
+        ):
+            target = None
+            self.archive.withdraw_target(number)
         return Selection(
             operator=plan.operator,
             parent=parent,

@@ -6,13 +6,14 @@ and transitions; what was in flight is not known then. The store and the texts: 
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from archive_svc.grids.grid import CELL_COUNT, Entry, entry_of
 from archive_svc.grids.island import Island
-from archive_svc.grids.island_model import ISLANDS, IslandModel, island_shares
+from archive_svc.grids.island_model import ISLANDS, ONE_ISLAND, IslandModel, island_shares
 from archive_svc.grids.result import Result
 from archive_svc.search.curiosity import Curiosity
 from archive_svc.search.gradient import GradientField, gradient_cells, gradient_field
@@ -20,6 +21,7 @@ from archive_svc.search.in_flight import InFlight
 from archive_svc.search.selection import SelectionPlan, View, inspirations, temperature
 from archive_svc.search.strategies import STRATEGIES
 from archive_svc.search.transitions import Transitions
+from kernel_foundry.domain import mechanisms
 from kernel_foundry.domain.archive import AddResult, AddStatus, ArchiveStats, OutcomeCount
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.gradient import GradientCell
@@ -28,8 +30,14 @@ from kernel_foundry.domain.measures import Cell
 SEEDS: Final = 4
 """Selections of a new run that start from nothing, spread over the islands."""
 
+YOUNG_SEEDS: Final = 8
+"""Seeds that pass in a young run, at most: later ones have more to learn from its elites."""
+
+SEED_SHARE: Final = 5
+"""Of so many evaluations at most one is of a seed that passes, in an older run."""
+
 _DRAWS: Final = 16
-"""Attempts to find a plan that nobody has, before a seed is asked for."""
+"""Attempts to find a plan that nobody has, before one is asked for again."""
 
 
 class RunArchive:
@@ -39,13 +47,22 @@ class RunArchive:
         strategy: Key of `archive_svc.search.strategies.STRATEGIES`.
         seed: Of every random choice of the run.
         model: The islands.
+        without: Mechanisms of `kernel_foundry.domain.mechanisms` that are switched off.
     """
 
-    def __init__(self, *, strategy: str, seed: int, model: IslandModel = ISLANDS) -> None:
+    def __init__(
+        self,
+        *,
+        strategy: str,
+        seed: int,
+        model: IslandModel = ISLANDS,
+        without: Sequence[str] = (),
+    ) -> None:
         self._strategy = STRATEGIES[strategy]
         self._seed = seed
-        self._model = model
-        self._islands = {role.name: Island(role) for role in model.islands}
+        self._without = frozenset(without)
+        self._model = ONE_ISLAND if mechanisms.ISLANDS in self._without else model
+        self._islands = {role.name: Island(role) for role in self._model.islands}
         self._transitions = Transitions()
         self._curiosity = Curiosity()
         self._outcomes: Counter[str] = Counter()
@@ -56,6 +73,11 @@ class RunArchive:
         self._in_flight = InFlight()
         self._fields: dict[str, tuple[int, GradientField]] = {}
         """By island: its field, and the evaluations told when it was made."""
+        self._founders = 0
+        """Candidates that passed, up to those that every island has."""
+        self._passed_seeds = 0
+        self._is_begun = False
+        """Whether there are parents that the run was begun with."""
         self.best: Entry | None = None
         """The elite with the highest fitness."""
         self.told_count = 0
@@ -75,12 +97,13 @@ class RunArchive:
             self._repairs[result.digest] = 1 + self._repairs[result.parent]
         status, improvement = island.tell(result, repairs=self._repairs[result.digest])
         if is_new:
+            self._count_seed(result)
             self._learn(result, plan, status)
         for other in self._islands.values():
             if other is not island:
                 other.correct(result)
         self._newest[result.digest] = result
-        self._mix(island, result)
+        self._mix(island, result, is_new=is_new)
         self.best = min(
             (i.best for i in self._islands.values() if i.best),
             key=lambda e: e.rank,
@@ -123,18 +146,21 @@ class RunArchive:
         """
         # Seeds may be negative, which the generator's may not.
         rng = np.random.default_rng([self._seed % 2**64, number])
-        island = self._choose_island(number, rng)
-        plan = self._plan(island, number, rng)
+        plan = self._plan(self._choose_island(number, rng), number, rng)
         for _ in range(_DRAWS):
-            if plan.parent is None or not self._in_flight.has(plan):
+            if not self._in_flight.has(plan):
                 break
-            plan = self._plan(island, number, rng)
-        else:
-            plan = SelectionPlan(island=island.name, operator=Operator.SEED)
+            plan = self._plan(self._choose_island(number, rng), number, rng)
         if plan.parent is not None:
-            island.assign(plan.operator.value, plan.parent)
+            self._islands[plan.island].assign(plan.operator.value, plan.parent)
         self._in_flight.start(number, plan)
         return plan
+
+    def withdraw_target(self, selection: int) -> None:
+        """Forget the direction of a selection in flight: its parent's verdict speaks against it."""
+        plan = self._in_flight.land(selection)
+        if plan is not None:
+            self._in_flight.start(selection, replace(plan, target=None))
 
     def drop(self, selection: int) -> None:
         """Forget a selection whose proposal came to nothing: it may be asked for again."""
@@ -191,15 +217,17 @@ class RunArchive:
 
     def _choose_island(self, number: int, rng: np.random.Generator) -> Island:
         islands = list(self._islands.values())
-        if number < SEEDS:
+        if self._is_at_start(number):
             return islands[number % len(islands)]
         best = [island.best_fitness for island in islands]
         shares = island_shares(self._model, best, temperature=temperature(np.array(best)))
         return islands[int(rng.choice(len(islands), p=shares))]
 
     def _plan(self, island: Island, number: int, rng: np.random.Generator) -> SelectionPlan:
-        elites = island.elites()
-        operator = self._operator(island, number, rng)
+        visitors = [e for i in self._islands.values() if i is not island for e in i.elites()]
+        # An island where nothing passed yet starts from what the others have.
+        elites = island.elites() or tuple(sorted(visitors, key=lambda e: e.rank))
+        operator = self._operator(island, len(elites), number, rng)
         if operator is Operator.SEED:
             return SelectionPlan(island=island.name, operator=operator)
         if operator is Operator.REPAIR:
@@ -207,39 +235,59 @@ class RunArchive:
         view = View(
             emphasis=island.role.emphasis,
             elites=elites,
-            visitors=[e for i in self._islands.values() if i is not island for e in i.elites()],
+            visitors=visitors,
             field=lambda: self.field(island),
             curiosity=self._curiosity,
         )
         parent = island.templatisable if operator is Operator.TEMPLATISE else None
         if parent is None:
             parent = elites[int(rng.choice(len(elites), p=self._strategy.parents(view)))]
+        shown = inspirations(view, parent, rng)
+        if mechanisms.INSPIRATIONS in self._without:  # but for the partner of a combination
+            shown = shown[: operator is Operator.COMBINE]
+        is_aimed = mechanisms.DIRECTION not in self._without
         return SelectionPlan(
             island=island.name,
             operator=operator,
             parent=parent.digest,
-            inspirations=inspirations(view, parent, rng),
-            target=self._strategy.aim(view, parent, rng),
+            inspirations=tuple(entry.digest for entry in shown),
+            target=self._strategy.aim(view, parent, shown, rng) if is_aimed else None,
         )
 
-    def _operator(self, island: Island, number: int, rng: np.random.Generator) -> Operator:
+    def _operator(
+        self, island: Island, elite_count: int, number: int, rng: np.random.Generator
+    ) -> Operator:
         weights = self._strategy.operators
-        elite_count = len(island.elites())
         possible = [
             operator
             for operator, is_possible in (
-                (Operator.SEED, True),
                 (Operator.MUTATE, elite_count > 0),
                 (Operator.COMBINE, elite_count > 1),
                 (Operator.REPAIR, island.repairable is not None),
                 (Operator.TEMPLATISE, island.templatisable is not None),
             )
-            if is_possible and weights[operator] > 0
+            if is_possible and weights[operator] > 0 and operator.value not in self._without
         ]
-        if number < SEEDS or len(possible) == 1:
+        if self._is_at_start(number) or not possible:
             return Operator.SEED
+        if self._passed_seeds + self._in_flight.seed_count < self._most_seeds:
+            possible.insert(0, Operator.SEED)
         shares = np.array([weights[operator] for operator in possible])
         return possible[int(rng.choice(len(possible), p=shares / shares.sum()))]
+
+    def _is_at_start(self, number: int) -> bool:
+        """Return whether a selection is one of those that every new run starts with."""
+        return number < SEEDS and not self._is_begun
+
+    @property
+    def _most_seeds(self) -> int:
+        """Seeds that may have passed or be in flight; those that fail do not count."""
+        return max(YOUNG_SEEDS, self.told_count // SEED_SHARE)
+
+    def _count_seed(self, result: Result) -> None:
+        if result.passed and result.operator == Operator.SEED.value:
+            self._passed_seeds += 1
+            self._is_begun = self._is_begun or result.selection is None
 
     def _learn(self, result: Result, plan: SelectionPlan | None, status: AddStatus) -> None:
         """Add a new candidate to what is known of directions and parents."""
@@ -257,19 +305,26 @@ class RunArchive:
         if target is not None and result.cell != target:
             self._transitions.miss(target)
 
-    def _mix(self, island: Island, result: Result) -> None:
-        """Let candidates move between islands: founders to all, others where one stagnates."""
+    def _mix(self, island: Island, result: Result, *, is_new: bool) -> None:
+        """Let candidates move between islands.
+
+        Founders and what leads the run go to all; the best ones go where an island stagnates.
+        """
         others = [i for i in self._islands.values() if i is not island]
-        if result.sequence <= self._model.founding:
-            founder = entry_of(result)
-            if founder is not None:
-                for other in others:
-                    other.receive([founder])
+        entry = entry_of(result)
+        if entry is not None and is_new and self._founders < self._model.founding:
+            self._founders += 1
+            for other in others:
+                other.receive([entry])
             return
-        if island.stagnation < self._model.stagnation:
+        if mechanisms.MIGRATION in self._without:
             return
-        island.stagnation = 0
+        if entry is not None and entry.fitness > max((i.best_fitness for i in others), default=0):
+            for other in others:
+                other.take_migrants([entry])
+            return
+        if island.stagnation < self._model.patience(result.sequence):
+            return
         source = max(others, key=lambda i: i.best_fitness, default=None)
-        if source is not None and source.best is not None:
-            island.migrations += 1
-            island.receive(source.elites()[: self._model.migrants])
+        found = [] if source is None else [e for e in source.elites() if e.digest not in island]
+        island.take_migrants(found[: self._model.migrants])

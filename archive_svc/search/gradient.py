@@ -22,6 +22,10 @@ SHRINKAGE: Final = 2.0
 NEIGHBOURHOOD: Final = 0.6
 """Smoothing: a cell at Manhattan distance d counts exp(-d / NEIGHBOURHOOD) of the cell itself."""
 
+BACKING: Final = 0.5
+"""Weighted children that got better by a step before it is asked for: one of the cell itself, as
+long as it is not forgotten, or some of its neighbours."""
+
 POSITIONS: Final = (
     np.stack(np.meshgrid(*[np.arange(LEVELS)] * 3, indexing="ij"), axis=-1)
     .reshape(CELL_COUNT, 3)
@@ -70,6 +74,9 @@ class GradientField:
     """E, of length 1 or 0."""
     confidence: np.ndarray
     """`(cell,)`: share of F and R that observations made, from 0 to 1."""
+    backed: np.ndarray
+    """`(cell, dimension, 2)` bool: whether recorded transitions speak for a step down (0) or up
+    (1)."""
 
 
 def gradient_field(
@@ -100,6 +107,7 @@ def gradient_field(
         rate=rate,
         exploration=exploration,
         confidence=(observed / (observed + SHRINKAGE)).max(axis=1),
+        backed=_backed(transitions),
     )
 
 
@@ -127,9 +135,27 @@ def _direction(values: np.ndarray) -> Direction:
     return (memory, algorithm, synchronization)
 
 
+def _backed(transitions: Transitions) -> np.ndarray:
+    """Return which steps made a better child here or nearby, and no less often than the reverse."""
+    up, down = transitions.up, transitions.down
+    likelier = _rate(up) - _rate(down)
+    return np.stack(
+        [
+            (_smooth(down)[..., 1] >= BACKING) & (likelier <= 0),
+            (_smooth(up)[..., 1] >= BACKING) & (likelier >= 0),
+        ],
+        axis=-1,
+    )
+
+
+def _smooth(moves: np.ndarray) -> np.ndarray:
+    smooth: np.ndarray = (_SMOOTHING @ moves.reshape(CELL_COUNT, -1)).reshape(moves.shape)
+    return smooth
+
+
 def _rate(moves: np.ndarray) -> np.ndarray:
     """Return the expected probability that a move is better, `(cell, dimension)`."""
-    smooth = (_SMOOTHING @ moves.reshape(CELL_COUNT, -1)).reshape(moves.shape)
+    smooth = _smooth(moves)
     rate: np.ndarray = (smooth[..., 1] + 1.0) / (smooth[..., 0] + 2.0)
     return rate
 

@@ -22,6 +22,11 @@ class InFlight:
     def __len__(self) -> int:
         return len(self._plans)
 
+    @property
+    def seed_count(self) -> int:
+        """Selections in flight that ask for something new, without a parent."""
+        return sum(count for plan, count in self._counts.items() if plan.parent is None)
+
     def has(self, plan: SelectionPlan) -> bool:
         """Return whether one in flight asks for the same."""
         return plan in self._counts

@@ -79,8 +79,9 @@ class View:
 Parents = Callable[[View], np.ndarray]
 """A view to `(elite,)` float64 probabilities that sum to 1."""
 
-Aim = Callable[[View, Entry, np.random.Generator], Cell | None]
-"""A view and a parent to the cell to aim at, or None for no direction."""
+Aim = Callable[[View, Entry, Sequence[Entry], np.random.Generator], Cell | None]
+"""A view, a parent and the elites shown beside it to the cell to aim at, or None for no
+direction."""
 
 
 def temperature(fitnesses: np.ndarray) -> float:
@@ -121,17 +122,26 @@ def curiosity_parents(view: View) -> np.ndarray:
     return weights
 
 
-def no_aim(_view: View, _parent: Entry, _rng: np.random.Generator) -> None:
+def no_aim(_view: View, _parent: Entry, _shown: Sequence[Entry], _rng: np.random.Generator) -> None:
     """Give no direction."""
     return
 
 
-def gradient_aim(view: View, parent: Entry, rng: np.random.Generator) -> Cell | None:
-    """Return a cell near `parent`'s where the gradient points, or None where it says little."""
-    direction = view.field().total[cell_index(parent.cell)] * view.emphasis
-    ends = POSITIONS[cell_index(parent.cell)] + _MOVES
+def gradient_aim(
+    view: View, parent: Entry, shown: Sequence[Entry], rng: np.random.Generator
+) -> Cell | None:
+    """Return a cell near `parent`'s where the gradient points, or None where it says little.
+
+    Only steps that something backs: recorded transitions, or an elite shown to the proposal that
+    is worth as much as the parent. That a cell is empty backs nothing.
+    """
+    row = cell_index(parent.cell)
+    direction = view.field().total[row] * view.emphasis
+    ends = POSITIONS[row] + _MOVES
     inside = ((ends >= 0) & (ends < LEVELS)).all(axis=1)
-    scores = np.where(inside, _MOVES @ direction, -np.inf)
+    down, up = _backed_steps(view.field().backed[row], parent, shown).T
+    allowed = ((_MOVES >= 0) | down).all(axis=1) & ((_MOVES <= 0) | up).all(axis=1)
+    scores = np.where(inside & allowed, _MOVES @ direction, -np.inf)
     scores[_STAYING] = STAY
     chances = np.exp((scores - scores.max()) / AIM_TEMPERATURE)
     move = int(rng.choice(len(_MOVES), p=chances / chances.sum()))
@@ -141,7 +151,19 @@ def gradient_aim(view: View, parent: Entry, rng: np.random.Generator) -> Cell | 
     return (memory, algorithm, synchronization)
 
 
-def inspirations(view: View, parent: Entry, rng: np.random.Generator) -> tuple[str, ...]:
+def _backed_steps(recorded: np.ndarray, parent: Entry, shown: Sequence[Entry]) -> np.ndarray:
+    """Return `(dimension, 2)`: which steps down (0) and up (1) something speaks for."""
+    backed = recorded.copy()
+    for entry in shown:
+        if entry.fitness < parent.fitness:
+            continue
+        for dimension, (here, there) in enumerate(zip(parent.cell, entry.cell, strict=True)):
+            if there != here:
+                backed[dimension, int(there > here)] = True
+    return backed
+
+
+def inspirations(view: View, parent: Entry, rng: np.random.Generator) -> tuple[Entry, ...]:
     """Return elites of other cells to learn from: better ones likelier, other islands' too."""
     others = {e.digest: e for e in (*view.elites, *view.visitors) if e.cell != parent.cell}
     found = list(others.values())
@@ -150,7 +172,7 @@ def inspirations(view: View, parent: Entry, rng: np.random.Generator) -> tuple[s
         return ()
     weights = _closeness_to_best(found) + 1e-3
     picked = rng.choice(len(found), size=count, replace=False, p=weights / weights.sum())
-    return tuple(found[i].digest for i in picked.tolist())
+    return tuple(found[i] for i in picked.tolist())
 
 
 def _softmax_of_fitness(view: View) -> np.ndarray:

@@ -26,7 +26,7 @@ _EVOLVE: Final[Mapping[Operator, float]] = {
     Operator.MUTATE: 0.55,
     Operator.COMBINE: 0.2,
     Operator.REPAIR: 0.1,
-    Operator.TEMPLATISE: 0.05,
+    Operator.TEMPLATISE: 0.15,
 }
 
 _SEED_ONLY: Final[Mapping[Operator, float]] = {

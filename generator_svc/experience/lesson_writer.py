@@ -27,10 +27,6 @@ from kernel_foundry.domain.measures import DIMENSIONS, Measures
 from kernel_foundry.plan.source_text import strip_comments
 
 _MOST_FINDINGS: Final = 3
-_MOST_NAMES: Final = 6
-_LEAST_NAME_CHARS: Final = 4
-_KEY_WORDS: Final = frozenset({"return", "const", "float", "void", "else", "while", "break"})
-"""Of names that a child has and its parent has not, those that tell nothing."""
 _OF_THE_MEASUREMENT: Final = (
     FindingKind.NOISY_TIMING,
     FindingKind.THROTTLED,
@@ -127,9 +123,6 @@ def _constructs(parent: KernelSource, child: KernelSource) -> str:
     old, new = concepts.in_code(before).keys(), concepts.in_code(after).keys()
     parts = [("takes up", new - old), ("gives up", old - new)]
     named = [f"it {verb} {_list(names)}" for verb, names in parts if names]
-    fresh = sorted(name for name in set(after) - set(before) if _is_telling(name))
-    if fresh:
-        named.append(f"new names are {', '.join(fresh[:_MOST_NAMES])}")
     if parent.device_code == child.device_code:
         named.append("only the launch plan differs")
         return "; ".join(named)
@@ -137,10 +130,6 @@ def _constructs(parent: KernelSource, child: KernelSource) -> str:
     if parent.plan != child.plan:
         named.append("the launch plan changes too")
     return "; ".join(named)
-
-
-def _is_telling(name: str) -> bool:
-    return len(name) >= _LEAST_NAME_CHARS and name not in _KEY_WORDS
 
 
 def _measured(speedup: LogSpeedup) -> str:

@@ -129,7 +129,11 @@ class ExperienceLibrary:
         except (LlmUnavailableError, LlmQuotaError) as error:
             _LOG.warning("no lessons for a proposal: %s", error)
             return ()
-        return tuple(hit.lesson for hit in hits if hit.score >= _LEAST_RECALLED_SCORE)
+        return tuple(
+            hit.lesson
+            for hit in hits
+            if hit.score >= _LEAST_RECALLED_SCORE and not hit.lesson.is_empty
+        )
 
     async def credit(
         self, lesson_ids: tuple[int, ...], *, log_speedup: float | None, request_id: str

@@ -60,6 +60,8 @@ class ChosenPrompt:
 
     id: int
     sections: Sections
+    is_evolved: bool
+    """Whether a model edited it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +114,9 @@ class MetaPrompts:
             chosen = policy.choose(members, known, run=run, seed=seed, sequence=sequence)
             row = tables.find(connection, chosen)
             assert row is not None  # it was among the members of this transaction
-            return ChosenPrompt(id=row.id, sections=row.sections)
+            return ChosenPrompt(
+                id=row.id, sections=row.sections, is_evolved=row.state is not PromptState.SEED
+            )
 
         return await self._store.read(work)
 

@@ -84,6 +84,10 @@ def _without_code_of_inspirations(parts: PromptParts) -> PromptParts:
     return replace(parts, inspirations=tuple(replace(view, text="") for view in parts.inspirations))
 
 
+def _without_materials(parts: PromptParts) -> PromptParts:
+    return replace(parts, materials=parts.materials[:-1])
+
+
 def _with_a_lesson_less(parts: PromptParts) -> PromptParts:
     return replace(parts, lessons=parts.lessons[:-1]) if len(parts.lessons) > 1 else parts
 
@@ -136,6 +140,7 @@ CUTS: Final = (
     Cut(name="pitfalls", take=_without_section("pitfalls")),
     Cut(name="analysis", take=_without_section("analysis")),
     Cut(name="philosophy", take=_without_section("philosophy")),
+    Cut(name="code to start from", take=_without_materials),
     Cut(
         name="names of further workloads",
         take=lambda parts: replace(parts, workloads=parts.workloads[:1]),

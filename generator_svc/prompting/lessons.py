@@ -64,7 +64,7 @@ def _effect(lesson: Lesson) -> str:
     """Return what was measured with it, and how levels moved."""
     passed = lesson.use_count - lesson.failure_count
     parts = []
-    if passed > 0:
+    if passed > 0 and lesson.has_effect:
         parts.append(f"{math.exp(lesson.effect):.2f}x the parent's speed in {_uses(passed)}")
     if lesson.failure_count:
         parts.append(f"{lesson.failure_count} of {lesson.use_count} did not pass")

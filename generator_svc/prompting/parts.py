@@ -4,7 +4,7 @@ Made once from a request; `length` then takes away what there is no room for.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from generator_svc.experts import Expert
@@ -14,15 +14,20 @@ from generator_svc.meta_prompts.sections import MAX_SECTION_CHARS, SECTION_NAMES
 from generator_svc.prompting import views
 from generator_svc.prompting.findings import Diagnosis, FindingView, diagnoses, side_findings
 from generator_svc.prompting.lessons import LessonView, lesson_views
-from kernel_foundry.domain.archive import Elite
+from kernel_foundry.domain.archive import Elite, Selection
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.lesson import Lesson
+from kernel_foundry.domain.material import Material
+from kernel_foundry.domain.mechanisms import DIAGNOSIS
 from kernel_foundry.domain.request import ProposalRequest
 from kernel_foundry.languages import speaks
 from kernel_foundry.plan import short_reference
 
 _INSPIRATION_SHARE: Final = 9
 """Part of a prompt that code takes which is only looked at; what is edited is shown whole."""
+
+_MATERIAL_SHARE: Final = 3
+"""Part of a prompt that code to start from takes, all of it together."""
 
 _MAX_LIBRARY_OPS: Final = 40
 
@@ -71,8 +76,12 @@ class PromptParts:
     """Of a combination."""
     inspirations: tuple[views.CandidateView, ...]
     direction_lines: tuple[str, ...]
+    materials: tuple[Material, ...]
+    """Code to start from; empty for a proposal with a parent."""
     lessons: tuple[LessonView, ...]
     sections: Sections
+    rivals: int
+    """Requests in flight with this very prompt; their answers should differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +92,8 @@ class PromptInputs:
     lessons: tuple[Lesson, ...]
     sections: Sections
     worked_example: str
+    rivals: int = 0
+    """Requests in flight with this very prompt."""
 
 
 def parts_of(
@@ -96,6 +107,8 @@ def parts_of(
         inputs: What the generator knows beside the request.
         max_chars: Of the whole prompt; candidates get shares of it.
     """
+    if DIAGNOSIS in request.without:
+        request = replace(request, selection=_without_findings(request.selection))
     task, admission = request.task, request.admission
     language = speaks(admission.device.language.value)
     held_out = held_out_of(task, admission)
@@ -127,9 +140,30 @@ def parts_of(
         partner=known.partner,
         inspirations=known.inspirations if is_free else (),
         direction_lines=views.direction_lines(request.selection) if is_free else (),
+        materials=_materials(request, max_chars) if operator is Operator.SEED else (),
         lessons=lesson_views(lessons, held_out, kinds=kinds),
         sections=_clipped(inputs.sections),
+        rivals=inputs.rivals,
     )
+
+
+def _without_findings(selection: Selection) -> Selection:
+    def bare(elite: Elite) -> Elite:
+        return replace(elite, evaluation=replace(elite.evaluation, findings=()))
+
+    return replace(
+        selection,
+        parent=None if selection.parent is None else bare(selection.parent),
+        inspirations=tuple(bare(elite) for elite in selection.inspirations),
+    )
+
+
+def _materials(request: ProposalRequest, max_chars: int) -> tuple[Material, ...]:
+    """Return the code to start from, each clipped to an equal share of the room for all."""
+    if not request.materials:
+        return ()
+    room = max_chars // _MATERIAL_SHARE // len(request.materials)
+    return tuple(replace(m, text=clip(m.text.strip("\n"), room)) for m in request.materials)
 
 
 def _task_view(request: ProposalRequest) -> TaskView:

@@ -13,6 +13,7 @@ from generator_svc.meta_prompts.sections import Sections, seed_sections
 from generator_svc.prompting.length import DEFAULT_MAX_CHARS, LEAST_MAX_CHARS, fit
 from generator_svc.prompting.parts import PromptInputs, PromptParts, parts_of
 from generator_svc.prompting.templates import PromptTemplates
+from kernel_foundry.domain import mechanisms
 from kernel_foundry.domain.exchange import ChatMessage
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.lesson import Lesson
@@ -30,6 +31,8 @@ class WrittenPrompt:
     """The lessons that stand in it."""
     cut: tuple[str, ...]
     """What there was no room for, such as "worked example"; empty when all fitted."""
+    mechanisms: tuple[str, ...] = ()
+    """What stands in it, names of `kernel_foundry.domain.mechanisms`."""
 
 
 class PromptWriter:
@@ -53,6 +56,7 @@ class PromptWriter:
         expert: Expert = EXPERTS[GENERAL],
         lessons: tuple[Lesson, ...] = (),
         sections: Sections | None = None,
+        rivals: int = 0,
         max_chars: int = DEFAULT_MAX_CHARS,
     ) -> WrittenPrompt:
         """Return the prompt for `request`.
@@ -62,6 +66,7 @@ class PromptWriter:
             expert: Who is to propose it.
             lessons: What experience says, the most useful first.
             sections: Guidance; None: the hand-written one.
+            rivals: Requests in flight with the same prompt but for their number of rivals.
             max_chars: Most characters of both messages; a lower one than `LEAST_MAX_CHARS` is
                 taken as that, since no useful prompt is shorter.
 
@@ -77,6 +82,7 @@ class PromptWriter:
             lessons=lessons,
             sections=sections or seed_sections(language),
             worked_example=self._templates.text(f"{language.value}/example.md"),
+            rivals=rivals,
         )
         parts = parts_of(request, operator, inputs, max_chars=room)
         fitted = fit(parts, lambda some: _length(self._messages(some)), room)
@@ -92,6 +98,7 @@ class PromptWriter:
             messages=messages,
             shown=tuple(view.lesson for view in fitted.parts.lessons),
             cut=fitted.cut,
+            mechanisms=_mechanisms(fitted.parts),
         )
 
     def retry(self, language: Language, reason: str) -> ChatMessage:
@@ -106,6 +113,21 @@ class PromptWriter:
             ChatMessage(role="system", content=self._templates.render("system.md.j2", values)),
             ChatMessage(role="user", content=self._templates.render(user, values)),
         )
+
+
+def _mechanisms(parts: PromptParts) -> tuple[str, ...]:
+    """Return which mechanisms a prompt of these parts shows the work of."""
+    findings = parts.parent.findings if parts.parent is not None else ()
+    blamed = [finding for diagnosis in parts.diagnoses for finding in diagnosis.findings]
+    shown = {
+        mechanisms.EXPERTS: parts.has_emphasis and parts.expert.role != GENERAL,
+        mechanisms.INSPIRATIONS: parts.inspirations,
+        mechanisms.DIRECTION: parts.direction_lines,
+        mechanisms.DIAGNOSIS: (*blamed, *parts.side_findings, *findings),
+        mechanisms.LESSONS: parts.lessons,
+        mechanisms.MATERIALS: parts.materials,
+    }
+    return tuple(name for name, is_shown in shown.items() if is_shown)
 
 
 def _length(messages: tuple[ChatMessage, ...]) -> int:

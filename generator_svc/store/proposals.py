@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from generator_svc.model_choice import ModelOutcome
 from generator_svc.store.schema import PROPOSALS
-from kernel_foundry.domain.account import RepairCount
+from kernel_foundry.domain.account import MechanismCount, RepairCount
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
@@ -42,6 +42,8 @@ class ProposalRow:
     parent_speedup: float | None
     parent_findings: tuple[FindingKind, ...]
     """Kinds that a repair was asked to mend; empty for other operators."""
+    mechanisms: tuple[str, ...] = ()
+    """What acted in its prompt, names of `kernel_foundry.domain.mechanisms`."""
     outcome: str | None = None
     """None until it was judged."""
 
@@ -69,6 +71,7 @@ def add(connection: sa.Connection, row: ProposalRow) -> None:
         "parent_fitness": row.parent_fitness,
         "parent_speedup": row.parent_speedup,
         "parent_findings": json.dumps(row.parent_findings),
+        "mechanisms": json.dumps(row.mechanisms),
     }
     connection.execute(PROPOSALS.insert(), values)
 
@@ -145,6 +148,15 @@ def repairs(connection: sa.Connection, run: str) -> tuple[RepairCount, ...]:
     return tuple(sorted(counts, key=lambda c: (-c.attempts, c.kind)))
 
 
+def mechanism_counts(connection: sa.Connection, run: str) -> tuple[MechanismCount, ...]:
+    """Return how many prompts of a run each operator made and each mechanism acted in, by name."""
+    rows = connection.execute(
+        sa.select(PROPOSALS.c.operator, PROPOSALS.c.mechanisms).where(PROPOSALS.c.run == run)
+    ).all()
+    counts = Counter(name for row in rows for name in (row.operator, *json.loads(row.mechanisms)))
+    return tuple(MechanismCount(mechanism=name, prompts=counts[name]) for name in sorted(counts))
+
+
 def lesson_counts(connection: sa.Connection, run: str) -> tuple[int, int]:
     """Return how often a run's prompts showed a lesson, and how many proposals taught one."""
     rows = connection.execute(
@@ -168,5 +180,6 @@ def _row(row: Any) -> ProposalRow:
         parent_fitness=row.parent_fitness,
         parent_speedup=row.parent_speedup,
         parent_findings=tuple(FindingKind(kind) for kind in json.loads(row.parent_findings)),
+        mechanisms=tuple(json.loads(row.mechanisms)),
         outcome=row.outcome,
     )

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from kernel_foundry.sql.migrate import SchemaLocation
 
-HEAD: Final = "0001"
+HEAD: Final = "0002"
 """Schema version this code reads and writes."""
 
 SCHEMA: Final = SchemaLocation(
@@ -63,10 +63,12 @@ PROPOSALS = sa.Table(
     sa.Column("gain", sa.Float),
     sa.Column("judged_unix_s", sa.Float),
     sa.Column("learnt", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("mechanisms", sa.Text, nullable=False, server_default=sa.text("'[]'")),
     sa.Index("ix_proposals_judged", "judged_unix_s"),
 )
-"""How each proposal was made, and what came of it. `lessons` and `parent_findings` are JSON lists;
-`parent_findings` has the kinds that a repair was asked to mend, and is empty otherwise."""
+"""How each proposal was made, and what came of it. `lessons`, `parent_findings`, `mechanisms` are
+JSON lists. `parent_findings` has the kinds that a repair was asked to mend, and is empty otherwise;
+`mechanisms` has what acted in the prompt."""
 
 SECTIONS = sa.Table(
     "sections",

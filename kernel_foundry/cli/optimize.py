@@ -27,7 +27,7 @@ from kernel_foundry.cli.summary import show_summary
 from kernel_foundry.domain.archive import DEFAULT_STRATEGY, STRATEGIES
 from kernel_foundry.domain.bounds import AT_TRAFFIC_BOUND, NEVER
 from kernel_foundry.domain.language import Language
-from kernel_foundry.domain.learning import LEARNING
+from kernel_foundry.domain.mechanisms import MECHANISMS
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.errors import KernelFoundryError
 from kernel_foundry.evidence.record import record_of, write_record
@@ -111,7 +111,7 @@ class StopShare(click.ParamType[float]):
 @click.option(
     "--without",
     multiple=True,
-    type=click.Choice(LEARNING),
+    type=click.Choice(MECHANISMS),
     help="Switch off a part that learns: lessons of earlier kernels, guidance in prompts that "
     "evolves, or the choice among several --model by what each gained per dollar; repeatable.",
 )

@@ -20,6 +20,7 @@ from kernel_foundry.sdk.kept_sweeps import kept_sweeps
 from kernel_foundry.sdk.loop.budget import BudgetUse, StopCause
 from kernel_foundry.sdk.loop.progress import RunResult
 from kernel_foundry.sdk.loop.sweeping import CONFIGURATIONS_PER_EVALUATION
+from kernel_foundry.sdk.mechanism_use import mechanism_text, mechanism_use
 from kernel_foundry.sdk.run_account import ask_account
 from kernel_foundry.sdk.view import (
     arithmetic_line,
@@ -57,7 +58,12 @@ def show_summary(foundry: Foundry, ended: RunResult, report: Path, record: Path 
     show_stats(console, stats)
     console.print(_spent_text(ended.spent), highlight=False)
     show_archive_map(console, elites)
-    show_account(console, ask_account(foundry, name))
+    asked = ask_account(foundry, name)
+    show_account(console, asked)
+    use = mechanism_use(
+        asked.account, stats, sweeps=ended.spent.sweeps, promotions=ended.spent.promotions
+    )
+    console.print(f"how often each mechanism acted: {mechanism_text(use)}", highlight=False)
     if ended.winner is not None:
         _show_method(console, ended.winner.evaluation)
     show_sweeps(console, name)

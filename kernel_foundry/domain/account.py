@@ -31,6 +31,16 @@ class RepairCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MechanismCount:
+    """How often a mechanism acted in a run's prompts."""
+
+    mechanism: str
+    """One of `domain.mechanisms`, or the name of an operator."""
+    prompts: int
+    """Prompts in which it acted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunAccount:
     """The generator's books of one run."""
 
@@ -43,3 +53,5 @@ class RunAccount:
     """Lessons in prompts, each showing counted."""
     lessons_learnt: int = 0
     """Lessons that transitions of this run wrote or confirmed."""
+    mechanisms: tuple[MechanismCount, ...] = ()
+    """How often each mechanism acted that did; by name."""

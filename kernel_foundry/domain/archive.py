@@ -10,6 +10,7 @@ from typing import Final
 from kernel_foundry.domain.candidate import Candidate, Operator
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.material import Material
 from kernel_foundry.domain.measures import Cell, Measures
 from kernel_foundry.domain.model_limit import ModelLimit
 from kernel_foundry.domain.task import Task
@@ -50,12 +51,14 @@ class RunSpec:
     strategy: str
     seed: int
     without: tuple[str, ...] = ()
-    """Parts of `kernel_foundry.domain.learning` that are switched off."""
+    """Mechanisms of `kernel_foundry.domain.mechanisms` that are switched off."""
     left_out: tuple[ModelLimit, ...] = ()
     """Models that were asked for and are not among `models`: they cannot do the task."""
     stop_at: float | None = None
     """Share of the traffic bound, on every timed workload, at which the run ends, or `NEVER`;
     None: `AT_TRAFFIC_BOUND`."""
+    materials: tuple[Material, ...] = ()
+    """Code that models are shown to start from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

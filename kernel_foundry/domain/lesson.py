@@ -30,6 +30,9 @@ _MOST_USES: Final = 1_000_000
 _MOST_EFFECT: Final = math.log(1e6)
 """No kernel was ever a million times as fast as its parent; `math.exp` ends soon behind it."""
 
+_LEAST_EFFECT: Final = math.log(1.02)
+"""A mean effect of less cannot be told from none."""
+
 
 class LessonOrigin(StrEnum):
     """Where a lesson comes from."""
@@ -73,6 +76,17 @@ class Lesson:
     """Of them, those that did not pass."""
     id: int = 0
     """Row in the store; 0 before it is stored."""
+
+    @property
+    def has_effect(self) -> bool:
+        """Whether the proposals behind it were faster or slower than their parents at all."""
+        return abs(self.effect) >= _LEAST_EFFECT
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it was learnt as a change of speed, and no change is left of it."""
+        is_of_speed = self.origin is LessonOrigin.LEARNT and self.after is not None
+        return is_of_speed and self.use_count > self.failure_count and not self.has_effect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

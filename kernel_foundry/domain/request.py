@@ -7,6 +7,7 @@ from kernel_foundry.domain.archive import Selection
 from kernel_foundry.domain.attestation import WorkloadSeeds
 from kernel_foundry.domain.candidate import Candidate, KernelSource
 from kernel_foundry.domain.evaluation import Evaluation, Setting
+from kernel_foundry.domain.material import Material
 from kernel_foundry.domain.task import Task
 
 
@@ -105,7 +106,9 @@ class ProposalRequest:
     """What the run has spent so far, all models."""
     spent_tokens: int = 0
     without: tuple[str, ...] = ()
-    """Parts of `kernel_foundry.domain.learning` that are switched off."""
+    """Mechanisms of `kernel_foundry.domain.mechanisms` that are switched off."""
+    materials: tuple[Material, ...] = ()
+    """Code to start from, for a proposal without a parent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -303,7 +303,7 @@ class Foundry:
             strategy: One of `domain.archive.STRATEGIES`, or another that the archive knows.
             seed: Of every random choice.
             in_flight: Proposals being made at once.
-            without: Parts of `domain.learning` to switch off.
+            without: Parts of `domain.mechanisms` to switch off.
             listener: Told of every event.
 
         Raises:

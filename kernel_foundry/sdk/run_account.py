@@ -33,7 +33,7 @@ def ask_account(foundry: Foundry, run: str) -> AccountAnswer:
 def account_object(account: RunAccount | None) -> dict[str, Any]:
     """Return the `--json` fields of an account; null where it is not known."""
     if account is None:
-        return dict.fromkeys(("spend", "repairs", "lessons"))
+        return dict.fromkeys(("spend", "repairs", "lessons", "mechanisms"))
     return {
         "spend": {
             s.model: {
@@ -50,4 +50,5 @@ def account_object(account: RunAccount | None) -> dict[str, Any]:
             for r in account.repairs
         },
         "lessons": {"shown": account.lessons_shown, "learnt": account.lessons_learnt},
+        "mechanisms": {m.mechanism: m.prompts for m in account.mechanisms},
     }

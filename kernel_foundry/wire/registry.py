@@ -23,6 +23,7 @@ from kernel_foundry.common.v1 import (
     device_pb2,
     evaluation_pb2,
     finding_pb2,
+    material_pb2,
     measures_pb2,
     model_limit_pb2,
     selection_pb2,
@@ -42,6 +43,7 @@ from kernel_foundry.domain import (
     gradient,
     kernel_time,
     lesson,
+    material,
     measures,
     model_limit,
     probe,
@@ -59,6 +61,7 @@ from kernel_foundry.generator.v1 import account_pb2, exchange_pb2, lesson_pb2, p
 
 MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
     {
+        account.MechanismCount: account_pb2.MechanismCount,
         account.ModelSpend: account_pb2.ModelSpend,
         account.RepairCount: account_pb2.RepairCount,
         account.RunAccount: account_pb2.RunAccount,
@@ -119,6 +122,7 @@ MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
         lesson.Lesson: lesson_pb2.Lesson,
         lesson.LessonHit: lesson_pb2.LessonHit,
         lesson.LessonQuery: lesson_pb2.LessonQuery,
+        material.Material: material_pb2.Material,
         measures.Measures: measures_pb2.Measures,
         model_limit.ModelLimit: model_limit_pb2.ModelLimit,
         probe.Probe: probe_pb2.Probe,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from archive_svc.grids.island_model import ISLANDS
 from archive_svc.grids.result import Result
-from archive_svc.run.run_archive import SEEDS, RunArchive
+from archive_svc.run.run_archive import SEEDS, YOUNG_SEEDS, RunArchive
 from archive_svc.search.in_flight import KEPT
 from archive_svc.search.strategies import STRATEGIES
 from kernel_foundry.domain.archive import STRATEGIES as NAMES
@@ -17,7 +17,7 @@ from kernel_foundry.domain.archive import AddStatus
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.measures import Cell
 
-APART = dataclasses.replace(ISLANDS, founding=0, stagnation=4, migrants=1)
+APART = dataclasses.replace(ISLANDS, founding=0, least_stagnation=4, stagnation=4, migrants=1)
 """Islands that share nothing from the start."""
 
 
@@ -88,14 +88,14 @@ def test_the_best_is_never_lost_and_a_failure_never_an_elite(tells) -> None:
 def test_a_told_selection_is_in_flight_no_more() -> None:
     archive = _archive("fitness")
     archive.tell(_told(1, 0.5))
-    mutations = [
-        n for n in range(SEEDS, SEEDS + 40) if archive.select(n).operator is Operator.MUTATE
-    ]
-    # One elite and nothing to combine it with: each island may ask for it once.
-    assert len(mutations) == len(ISLANDS.islands)
-    archive.tell(_told(2, 0.4, parent="digest 1", operator="mutate", selection=mutations[0]))
-    again = [archive.select(n).operator for n in range(100, 140)]
-    assert again.count(Operator.MUTATE) == 1
+    # One elite and nothing to combine it with: each island asks for it once before any asks again.
+    numbers = range(SEEDS, SEEDS + len(ISLANDS.islands))
+    plans = {n: archive.select(n) for n in numbers}
+    assert len(set(plans.values())) == len(plans)
+    answered = next(n for n, plan in plans.items() if plan.operator is Operator.MUTATE)
+    archive.tell(_told(2, 0.4, parent="digest 1", operator="mutate", selection=answered))
+    assert not archive.is_in_flight(answered)
+    assert all(archive.is_in_flight(n) for n in plans if n != answered)
 
 
 def test_a_dropped_selection_may_be_asked_for_again() -> None:
@@ -116,9 +116,11 @@ def test_a_dropped_selection_may_be_asked_for_again() -> None:
 def test_no_two_proposals_in_flight_have_the_same_assignment(strategy: str) -> None:
     archive = _archive(strategy)
     _fill(archive)
-    plans = [archive.select(n) for n in range(60)]
+    plans = [archive.select(n) for n in range(100, 116)]
     asked = [plan for plan in plans if plan.operator is not Operator.SEED]
     assert len(asked) == len(set(asked))
+    if strategy != "best_of_n":
+        assert len(plans) - len(asked) <= YOUNG_SEEDS
 
 
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))
@@ -154,25 +156,42 @@ def test_islands_set_out_from_one_population_and_then_part() -> None:
         strategy="gradient", seed=1, model=dataclasses.replace(ISLANDS, founding=1, stagnation=99)
     )
     archive.tell(_told(1, 0.5))
-    archive.tell(_told(2, 0.6, cell=(2, 2, 2), island="memory"))
+    archive.tell(_told(2, 0.4, cell=(2, 2, 2), island="memory"))
     cells = {i.name: [e.cell for e in i.elites()] for i in archive.islands}
-    assert cells["memory"] == [(2, 2, 2), (1, 1, 1)]
+    assert cells["memory"] == [(1, 1, 1), (2, 2, 2)]
     assert cells["fusion"] == cells["compute"] == [(1, 1, 1)]
 
 
 def test_a_stagnating_island_is_given_elites_of_the_best_one() -> None:
     archive = RunArchive(strategy="gradient", seed=1, model=APART)
     archive.tell(_told(1, 0.9, cell=(3, 3, 3), island="memory"))
-    for sequence in range(2, 2 + APART.stagnation):
-        archive.tell(_told(sequence, 0.3, cell=(0, 0, 0), island="fusion"))
+    archive.tell(_told(2, 0.8, cell=(2, 2, 2), island="memory"))
     fusion = archive.islands[0]
-    assert fusion.migrations == 0
+    before = fusion.migrations
+    for sequence in range(3, 2 + APART.stagnation):
+        archive.tell(_told(sequence, 0.3, cell=(0, 0, 0), island="fusion"))
+    assert fusion.migrations == before
     archive.tell(_told(9, 0.2, cell=(0, 0, 0), island="fusion"))
-    assert fusion.migrations == 1
-    assert fusion.elites()[0].digest == "digest 1"
-    stats = {island.name: island for island in archive.stats().islands}
-    assert stats["fusion"].elite_count == 2
-    assert archive.stats().elite_count == 2  # cells, whichever island holds them
+    assert fusion.migrations == before + 1
+    assert [e.digest for e in fusion.elites()] == ["digest 1", "digest 2", "digest 3"]
+    archive.tell(_told(10, 0.2, cell=(0, 0, 0), island="fusion"))
+    assert fusion.migrations == before + 1
+    assert archive.stats().elite_count == 3  # cells, whichever island holds them
+
+
+def test_what_leads_the_run_goes_to_every_island() -> None:
+    archive = RunArchive(strategy="gradient", seed=1, model=APART)
+    archive.tell(_told(1, 0.5, island="memory"))
+    archive.tell(_told(2, 0.4, cell=(2, 2, 2), island="fusion"))
+    archive.tell(_told(3, 0.6, cell=(3, 3, 3), island="compute"))
+    cells = {i.name: [e.cell for e in i.elites()] for i in archive.islands}
+    assert cells == {
+        "fusion": [(3, 3, 3), (1, 1, 1), (2, 2, 2)],
+        "memory": [(3, 3, 3), (1, 1, 1)],
+        "parallelism": [(3, 3, 3), (1, 1, 1)],
+        "compute": [(3, 3, 3), (1, 1, 1)],
+    }
+    assert [i.migrations for i in archive.islands] == [2, 1, 2, 1]
 
 
 def test_children_of_correct_parents_are_transitions_failed_ones_too() -> None:
@@ -195,6 +214,95 @@ def test_a_failure_is_repaired_once_and_without_a_direction() -> None:
     plans = [archive.select(n) for n in range(SEEDS, 60)]
     (repair,) = [plan for plan in plans if plan.operator is Operator.REPAIR]
     assert (repair.parent, repair.target, repair.inspirations) == ("digest 1", None, ())
+
+
+def _run(archive: RunArchive, count: int, *, passes: bool = True, in_flight: int = 2) -> None:
+    """Answer `count` selections, `in_flight` at a time."""
+    rng = np.random.default_rng(2)
+    waiting = {n: archive.select(n) for n in range(in_flight)}
+    for sequence in range(1, count + 1):
+        number = min(waiting)
+        plan = waiting.pop(number)
+        cell: Cell = tuple(rng.integers(0, 4, 3).tolist())  # type: ignore[assignment]
+        archive.tell(
+            _told(
+                sequence,
+                float(rng.uniform(0.2, 0.9)) if passes else 0.1,
+                outcome="passed" if passes else "wrong_result",
+                cell=cell,
+                operator=plan.operator.value,
+                parent=plan.parent or "",
+                island=plan.island,
+                selection=number,
+                has_parameters=bool(sequence % 3),
+            )
+        )
+        waiting[number + in_flight] = archive.select(number + in_flight)
+
+
+def _operators(archive: RunArchive) -> list[str]:
+    return [result.operator for result in archive._newest.values()]
+
+
+@pytest.mark.parametrize("strategy", sorted(set(STRATEGIES) - {"best_of_n"}))
+@pytest.mark.parametrize("in_flight", [1, 2, 6])
+def test_of_40_evaluations_at_most_8_are_of_seeds_that_pass(strategy: str, in_flight: int) -> None:
+    for seed in range(10):
+        archive = RunArchive(strategy=strategy, seed=seed)
+        _run(archive, 40, in_flight=in_flight)
+        assert SEEDS <= _operators(archive).count("seed") <= YOUNG_SEEDS == 8
+
+
+def test_seeds_that_fail_are_followed_by_more() -> None:
+    archive = _archive()
+    _run(archive, 40, passes=False)
+    assert _operators(archive).count("seed") > 12
+
+
+def test_a_run_that_is_begun_with_candidates_asks_for_no_seeds_first() -> None:
+    archive = _archive()
+    archive.tell(_told(1, 0.5))
+    archive.tell(_told(2, 0.6, cell=(2, 2, 2)))
+    operators = [archive.select(n).operator for n in range(12)]
+    assert operators[:SEEDS] != [Operator.SEED] * SEEDS
+    assert operators.count(Operator.SEED) <= YOUNG_SEEDS - 2
+
+
+def test_a_short_run_migrates_and_uses_every_operator() -> None:
+    archive = _archive()
+    _run(archive, 40)
+    assert sum(island.migrations for island in archive.islands) >= 1
+    assert set(_operators(archive)) >= {"seed", "mutate", "combine", "templatise"}
+
+
+@pytest.mark.parametrize("name", ["combine", "repair", "templatise"])
+def test_an_operator_that_is_switched_off_is_never_asked_for(name: str) -> None:
+    archive = _archive(without=(name,))
+    archive.tell(_told(1, 0.5, has_parameters=False))
+    archive.tell(_told(2, 0.6, cell=(2, 2, 2)))
+    archive.tell(_failed(3))
+    operators = set()
+    for number in range(SEEDS, 200):
+        operators.add(archive.select(number).operator.value)
+        archive.drop(number)
+    assert operators == {"seed", "mutate", "combine", "repair", "templatise"} - {name}
+
+
+def test_other_parts_of_a_selection_can_be_switched_off() -> None:
+    archive = _archive(without=("islands", "inspirations", "direction", "migration"))
+    _run(archive, 60)
+    assert [island.name for island in archive.islands] == ["general"]
+    plans = [archive.select(n) for n in range(100, 140)]
+    assert {plan.island for plan in plans} == {"general"}
+    assert {plan.target for plan in plans} == {None}
+    for plan in plans:
+        assert len(plan.inspirations) == (plan.operator is Operator.COMBINE)
+
+
+def test_without_migration_islands_keep_to_themselves() -> None:
+    archive = RunArchive(strategy="gradient", seed=1, model=APART, without=("migration",))
+    _run(archive, 60)
+    assert sum(island.migrations for island in archive.islands) == 0
 
 
 def _failed(sequence: int, **changes: object) -> Result:

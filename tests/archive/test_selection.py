@@ -55,9 +55,11 @@ def _view(
     )
 
 
-def _aims(view: View, parent: Entry, count: int = 400) -> Counter[object]:
+def _aims(
+    view: View, parent: Entry, *, shown: tuple[Entry, ...] = (), count: int = 400
+) -> Counter[object]:
     rng = np.random.default_rng(5)
-    return Counter(gradient_aim(view, parent, rng) for _ in range(count))
+    return Counter(gradient_aim(view, parent, shown, rng) for _ in range(count))
 
 
 GOOD, FAIR, POOR = (
@@ -113,13 +115,44 @@ def test_the_target_lies_where_children_got_better() -> None:
     assert upwards > 10 * downwards
 
 
-def test_without_observations_no_direction_is_likeliest() -> None:
-    assert _aims(_view(GOOD), GOOD).most_common(1)[0][0] is None
+@pytest.mark.parametrize("cell", [(3, 1, 1), (1, 1, 1), (0, 0, 0)])
+def test_empty_cells_alone_give_no_direction(cell: Cell) -> None:
+    leader = _entry("leader", 0.9, cell)
+    view = _view(leader, POOR, weights=GradientWeights(exploration=5.0))
+    assert set(_aims(view, leader)) == {None}
+
+
+def test_an_elite_that_is_worth_as_much_backs_a_direction_if_it_is_shown() -> None:
+    weights = GradientWeights(exploration=1.0)
+    better = _entry("better", 0.95, (0, 1, 2))
+    view = _view(better, FAIR, weights=weights)
+    steps = {(-1, 0), (-1, 1), (0, 1)}
+    aims = set(_aims(view, FAIR, shown=(better,))) - {None}
+    assert aims
+    assert {(aim[0] - FAIR.cell[0], aim[2] - FAIR.cell[2]) for aim in aims} <= steps
+    assert {aim[1] for aim in aims} == {FAIR.cell[1]}
+    assert set(_aims(view, FAIR)) == {None}
+    assert set(_aims(view, better, shown=(FAIR,))) == {None}  # which is slower
+
+
+def test_what_never_made_a_better_child_backs_nothing() -> None:
+    grid, transitions = GridArchive(), Transitions()
+    grid.add(GOOD)
+    for _ in range(9):
+        transitions.add(GOOD.cell, (2, 1, 1), gain=-0.2, is_better=False)
+    field = gradient_field(transitions, grid.worth(), GradientWeights(exploration=5.0))
+    view = View(
+        emphasis=EVEN, elites=(GOOD,), visitors=(), field=lambda: field, curiosity=Curiosity()
+    )
+    assert set(_aims(view, GOOD)) == {None}
 
 
 def test_targets_are_cells_of_the_grid_next_to_the_parent() -> None:
     corner = _entry("corner", 0.5, (3, 0, 3))
-    for aim in _aims(_view(corner, weights=GradientWeights()), corner):
+    moves = ((corner.cell, (2, 1, 2)),) * 4
+    aims = _aims(_view(corner, moves=moves, weights=GradientWeights()), corner)
+    assert set(aims) > {None}
+    for aim in aims:
         assert aim is None or all(
             0 <= a <= 3 and abs(a - c) <= 1 for a, c in zip(aim, corner.cell, strict=True)
         )
@@ -137,6 +170,7 @@ def test_inspirations_are_elites_of_other_cells_also_of_other_islands() -> None:
     same = _entry("same cell", 0.95, GOOD.cell)
     visitor = _entry("visitor", 0.8, (3, 3, 3))
     view = _view(GOOD, FAIR, visitors=(same, visitor))
-    found = {d for seed in range(30) for d in inspirations(view, GOOD, np.random.default_rng(seed))}
-    assert found == {"fair", "visitor"}
+    seeds = range(30)
+    found = {e for seed in seeds for e in inspirations(view, GOOD, np.random.default_rng(seed))}
+    assert found == {FAIR, visitor}
     assert inspirations(_view(GOOD), GOOD, np.random.default_rng(0)) == ()

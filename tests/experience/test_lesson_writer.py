@@ -90,7 +90,18 @@ def test_a_comment_is_no_move() -> None:
     other = source(f"// unrolled by hand\n{VECTOR}", VECTOR_PLAN)
     lesson = write_lesson(transition(*ends, sources=(source(), other)))
     assert lesson is not None
-    assert "unrolled" not in lesson.move, "a word of a comment is no name"
+    assert "unrolled" not in lesson.move, "a word of a comment is no construct"
+
+
+def test_identifiers_are_no_lesson() -> None:
+    """What a variable is called helps nobody; constructs and the new lines do."""
+    named = source("__global__ void f(float* staging) { staging[7] = 1.0f; }", VECTOR_PLAN)
+    ends = evaluation(source(), median_ns=2000.0), evaluation(named, median_ns=1000.0)
+    lesson = write_lesson(transition(*ends, sources=(source(), named)))
+    assert lesson is not None
+    assert "staging" in lesson.excerpt
+    assert "staging" not in lesson.move
+    assert "1.00" not in lesson.move
 
 
 def test_what_was_found_of_the_measurement_is_no_symptom() -> None:

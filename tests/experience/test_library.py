@@ -322,6 +322,11 @@ async def test_a_rewarding_transition_is_learnt_once_and_found(sqlite_url: str) 
         language=Language.CUDA, findings=(FindingKind.MEMORY_BOUND,), text=bound.message
     )
     assert await library.recall(query) == (found,)
+    # Shown once more without a gain for each time that it gained, it has no effect left.
+    for sign in (-1, 0, 0):
+        effect = sign * math.log(2.0)
+        await library.credit((found.id,), log_speedup=effect, request_id=f"{sign} {query.text}")
+    assert await library.recall(query) == ()
     noise = observed(evaluation(source()), evaluation(child))
     assert await library.learn(noise) is None
     await library.close()

@@ -10,7 +10,7 @@ from generator_svc.caps import RequestRate, Reservations, Spending, expected_spe
 from generator_svc.llm.interface import ModelFacts
 from generator_svc.prompting.writer import PromptWriter
 from kernel_foundry.domain.exchange import ChatMessage
-from kernel_foundry.domain.learning import EXPERIENCE
+from kernel_foundry.domain.mechanisms import EXPERIENCE
 from kernel_foundry.domain.request import BudgetCaps, ProposalRequest
 from kernel_foundry.errors import LlmConfigurationError, LlmQuotaError
 

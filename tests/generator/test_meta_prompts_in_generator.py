@@ -18,7 +18,7 @@ from generator_svc.meta_prompts.tables import SectionsRow
 from generator_svc.store.store import GeneratorStore
 from kernel_foundry.domain.exchange import ExchangePurpose
 from kernel_foundry.domain.language import Language
-from kernel_foundry.domain.learning import EXPERIENCE, META_PROMPTS
+from kernel_foundry.domain.mechanisms import EXPERIENCE, META_PROMPTS
 from kernel_foundry.domain.request import ProposalOutcome, ProposalRequest
 from tests.generator.conftest import Samples, ScriptedModels, reply
 

@@ -41,6 +41,7 @@ def test_a_lesson_tells_symptom_move_and_code(request_: ProposalRequest) -> None
         (math.log(0.8), 1, 0, "Measured: 0.80x the parent's speed in one use."),
         (math.log(2), 5, 2, "2.00x the parent's speed in 3 uses; 2 of 5 did not pass."),
         (0.0, 1, 1, "Measured: 1 of 1 did not pass."),
+        (0.01, 5, 1, "Measured: 1 of 5 did not pass."),
     ],
 )
 def test_what_was_measured_is_told(
@@ -48,6 +49,11 @@ def test_what_was_measured_is_told(
 ) -> None:
     lesson = replace(LESSON, effect=effect, use_count=uses, failure_count=failures)
     assert told in _lessons(request_, lesson)
+
+
+def test_what_changed_nothing_is_not_told_as_a_speed(request_: ProposalRequest) -> None:
+    lesson = replace(LESSON, effect=0.001, use_count=3)
+    assert "Measured" not in _lessons(request_, lesson)
 
 
 def test_levels_that_moved_are_told(request_: ProposalRequest) -> None:

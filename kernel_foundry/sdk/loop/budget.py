@@ -14,6 +14,14 @@ LEAST_EVALUATIONS: Final = 8
 """Before the traffic bound may end a run: a few answers more show whether the time is no fluke."""
 
 
+SHARE_IN_FLIGHT: Final = 5
+"""Of a run's evaluations the part that may be proposed at once: what is proposed without knowing
+the others' verdicts learns nothing from them."""
+
+LEAST_IN_FLIGHT: Final = 2
+"""Proposals at once that every run may have."""
+
+
 class StopCause(StrEnum):
     """Why a run ended."""
 
@@ -43,6 +51,12 @@ class Budget:
     stop_at: float | None = None
     """Share of the traffic bound at which the run ends, above 0, or `bounds.NEVER`; None: what the
     run was started with, else `AT_TRAFFIC_BOUND`."""
+
+    def in_flight(self, asked: int) -> int:
+        """Return how many proposals to make at once where `asked` are asked for."""
+        if self.evaluations is None:
+            return asked
+        return min(asked, max(LEAST_IN_FLIGHT, self.evaluations // SHARE_IN_FLIGHT))
 
     def left_after(self, seconds: float) -> RunBudget:
         """Return what is left of it for a loop that goes on after so many seconds."""
@@ -84,6 +98,10 @@ class BudgetUse:
     seconds: float = 0.0
     cost_usd: float = 0.0
     tokens: int = 0
+    sweeps: int = 0
+    """Sweeps made."""
+    promotions: int = 0
+    """Measurements of what leads at the end of the run."""
     traffic_bound_share: float = 0.0
     """Of the best candidate, on the timed workload where it is furthest from the bound."""
 

@@ -69,6 +69,7 @@ class BudgetMeter:
         """Count a sweep as `cost` evaluations."""
         self.used.evaluations += cost
         self.used.sweep_evaluations += cost
+        self.used.sweeps += 1
 
     def keep_best(self, best: Elite) -> None:
         """Note how near to the traffic bound the best candidate is."""

@@ -16,6 +16,7 @@ from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import AddStatus, Elite, Run, RunState
 from kernel_foundry.domain.candidate import Candidate, KernelSource
 from kernel_foundry.domain.evaluation import Evaluation, Setting
+from kernel_foundry.domain.mechanisms import SWEEPS
 from kernel_foundry.domain.request import (
     EvaluationLimits,
     EvaluationRequest,
@@ -43,7 +44,7 @@ from kernel_foundry.sdk.loop.progress import (
     SweepEvent,
     VerdictEvent,
 )
-from kernel_foundry.sdk.loop.promotion import Promotion, winner
+from kernel_foundry.sdk.loop.promotion import Promotion, promotions, winner
 from kernel_foundry.sdk.loop.proposer import PendingProposal, Proposer
 from kernel_foundry.sdk.loop.sweeping import Sweeper, cost_of
 
@@ -61,7 +62,7 @@ class Evolution:
         run: As the archive describes it.
         budget: When to stop.
         limits: Deadlines of each evaluation.
-        in_flight: Proposals being made at once.
+        in_flight: Proposals being made at once, at most: a small budget allows fewer.
         judging: Evaluations at once; more than one pays where there are several devices, or
             where builds do not disturb timings.
         listener: Told of every event, in the loop's thread.
@@ -87,9 +88,11 @@ class Evolution:
         self._generator = generator
         self._run = run
         self._meter = BudgetMeter(budget, run)
-        self._proposer = Proposer(archive, generator, run.spec, self._meter, in_flight=in_flight)
+        self._in_flight = budget.in_flight(in_flight)
+        self._proposer = Proposer(
+            archive, generator, run.spec, self._meter, in_flight=self._in_flight
+        )
         self._limits = limits
-        self._in_flight = in_flight
         self._judging = judging
         self._listener = listener
         self._finish_held = finish
@@ -146,7 +149,9 @@ class Evolution:
                 # What was measured once more at the end of the run is no part of its budget.
                 if is_new or entry.evaluation.swept_count:
                     meter.used.evaluations += 1
+                if entry.evaluation.swept_count:
                     meter.charge_sweep(self._sweeper.recall(entry))
+                meter.used.promotions += entry.evaluation.is_final
                 seen.add(entry.candidate.digest)
                 began_with = began_with or _yardsticks_of(entry.evaluation)
             after = told[-1].sequence
@@ -305,7 +310,9 @@ class Evolution:
         await self._refresh_best()
         used = self._meter.used
         used.told += 1
-        if not is_promotion:
+        if is_promotion:
+            used.promotions += 1
+        else:
             used.evaluations += 1
         self._meter.read_clock()
         judged = VerdictEvent(
@@ -321,6 +328,8 @@ class Evolution:
 
     async def _sweep(self, candidate: Candidate, evaluation: Evaluation, *, is_elite: bool) -> None:
         """Try the other configurations of a promising candidate; tell the best one's verdict."""
+        if SWEEPS in self._run.spec.without:
+            return
         if self._best is None or not self._sweeper.is_promising(
             candidate, evaluation, self._best.evaluation, is_elite=is_elite
         ):
@@ -368,7 +377,12 @@ class Evolution:
             self._listener(LostCandidateEvent(candidate=candidate, reason=reason))
 
         await Promotion(
-            elites=elites, measure=measure, tell=tell, is_late=is_late, unjudged=unjudged
+            elites=elites,
+            measure=measure,
+            tell=tell,
+            is_late=is_late,
+            unjudged=unjudged,
+            most=promotions(self._meter.used.evaluations),
         ).run()
 
     async def _end(self) -> RunResult:

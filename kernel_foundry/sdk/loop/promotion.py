@@ -22,11 +22,20 @@ from kernel_foundry.errors import DeviceMemoryError, InvalidArgumentError
 from kernel_foundry.ports import Archive
 
 PROMOTIONS: Final = 4
-"""Most candidates that are measured again and stand; more of them praise the luckiest more."""
+"""Most candidates that are measured again and stand, of a long run; more of them praise the
+luckiest more."""
+
+LEAST_PROMOTIONS: Final = 3
+"""Of a short run: some may turn out worse, or not be measurable, the second time."""
 
 REFUSALS: Final = 8
 """Most that fail when they are measured again, before the run gives up its other ones: what a
 sanitizer refuses comes in families."""
+
+
+def promotions(evaluations: int) -> int:
+    """Return how many candidates of a run of so many evaluations are measured again and stand."""
+    return max(LEAST_PROMOTIONS, min(PROMOTIONS, evaluations // 10))
 
 
 async def winner(archive: Archive, run: str) -> Elite | None:
@@ -50,6 +59,7 @@ class Promotion:
         tell: Tells a verdict, which is one of the run's end.
         is_late: Whether the run's time is over.
         unjudged: Told of a candidate that could not be measured again, and why.
+        most: Candidates that are measured again and stand, at most.
     """
 
     def __init__(
@@ -60,12 +70,14 @@ class Promotion:
         tell: Callable[[Candidate, Evaluation], Awaitable[None]],
         is_late: Callable[[], bool],
         unjudged: Callable[[Candidate, str], None],
+        most: int = PROMOTIONS,
     ) -> None:
         self._elites = elites
         self._measure = measure
         self._tell = tell
         self._is_late = is_late
         self._unjudged = unjudged
+        self._most = most
         self._promoted: dict[str, Elite] = {}
         """What passed again, with the verdict that stands; by digest."""
         self._settled: set[str] = set()
@@ -93,7 +105,7 @@ class Promotion:
     def _has_no_more_tries(self) -> bool:
         tries = len(self._promoted) + len(self._unmeasured)
         began = tries or self._refused
-        return tries >= PROMOTIONS or self._refused >= REFUSALS or (bool(began) and self._is_late())
+        return tries >= self._most or self._refused >= REFUSALS or (bool(began) and self._is_late())
 
     async def _leader(self) -> Elite | None:
         """The best elite that could be measured; None when there is none."""

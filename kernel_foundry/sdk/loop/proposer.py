@@ -147,6 +147,7 @@ class Proposer:
             spent_usd=used.cost_usd,
             spent_tokens=used.tokens,
             without=spec.without,
+            materials=spec.materials,
         )
 
 

@@ -8,7 +8,9 @@ from kernel_foundry.domain.measures import LEVELS
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.paths import report_path
 from kernel_foundry.sdk.client import Foundry
+from kernel_foundry.sdk.kept_sweeps import kept_sweeps
 from kernel_foundry.sdk.loop.promotion import winner
+from kernel_foundry.sdk.mechanism_use import mechanism_use
 from kernel_foundry.sdk.report.chart import speedup_chart
 from kernel_foundry.sdk.report.environment import report_environment
 from kernel_foundry.sdk.run_account import ask_account
@@ -24,6 +26,13 @@ def write_report(foundry: Foundry, run: str, path: Path | None = None) -> Path:
     stats = foundry.ask_archive(lambda a: a.stats(run))
     elites = foundry.ask_archive(lambda a: a.elites(run))
     told = _all_told(foundry, run)
+    account = ask_account(foundry, run).account
+    use = mechanism_use(
+        account,
+        stats,
+        sweeps=len(kept_sweeps(found.spec.name)),
+        promotions=sum(t.evaluation.is_final for t in told),
+    )
     target = path or report_path(run)
     html = (
         report_environment()
@@ -37,7 +46,8 @@ def write_report(foundry: Foundry, run: str, path: Path | None = None) -> Path:
             winner=foundry.ask_archive(lambda a: winner(a, run)),
             told=told,
             chart=speedup_chart(told),
-            account=ask_account(foundry, run).account,
+            account=account,
+            mechanisms=use,
             created=time.strftime("%Y-%m-%d %H:%M", time.localtime(found.created_unix_s)),
         )
     )

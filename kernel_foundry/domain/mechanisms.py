@@ -1,0 +1,69 @@
+"""Names of a run's mechanisms; each can be switched off to see what it does (`RunSpec.without`).
+
+The strategy, which chooses parents, has names of its own: `archive.STRATEGIES`. What makes a
+verdict honest, such as measuring the winner again, cannot be switched off.
+"""
+
+from typing import Final
+
+ISLANDS: Final = "islands"
+"""Islands by role, each with an expert of its own; without them there is one grid."""
+
+MIGRATION: Final = "migration"
+"""Elites that move to an island that stagnates."""
+
+EXPERTS: Final = "experts"
+"""A system prompt for each role; without them all candidates are written by the general one."""
+
+INSPIRATIONS: Final = "inspirations"
+"""Other elites shown beside the parent."""
+
+COMBINE: Final = "combine"
+"""Proposals that combine two parents."""
+
+REPAIR: Final = "repair"
+"""Proposals that mend a failed candidate."""
+
+TEMPLATISE: Final = "templatise"
+"""Proposals that make an elite's constants parameters of a sweep."""
+
+DIRECTION: Final = "direction"
+"""Cells to aim at, with a hint in words."""
+
+DIAGNOSIS: Final = "diagnosis"
+"""Findings of a verdict in prompts; without them a prompt shows outcome, times and log."""
+
+SWEEPS: Final = "sweeps"
+"""Trying the other configurations of promising candidates."""
+
+LESSONS: Final = "lessons"
+"""Lessons of earlier candidates in prompts."""
+
+EXPERIENCE: Final = "experience"
+"""The whole experience library: no lessons in prompts, and none learnt from the run."""
+
+META_PROMPTS: Final = "meta_prompts"
+"""Guidance in prompts that evolves."""
+
+MATERIALS: Final = "materials"
+"""Code to start from in prompts of first candidates; it is switched off by giving none."""
+
+MODEL_WEIGHTS: Final = "model_weights"
+"""Which of several models is asked, by what each gained per dollar."""
+
+MECHANISMS: Final = (
+    ISLANDS,
+    MIGRATION,
+    EXPERTS,
+    INSPIRATIONS,
+    COMBINE,
+    REPAIR,
+    TEMPLATISE,
+    DIRECTION,
+    DIAGNOSIS,
+    SWEEPS,
+    LESSONS,
+    EXPERIENCE,
+    META_PROMPTS,
+    MODEL_WEIGHTS,
+)
