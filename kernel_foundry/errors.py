@@ -78,6 +78,13 @@ class EliteNotFoundError(KernelFoundryError):
     reason = "ELITE_NOT_FOUND"
 
 
+class ExportRefusedError(KernelFoundryError):
+    """An exported file that is wrong or slower than what was judged; the message says where."""
+
+    code = StatusCode.FAILED_PRECONDITION
+    reason = "EXPORT_REFUSED"
+
+
 class AlreadyExistsError(KernelFoundryError):
     """The same id with different content."""
 

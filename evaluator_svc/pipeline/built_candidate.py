@@ -25,7 +25,7 @@ from evaluator_svc.pipeline.build import (
     prepare,
 )
 from evaluator_svc.pipeline.inspect import inspect_units
-from evaluator_svc.pipeline.listings import listings
+from evaluator_svc.pipeline.listings import listings, object_codes
 from evaluator_svc.pipeline.record import EvaluationRecord
 from evaluator_svc.policy import ObjectFacts, Subject, narrow_findings, policy_checks
 from evaluator_svc.policy.facts import NARROW_FORMATS, TF32
@@ -96,7 +96,10 @@ def read_and_build(
     if isinstance(built, BuildFailure):
         return built.failure
     if request.with_listings:
-        record.compile = dataclasses.replace(built.report, listings=listings(built))
+        record.compile = dataclasses.replace(record.compile, listings=listings(built))
+    if request.with_objects:
+        objects = object_codes(built, prepared.unit_of_workload, names)
+        record.compile = dataclasses.replace(record.compile, objects=objects)
     if is_null(place.spec):
         return BuiltCandidate(prepared=prepared, built=built)
     with record.stage("policy"), CandidateInspectors(place.inspectors) as inspectors:

@@ -1,10 +1,13 @@
-"""What the compiler made, as text: PTX, and machine code where a disassembler is found."""
+"""What the compiler made: PTX and machine code as text, and the object code itself."""
 
+import base64
+from collections.abc import Sequence
 from typing import Final
 
+from evaluator_svc.messages.locked import WorkloadNames
 from evaluator_svc.pipeline.build import BuildResult
 from evaluator_svc.tools.disassemble import disassemble
-from kernel_foundry.domain.evaluation import Listing
+from kernel_foundry.domain.evaluation import Listing, ObjectCode
 
 _MAX_CHARACTERS: Final = 4 << 20
 
@@ -20,4 +23,19 @@ def listings(built: BuildResult) -> tuple[Listing, ...]:
         machine_code = disassemble(unit.code)
         if machine_code is not None:
             found.append(Listing(form="sass", text=machine_code))
+    return tuple(found)
+
+
+def object_codes(
+    built: BuildResult, unit_of_workload: Sequence[int], names: Sequence[WorkloadNames]
+) -> tuple[ObjectCode, ...]:
+    """Return the object code of every unit that was built, with the workloads that it is for."""
+    found = []
+    for index, unit in enumerate(built.units):
+        if index in built.left_out:
+            continue
+        pairs = zip(unit_of_workload, names, strict=True)
+        workloads = tuple(named.workload for number, named in pairs if number == index)
+        code = base64.b64encode(unit.code).decode("ascii")
+        found.append(ObjectCode(workloads=workloads, code=code))
     return tuple(found)

@@ -35,6 +35,7 @@ _COMMANDS = {
     "devices": "Show devices, what is missing and why.",
     "selftest": "Try device, clock and sandbox; with --cheats the verdict itself.",
     "serve": "Run services for other machines and tools.",
+    "export": "Write a winner as a file for your own program.",
     "runs": "List, show, watch, report, copy, replay and delete runs.",
     "clean": "Show what is kept on this machine; remove caches and leftovers.",
     "experience": "List, find, add and copy what earlier candidates taught.",

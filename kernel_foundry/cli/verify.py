@@ -18,7 +18,7 @@ from kernel_foundry.cli.options import (
 from kernel_foundry.cli.output import print_json
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.evidence.fingerprint import fingerprint
-from kernel_foundry.evidence.record import EvidenceRecord, read_record
+from kernel_foundry.evidence.record import EvidenceRecord, read_records
 from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.verification.statement import Agreement, Statement
 from kernel_foundry.sdk.verification.verify import Verification
@@ -73,7 +73,8 @@ def command(
     """Check RECORD, judge its candidate again, and say line by line what agrees.
 
     Record files come from `kfoundry evaluate --record`, `kfoundry runs record` and `kfoundry
-    optimize`. First come the parts, the digest and the signature; a record that is not what
+    optimize`; a Python file of `kfoundry export` holds records, too, and is read, not run. First
+    come the parts, the digest and the signature; a record that is not what
     was signed for is not run. Its task is Python that the judge runs: run records only of
     people whose programs you would run.
 
@@ -84,15 +85,23 @@ def command(
     \b
     kfoundry verify softmax.record.json
     kfoundry verify softmax.record.json --no-run --key 5f0c6f1e8a3b9d24
+    kfoundry verify fast_softmax.py
     """  # noqa: D301  a backspace keeps click from joining the lines
-    found = read_record(record)
+    records = read_records(record)
     device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
+    codes = []
     with open_foundry(**targets) as foundry:
-        verified = foundry.verify(found, device=device, keys=keys, runs_again=runs_again)
-    if as_json:
-        print_json(_object(record, found, verified))
-    else:
-        _show(PrintableConsole(), found, verified)
+        for found in records:
+            verified = foundry.verify(found, device=device, keys=keys, runs_again=runs_again)
+            if as_json:
+                print_json(_object(record, found, verified))
+            else:
+                _show(PrintableConsole(), found, verified)
+            codes.append(_exit_code(verified))
+    return next((code for code in (1, EXIT_NOT_CONFIRMED) if code in codes), 0)
+
+
+def _exit_code(verified: Verification) -> int:
     if verified.is_partial:
         return EXIT_NOT_CONFIRMED
     return 0 if verified.agrees else 1

@@ -84,6 +84,16 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectCode:
+    """What the compiler made of one source, for a program."""
+
+    workloads: tuple[str, ...]
+    """Names of the workloads that it is for."""
+    code: str
+    """SPIR-V or a cubin, in base64."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CompileReport:
     """What the compiler said; present once a build was tried."""
 
@@ -98,6 +108,8 @@ class CompileReport:
     """Empty where object code does not tell (SPIR-V)."""
     listings: tuple[Listing, ...] = ()
     """Of each source its PTX, and its machine code where a disassembler is found; on demand."""
+    objects: tuple[ObjectCode, ...] = ()
+    """Of each source; on demand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

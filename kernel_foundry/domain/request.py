@@ -67,6 +67,8 @@ class EvaluationRequest:
     sanitize: bool = False
     """Run the vendor's sanitizers over the kernels; what they find refuses the candidate. Takes
     seconds; where there are none the check is skipped and says why."""
+    with_objects: bool = False
+    """Give the object code, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ from kernel_foundry.domain.plain import PlainError, from_plain, to_plain
 from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evidence.canonical import canonical_json
+from kernel_foundry.evidence.in_python import records_in
 
 FORMAT: Final = "kernel-foundry-evidence-1"
 
@@ -105,14 +106,26 @@ def read_record(path: Path) -> EvidenceRecord:
     Raises:
         InvalidArgumentError: the file is no record; the message says where it stops being one.
     """
+    return read_records(path)[0]
+
+
+def read_records(path: Path) -> tuple[EvidenceRecord, ...]:
+    """Return the record in a file, or all that an exported Python file has; it is not run.
+
+    Raises:
+        InvalidArgumentError: as `read_record`.
+    """
     try:
         if path.stat().st_size > _MAX_FILE_BYTES:
             raise InvalidArgumentError(f"{path}: larger than {_MAX_FILE_BYTES} bytes", field="path")
-        data = parse_json(path.read_bytes(), object_pairs_hook=_without_repetition)
-        return _record(data)
+        content = path.read_bytes()
+        texts = records_in(content.decode()) if path.suffix == ".py" else (content,)
+        return tuple(
+            _record(parse_json(text, object_pairs_hook=_without_repetition)) for text in texts
+        )
     except OSError as error:
         raise InvalidArgumentError(f"{path}: {error.strerror}", field="path") from error
-    except (ValueError, RecursionError, OverflowError) as error:
+    except (ValueError, RecursionError, OverflowError, SyntaxError, MemoryError) as error:
         raise InvalidArgumentError(f"{path} is no evidence record: {error}", field="path") from (
             error
         )

@@ -124,6 +124,7 @@ class Foundry:
         build_only: bool = False,
         architecture: str = "",
         with_listings: bool = False,
+        with_objects: bool = False,
     ) -> Evaluation:
         """Judge one candidate: its Markdown text, or the path of a file that holds it.
 
@@ -146,6 +147,7 @@ class Foundry:
             build_only=build_only,
             architecture=architecture,
             with_listings=with_listings,
+            with_objects=with_objects,
         )
         return self._run(self._with_evaluator(lambda e: e.evaluate(request)))
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from kernel_foundry.domain.exchange import Exchange
 from kernel_foundry.domain.language import Language
+from kernel_foundry.exported_form import FormReport, FormRequest
 from kernel_foundry.paths import exchanges_dir, generator_store_url, prompts_dir, store_url
 from kernel_foundry.ports import Archive, Evaluator, Experience, Generator
 from kernel_foundry.scratch import remove_leftovers, scratch_folder
@@ -198,6 +199,18 @@ def recorded_replies(language: Language, exchanges: Iterable[Exchange]) -> "Reco
     from generator_svc.recorded_replies import RecordedReplies
 
     return RecordedReplies(language, exchanges)
+
+
+def try_exported_form(request: FormRequest) -> FormReport:
+    """Run an exported file against its own reference, in a fresh locked process on this machine.
+
+    Raises:
+        ProcessLostError: the process died or did not end.
+    """
+    from evaluator_svc.exported_form.start import try_exported_form as try_form
+    from evaluator_svc.settings import EvaluatorSettings
+
+    return try_form(request, EvaluatorSettings.from_environment(os.environ))
 
 
 def own_public_key() -> str:

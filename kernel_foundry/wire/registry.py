@@ -106,6 +106,7 @@ MESSAGES: Mapping[type, type[Message]] = MappingProxyType(
         evaluation.Fact: evaluation_pb2.Fact,
         evaluation.KernelResources: evaluation_pb2.KernelResources,
         evaluation.Listing: evaluation_pb2.Listing,
+        evaluation.ObjectCode: evaluation_pb2.ObjectCode,
         evaluation.PrecisionAudit: evaluation_pb2.PrecisionAudit,
         evaluation.Setting: evaluation_pb2.Setting,
         evaluation.StageTime: evaluation_pb2.StageTime,

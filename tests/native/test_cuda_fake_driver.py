@@ -86,3 +86,10 @@ def test_where_nothing_but_throttled_samples_can_be_had_they_are_told_as_such(
     samples, host, counted, has_discarded, *reasons = child.stdout.split()
     assert int(samples) == int(host) == int(counted) > 0, child.stderr
     assert (has_discarded, reasons) == ("True", ["hw_thermal_slowdown"])
+
+
+def test_an_exported_file_launches_through_the_driver_alone(fake_driver: Path) -> None:
+    child = run_child(fake_driver, "-m", "tests.export.cuda_launch", str(fake_driver), "sm_90")
+    said = child.stdout.splitlines()
+    assert said[:2] == ["refused: kernels are for spir64-cpu, and this GPU is sm_90", "right: True"]
+    assert [line.split(":")[0] for line in said[2:]] == ["no kernel"] * 3 + ["not loaded"]

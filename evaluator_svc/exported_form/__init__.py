@@ -1,0 +1,1 @@
+"""Tries an exported file where it will be used: a process with torch and without this package."""

@@ -1,0 +1,253 @@
+"""The process that tries an exported file: locks itself in, imports the file, and compares.
+
+From the import on nothing of this package can be imported, as in the user's program. The reference
+is the one in the file; what it is held to is the task's tolerance.
+"""
+
+import gc
+import importlib.abc
+import importlib.util
+import secrets
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+from evaluator_svc.judge.comparison.compare import expect
+from evaluator_svc.judge.memory.host_memory import HostMemory
+from evaluator_svc.judge.reference.task_module import seed_all
+from evaluator_svc.sandbox.confinement import Confinement, confine
+from kernel_foundry.domain.median import median_interval
+from kernel_foundry.domain.plain import from_json, to_json
+from kernel_foundry.exported_form import FormReport, FormRequest, FormResult, FormWorkload
+
+_PACKAGES: Final = frozenset({"kernel_foundry", "evaluator_svc", "kernel_foundry_native"})
+_FILE: Final = "exported.py"
+_SECONDS: Final = 0.4
+"""Most that the samples of one figure take."""
+_LEAST_SAMPLES: Final = 20
+_MOST_SAMPLES: Final = 500
+_WARM_UP: Final = 5
+_BATCH: Final = 20
+"""Calls in one captured graph: its own start is divided among them."""
+_CHANGE: Final = 0.02
+"""How far weights are moved from what the constructor makes, which may be zeros."""
+
+
+class _Absent(importlib.abc.MetaPathFinder):
+    """Finds nothing of this package, as where it is not installed."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        """Refuse our own packages."""
+        if fullname.partition(".")[0] in _PACKAGES:
+            raise ModuleNotFoundError(f"{fullname} is not installed here", name=fullname)
+
+
+class Trial:
+    """One exported file on trial.
+
+    Args:
+        request: What is asked.
+        exported: The file's module.
+        memory: Where the comparison works.
+    """
+
+    def __init__(self, request: FormRequest, exported: Any, memory: HostMemory) -> None:
+        self._request = request
+        self._file = exported
+        self._memory = memory
+        self._device = torch.device(request.device)
+        self._seed = secrets.randbelow(1 << 31)
+
+    def run(self, workload: FormWorkload) -> FormResult:
+        """Compare the file's module with its reference on a workload, and time it."""
+        try:
+            return self._run(workload)
+        except Exception as error:  # noqa: BLE001  whatever a file raises is what is told of it
+            return _failed(workload, f"{type(error).__name__}: {error}")
+        finally:
+            gc.collect()
+
+    def _run(self, workload: FormWorkload) -> FormResult:
+        sizes = tuple(sorted((size.name, size.value) for size in workload.sizes))
+        source = self._file.reference_at(sizes)
+        reference, model = self._made(source.Model, source), self._made(self._file.Module, source)
+        with torch.no_grad():
+            for weight in reference.parameters():
+                if weight.is_floating_point():
+                    weight.add_(torch.randn_like(weight), alpha=_CHANGE)
+        model.load_state_dict(reference.state_dict())
+        arguments = self._file.flat(source.get_inputs())
+        inputs = [self._cast(tensor.contiguous()) for tensor in arguments[0]]
+        values = self._file.filled(arguments[1], inputs)
+        kept = {name: value.clone() for name, value in reference.state_dict().items()}
+        with torch.no_grad():
+            expected = self._file.results_of(reference(*values))
+            changed = [n for n, v in reference.state_dict().items() if not torch.equal(v, kept[n])]
+            if changed:
+                return _failed(workload, f"the reference changes its own {', '.join(changed)}")
+            before = self._file.stats()
+            results = self._file.results_of(model(*values))
+        after = self._file.stats()
+        if after["kernel"] != before["kernel"] + 1:
+            return _failed(workload, f"the reference ran: {after['last_reason']}")
+        share = self._error_share(results, expected)
+        if not share <= 1.0:
+            return _failed(workload, f"wrong by {share:.3g} times what the tolerance allows")
+        if not workload.is_timed:
+            return FormResult(name=workload.name, error_share=share)
+        return self._timed(workload, share, model, reference, values, inputs)
+
+    def _timed(
+        self,
+        workload: FormWorkload,
+        share: float,
+        model: Any,
+        reference: Any,
+        values: list[Any],
+        inputs: list[torch.Tensor],
+    ) -> FormResult:
+        kind = self._file._kind_of(model._kf.kind)
+        tensors = [*inputs, *self._file.weights_of(model)]
+        call = self._file.bound_call(kind, tensors)
+        results = call.results_on(self._device)
+        with torch.no_grad():
+            kernels = self._samples(lambda: call.run(tensors, results), alone=True)
+            calls = self._samples(lambda: model(*values), alone=False)
+            eager = self._samples(lambda: reference(*values), alone=False)
+        lower, median, upper = _interval(kernels)
+        return FormResult(
+            name=workload.name,
+            error_share=share,
+            kernels_ns=(lower, median, upper),
+            call_ns=_interval(calls)[1],
+            eager_ns=_interval(eager)[1],
+        )
+
+    def _samples(self, run: Callable[[], object], *, alone: bool) -> list[float]:
+        """Times of a call in nanoseconds; `alone`: of the device's work, without what starts it."""
+        for _ in range(_WARM_UP):
+            run()
+        if self._device.type == "cuda":
+            return _gpu_samples(run, alone=alone)
+        samples: list[float] = []
+        end = time.monotonic() + _SECONDS
+        while len(samples) < _MOST_SAMPLES and (
+            time.monotonic() < end or len(samples) < _LEAST_SAMPLES
+        ):
+            start = time.perf_counter_ns()
+            run()
+            samples.append(float(time.perf_counter_ns() - start))
+        return samples
+
+    def _error_share(
+        self, results: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]
+    ) -> float:
+        worst = 0.0
+        for result, wanted in zip(results, expected, strict=True):
+            if (result.shape, result.dtype) != (wanted.shape, wanted.dtype):
+                return float("inf")
+            found, whole = result.cpu(), wanted.cpu().contiguous()
+            bound = expect(whole, is_scaled=self._request.is_scaled, memory=self._memory).bound(
+                self._request.tolerance
+            )
+            if whole.is_floating_point():
+                error = (found.double() - whole.double()).abs()
+                error[found.isnan() & whole.isnan() | (found == whole)] = 0.0
+                worst = max(worst, float((error / bound.double().clamp(min=1e-45)).max()))
+            elif not torch.equal(found, whole):
+                return float("inf")
+        return worst
+
+    def _made(self, kind: Any, source: Any) -> Any:
+        """A module of a class, with the reference's arguments; two of them have equal weights."""
+        seed_all(self._seed, torch.device("cpu"))
+        model = kind(*getattr(source, "get_init_inputs", list)())
+        cast = getattr(torch, self._file.CAST) if self._file.CAST else None
+        return model.to(device=self._device, dtype=cast).train(self._file.TRAINING)
+
+    def _cast(self, tensor: torch.Tensor) -> torch.Tensor:
+        is_cast = bool(self._file.CAST) and tensor.is_floating_point()
+        dtype = getattr(torch, self._file.CAST) if is_cast else tensor.dtype
+        return tensor.to(device=self._device, dtype=dtype)
+
+
+def _gpu_samples(run: Callable[[], object], *, alone: bool) -> list[float]:
+    torch.cuda.synchronize()
+    samples: list[float] = []
+    if not alone:
+        for _ in range(_LEAST_SAMPLES):
+            start = time.perf_counter_ns()
+            for _ in range(_BATCH):
+                run()
+            torch.cuda.synchronize()
+            samples.append((time.perf_counter_ns() - start) / _BATCH)
+        return samples
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(_BATCH):
+            run()
+    graph.replay()
+    for _ in range(2 * _LEAST_SAMPLES):
+        begin, end = (_event() for _ in range(2))
+        begin.record()
+        graph.replay()
+        end.record()
+        end.synchronize()
+        samples.append(begin.elapsed_time(end) * 1e6 / _BATCH)
+    return samples
+
+
+def _event() -> torch.cuda.Event:
+    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+
+
+def _interval(samples: Sequence[float]) -> tuple[float, float, float]:
+    median, (lower, upper) = median_interval(tuple(samples))
+    return lower, median, upper
+
+
+def _failed(workload: FormWorkload, failure: str) -> FormResult:
+    return FormResult(name=workload.name, failure=failure[:2000])
+
+
+def _import(folder: Path, text: str) -> Any:
+    path = folder / _FILE
+    path.write_text(text, encoding="utf-8")
+    sys.meta_path.insert(0, _Absent())
+    for name in [n for n in sys.modules if n.partition(".")[0] in _PACKAGES]:
+        del sys.modules[name]
+    spec = importlib.util.spec_from_file_location("exported", path)
+    assert spec is not None, "a Python file has a loader"
+    assert spec.loader is not None, "a Python file has a loader"
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["exported"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def main(folder: Path) -> None:
+    """Do what `request.json` in a folder asks, and write `report.json` there."""
+    request = from_json(FormRequest, (folder / "request.json").read_text(encoding="utf-8"))
+    confinement = from_json(Confinement, (folder / "lock.json").read_text(encoding="utf-8"))
+    if request.device != "cpu":
+        torch.cuda.init()  # type: ignore[no-untyped-call]  # the driver needs more to start than the lock leaves
+    memory = HostMemory()
+    tempfile.tempdir = str(folder)  # or torch would try others, which are locked
+    torch.set_float32_matmul_precision("highest")
+    isolation = confine(confinement, outer=())
+    trial = Trial(request, _import(folder, request.text), memory)
+    report = FormReport(
+        results=tuple(trial.run(workload) for workload in request.workloads),
+        mechanisms=isolation.mechanisms,
+        missing=isolation.missing,
+    )
+    (folder / "report.json").write_text(to_json(report), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,97 @@
+"""`kfoundry export`: a run's winner as a file for the user's own program."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.box import SIMPLE
+from rich.table import Column, Table
+
+from kernel_foundry.cli.console import PrintableConsole
+from kernel_foundry.cli.options import json_option, open_foundry, target_options
+from kernel_foundry.cli.output import print_json, print_text
+from kernel_foundry.domain.plain import to_plain
+from kernel_foundry.errors import ExportRefusedError
+from kernel_foundry.sdk.export.export import Exported, export_torch, write_exported
+
+
+@click.command()
+@click.argument("runs", nargs=-1)
+@click.option(
+    "--to",
+    "target",
+    type=click.Choice(["torch"]),
+    default="torch",
+    show_default=True,
+    help="Form: torch is one Python module with an operator, a Module and swap.",
+)
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File to write.  [default: fast_TASK.py in this folder]",
+)
+@json_option
+@target_options
+def command(
+    runs: tuple[str, ...], target: str, out: Path | None, as_json: bool, **targets: Any
+) -> int:
+    """Write the winner of RUN as one Python file that needs torch and nothing of this package.
+
+    Several runs of one task make one file; for each call it takes the kernels of the first run that
+    was judged on such sizes. Before the file is written it runs in a fresh, locked process against
+    its reference, on all workloads, held-out ones too. Exit code 1 when it is wrong there, or more
+    than 5 % slower than the verdict.
+
+    \b
+    kfoundry export
+    kfoundry export softmax-large softmax-small -o fast_softmax.py
+    kfoundry verify fast_softmax.py
+    """  # noqa: D301  a backspace keeps click from joining the lines
+    del target  # one form so far
+    with open_foundry(**targets) as foundry:
+        chosen = runs or ("",)
+        names = [foundry.ask_archive(lambda a, r=run: a.get_run(r)) for run in chosen]  # type: ignore[misc]
+        task = names[0].spec.task.name
+        path = out or Path(f"fast_{task.replace('-', '_')}.py")
+        try:
+            exported = export_torch(foundry, chosen, module=path.stem)
+        except ExportRefusedError as error:
+            print_text(f"error: {error}", err=True)
+            return 1
+    write_exported(exported, path)
+    if as_json:
+        print_json({"file": str(path), "task": task, **_object(exported)})
+    else:
+        _show(path, exported)
+    return 0
+
+
+def _object(exported: Exported) -> dict[str, Any]:
+    return {
+        "workloads": [to_plain(workload) for workload in exported.workloads],
+        "isolation": list(exported.report.mechanisms),
+    }
+
+
+def _show(path: Path, exported: Exported) -> None:
+    table = Table(
+        Column("workload"),
+        Column("judged", justify="right"),
+        Column("exported", justify="right"),
+        Column("a call adds", justify="right"),
+        Column("eager", justify="right"),
+        box=SIMPLE,
+        pad_edge=False,
+    )
+    for workload in exported.workloads:
+        result, judged = workload.result, workload.verdict_ns
+        if result.kernels_ns is None or judged is None:
+            table.add_row(result.name, "held out", "right")
+            continue
+        added = result.call_ns - result.kernels_ns[1]
+        times = (judged[1], result.kernels_ns[1], added, result.eager_ns)
+        table.add_row(result.name, *(f"{time / 1e3:.1f} µs" for time in times))
+    console = PrintableConsole()
+    console.print(table)
+    print_text(f"{path}: from {path.stem} import Module, swap, stats")

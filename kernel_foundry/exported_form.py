@@ -1,0 +1,57 @@
+"""What is asked of an exported file before it is handed out, and what came out."""
+
+from dataclasses import dataclass
+
+from kernel_foundry.domain.task import Size, Tolerance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormWorkload:
+    """A workload that an exported file is tried on."""
+
+    name: str
+    sizes: tuple[Size, ...]
+    is_timed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormRequest:
+    """An exported file to be tried in a process of its own."""
+
+    text: str
+    """Of the file."""
+    device: str
+    """As torch calls it: "cpu" or "cuda:0"."""
+    tolerance: Tolerance
+    is_scaled: bool
+    """Whether the tolerance is in units of each row's scale."""
+    workloads: tuple[FormWorkload, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormResult:
+    """How an exported file did on a workload; times are nanoseconds."""
+
+    name: str
+    failure: str = ""
+    """Why it is wrong; empty when it is right."""
+    error_share: float = 0.0
+    """The largest error of an element over what the tolerance allows it, dimensionless."""
+    kernels_ns: tuple[float, float, float] | None = None
+    """Of the launches alone, as a verdict times them with warm caches: the median between the
+    bounds of its 95 % interval. None when not timed."""
+    call_ns: float = 0.0
+    """Median of a whole call of the module."""
+    eager_ns: float = 0.0
+    """Median of a call of the reference's module, on the same tensors."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormReport:
+    """What came out of trying an exported file."""
+
+    results: tuple[FormResult, ...]
+    mechanisms: tuple[str, ...]
+    """What locked its process in."""
+    missing: tuple[str, ...] = ()
+    """What could not be had of it, each with its reason."""

@@ -1,0 +1,170 @@
+"""Exports the winners of runs: writes the file, and tries it before anybody gets it."""
+
+import keyword
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kernel_foundry.domain.evaluation import Evaluation
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.speedup import TimeBounds
+from kernel_foundry.domain.task import Size
+from kernel_foundry.errors import ExportRefusedError, InvalidArgumentError
+from kernel_foundry.exported_form import (
+    FormReport,
+    FormRequest,
+    FormResult,
+    FormWorkload,
+)
+from kernel_foundry.sdk.client import Foundry
+from kernel_foundry.sdk.export.torch_file import torch_file
+from kernel_foundry.sdk.export.winner import Winner, winner_of_run
+from kernel_foundry.sdk.local import try_exported_form
+
+MOST_SLOWER: Final = 1.05
+"""A file whose launches take longer than the verdict's times this is not handed out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedWorkload:
+    """An exported file on one workload; times are nanoseconds."""
+
+    result: FormResult
+    verdict_ns: TimeBounds | None
+    """Median of the verdict with warm caches, between its bounds; None when not timed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """A file that was tried."""
+
+    text: str
+    workloads: tuple[ExportedWorkload, ...]
+    report: FormReport
+
+
+def export_torch(foundry: Foundry, runs: Sequence[str], *, module: str) -> Exported:
+    """Return the winners of runs as one Python file that was tried in a fresh process.
+
+    Args:
+        foundry: Where the runs are stored, and what builds and judges.
+        runs: Names of runs of one task, those first whose kernels are preferred; "" is the newest.
+        module: Name that the file will be imported by.
+
+    Raises:
+        ExportRefusedError: the file is wrong, or slower than what was judged; the message says
+            where.
+        InvalidArgumentError: no file can hold these runs, and why.
+        RunNotFoundError, EliteNotFoundError, BackendUnavailableError: as `winner_of_run`.
+    """
+    if not module.isidentifier() or keyword.iskeyword(module):
+        raise InvalidArgumentError(
+            f"{module!r} cannot be imported: choose a file name of letters, digits and _",
+            field="out",
+        )
+    winners = [winner_of_run(foundry, run) for run in runs]
+    text = torch_file(winners, module)
+    verdicts = [winner.record.evaluation for winner in winners]
+    exported = _tried(text, winners, verdicts)
+    if too_slow(exported):
+        # The verdict may be of a quieter minute: both once more.
+        verdicts = [_judged_again(foundry, winner) for winner in winners]
+        exported = _tried(text, winners, verdicts)
+    if slow := too_slow(exported):
+        raise ExportRefusedError(f"the exported file is slower than what was judged: {slow}")
+    return exported
+
+
+def _tried(text: str, winners: Sequence[Winner], verdicts: Sequence[Evaluation]) -> Exported:
+    first = winners[0]
+    task = first.record.task
+    device = first.admission.device.id
+    report = try_exported_form(
+        FormRequest(
+            text=text,
+            device="cpu" if first.record.source.language is Language.SYCL else device,
+            tolerance=first.admission.tolerance,
+            is_scaled=task.tolerance is None,
+            workloads=form_workloads(winners),
+        )
+    )
+    wrong = [f"{result.name}: {result.failure}" for result in report.results if result.failure]
+    if wrong:
+        raise ExportRefusedError(f"the exported file fails: {'; '.join(wrong)}")
+    return compared(text, report, verdicts)
+
+
+def compared(text: str, report: FormReport, verdicts: Sequence[Evaluation]) -> Exported:
+    """Return a file with what came out of trying it, beside the times of verdicts."""
+    times = {
+        result.workload: result.warm_timing.bounds_ns
+        for verdict in reversed(verdicts)
+        for result in verdict.workloads
+        if result.warm_timing is not None
+    }
+    return Exported(
+        text=text,
+        workloads=tuple(
+            ExportedWorkload(result=result, verdict_ns=times.get(result.name))
+            for result in report.results
+        ),
+        report=report,
+    )
+
+
+def form_workloads(winners: Sequence[Winner]) -> tuple[FormWorkload, ...]:
+    """Return what a file is tried on: all that its kernels were judged on and it has code for."""
+    found: dict[str, FormWorkload] = {}
+    for winner in winners:
+        built = {name for code in winner.objects for name in code.workloads}
+        for workload in winner.workloads:
+            if workload.workload in found or workload.workload not in built:
+                continue
+            sizes = winner.sizes(workload).items()
+            found[workload.workload] = FormWorkload(
+                name=workload.workload,
+                sizes=tuple(Size(name=name, value=value) for name, value in sizes),
+                is_timed=not workload.held_out,
+            )
+    return tuple(found.values())
+
+
+def too_slow(exported: Exported, *, limit: float = MOST_SLOWER) -> str:
+    """Return which workloads take longer than judged, beyond doubt; "" for none.
+
+    Args:
+        exported: The file.
+        limit: Times the verdict's upper bound that the lower bound of the file's time may be.
+    """
+    slow = []
+    for workload in exported.workloads:
+        found, judged = workload.result.kernels_ns, workload.verdict_ns
+        if found is not None and judged is not None and found[0] > limit * judged[2]:
+            times = f"{found[1] / 1e3:.1f} µs, judged {judged[1] / 1e3:.1f} µs"
+            slow.append(f"{workload.result.name}: {times}")
+    return "; ".join(slow)
+
+
+def _judged_again(foundry: Foundry, winner: Winner) -> Evaluation:
+    evaluation = winner.record.evaluation
+    return foundry.evaluate(
+        winner.record.task,
+        winner.text,
+        device=evaluation.device.partition(":")[0],
+        configuration=evaluation.configuration,
+    )
+
+
+def write_exported(exported: Exported, path: Path) -> None:
+    """Write an exported file.
+
+    Raises:
+        InvalidArgumentError: it cannot be written there.
+    """
+    try:
+        path.write_text(exported.text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidArgumentError(
+            f"{path} cannot be written: {error.strerror}", field="out"
+        ) from error

@@ -1,0 +1,381 @@
+"""What a program uses: `Module` in place of the reference's, `swap` for those in a larger model.
+
+Both go through the operator `torch.ops.kfoundry`, or past it where nobody has to see it: in a plain
+call without gradients.
+"""
+
+import collections
+import contextvars
+import inspect
+import json
+import threading
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final
+
+import torch
+from torch import nn
+
+from kernel_foundry.sdk.export.runtime.call import bound_call
+from kernel_foundry.sdk.export.runtime.plan import NoKernelError
+from kernel_foundry.sdk.export.runtime.reference import (
+    Sizes,
+    argument_names,
+    check_mode,
+    container_of,
+    flat,
+    own_attributes,
+    reference_at,
+    rest_of,
+    sizes_of_module,
+    weights_of,
+    with_weights,
+)
+from kernel_foundry.sdk.export.runtime.same_source import is_same_source
+from kernel_foundry.sdk.export.runtime.task import DIGEST, INPUTS, OUTPUTS, TASK, WORKLOADS
+
+_NAMES: Final = (*INPUTS, *WORKLOADS[0]["weights"])
+_MOST_REASONS: Final = 64
+_HOOKS: Final = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
+class _Counts:
+    """How often kernels ran, and the reference, and why."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew."""
+        self.kernel = 0
+        self.reasons: collections.Counter[str] = collections.Counter()
+        self.last_reason = ""
+
+    def reference(self, reason: str) -> None:
+        """Count a call of the reference."""
+        with self._lock:
+            known = reason in self.reasons or len(self.reasons) < _MOST_REASONS
+            self.reasons[reason if known else "other reasons"] += 1
+            self.last_reason = reason
+
+
+_counts = _Counts()
+
+
+def stats() -> dict[str, Any]:
+    """Return how often kernels ran and how often the reference, and why: the last and each reason.
+
+    Calls count when they run: what `torch.compile` traces, and what a CUDA graph replays, does not.
+    """
+    reasons = dict(_counts.reasons)
+    return {
+        "kernel": _counts.kernel,
+        "reference": sum(reasons.values()),
+        "last_reason": _counts.last_reason,
+        "reasons": reasons,
+    }
+
+
+def reset_stats() -> None:
+    """Count from 0 again."""
+    _counts.reset()
+
+
+def _run(kind: Sizes, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    call = bound_call(kind, tensors)
+    results = call.results_on(tensors[0].device)
+    call.run(tensors, results)
+    _counts.kernel += 1
+    return results
+
+
+def _operator(*arguments: Any) -> Any:
+    kind, tensors = _kind_of(arguments[-1]), list(arguments[:-1])
+    try:
+        results = _run(kind, tensors)
+    except NoKernelError as error:
+        _counts.reference(str(error))
+        own = {t.untyped_storage().data_ptr() for t in tensors}
+        results = [r.contiguous() for r in _of_reference(kind, tensors)]
+        results = [r.clone() if r.untyped_storage().data_ptr() in own else r for r in results]
+    return results[0] if len(OUTPUTS) == 1 else results
+
+
+def _shapes(*arguments: Any) -> Any:
+    results = _of_reference(_kind_of(arguments[-1]), list(arguments[:-1]))
+    made = [torch.empty(r.shape, dtype=r.dtype, device=r.device) for r in results]
+    return made[0] if len(OUTPUTS) == 1 else made
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    ctx.save_for_backward(*inputs[:-1])
+    ctx.kind = inputs[-1]
+
+
+def _backward(ctx: Any, *grads: Any) -> Any:
+    given = grads[0] if isinstance(grads[0], list | tuple) else [grads[0]]
+    wanted = list(ctx.needs_input_grad[:-1])
+    found = iter(_gradient(list(ctx.saved_tensors), list(given), wanted, ctx.kind))
+    return (*[next(found) if is_wanted else None for is_wanted in wanted], None)
+
+
+def _gradients(
+    tensors: list[torch.Tensor], grads: list[torch.Tensor | None], wanted: list[bool], kind: str
+) -> list[torch.Tensor]:
+    def work() -> list[torch.Tensor]:
+        leaves = [t.detach().requires_grad_(w) for t, w in zip(tensors, wanted, strict=True)]
+        with torch.enable_grad():
+            results = _of_reference(_kind_of(kind), leaves)
+        pairs = [
+            (result, grad)
+            for result, grad in zip(results, grads, strict=True)
+            if grad is not None and result.requires_grad
+        ]
+        asked = [leaf for leaf in leaves if leaf.requires_grad]
+        if not pairs:
+            return [torch.zeros_like(leaf) for leaf in asked]
+        return list(
+            torch.autograd.grad(
+                [result for result, _ in pairs],
+                asked,
+                [grad for _, grad in pairs],
+                allow_unused=True,
+                materialize_grads=True,
+            )
+        )
+
+    found = _as_called_by_user(tensors[0], work)
+    return [grad.contiguous().clone() for grad in found]
+
+
+def _gradient_shapes(
+    tensors: list[torch.Tensor], grads: list[torch.Tensor | None], wanted: list[bool], kind: str
+) -> list[torch.Tensor]:
+    chosen = [t for t, is_wanted in zip(tensors, wanted, strict=True) if is_wanted]
+    return [torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in chosen]
+
+
+def _as_called_by_user(
+    tensor: torch.Tensor, work: Callable[[], list[torch.Tensor]]
+) -> list[torch.Tensor]:
+    """Run in a thread of its own: below an operator's call, torch records no gradients."""
+    found: list[torch.Tensor] = []
+    failed: list[BaseException] = []
+    stream = torch.cuda.current_stream(tensor.device) if tensor.is_cuda else None
+
+    def run() -> None:
+        try:
+            with torch.cuda.stream(stream):
+                found.extend(work())
+        except BaseException as error:  # noqa: BLE001  raised again by the caller
+            failed.append(error)
+
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(run,))
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
+    return found
+
+
+def _refuse_vmap(*_arguments: Any) -> Any:
+    raise NotImplementedError(
+        f"{TASK}: kernels do not run under torch.vmap; call the reference's own module there"
+    )
+
+
+class _Identity:
+    """Which judged module a module is, and what to watch for changes.
+
+    Args:
+        module: The module.
+        own: Name of the Python module where its own classes are.
+    """
+
+    def __init__(self, module: nn.Module, own: str) -> None:
+        self.own = own
+        self.kind = self.reason = ""
+        self.container: type = tuple
+        try:
+            kind = sizes_of_module(module, own)
+            weights_of(module)
+            self.container = container_of(kind)
+            self.kind = json.dumps(dict(kind))
+        except NoKernelError as error:
+            self.reason = str(error)
+        parts = list(module.modules())
+        self.watched: list[tuple[dict[str, Any], str, Any]] = []
+        for part in parts:
+            self.watched += [(vars(part), name, value) for name, value in own_attributes(part)]
+            self.watched += [(part._modules, name, child) for name, child in part._modules.items()]
+        self.hooks = [getattr(part, name) for part in parts[1:] for name in _HOOKS]
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether an attribute or a part of the module has been replaced since."""
+        return any(values.get(name) is not value for values, name, value in self.watched)
+
+
+_operator_name: Final = f"kfoundry::{TASK}_{DIGEST}"
+_schema: Final = (
+    f"({', '.join(f'Tensor {name}' for name in _NAMES)}, str kf_kind) -> "
+    f"{'Tensor' if len(OUTPUTS) == 1 else 'Tensor[]'}"
+)
+operator: Final = torch.library.custom_op(
+    _operator_name, _operator, mutates_args=(), schema=_schema
+)
+"""The operator: inputs, parameters and buffers by their names, and which module it is."""
+_gradient: Final = torch.library.custom_op(
+    f"{_operator_name}_backward",
+    _gradients,
+    mutates_args=(),
+    schema="(Tensor[] tensors, Tensor?[] grads, bool[] wanted, str kind) -> Tensor[]",
+)
+operator.register_fake(_shapes)
+operator.register_autograd(_backward, setup_context=_keep)
+operator.register_vmap(_refuse_vmap)
+_gradient.register_fake(_gradient_shapes)
+_Reference: Any = reference_at(()).Model
+
+
+class Module(_Reference):  # type: ignore[misc]  # its class is in a text
+    """The reference's module, with its constructor and its state: kernels where they were judged.
+
+    Any other call runs the reference; `stats()` says how often and why.
+    """
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._kf = _Identity(self, type(self).__module__)
+
+    def forward(self, *arguments: Any, **named: Any) -> Any:
+        """Compute what the reference computes."""
+        if torch.compiler.is_compiling():
+            return _traced(self, arguments, named, super().forward)
+        try:
+            kind, tensors = _call_of(self, arguments, named)
+            if _is_plain(tensors):
+                results = _run(_kind_of(kind), tensors)
+                return results[0] if len(OUTPUTS) == 1 else _contained(kind, results)
+        except NoKernelError as error:
+            _counts.reference(str(error))
+            return super().forward(*arguments, **named)
+        result = operator(*tensors, kind)
+        return result if len(OUTPUTS) == 1 else _contained(kind, result)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: v for name, v in self.__dict__.items() if not name.startswith("_kf")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._kf = _Identity(self, type(self).__module__)
+
+
+Module.forward.__signature__ = inspect.signature(_Reference.forward)  # type: ignore[attr-defined]
+
+
+def swap(model: nn.Module, of: type[nn.Module] | None = None) -> nn.Module:
+    """Replace the reference's modules in a model; they keep their parameters and buffers.
+
+    Args:
+        model: Its modules are replaced in place.
+        of: Class of the modules to replace; without it, those whose class has the same source as
+            the reference's.
+
+    Returns:
+        The model; its replacement, where it is such a module itself.
+
+    Raises:
+        ValueError: there is no such module in it.
+    """
+    made: dict[int, nn.Module] = {}
+    for module in model.modules():
+        kind: Any = type(module)
+        if kind is not Module and (kind is of if of else is_same_source(kind)):
+            made[id(module)] = _adopted(module)
+    if not made:
+        raise ValueError(f"the model has no module of {of or f'the class of {TASK}'}")
+    for module in list(model.modules()):
+        for name, child in module._modules.items():
+            if id(child) in made:
+                module._modules[name] = made[id(child)]
+    return made.get(id(model), model)
+
+
+def _adopted(module: nn.Module) -> nn.Module:
+    made: nn.Module = Module.__new__(Module)
+    made.__dict__.update(module.__dict__)
+    made.__dict__["_kf"] = _Identity(made, type(module).__module__)
+    return made
+
+
+def _call_of(
+    module: Any, arguments: tuple[Any, ...], named: dict[str, Any]
+) -> tuple[str, list[torch.Tensor]]:
+    """Return which module a call is of, and its tensors.
+
+    Raises:
+        NoKernelError: it has to be the reference's.
+    """
+    if module._kf.is_stale:
+        module._kf = _Identity(module, module._kf.own)
+    identity = module._kf
+    if not identity.kind:
+        raise NoKernelError(identity.reason)
+    if any(identity.hooks):
+        raise NoKernelError("a part of the module has hooks")
+    kind = _kind_of(identity.kind)
+    check_mode(module, kind)
+    if named:
+        arguments = _by_position(arguments, named)
+    inputs, rest = flat(arguments)
+    if rest != rest_of(kind):
+        raise NoKernelError("the arguments are none that were judged")
+    if torch.is_autocast_enabled(inputs[0].device.type):
+        raise NoKernelError("autocast is on")
+    return identity.kind, [*inputs, *weights_of(module)]
+
+
+def _traced(
+    module: Any, arguments: tuple[Any, ...], named: dict[str, Any], reference: Callable[..., Any]
+) -> Any:
+    """What torch.compile and torch.export see: the operator, or the reference."""
+    inputs, rest = flat((*arguments, *named.values()))
+    is_usual = bool(module._kf.kind) and all(isinstance(item, str) for item in rest)
+    if named or not is_usual or len(inputs) != len(INPUTS) or len(rest) != len(INPUTS):
+        return reference(*arguments, **named)
+    if torch.is_autocast_enabled(inputs[0].device.type):
+        return reference(*arguments)
+    result = operator(*inputs, *weights_of(module), module._kf.kind)
+    return result if len(OUTPUTS) == 1 else module._kf.container(result)
+
+
+def _by_position(arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    names = argument_names()
+    given = dict(zip(names, arguments, strict=False)) | named
+    if set(given) - set(names) or len(given) != len(arguments) + len(named):
+        raise NoKernelError("the arguments are none that were judged")
+    return tuple(given[name] for name in names if name in given)
+
+
+def _is_plain(tensors: list[torch.Tensor]) -> bool:
+    """Whether nobody has to see the operator: no gradients, transforms, modes or subclasses."""
+    if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
+        return False
+    if torch._C._len_torch_dispatch_stack() or torch._C._functorch.peek_interpreter_stack():
+        return False
+    return all(type(t) in (torch.Tensor, nn.Parameter, nn.Buffer) for t in tensors)
+
+
+@cache
+def _kind_of(text: str) -> Sizes:
+    return tuple(sorted(json.loads(text).items()))
+
+
+def _of_reference(kind: Sizes, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    return with_weights(kind, tensors[: len(INPUTS)], tensors[len(INPUTS) :])
+
+
+def _contained(kind: str, results: list[torch.Tensor]) -> Any:
+    return container_of(_kind_of(kind))(results)

@@ -1,0 +1,332 @@
+"""Writes the exported file: what is different in each, the parts of `runtime/`, the data."""
+
+import ast
+import base64
+import json
+import pprint
+import zlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from kernel_foundry.domain.admission import TensorRole, WorkloadAdmission
+from kernel_foundry.domain.digest import content_digest
+from kernel_foundry.domain.language import Language
+from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.evidence.in_python import NAME, packed
+from kernel_foundry.plan.signature import KernelParameter, KernelSignature, kernels
+from kernel_foundry.sdk.export.plan_function import plan_function
+from kernel_foundry.sdk.export.winner import Winner, names_of, sizes_in_module, tensors_of
+from kernel_foundry.task_source import parse_reference, size_constants
+
+_RUNTIME: Final = Path(__file__).with_name("runtime")
+_PACKAGE: Final = "kernel_foundry.sdk.export.runtime."
+_DEVICES: Final = {Language.SYCL: "opencl", Language.CUDA: "cuda"}
+_PARTS: Final = ("plan", "DEVICE", "reference", "call", "same_source", "module")
+_WEIGHTS: Final = (TensorRole.PARAMETER, TensorRole.BUFFER)
+
+_LINE: Final = 96
+
+_HEAD: Final = '''"""{task}: kernels for PyTorch that Kernel Foundry found, in one file.
+
+    from {module} import Module, swap, stats
+
+    model = Module({arguments})   # in place of the reference's `Model`; or
+    model = swap(model)           # replaces such modules in a larger model
+    print(stats())                # how often kernels ran, how often the reference, and why
+
+It needs torch {needs}; no compiler, no toolkit, no Kernel Foundry.
+
+{figures}
+
+A call runs the kernels where it is as it was judged: {types}
+contiguous, of sizes between those that were judged. Every other call runs the reference, whose
+source is below. `kfoundry verify` reads the evidence in this file and judges the kernels again.
+"""
+'''
+_NEEDS: Final = {
+    Language.SYCL: "on an x86-64 CPU, and `pip install intel-opencl-rt==2026.1.2`",
+    Language.CUDA: "with an NVIDIA GPU of the architecture below and its driver",
+}
+
+
+def torch_file(winners: Sequence[Winner], module: str) -> str:
+    """Return the text of an exported file.
+
+    Args:
+        winners: Of one task; those that come first are tried first.
+        module: Name that the file will be imported by.
+
+    Raises:
+        InvalidArgumentError: the winners are of different tasks, or of different devices.
+    """
+    first = winners[0]
+    _check_alike(winners)
+    table = _Table(winners)
+    objects: list[str] = []
+    plans = []
+    specialisations = []
+    for number, winner in enumerate(winners):
+        name = f"_plan_{number}"
+        names = names_of(winner.workloads[0])
+        plans.append(plan_function(winner.plan, name, names, winner.configuration))
+        specialisations.append(_specialisation(winner, name, table, objects))
+    task = first.record.task
+    device = first.admission.device
+    digest = content_digest(task.reference, *objects, *plans)[:8]
+    language = first.record.source.language
+    constants: dict[str, Any] = {
+        "TASK": _identifier(task.name),
+        "DIGEST": digest,
+        "LANGUAGE": language.value,
+        "ARCHITECTURE": device.architecture,
+        "LIMITS": {
+            "sub_group_size": device.sub_group_size,
+            "shared_bytes": device.shared_bytes,
+            "max_block": device.max_block,
+        },
+        "TRAINING": task.training,
+        "TF32": task.tf32,
+        "CAST": {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}.get(
+            str(task.precision), ""
+        ),
+        "DETERMINISTIC": _is_deterministic(winners),
+        "INPUTS": tuple(t.name for t in tensors_of(table.first, TensorRole.INPUT)),
+        "OUTPUTS": tuple(t.name for t in tensors_of(table.first, TensorRole.OUTPUT)),
+        "WORKLOADS": table.entries,
+    }
+    parts = [_runtime_part(part, language) for part in _PARTS]
+    imports = {line for lines, _ in parts for line in lines}
+    written = [f"{name} = {_literal(value)}" for name, value in constants.items()]
+    sections = [
+        _head(winners, module),
+        "# ruff: noqa",
+        _joined_imports(imports),
+        _rule("The reference, which runs wherever no kernel was judged"),
+        f"REFERENCE = {_text_literal(task.reference)}",
+        _rule("What was judged"),
+        "\n".join(written),
+        *(body for _, body in parts[:1]),
+        _rule("Launch plans, as functions of sizes"),
+        *plans,
+        f"SPECIALISATIONS = {_specialisations_literal(specialisations)}",
+        *(body for _, body in parts[1:]),
+        _rule("Object code"),
+        _data("OBJECTS", objects),
+        _rule("The evidence: records of the verdicts, for `kfoundry verify`"),
+        _data(NAME, [_packed_record(winner) for winner in winners]),
+    ]
+    return "\n\n".join(section.strip("\n") for section in sections) + "\n"
+
+
+class _Table:
+    """The workloads of all winners, each once, with the sizes that make it."""
+
+    def __init__(self, winners: Sequence[Winner]) -> None:
+        task = winners[0].record.task
+        tree = parse_reference(task.reference, file_name=task.name)
+        known = size_constants(tree)
+        names = {name for w in winners for each in w.workloads for name in w.sizes(each)}
+        fixed = sizes_in_module(task.reference) & names
+        self.first = winners[0].workloads[0]
+        self.entries: list[dict[str, Any]] = []
+        self._positions: list[tuple[Winner, str, int]] = []
+        for winner in winners:
+            for workload in winner.workloads:
+                sizes = {n: known[n] for n in sorted(names)} | winner.sizes(workload)
+                if any(sizes[name] != known[name] for name in fixed):
+                    continue
+                entry = _entry(workload, sizes)
+                if entry not in self.entries:
+                    self.entries.append(entry)
+                at = self.entries.index(entry)
+                self._positions.append((winner, workload.workload, at))
+        if not self.entries:
+            listed = ", ".join(sorted(fixed))
+            raise InvalidArgumentError(
+                f"the reference's own code reads {listed}, and no workload has the file's value: "
+                "let the constructor take it as an argument",
+                field="task",
+            )
+
+    def positions(self, winner: Winner) -> dict[str, int]:
+        """Return the positions of a winner's workloads, by name."""
+        return {name: at for owner, name, at in self._positions if owner is winner}
+
+
+def _entry(workload: WorkloadAdmission, sizes: dict[str, int]) -> dict[str, Any]:
+    return {
+        "sizes": sizes,
+        "tensors": {t.name: (t.dtype, t.shape) for t in workload.tensors},
+        "weights": {t.name: t.path for t in tensors_of(workload, *_WEIGHTS)},
+    }
+
+
+def _specialisation(winner: Winner, name: str, table: _Table, objects: list[str]) -> dict[str, Any]:
+    positions = table.positions(winner)
+    source = winner.record.source
+    found: list[dict[str, Any]] = []
+    for workload in winner.workloads:
+        code = next((o.code for o in winner.objects if workload.workload in o.workloads), None)
+        if code is None or workload.workload not in positions:
+            continue
+        macros = winner.macros(workload)
+        if any(known["macros"] == macros for known in found):
+            continue
+        data = base64.b85encode(zlib.compress(base64.b64decode(code), 9)).decode("ascii")
+        if data not in objects:
+            objects.append(data)
+        signatures = kernels(source.device_code, source.language.value, macros)
+        found.append(
+            {
+                "macros": macros,
+                "object": objects.index(data),
+                "kernels": {kernel.name: kernel_declaration(kernel) for kernel in signatures},
+            }
+        )
+    return {"plan": name, "workloads": tuple(sorted(set(positions.values()))), "objects": found}
+
+
+def kernel_declaration(kernel: KernelSignature) -> tuple[Any, ...]:
+    """Return a kernel as `runtime.plan.Kernel` takes it."""
+    parameters = tuple(_parameter(i, p) for i, p in enumerate(kernel.parameters))
+    return kernel.dimensions, parameters, kernel.max_threads
+
+
+def _parameter(index: int, parameter: KernelParameter) -> tuple[str, str, str, int]:
+    kind = "pointer" if parameter.is_pointer else "local" if parameter.is_local else "value"
+    return parameter.name or f"#{index}", kind, parameter.ctype, parameter.lanes
+
+
+def _check_alike(winners: Sequence[Winner]) -> None:
+    first = winners[0]
+    for winner in winners[1:]:
+        pairs = {
+            "reference": (first.record.task.reference, winner.record.task.reference),
+            "precision": (first.record.task.precision, winner.record.task.precision),
+            "training": (first.record.task.training, winner.record.task.training),
+            "tf32": (first.record.task.tf32, winner.record.task.tf32),
+            "language": (first.record.source.language, winner.record.source.language),
+            "architecture": (
+                first.admission.device.architecture,
+                winner.admission.device.architecture,
+            ),
+        }
+        for what, (one, other) in pairs.items():
+            if one != other:
+                raise InvalidArgumentError(
+                    f"the runs differ in {what}: one file holds kernels of one task, for one kind "
+                    "of device",
+                    field="run",
+                )
+
+
+def _is_deterministic(winners: Sequence[Winner]) -> bool:
+    return all(
+        result.correctness is None or result.correctness.bitwise_reproducible
+        for winner in winners
+        for result in winner.record.evaluation.workloads
+    )
+
+
+def _runtime_part(part: str, language: Language) -> tuple[list[str], str]:
+    """The imports of a part of the runtime, and the rest of it."""
+    name = _DEVICES[language] if part == "DEVICE" else part
+    text = (_RUNTIME / f"{name}.py").read_text(encoding="utf-8")
+    lines = text.splitlines()
+    tree = ast.parse(text)
+    imports = []
+    body_from = 0
+    for statement in tree.body:
+        is_import = isinstance(statement, ast.Import | ast.ImportFrom)
+        if not is_import and not isinstance(statement, ast.Expr):  # the docstring is one
+            break
+        line = ast.unparse(statement)
+        if is_import and not line.startswith(f"from {_PACKAGE}"):
+            imports.append(line)
+        body_from = statement.end_lineno or 0
+    title = (ast.get_docstring(tree) or "").split("\n\n")[0].replace("\n", " ")
+    return imports, f"{_rule(title)}\n\n" + "\n".join(lines[body_from:]).strip("\n")
+
+
+def _joined_imports(lines: Iterable[str]) -> str:
+    plain = sorted(line for line in lines if line.startswith("import "))
+    named: dict[str, set[str]] = {}
+    for line in lines:
+        if line.startswith("from "):
+            module, _, names = line.removeprefix("from ").partition(" import ")
+            named.setdefault(module, set()).update(n.strip() for n in names.split(","))
+    chosen = [f"from {m} import {', '.join(sorted(n))}" for m, n in sorted(named.items())]
+    return "\n".join([*plain, *chosen])
+
+
+def _rule(title: str) -> str:
+    return f"# {'-' * 8} {title}"
+
+
+def _literal(value: Any) -> str:
+    return pprint.pformat(value, width=_LINE, compact=True, sort_dicts=False)
+
+
+def _text_literal(text: str) -> str:
+    """A text as Python writes it, over lines where it can be read."""
+    marks = next((m for m in ('"""', "'''") if m not in text), None)
+    if marks is None or "\\" in text or not text.endswith("\n"):
+        return repr(text)
+    return f"{marks}\\\n{text}{marks}"
+
+
+def _specialisations_literal(found: Sequence[dict[str, Any]]) -> str:
+    lines = ["("]
+    for each in found:
+        lines += ["    {", f'        "plan": {each["plan"]},']
+        lines.append(f'        "workloads": {each["workloads"]!r},')
+        lines += [f'        "objects": {_literal(each["objects"])},', "    },"]
+    return "\n".join([*lines, ")"])
+
+
+def _data(name: str, texts: Sequence[str]) -> str:
+    lines = [f"{name} = ("]
+    for text in texts:
+        pieces = [text[i : i + _LINE] for i in range(0, len(text), _LINE)]
+        lines += ["    (", *(f"        {piece!r}" for piece in pieces), "    ),"]
+    return "\n".join([*lines, ")"])
+
+
+def _packed_record(winner: Winner) -> str:
+    text = json.dumps(winner.record.to_plain(), ensure_ascii=False, allow_nan=False)
+    return packed(text.encode())
+
+
+def _identifier(name: str) -> str:
+    bare = "".join(c if c.isalnum() else "_" for c in name)
+    return bare if bare[:1].isalpha() else f"task_{bare}"
+
+
+def _head(winners: Sequence[Winner], module: str) -> str:
+    first = winners[0]
+    lines = []
+    for winner in winners:
+        for result in winner.record.evaluation.workloads:
+            if result.timing is None:
+                continue
+            eager = next((b for b in result.baselines if b.name == "eager"), None)
+            beside = f", eager {eager.timing.median_ns / 1e3:.1f} µs" if eager else ""
+            time = f"{result.timing.median_ns / 1e3:.1f} µs"
+            device = winner.admission.device.name
+            lines.append(f"{result.workload}: {time}{beside}, judged on {device}")
+    types = {t.dtype for t in tensors_of(first.workloads[0], TensorRole.INPUT)}
+    kind = {"sycl": "on the CPU", "cuda": "on a GPU"}[first.record.source.language.value]
+    return _HEAD.format(
+        task=_plain(first.record.task.name),
+        module=module,
+        arguments="...",
+        needs=_NEEDS[first.record.source.language],
+        figures=_plain("\n".join(lines)),
+        types=f"{' and '.join(sorted(types))} {kind},",
+    )
+
+
+def _plain(text: str) -> str:
+    """A text that ends no docstring."""
+    return text.replace("\\", "/").replace('"""', "'''")

@@ -1,0 +1,178 @@
+"""A run's winner with all that an exported file needs of it: record, names and object code."""
+
+import ast
+import symtable
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from kernel_foundry.domain.admission import Admission, NamedTensor, TensorRole, WorkloadAdmission
+from kernel_foundry.domain.evaluation import EvaluationOutcome, ObjectCode, Setting
+from kernel_foundry.errors import BackendUnavailableError, InvalidArgumentError
+from kernel_foundry.evidence.record import EvidenceRecord
+from kernel_foundry.plan.candidate_text import render
+from kernel_foundry.plan.configuration import constants, parse_overrides
+from kernel_foundry.plan.names import NameTable, ScalarName, TensorName
+from kernel_foundry.plan.parse import parse
+from kernel_foundry.plan.tree import Plan, TuneValue
+from kernel_foundry.plan.values import DeviceLimits
+from kernel_foundry.sdk.client import Foundry
+from kernel_foundry.sdk.record_of_run import record_of_run
+from kernel_foundry.task_source import parse_reference, size_constants
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Winner:
+    """What was judged, and what the compiler made of it."""
+
+    record: EvidenceRecord
+    admission: Admission
+    objects: tuple[ObjectCode, ...]
+
+    @property
+    def plan(self) -> Plan:
+        """The launch plan."""
+        return parse(self.record.source.plan)
+
+    @property
+    def configuration(self) -> tuple[Setting, ...]:
+        """Values of TUNE that were judged."""
+        return self.record.evaluation.configuration
+
+    @property
+    def text(self) -> str:
+        """The candidate as Markdown."""
+        return render(self.record.source)
+
+    @property
+    def workloads(self) -> tuple[WorkloadAdmission, ...]:
+        """The workloads that it was found right on: timed, held out and generated ones."""
+        results = self.record.evaluation.workloads
+        right = {result.workload for result in results if result.correctness is not None}
+        return tuple(w for w in self.admission.workloads if w.workload in right)
+
+    def macros(self, workload: WorkloadAdmission) -> dict[str, TuneValue]:
+        """Return the values of TUNE and CONST on a workload."""
+        overrides = (f"{setting.name}={setting.value}" for setting in self.configuration)
+        chosen = parse_overrides(self.plan, overrides)
+        names, limits = names_of(workload), limits_of(self.admission)
+        return {**chosen, **constants(self.plan, names, chosen, limits)}
+
+    def sizes(self, workload: WorkloadAdmission) -> dict[str, int]:
+        """Return the sizes of a workload: all that some workload overrides."""
+        tree = parse_reference(self.record.task.reference, file_name=self.record.task.name)
+        known = size_constants(tree)
+        return {
+            name: dict(_sizes(workload)).get(name, known[name])
+            for other in self.workloads
+            for name, _ in _sizes(other)
+        }
+
+
+def winner_of_run(foundry: Foundry, run: str) -> Winner:
+    """Return the winner of a run ("" for the newest), built for the device it was judged on.
+
+    Raises:
+        EliteNotFoundError: nothing of it passed.
+        InvalidArgumentError: nobody signed for it, or its task is one that no file can hold.
+        BackendUnavailableError: the device is not here.
+    """
+    record = record_of_run(foundry, run)
+    if record.task.constants:
+        listed = ", ".join(record.task.constants)
+        raise InvalidArgumentError(
+            f"the task says that {listed} never change, so kernels may rely on their values, "
+            "which an exported file cannot promise: leave `constants` out of the sidecar",
+            field="constants",
+        )
+    device = record.evaluation.device
+    admission = foundry.admit(record.task, device=device.partition(":")[0])
+    found = Winner(record=record, admission=admission, objects=())
+    built = foundry.evaluate(
+        record.task,
+        found.text,
+        device=device.partition(":")[0],
+        configuration=record.evaluation.configuration,
+        build_only=True,
+        with_objects=True,
+    )
+    if built.outcome is not EvaluationOutcome.BUILT or built.compile is None:
+        raise BackendUnavailableError(
+            f"the winner cannot be built again here: {built.outcome.value}: "
+            + "; ".join(finding.message for finding in built.findings)
+        )
+    return Winner(record=record, admission=admission, objects=built.compile.objects)
+
+
+def names_of(workload: WorkloadAdmission) -> NameTable:
+    """Return the name table of a workload."""
+    return NameTable(
+        tensors=tuple(
+            TensorName(name=t.name, dtype=t.dtype, shape=t.shape, role=t.role.value, path=t.path)
+            for t in workload.tensors
+        ),
+        scalars=tuple(
+            ScalarName(name=s.name, value=ast.literal_eval(s.literal)) for s in workload.scalars
+        ),
+    )
+
+
+def limits_of(admission: Admission) -> DeviceLimits:
+    """Return what a plan may ask about the device of an admission."""
+    device = admission.device
+    return DeviceLimits(
+        compute_units=device.compute_units,
+        sub_group_size=device.sub_group_size,
+        shared_bytes=device.shared_bytes,
+        max_block=device.max_block,
+        memory_bytes=device.memory_bytes,
+    )
+
+
+def tensors_of(workload: WorkloadAdmission, *roles: TensorRole) -> tuple[NamedTensor, ...]:
+    """Return the tensors of a workload in some roles, in order."""
+    return tuple(tensor for tensor in workload.tensors if tensor.role in roles)
+
+
+def sizes_in_module(reference: str) -> frozenset[str]:
+    """Return the module-level names that a reference's own classes and functions read.
+
+    Those of `get_inputs` and `get_init_inputs` are left out: they only make arguments.
+    """
+    reads: Mapping[str, set[str]] = dict(_reads(ast.parse(reference)))
+    whole = symtable.symtable(reference, "reference", "exec")
+    arguments = ("get_inputs", "get_init_inputs")
+    wanted = [n for t in whole.get_children() if t.get_name() not in arguments for n in _globals(t)]
+    found: set[str] = set()
+    while wanted:
+        name = wanted.pop()
+        if name not in found:
+            found.add(name)
+            wanted += reads.get(name, ())
+    return frozenset(found)
+
+
+def _globals(table: symtable.SymbolTable) -> Iterator[str]:
+    """Names of the module that a class or a function reads."""
+    yield from (s.get_name() for s in table.get_symbols() if s.is_global() and s.is_referenced())
+    for inner in table.get_children():
+        yield from _globals(inner)
+
+
+def _reads(tree: ast.Module) -> Iterator[tuple[str, set[str]]]:
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign):
+            for target in ast.walk(ast.Tuple(elts=statement.targets)):
+                if isinstance(target, ast.Name):
+                    yield target.id, _names(statement.value)
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+
+
+def _sizes(workload: WorkloadAdmission) -> list[tuple[str, int]]:
+    """The sizes in a workload's name, which is made of them: "batch=3,dim=1001"."""
+    if "=" not in workload.workload:
+        return []
+    pairs = (part.partition("=") for part in workload.workload.split(","))
+    return [(name, int(value)) for name, _, value in pairs]

@@ -1,0 +1,141 @@
+"""One small winner for all tests here: judged and built by the shared evaluator, on the CPU."""
+
+import asyncio
+import importlib.util
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from evaluator_svc.evaluator import LocalEvaluator
+from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.domain.task import Size, Task, Workload
+from kernel_foundry.evidence.record import record_of
+from kernel_foundry.plan.candidate_text import split
+from kernel_foundry.sdk.export.torch_file import torch_file
+from kernel_foundry.sdk.export.winner import Winner
+
+REFERENCE = """\
+import torch
+from torch import nn
+
+rows = 64
+inner = 48
+outer = 40
+factor = 2.0
+
+
+class Model(nn.Module):
+    def __init__(self, inner, outer, factor):
+        super().__init__()
+        self.linear = nn.Linear(inner, outer)
+        self.factor = factor
+
+    def forward(self, x):
+        return self.linear(x) * self.factor
+
+
+def get_inputs():
+    return [torch.randn(rows, inner)]
+
+
+def get_init_inputs():
+    return [inner, outer, factor]
+"""
+CANDIDATE = """\
+```sycl
+extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<2>))
+void turn(const float* w, float* turned, int rows, int cols) {
+  auto it = syclext::this_work_item::get_nd_item<2>();
+  const int col = it.get_global_id(1), row = it.get_global_id(0);
+  if (row < rows && col < cols) turned[col * rows + row] = w[row * cols + col];
+}
+
+extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
+void product(const float* x, const float* turned, const float* b, float* out, int rows,
+             float factor, sycl::local_accessor<float, 1> line) {
+  auto it = syclext::this_work_item::get_nd_item<1>();
+  const int row = it.get_group(0), lane = it.get_local_id(0);
+  for (int i = lane; i < INNER; i += WG) line[i] = x[row * INNER + i];
+  sycl::group_barrier(it.get_group());
+  for (int o = lane; o < OUTER; o += WG) {
+    float sum = b[o];
+    for (int i = 0; i < INNER; ++i) sum += line[i] * turned[i * OUTER + o];
+    out[row * OUTER + o] = sum * factor;
+  }
+}
+```
+```python
+TUNE = {"WG": [16, 32]}
+CONST = {"INNER": "x.shape[1]", "OUTER": "linear_weight.shape[0]"}
+
+def prepare(linear_weight):
+    outer, inner = linear_weight.shape
+    turned = empty((inner, outer), float32)
+    turn[(cdiv(inner, 8), outer), (8, 1)](linear_weight, turned, outer, inner)
+
+def launch(x, turned, linear_bias, factor, out):
+    rows = x.shape[0]
+    product[rows, WG](x, turned, linear_bias, out, rows, factor=factor, line=local(INNER, float32))
+```
+"""
+TASK = Task(
+    name="scaled_linear",
+    reference=REFERENCE,
+    workloads=(
+        Workload(name="rows=64", sizes=(Size(name="rows", value=64),)),
+        Workload(name="rows=3", sizes=(Size(name="rows", value=3),), held_out=True),
+    ),
+)
+
+
+async def _winner(evaluator: LocalEvaluator) -> Winner:
+    request = EvaluationRequest(task=TASK, device="sycl", source=split(CANDIDATE))
+    judged = await evaluator.evaluate(request)
+    assert judged.passed, judged.findings
+    built = await evaluator.evaluate(replace(request, build_only=True, with_objects=True))
+    assert built.compile is not None
+    return Winner(
+        record=record_of(TASK, request.source, judged),
+        admission=await evaluator.admit(TASK, "sycl"),
+        objects=built.compile.objects,
+    )
+
+
+@pytest.fixture(scope="session")
+def winner(local_evaluator: Callable[[str], LocalEvaluator]) -> Winner:
+    return asyncio.run(_winner(local_evaluator("sycl")))
+
+
+@pytest.fixture(scope="session")
+def text(winner: Winner) -> str:
+    """Of the exported file."""
+    return torch_file([winner], "fast_linear")
+
+
+def imported(text: str, folder: Path, name: str) -> ModuleType:
+    """Return an exported file as a module, imported from a folder."""
+    path = folder / f"{name}.py"
+    path.write_text(text, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def _fast(text: str, tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+    return imported(text, tmp_path_factory.mktemp("export"), "fast_linear")
+
+
+@pytest.fixture
+def fast(_fast: ModuleType) -> ModuleType:
+    """The exported file, imported; it has counted no call."""
+    _fast.reset_stats()
+    return _fast

@@ -1,0 +1,180 @@
+"""The exported file as a text: its evidence, its readers, and what is tried before it is given."""
+
+import base64
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evaluator_svc.exported_form.start import try_exported_form
+from evaluator_svc.settings import EvaluatorSettings
+from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.evidence.in_python import packed
+from kernel_foundry.evidence.record import read_records
+from kernel_foundry.exported_form import FormReport, FormRequest
+from kernel_foundry.sdk.export import export
+from kernel_foundry.sdk.export.torch_file import torch_file
+from kernel_foundry.sdk.export.winner import Winner, sizes_in_module
+from tests.export.conftest import TASK, imported
+
+RUNTIME = Path(export.__file__).with_name("runtime")
+FRESH = """
+import sys
+sys.path.insert(0, sys.argv[1])
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("kernel_foundry", "evaluator_svc", "kernel_foundry_native"):
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Absent())
+import importlib, importlib.metadata
+import torch
+files = importlib.metadata.files
+importlib.metadata.files = lambda name: [] if name == "intel-opencl-rt" else files(name)
+def said():
+    fast = importlib.import_module("fast_linear")
+    model = fast.Module(48, 40, 2.0)
+    x = torch.randn(8, 48)
+    with torch.no_grad():
+        right = torch.allclose(model(x), model.linear(x) * 2.0, atol=1e-5)
+    print(right, fast.stats()["kernel"], fast.stats()["last_reason"])
+said()
+importlib.metadata.files = files
+del sys.modules["fast_linear"]
+said()
+"""
+
+
+def written(text: str, folder: Path) -> Path:
+    path = folder / "fast_linear.py"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_evidence_is_read_without_running_the_file(
+    text: str, winner: Winner, tmp_path: Path
+) -> None:
+    path = written("raise SystemExit('was run')\n" + text, tmp_path)
+    assert read_records(path) == (winner.record,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = 1\n",
+        "EVIDENCE = ()\n",
+        "EVIDENCE = ('no record',)\n",
+        "EVIDENCE = (1,)\n",
+        f"EVIDENCE = ({packed(b'{}')!r},)\n",
+        f"EVIDENCE = ({packed(bytes(65 << 20))!r},)\n",
+        "EVIDENCE = (open('/etc/passwd'),)\n",
+        "not Python",
+    ],
+)
+def test_what_holds_no_record_is_refused(text: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match="no evidence record"):
+        read_records(written(text, tmp_path))
+
+
+@pytest.mark.sycl
+@pytest.mark.slow
+def test_it_runs_where_this_package_is_not(text: str, tmp_path: Path) -> None:
+    written(text, tmp_path)
+    child = subprocess.run(
+        [sys.executable, "-I", "-c", FRESH, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert child.returncode == 0, child.stderr
+    without, with_runtime = child.stdout.splitlines()
+    assert without.startswith("True 0 no OpenCL CPU runtime")
+    assert with_runtime == "True 1 "
+
+
+def tried(text: str, winner: Winner) -> FormReport:
+    request = FormRequest(
+        text=text,
+        device="cpu",
+        tolerance=winner.admission.tolerance,
+        is_scaled=True,
+        workloads=export.form_workloads([winner]),
+    )
+    return try_exported_form(request, EvaluatorSettings())
+
+
+@pytest.mark.sycl
+@pytest.mark.slow
+def test_what_is_handed_out_was_right_on_all_workloads(text: str, winner: Winner) -> None:
+    report = tried(text, winner)
+    assert [result.name for result in report.results] == ["rows=64", "rows=3"]
+    assert not any(result.failure for result in report.results)
+    assert "seccomp" in report.mechanisms
+    timed, held_out = report.results
+    assert timed.kernels_ns is not None
+    assert held_out.kernels_ns is None
+    exported = export.compared("", report, [winner.record.evaluation])
+    limit = exported.workloads[0].verdict_ns
+    assert limit is not None
+    assert export.too_slow(exported, limit=timed.kernels_ns[0] / limit[2] / 2).startswith("rows=64")
+    assert not export.too_slow(exported, limit=timed.kernels_ns[0] / limit[2] * 2)
+
+
+@pytest.mark.sycl
+@pytest.mark.slow
+def test_a_file_that_computes_something_else_fails(text: str, winner: Winner) -> None:
+    wrong = text.replace("**{'factor': factor,", "**{'factor': factor + 1,")
+    assert wrong != text
+    report = tried(wrong, winner)
+    assert ["wrong by" in result.failure for result in report.results] == [True, True]
+
+
+@pytest.mark.sycl
+@pytest.mark.slow
+def test_several_runs_make_one_file(winner: Winner, tmp_path: Path) -> None:
+    small = replace(
+        winner,
+        objects=(replace(winner.objects[0], code=base64.b64encode(b"no SPIR-V").decode()),),
+    )
+    both = imported(torch_file([small, winner], "fast_both"), tmp_path, "fast_both")
+    assert [s["object"] for one in both.SPECIALISATIONS for s in one["objects"]] == [0, 1]
+    import torch
+
+    model = both.Module(48, 40, 2.0)
+    with torch.no_grad():
+        model(torch.randn(8, 48))
+    assert both.stats()["kernel"] == 1  # of the second: the first cannot be loaded
+
+
+def test_runs_of_different_tasks_make_none(winner: Winner) -> None:
+    other = replace(winner, record=replace(winner.record, task=replace(TASK, training=False)))
+    with pytest.raises(InvalidArgumentError, match="differ in training"):
+        torch_file([winner, other], "fast")
+
+
+def test_names_that_the_reference_reads_itself_are_no_free_sizes() -> None:
+    source = (
+        "rows = 4\ncols = 8\ndeep = cols * 2\nunused = 3\n"
+        "def half(x):\n    return x[:, : deep // 4]\n"
+        "class Model:\n    def forward(self, x, rows=1):\n        return half(x) + rows\n"
+        "def get_inputs():\n    return [rows, unused]\n"
+    )
+    assert sizes_in_module(source) >= {"cols", "deep", "half"}
+    assert not sizes_in_module(source) & {"rows", "unused"}
+
+
+def test_parts_of_the_file_have_names_of_their_own() -> None:
+    import ast
+
+    for device in ("opencl", "cuda"):
+        names: list[str] = []
+        for part in ("task", "plan", device, "reference", "call", "same_source", "module"):
+            for statement in ast.parse((RUNTIME / f"{part}.py").read_text()).body:
+                if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+                    names.append(statement.name)
+                elif isinstance(statement, ast.Assign | ast.AnnAssign):
+                    target = getattr(statement, "target", None) or statement.targets[0]
+                    names.append(ast.unparse(target))
+        assert sorted(names) == sorted(set(names))

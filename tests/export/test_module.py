@@ -1,0 +1,237 @@
+"""An exported file in use: kernels where they were judged, the reference everywhere else."""
+
+import copy
+import pickle
+import threading
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+pytestmark = [pytest.mark.sycl, pytest.mark.slow]
+
+ARGUMENTS = (48, 40, 2.0)
+
+
+@pytest.fixture
+def model(fast: ModuleType) -> nn.Module:
+    torch.manual_seed(0)
+    made: nn.Module = fast.Module(*ARGUMENTS)
+    return made
+
+
+def expected(model: Any, x: torch.Tensor) -> torch.Tensor:
+    weight, bias = model.linear.weight, model.linear.bias
+    return torch.nn.functional.linear(x, weight, bias) * model.factor
+
+
+def check(fast: ModuleType, model: nn.Module, x: torch.Tensor, reason: str = "") -> None:
+    """The result is right, by the kernels or, for a reason, by the reference."""
+    before = fast.stats()
+    with torch.no_grad():
+        torch.testing.assert_close(model(x), expected(model, x), rtol=1e-5, atol=1e-5)
+    after = fast.stats()
+    assert after["kernel"] - before["kernel"] == (0 if reason else 1), after["last_reason"]
+    assert after["reference"] - before["reference"] == (1 if reason else 0)
+    if reason:
+        assert reason in after["last_reason"]
+
+
+@pytest.mark.parametrize("rows", [3, 17, 64])
+def test_kernels_run_on_sizes_that_were_judged_and_between(
+    fast: ModuleType, model: nn.Module, rows: int
+) -> None:
+    check(fast, model, torch.randn(rows, 48))
+
+
+@pytest.mark.parametrize(
+    ("x", "reason"),
+    [
+        (lambda: torch.randn(65, 48), "rows = 65 was not judged, only 3 to 64"),
+        (lambda: torch.randn(0, 48), "rows = 0"),
+        (lambda: torch.randn(2, 4, 48), "no inputs of the shapes"),
+        (lambda: torch.randn(48), "no inputs of the shapes"),
+        (lambda: torch.randn(48, 8).t(), "not contiguous"),
+        (lambda: torch.randn(8 * 48 + 1)[1:].view(8, 48), "begin at a multiple of 64"),
+    ],
+)
+def test_the_reference_runs_on_everything_else(
+    fast: ModuleType, model: nn.Module, x: Callable[[], torch.Tensor], reason: str
+) -> None:
+    check(fast, model, x(), reason)
+
+
+def test_another_dtype_is_the_references(fast: ModuleType, model: nn.Module) -> None:
+    check(fast, model.double(), torch.randn(8, 48, dtype=torch.float64), "float64")
+
+
+def test_wrong_arguments_fail_as_the_reference_does(fast: ModuleType, model: nn.Module) -> None:
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        model(torch.randn(8, 47))
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        model()
+
+
+def test_arguments_may_be_given_by_name(fast: ModuleType, model: nn.Module) -> None:
+    x = torch.randn(8, 48)
+    with torch.no_grad():
+        assert torch.equal(model(x=x), model(x))
+    assert fast.stats()["kernel"] == 2
+
+
+@pytest.mark.parametrize("arguments", [(48, 40, 3.0), (32, 40, 2.0)])
+def test_a_module_that_was_not_judged_is_the_references(
+    fast: ModuleType, arguments: tuple[Any, ...]
+) -> None:
+    check(fast, fast.Module(*arguments), torch.randn(8, arguments[0]), "none that was judged")
+
+
+def test_a_module_that_is_changed_afterwards_is_the_references(
+    fast: ModuleType, model: Any
+) -> None:
+    check(fast, model, torch.randn(8, 48))
+    model.factor = 5.0
+    check(fast, model, torch.randn(8, 48), "none that was judged")
+    model.factor = 2.0
+    check(fast, model, torch.randn(8, 48))
+    model.linear.register_forward_hook(lambda *_: None)
+    check(fast, model, torch.randn(8, 48), "hooks")
+
+
+def test_weights_are_laid_out_again_when_they_change(fast: ModuleType, model: Any) -> None:
+    x = torch.randn(8, 48)
+    check(fast, model, x)
+    with torch.no_grad():
+        model.linear.weight.mul_(3.0)
+    check(fast, model, x)
+    model.load_state_dict(fast.Module(*ARGUMENTS).state_dict())
+    check(fast, model, x)
+    model.load_state_dict(fast.Module(*ARGUMENTS).state_dict(), assign=True)
+    check(fast, model, x)
+    model.linear.weight = nn.Parameter(torch.randn(40, 48))
+    check(fast, model, x)
+    with torch.inference_mode():
+        fresh = fast.Module(*ARGUMENTS)
+        check(fast, fresh, x)
+        fresh.linear.weight.mul_(2.0)
+        check(fast, fresh, x)
+    model.linear.weight.data.mul_(2.0)  # which leaves no trace
+    fast.relayout()
+    check(fast, model, x)
+
+
+def test_gradients_are_the_references(fast: ModuleType, model: Any) -> None:
+    x = torch.randn(8, 48, requires_grad=True)
+    model(x).square().sum().backward()
+    assert fast.stats()["kernel"] == 1
+    found = [x.grad, model.linear.weight.grad, model.linear.bias.grad]
+    wanted = torch.autograd.grad(
+        expected(model, x).square().sum(), [x, model.linear.weight, model.linear.bias]
+    )
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+
+
+def test_autocast_is_the_references(fast: ModuleType, model: Any) -> None:
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        assert model(torch.randn(8, 48)).dtype is torch.bfloat16
+    assert fast.stats()["last_reason"] == "autocast is on"
+
+
+def test_vmap_is_refused(fast: ModuleType, model: nn.Module) -> None:
+    with pytest.raises(NotImplementedError, match=r"do not run under torch\.vmap"):
+        torch.func.vmap(model)(torch.randn(2, 8, 48))
+
+
+def test_the_operator_is_a_good_citizen(fast: ModuleType, model: Any) -> None:
+    x = torch.randn(8, 48, requires_grad=True)
+    torch.library.opcheck(fast.operator, (x, *fast.weights_of(model), model._kf.kind))
+
+
+def test_it_compiles_whole_with_dynamic_shapes(fast: ModuleType, model: Any) -> None:
+    compiled = torch.compile(model, fullgraph=True, dynamic=True, backend="aot_eager")
+    for rows in (8, 9, 80):
+        x = torch.randn(rows, 48)
+        with torch.no_grad():
+            torch.testing.assert_close(compiled(x), expected(model, x), rtol=1e-5, atol=1e-5)
+    assert fast.stats()["kernel"] == 2
+    assert fast.stats()["reference"] == 1
+
+
+def test_it_is_exported_as_one_operator(fast: ModuleType, model: Any) -> None:
+    rows = torch.export.Dim("rows", min=2)
+    program = torch.export.export(model, (torch.randn(8, 48),), dynamic_shapes={"x": {0: rows}})
+    assert any("kfoundry" in str(node.target) for node in program.graph.nodes)
+    x = torch.randn(9, 48)
+    torch.testing.assert_close(program.module()(x), expected(model, x), rtol=1e-5, atol=1e-5)
+
+
+def test_copies_and_threads_are_right(fast: ModuleType, model: Any) -> None:
+    copied = copy.deepcopy(model)
+    loaded = fast.Module(*ARGUMENTS)
+    loaded.__setstate__(pickle.loads(pickle.dumps(model.__getstate__())))
+    with torch.no_grad():
+        copied.linear.weight.neg_()
+    failures: list[BaseException] = []
+
+    def work(own: nn.Module) -> None:
+        try:
+            for rows in (3, 10, 64, 10):
+                x = torch.randn(rows, 48)
+                with torch.no_grad():
+                    torch.testing.assert_close(own(x), expected(own, x), rtol=1e-5, atol=1e-5)
+        except BaseException as error:  # noqa: BLE001  told by the test's own thread
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(m,)) for m in (model, copied, loaded, model)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert fast.stats()["kernel"] == 16
+
+
+class Scaled(nn.Module):
+    """As the user wrote it, under another name."""
+
+    def __init__(self, inner: int, outer: int, factor: float) -> None:
+        super(Scaled, self).__init__()  # noqa: UP008  as in old files
+        self.linear = nn.Linear(inner, outer)
+        self.factor = factor
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(x) * self.factor
+
+
+class Shifted(nn.Module):
+    """Nearly the same."""
+
+    def __init__(self, inner: int, outer: int, factor: float) -> None:
+        super().__init__()
+        self.linear = nn.Linear(inner, outer)
+        self.factor = factor
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(x) + self.factor
+
+
+def test_swap_replaces_modules_of_the_same_source(fast: ModuleType) -> None:
+    scaled = Scaled(*ARGUMENTS)
+    larger = nn.Sequential(scaled, nn.ReLU())
+    x = torch.randn(8, 48)
+    with torch.no_grad():
+        before = larger(x)
+        swapped = fast.swap(larger)
+        torch.testing.assert_close(swapped(x), before, rtol=1e-5, atol=1e-5)
+    assert swapped is larger
+    assert fast.stats()["kernel"] == 1
+    assert larger[0].linear.weight is scaled.linear.weight
+
+
+def test_swap_leaves_others_alone(fast: ModuleType) -> None:
+    with pytest.raises(ValueError, match="no module"):
+        fast.swap(nn.Sequential(Shifted(*ARGUMENTS), nn.Linear(48, 40)))
