@@ -3,7 +3,8 @@
 A float32 task is to be computed in float32. Where the object code computes in a narrower format,
 errors of 16 bits or less, far above the reference's own, are refused, and the format is named;
 operands split into several parts have more. Where it does not (mantissas cut by integer operations,
-a coarse approximation), errors of 13 bits or less are a suspicion. A 16-bit task is to be computed
+a coarse approximation), errors of 13 bits or less are a suspicion; in a task of float64, as float32
+would do, those of 40 bits or less. A 16-bit task is to be computed
 in operands of 16 bits: where sums have few terms, 8-bit ones show. What no honest kernel of the
 task computes in (8-bit products of 16-bit numbers, a tangent of 11 bits) is a suspicion even where
 no draw shows it, and so is what has narrow products where errors cannot show: in whole numbers, in
@@ -34,6 +35,16 @@ NARROW_BITS: Final = 16.0
 operands split into two bfloat16 parts have where sums cancel, less two. Rounding by chance, or by
 a pattern along a sum, leaves a single product of float16 or TF32 with 12 or 13 there."""
 
+TIMED_CALLS: Final = "timed calls"
+"""What inputs are called that are as ordinary as those of first runs."""
+
+_DOUBLE_BITS: Final = 40.0
+"""Least in tasks of float64: a mean of ten million terms of float32 has 36, one of float64 that is
+added up in one chain 43…"""
+
+_UNUSUAL_DOUBLE_BITS: Final = 26.0
+"""…and on unusual inputs, where sums cancel: what a single term of float32 has."""
+
 _TF32_BITS: Final = 9.0
 """The same where TF32 is allowed: what has fewer bits than TF32 is bfloat16."""
 
@@ -56,6 +67,7 @@ about as wrong as others: mistakes in indices leave nothing right, or most eleme
 
 _RULE: Final = "numbers.precision"
 _FLOAT32: Final = "float32"
+_FLOAT64: Final = "float64"
 _TF32: Final = "TF32"
 _EXACT_LINES: Final = "in the rows where the reference is most exact"
 _SEVERITY: Final = (CheckResult.PASSED, CheckResult.SUSPECT, CheckResult.FAILED)
@@ -224,6 +236,8 @@ def _coarse_formats(
 def _least_bits(asked: _Question, own: str, *, is_narrow: bool, has_formats: bool) -> float:
     if is_narrow:
         return _OWN_BITS.get(own, 0.0) if asked.inputs == Distribution.FEW else 0.0
+    if own == _FLOAT64:
+        return _DOUBLE_BITS if asked.inputs in ("", TIMED_CALLS) else _UNUSUAL_DOUBLE_BITS
     if asked.task.tf32 and asked.admission.device.language is Language.CUDA:
         return _TF32_BITS
     return NARROW_BITS if has_formats else LOW_BITS
@@ -273,7 +287,7 @@ def _finding(audit: PrecisionAudit, workload: str, formats: tuple[str, ...], own
             " to all of their bits.",
             rule=_RULE,
         )
-    narrow = "8-bit" if own in _OWN_BITS else "16-bit"
+    narrow = "8-bit" if own in _OWN_BITS else "32-bit" if own == _FLOAT64 else "16-bit"
     return _suspicion(
         f"as inexact as {narrow} arithmetic in a {own} task: {figures}",
         "Keep all bits of operands and results; use approximations of the task's accuracy.",

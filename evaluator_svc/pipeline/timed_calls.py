@@ -1,17 +1,14 @@
 """What the precision of timed calls means: they are held to what the first runs are held to."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from evaluator_svc.messages.judge import PrecisionReply
 from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.pipeline.elements import judge_elements
-from evaluator_svc.pipeline.precision import JudgePrecision
+from evaluator_svc.pipeline.precision import TIMED_CALLS, JudgePrecision
 from evaluator_svc.pipeline.record import EvaluationRecord
 from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome
-
-_TIMED_CALLS: Final = "timed calls"
 
 
 def judge_timed_calls(
@@ -25,8 +22,8 @@ def judge_timed_calls(
     Of those that pass, the least exact one is recorded.
     """
     for number, audited in enumerate(sorted(audits, key=_bits)):
-        elements, failure = judge_elements(audited, workload, _TIMED_CALLS)
-        judged = judge_precision(audited, workload, _TIMED_CALLS)
+        elements, failure = judge_elements(audited, workload, TIMED_CALLS)
+        judged = judge_precision(audited, workload, TIMED_CALLS)
         if failure is None and judged.is_refused:
             failure = CandidateFailure(
                 outcome=EvaluationOutcome.WRONG_RESULT, findings=judged.findings

@@ -93,16 +93,17 @@ struct Work<U64> {
   using Type = U64;
 };
 
-// Bits at the end of a mantissa that stay: of float32 those that float16 and TF32 lack. What is
-// drawn ends in such that rounding to 16 bits shows, and no call is to be told by its endings.
+// Bits at the end of a mantissa that stay: of float32 those that float16 and TF32 lack, of float64
+// those that float32 lacks. What is drawn ends in such that rounding to fewer bits shows, and no
+// call is to be told by its endings.
 KERNEL_FOUNDRY_BOTH constexpr U32 kept_bits(U32 mantissa_bits) {
-  return mantissa_bits == 23 ? 13 : 0;
+  return mantissa_bits == 23 ? 13 : mantissa_bits == 52 ? 29 : 0;
 }
 
 // An element changed (`is_undone`: changed back) by as many random bits as it has. The start of a
 // mantissa other than 0 moves by a random step on the circle of all starts that do not make it 0,
-// the end of float32's stays. In a share of the elements
-// below 1 the exponent moves within its pair (2k + 1, 2k + 2), so that bounds such as 1 are kept;
+// the ends of float32's and float64's stay. In a share of the elements below 1 the exponent moves
+// within its pair (2k + 1, 2k + 2), so that bounds such as 1 are kept;
 // beyond 1 a change of scale would make exponentials of what they never are. Zeros and powers of
 // two stay, and what has the greatest exponent: infinities and NaN.
 template <typename Bits>

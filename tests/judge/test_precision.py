@@ -223,6 +223,47 @@ def test_telling_mantissas_keep_order_sign_and_what_float16_holds(seed: int) -> 
     assert with_telling_mantissas(whole, seed) is whole
 
 
+@pytest.mark.parametrize("is_distinct", [False, True])
+def test_telling_mantissas_of_float64_end_in_a_band_of_float32(*, is_distinct: bool) -> None:
+    x = torch.cat((torch.randn(10_000), torch.tensor([0.0, 1.0, -3.0, torch.inf]))).double()
+    x[:10_000] += 1e-9 * torch.randn(10_000, dtype=torch.float64)
+    for seed in range(4):
+        told = with_telling_mantissas(x, seed, is_distinct=is_distinct)
+        assert torch.equal(told[-4:], x[-4:])
+        assert float(((told - x) / x)[:-4].abs().max()) < 2**-22
+        moved = (told[:-4].float().double().abs() - told[:-4].abs()) / told[:-4].abs()
+        assert abs(float(moved.mean())) > 0.9 * float(moved.abs().mean()) > 2**-29
+
+
+def _gate_of_singles(x: torch.Tensor) -> torch.Tensor:
+    return torch.sigmoid(x.float()).double().mean()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "result"),
+    [
+        pytest.param(_gate_of_singles, CheckResult.SUSPECT, id="terms of float32"),
+        pytest.param(lambda x: torch.sigmoid(x).mean(), CheckResult.PASSED, id="as it is"),
+        pytest.param(
+            lambda x: torch.sigmoid(x).cumsum(-1)[:, -1].cumsum(0)[-1] / x.numel(),
+            CheckResult.PASSED,
+            id="in one chain",
+        ),
+    ],
+)
+def test_a_mean_hides_no_terms_of_float32_in_a_task_of_float64(
+    judge: Judge, drawn: Drawn, kernel: Kernel, result: CheckResult
+) -> None:
+    task = make_task(
+        "def forward(self, x):\n    return torch.sigmoid(x).mean()",
+        inputs="[torch.randn(rows, cols, dtype=torch.float64)]",
+        rows=512,
+        cols=1024,
+    )
+    found = judged(audited(judge, drawn, task, kernel, "x"), task, rounding="float64")
+    assert found.check.result is result
+
+
 @pytest.mark.parametrize("numbers", [(0, 1), (0, 2), (1, 2), (0, 1, 2)])
 def test_biases_of_factors_never_cancel(numbers: tuple[int, ...]) -> None:
     """Whichever way each of them is rounded, the product is off in the mean."""

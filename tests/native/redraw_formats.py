@@ -68,7 +68,7 @@ def redrawn(bits: Bits, dtype: str, *, key: int, number: int, index: int) -> Bit
     share = philox(np.array([0xFFFFFFFF, 0xFFFFFFFF, index, number], dtype=np.uint32), key)[0]
     share = 429496730 + (int(share) * 3435973836 >> 32)
     spare = 8 * size - mantissa_bits
-    kept = 13 if dtype == "float32" else 0
+    kept = {"float32": 13, "float64": 29}.get(dtype, 0)
     result = []
     for element, draw in zip(bits.tolist(), random.tolist(), strict=True):
         mantissa = element & ((1 << mantissa_bits) - 1)

@@ -14,11 +14,11 @@ from typing import Final
 from evaluator_svc.call_draws import call_draws
 from evaluator_svc.judge.comparison.checks import comparison_check
 from evaluator_svc.judge.comparison.precision import (
-    CLEAR_BITS,
     CallOutputs,
     Closeness,
     agreement,
     audit_call,
+    clear_bits,
 )
 from evaluator_svc.judge.comparison.verify import (
     OutputCheck,
@@ -108,7 +108,7 @@ def audit_kept(draw: SharedDraw, calls: KeptCalls) -> PrecisionReply:
 def _is_clear(draw: SharedDraw, found: Closeness) -> bool:
     known = draw.audited_strain
     is_like_before = known is not None and found.strain <= _LIKE_BEFORE * known
-    return is_like_before or effective_bits(found.disagreement) >= CLEAR_BITS
+    return is_like_before or effective_bits(found.disagreement) >= clear_bits(draw)
 
 
 def _kept_calls(claimed: KeptClaim) -> list[tuple[int, int]]:

@@ -40,9 +40,12 @@ from evaluator_svc.messages.judge import FarElements, PrecisionReply
 from kernel_foundry.domain.evaluation import PrecisionAudit, effective_bits
 from kernel_foundry.errors import TaskInvalidError
 
-CLEAR_BITS: Final = 17.0
+_CLEAR_BITS: Final = 17.0
 """Bits of agreement with the float32 reference from which an expensive audit is left out: the
 figures that anything is decided by, 13 and 16 bits, cannot be reached from there."""
+
+_CLEAR_DOUBLE_BITS: Final = 41.0
+"""The same of a task of float64, where 40 bits decide."""
 
 _BUDGET_SECONDS: Final = {"cpu": 0.4, "cuda": 0.07}
 """A fifth of a verdict; a reference that takes longer in float64 is run only for cause."""
@@ -101,6 +104,12 @@ class Closeness:
     def is_far(self) -> bool:
         """Whether so many elements are far that their condition has to be asked for."""
         return self.far_share >= TOLD_SHARE
+
+
+def clear_bits(draw: SharedDraw) -> float:
+    """Return how many bits of agreement with the reference's own formats leave nothing to ask."""
+    is_double = draw.prepared.module.rounding is torch.float64
+    return _CLEAR_DOUBLE_BITS if is_double else _CLEAR_BITS
 
 
 def audit_precision(draw: SharedDraw) -> PrecisionReply:
@@ -195,7 +204,7 @@ def audit_call(
         and draw.prepared.exact_seconds(_TRIALS) > _BUDGET_SECONDS[expected[0].device.type]
     ):
         bits = min(effective_bits(rms_error(actual[i], rounded[i])) for i in floats)
-        if bits >= CLEAR_BITS:
+        if bits >= clear_bits(draw):
             return PrecisionReply(
                 note=f"{bits:.1f} bits agree with the reference, which takes too long in float64",
                 agreeing_bits=bits,
@@ -239,7 +248,7 @@ def _exact_lines(
     with RoundingNoise(seed=_NOISE_SEED, device=input_set.module.device):
         moved = run_again()
     worst = least_exact([most_exact_lines(compared[i], moved[i]) for i in uneven])
-    return worst if worst is not None and worst.effective_bits < CLEAR_BITS else None
+    return worst if worst is not None and worst.effective_bits < _CLEAR_BITS else None
 
 
 def _with_far(actual: _Rows, expected: _Rows) -> tuple[int, ...]:
@@ -370,7 +379,7 @@ def _audited(
 def _agreed(call: CallOutputs, reason: str) -> PrecisionReply:
     """Return no audit, with the bits that agree with the reference's own where they say enough."""
     bits = effective_bits(max(_errors(call).values()))
-    is_enough = bits >= CLEAR_BITS
+    is_enough = bits >= clear_bits(call.draw)
     note = f"{reason}; {bits:.1f} bits agree with the reference" if is_enough else reason
     return PrecisionReply(note=note, agreeing_bits=bits if is_enough else 0.0)
 

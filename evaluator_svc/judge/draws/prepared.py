@@ -207,7 +207,7 @@ class PreparedWorkload:
     def _float_numbers(self) -> tuple[int, ...]:
         """How many tensors of the same kind are before each input, parameter and buffer."""
         roles = (TensorRole.INPUT, TensorRole.PARAMETER, TensorRole.BUFFER)
-        floats = [t.dtype == "float32" for t in self.tensors if t.role in roles]
+        floats = [t.dtype in ("float32", "float64") for t in self.tensors if t.role in roles]
         return tuple(itertools.accumulate((0, *floats)))
 
     @property

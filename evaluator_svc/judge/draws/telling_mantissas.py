@@ -1,13 +1,13 @@
-"""Values on which rounding to 16 bits or TF32 is a bias, which no averaging hides.
+"""Values on which rounding to fewer bits than they have is a bias, which no averaging hides.
 
 Rounding errors of ordinary values point either way, so a sum over thousands of them looks exact
 even where every term was computed in float16. The mantissas made here all end in one band of the
-last place that float16 and TF32 have: rounding, or cutting, moves every value of a tensor in one
-direction. How far differs between the tensors of a draw, so that the biases of factors never cancel
-each other; in which direction follows from the draw's seed, and where in the band from the element.
-Every seed has such mantissas, so that none is recognised by them. Values change by less than one
-part in a thousand and stay what they are where 11 bits hold them (whole numbers, masks). Worked on
-in blocks.
+last place that float16 and TF32 have, those of float64 in one of float32's: rounding, or cutting,
+moves every value of a tensor in one direction. How far differs between the tensors of a draw, so
+that the biases of factors never cancel each other; in which direction follows from the draw's seed,
+and where in the band from the element. Every seed has such mantissas, so that none is recognised by
+them. Values change by less than one part in a thousand and stay what they are where 11 bits hold
+them, of float64 24 (whole numbers, masks). Worked on in blocks.
 """
 
 import random
@@ -18,7 +18,8 @@ import torch
 _LOST_BITS: Final = 13
 """Bits of a float32's mantissa that float16 and TF32 lack."""
 
-_LOST: Final = (1 << _LOST_BITS) - 1
+_FURTHER_BITS: Final = {torch.float32: 0, torch.float64: 16}
+"""So many more are lost of a float64's mantissa in float32."""
 
 _BAND_BITS: Final = _LOST_BITS - 2
 """A band is a quarter of the last place."""
@@ -45,7 +46,7 @@ def with_telling_mantissas(
     is_distinct: bool = False,
     in_place: bool = False,
 ) -> torch.Tensor:
-    """Return a changed copy of a float32 tensor, or itself; of other types always itself.
+    """Return a changed copy of a tensor of float32 or float64, or itself; of other types itself.
 
     Args:
         tensor: Any tensor.
@@ -56,8 +57,11 @@ def with_telling_mantissas(
             their order, and those that are nearly equal may become so.
         in_place: Whether to change it where it lies.
     """
-    if tensor.dtype is not torch.float32 or not tensor.numel():
+    further = _FURTHER_BITS.get(tensor.dtype)
+    if further is None or not tensor.numel():
         return tensor
+    whole = torch.int64 if further else torch.int32
+    lost = (1 << (_LOST_BITS + further)) - 1
     begin = random.Random(seed).choice(_BANDS[number % len(_BANDS)])
     is_own = in_place and tensor.is_contiguous()
     result = tensor if is_own else torch.empty_like(tensor, memory_format=torch.contiguous_format)
@@ -65,12 +69,14 @@ def with_telling_mantissas(
     firsts = _first_places(tensor) if is_distinct else None
     size = _BLOCK_ELEMENTS[tensor.device.type]
     for start in range(0, old.numel(), size):
-        bits = old[start : start + size].view(torch.int32)
-        ending = bits & _LOST
-        moves = ending.ne(0).to(torch.int32)  # 0: it stays
-        place = ending >> 2 if firsts is None else _places(firsts, start, tensor).mul_(moves)
-        step = place.sub_(ending).add_(moves, alpha=begin)
-        torch.add(bits, step, out=new[start : start + size].view(torch.int32))
+        bits = old[start : start + size].view(whole)
+        ending = bits & lost
+        moves = ending.ne(0).to(whole)  # 0: it stays
+        place = ending >> 2
+        if firsts is not None:
+            place = (_places(firsts, start, tensor).to(whole) << further).mul_(moves)
+        step = place.sub_(ending).add_(moves, alpha=begin << further)
+        torch.add(bits, step, out=new[start : start + size].view(whole))
     return result
 
 
@@ -84,13 +90,13 @@ def _first_places(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _places(firsts: torch.Tensor, start: int, tensor: torch.Tensor) -> torch.Tensor:
-    """Return the places of a block's elements, int32."""
+    """Return the places of a block's elements."""
     width = tensor.shape[-1] if tensor.ndim else 1
     stop = min(start + _BLOCK_ELEMENTS[tensor.device.type], tensor.numel())
     index = torch.arange(start, stop, device=tensor.device)
     row = index // width
     column = index.sub_(row * width).mul_(_LAST_STEP)
-    return column.add_(firsts[row]).bitwise_and_(_PLACES).to(torch.int32)
+    return column.add_(firsts[row]).bitwise_and_(_PLACES)
 
 
 def _step(axis: int) -> int:
