@@ -1,11 +1,11 @@
 # setup · demo · test · gpu · lint. Each does the set-up first, once, and again when pyproject.toml changes.
 # Variables: PYTHON (3.11 or newer), PIP_FLAGS (added to every pip install), TESTS (what to test),
-# JOBS (test files at a time).
+# JOBS (test files at a time; on two cores a third fills the time that others wait for something).
 
 PYTHON ?= $(firstword $(foreach p,python3.11 python3.12 python3,$(shell command -v $(p))))
 PIP_FLAGS ?=
 TESTS ?= tests
-JOBS ?= 2
+JOBS ?= 3
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -48,8 +48,9 @@ $(PREPARED): pyproject.toml
 $(BUILT): $(PREPARED) $(COMPILED)
 	@echo "[3/3] Kernel Foundry and what it needs (the first time a few minutes; see README for sizes)"
 	@$(PIP) install $(PIP_FLAGS) --no-build-isolation -e '.[sycl,cuda,dev]' | $(SHOW) && $(TOOK)
-	@# Locked processes start often and may write nothing: pip does this for what it copies.
-	@$(BIN)/python -m compileall -q evaluator_svc kernel_foundry native/python/kernel_foundry_native
+	@# Processes start often, and locked ones may write nothing: pip does this for what it copies.
+	@$(BIN)/python -m compileall -q archive_svc evaluator_svc generator_svc kernel_foundry \
+		native/python/kernel_foundry_native
 	@touch $@
 
 # The three services run in processes of their own here, as they do on several machines.
@@ -57,8 +58,9 @@ demo: $(BUILT) ## Optimise a real operator on this machine's CPU, through the th
 	$(BIN)/kfoundry optimize examples/bias_gelu_layernorm.py --evaluations 36 --minutes 3 \
 		--evaluator spawn --archive spawn --generator spawn
 
+# Bytecode is kept whatever the environment says: some hundred processes read it.
 test: $(BUILT) ## Run the tests (TESTS=tests/native for a part of them)
-	$(BIN)/python -m pytest --numprocesses=$(JOBS) --dist=loadfile --no-loadscope-reorder $(TESTS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses=$(JOBS) --dist=loadfile --no-loadscope-reorder $(TESTS)
 
 gpu: $(BUILT) ## Run the tests that need an NVIDIA GPU; fails where there is none
 	$(BIN)/python -m pytest -m gpu --require-gpu $(TESTS)

@@ -12,6 +12,7 @@ from tests.llm_server.server import LlmServer
 @pytest.fixture
 def llm_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LlmServer]:
     """Return a server that everything here takes for OpenAI."""
+    gc.freeze()  # what is there already holds none of it, and takes a second to look through
     with LlmServer() as server:
         monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
@@ -22,3 +23,4 @@ def llm_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LlmServer]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()
+    gc.unfreeze()
