@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 from archive_svc.run.elite_cache import EliteCache
 from archive_svc.run.events import PAGE, Bell, Page, follow
 from archive_svc.run.open_run import OpenRun
-from archive_svc.run.validity import check_cost, check_spec
+from archive_svc.run.validity import check_cost, check_spec, check_strategy
 from archive_svc.store.leases import RunLease
 from archive_svc.store.rows import RunRow
 from archive_svc.store.store import Store
@@ -106,9 +106,11 @@ class LocalArchive:
         await self._call(lambda: self._delete_run(name))
         self._bell.ring()
 
-    async def select(self, run: str) -> Selection:
+    async def select(self, run: str, *, strategy: str = "") -> Selection:
         """Return the selection of the next proposal; two calls differ."""
-        return await self._ask(run, lambda opened: opened.select())
+        if strategy:
+            check_strategy(strategy)
+        return await self._ask(run, lambda opened: opened.select(strategy))
 
     async def drop_selection(self, run: str, selection: int) -> None:
         """Give a selection back whose proposal came to nothing."""

@@ -96,7 +96,7 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
     async def SelectParents(
         self, request: pb2.SelectParentsRequest, context: _Context
     ) -> pb2.SelectParentsResponse:
-        selection = await self._archive.select(request.run)
+        selection = await self._archive.select(request.run, strategy=request.strategy)
         return pb2.SelectParentsResponse(selection=self._elites.selection_to_message(selection))
 
     async def DropSelection(

@@ -8,6 +8,7 @@ from typing import Final
 
 from generator_svc.prompting.views import name_table
 from kernel_foundry.domain.admission import Admission, WorkloadAdmission
+from kernel_foundry.domain.material import material_fault
 from kernel_foundry.domain.name import check_name
 from kernel_foundry.domain.request import ProposalOutcome, ProposalRequest
 from kernel_foundry.domain.verdict_limits import check_elite, check_verdict
@@ -37,6 +38,9 @@ def check_request(request: ProposalRequest) -> None:
     check_admission(request.admission)
     for model in request.models:
         _check_name(model, "models")
+    fault = material_fault(request.materials)
+    if fault:
+        raise InvalidArgumentError(fault, field="materials")
     parent = request.selection.parent
     if parent is not None:
         check_elite(parent, "selection.parent")

@@ -147,8 +147,16 @@ class Archive(Protocol):
         """
         ...
 
-    async def select(self, run: str) -> Selection:
-        """Return the assignment of the next proposal; two calls differ."""
+    async def select(self, run: str, *, strategy: str = "") -> Selection:
+        """Return the assignment of the next proposal; two calls differ.
+
+        Args:
+            run: Its name.
+            strategy: Another one than the run's; empty: the run's.
+
+        Raises:
+            InvalidArgumentError: there is no such strategy.
+        """
         ...
 
     async def drop_selection(self, run: str, selection: int) -> None:

@@ -4,7 +4,8 @@ What a selection asks for depends on the order of selections, drops and tells, a
 the first two is known to the process alone that answers them. So each tell stores the journal
 since the last one, and a run can be made again. "@0 s0 s1 d0": a process that opened the run
 when nothing was told made selections 0 and 1 and dropped 0. "@17 s32" behind it: another process,
-or the same one anew, opened the run at 17 told.
+or the same one anew, opened the run at 17 told. "s33=fitness": made by another strategy than the
+run's.
 """
 
 import re
@@ -15,7 +16,7 @@ MOST_EVENTS: Final = 4096
 """Between two tells; a caller that selects and selects is not followed any further."""
 
 _TOO_LONG: Final = "?"
-_FORM: Final = re.compile(r"@\d{1,10}(?: [sd]\d{1,10})*(?: \?)?")
+_FORM: Final = re.compile(r"@\d{1,10}(?: [sd]\d{1,10}(?:=[a-z_-]{1,40})?)*(?: \?)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,8 @@ class JournalEvent:
 
     selection: int
     is_drop: bool
+    strategy: str = ""
+    """Of a selection that was made by another strategy than the run's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +57,9 @@ class Journal:
         """What to store with the next tell."""
         return " ".join((self._opening, *self._events))
 
-    def made(self, selection: int) -> None:
-        """Note that a selection was made."""
-        self._note(f"s{selection}")
+    def made(self, selection: int, strategy: str = "") -> None:
+        """Note that a selection was made, by another strategy than the run's where one is named."""
+        self._note(f"s{selection}={strategy}" if strategy else f"s{selection}")
 
     def dropped(self, selection: int) -> None:
         """Note that a selection was dropped."""
@@ -87,10 +90,11 @@ def read_journal(text: str) -> JournalEntry:
     is_whole = _TOO_LONG not in events
     return JournalEntry(
         opened_at=int(opening[1:]),
-        events=tuple(
-            JournalEvent(selection=int(event[1:]), is_drop=event[0] == "d")
-            for event in events
-            if event != _TOO_LONG
-        ),
+        events=tuple(_event(text) for text in events if text != _TOO_LONG),
         is_whole=is_whole,
     )
+
+
+def _event(text: str) -> JournalEvent:
+    number, _, strategy = text[1:].partition("=")
+    return JournalEvent(selection=int(number), is_drop=text[0] == "d", strategy=strategy)

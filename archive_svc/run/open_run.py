@@ -41,6 +41,7 @@ class OpenRun:
         self._elites = elites
         self._id = row.id
         self._language: Language = row.spec.language
+        self._strategy = row.spec.strategy
         self.task: Final = row.spec.task
         self._numbers: Iterator[int] = iter(())
         self.archive = RunArchive(
@@ -58,19 +59,20 @@ class OpenRun:
         if told_count > self.archive.told_count:
             self._take_in_all()
 
-    def select(self) -> Selection:
-        """Return the selection of the next proposal."""
+    def select(self, strategy: str = "") -> Selection:
+        """Return the selection of the next proposal, by the run's strategy or another one."""
         number = next(self._numbers, None)
         if number is None:
             first = self._store.reserve_selections(self._id, BLOCK)
             self._numbers = iter(range(first + 1, first + BLOCK))
             number = first
-        return self.select_as(number)
+        return self.select_as(number, strategy)
 
-    def select_as(self, number: int) -> Selection:
+    def select_as(self, number: int, strategy: str = "") -> Selection:
         """Return the selection of the proposal with that number, which was not made yet."""
-        plan = self.archive.select(number)
-        self._journal.made(number)
+        other = "" if strategy == self._strategy else strategy
+        plan = self.archive.select(number, other or self._strategy)
+        self._journal.made(number, other)
         return self._with_texts(plan, number)
 
     def drop(self, selection: int) -> None:

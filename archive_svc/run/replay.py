@@ -140,7 +140,9 @@ class RunReplay:
                 self.drop_count += 1
             else:
                 self._check_number(told, event.selection)
-                self._in_flight[event.selection] = self._opened.select_as(event.selection)
+                self._in_flight[event.selection] = self._opened.select_as(
+                    event.selection, event.strategy
+                )
                 self.selection_count += 1
 
     def _entry(self, told: ToldEvaluation) -> JournalEntry:

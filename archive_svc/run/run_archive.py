@@ -138,12 +138,16 @@ class RunArchive:
         """Return the sequence of the newest result of `digest`."""
         return self._newest[digest].sequence
 
-    def select(self, number: int) -> SelectionPlan:
+    def select(self, number: int, strategy: str = "") -> SelectionPlan:
         """Return what a proposal is made of; it is in flight until it is told or dropped.
 
         Args:
             number: Of the selection; with the run's seed it decides every random choice.
+            strategy: Key of `STRATEGIES`, from now on; empty: the last one.
         """
+        if strategy and STRATEGIES[strategy] is not self._strategy:
+            self._strategy = STRATEGIES[strategy]
+            self._fields.clear()
         # Seeds may be negative, which the generator's may not.
         rng = np.random.default_rng([self._seed % 2**64, number])
         plan = self._plan(self._choose_island(number, rng), number, rng)

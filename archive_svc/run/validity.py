@@ -4,13 +4,15 @@ import math
 
 from archive_svc.search.strategies import STRATEGIES
 from kernel_foundry.domain.archive import RunSpec
+from kernel_foundry.domain.material import material_fault
+from kernel_foundry.domain.mechanisms import MECHANISMS
 from kernel_foundry.domain.name import LONGEST_WORKLOAD, check_name
 from kernel_foundry.domain.run_name import check_run_name
 from kernel_foundry.errors import InvalidArgumentError
 
 
 def check_spec(spec: RunSpec) -> None:
-    """Refuse a run whose name or strategy cannot be.
+    """Refuse a run whose name, strategy, mechanisms or materials cannot be.
 
     Raises:
         InvalidArgumentError: it says which field and what is allowed.
@@ -19,10 +21,22 @@ def check_spec(spec: RunSpec) -> None:
     check_name(spec.task.name, "task.name")
     for workload in spec.task.workloads:
         check_name(workload.name, "task.workloads.name", LONGEST_WORKLOAD)
-    if spec.strategy not in STRATEGIES:
+    check_strategy(spec.strategy)
+    for name in spec.without:
+        if name not in MECHANISMS:
+            raise InvalidArgumentError(
+                f"without {name!r}: expected one of {', '.join(MECHANISMS)}", field="without"
+            )
+    fault = material_fault(spec.materials)
+    if fault:
+        raise InvalidArgumentError(fault, field="materials")
+
+
+def check_strategy(strategy: str) -> None:
+    """Refuse a strategy that there is not; raises as `check_spec`."""
+    if strategy not in STRATEGIES:
         raise InvalidArgumentError(
-            f"strategy {spec.strategy!r}: expected one of {', '.join(STRATEGIES)}",
-            field="strategy",
+            f"strategy {strategy!r}: expected one of {', '.join(STRATEGIES)}", field="strategy"
         )
 
 

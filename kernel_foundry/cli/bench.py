@@ -8,6 +8,7 @@ from typing import Any
 import click
 from rich.table import Table
 
+from kernel_foundry.cli.bench_ablation import ablation
 from kernel_foundry.cli.bench_search import search
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.options import (
@@ -28,6 +29,7 @@ def command() -> None:
 
 
 command.add_command(search)
+command.add_command(ablation)
 
 
 @command.command()

@@ -5,9 +5,10 @@ import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
+from click.core import ParameterSource
 
 from kernel_foundry.cli.live import LiveProgress, PlainProgress, Progress
 from kernel_foundry.cli.main import EXIT_NOTHING_CORRECT
@@ -112,8 +113,16 @@ class StopShare(click.ParamType[float]):
     "--without",
     multiple=True,
     type=click.Choice(MECHANISMS),
-    help="Switch off a part that learns: lessons of earlier kernels, guidance in prompts that "
-    "evolves, or the choice among several --model by what each gained per dollar; repeatable.",
+    help="Switch off a mechanism, to see what it does; repeatable. The run keeps it.",
+)
+@click.option(
+    "--from",
+    "start_from",
+    multiple=True,
+    metavar="FILE|RUN",
+    help="Begin with a candidate file (.md) or the elites of another run, which are judged first "
+    "if they bind to TASK, or show the models code (.cu, .cpp, .h, .py), which is never run; "
+    "repeatable.",
 )
 @click.option("--build-seconds", default=20.0, show_default=True, help="Deadline of a build.")
 @click.option("--run-seconds", default=10.0, show_default=True, help="Deadline of a checked run.")
@@ -137,6 +146,7 @@ def command(
     seed: int,
     in_flight: int,
     without: tuple[str, ...],
+    start_from: tuple[str, ...],
     build_seconds: float,
     run_seconds: float,
     admit_degenerate: bool,
@@ -167,6 +177,8 @@ def command(
     )
     limits = EvaluationLimits(build_seconds=build_seconds, run_seconds=run_seconds)
     device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
+    if resume:
+        _say_what_is_ignored(device)
     progress: Progress = LiveProgress() if _is_terminal() and not as_json else PlainProgress()
     with open_foundry(**targets) as foundry:
         with _saying_how_to_go_on(progress) as listener, progress:
@@ -175,6 +187,8 @@ def command(
                     run_name,
                     budget=budget,
                     limits=limits,
+                    models=models if _is_given("models") else (),
+                    strategy=strategy if _is_given("strategy") else "",
                     in_flight=in_flight,
                     listener=listener,
                 )
@@ -192,9 +206,35 @@ def command(
                     seed=seed,
                     in_flight=in_flight,
                     without=without,
+                    start_from=start_from,
                     listener=listener,
                 )
         return _finish(foundry, ended, as_json=as_json)
+
+
+_KEPT: Final = {
+    "language": "--language",
+    "device": "--device",
+    "seed": "--seed",
+    "without": "--without",
+    "start_from": "--from",
+    "admit_degenerate": "--admit-degenerate",
+}
+"""Parameters that a resumed run keeps as it was begun, and their options."""
+
+
+def _is_given(parameter: str) -> bool:
+    """Whether a parameter stands on the command line."""
+    source = click.get_current_context().get_parameter_source(parameter)
+    return source is ParameterSource.COMMANDLINE
+
+
+def _say_what_is_ignored(device: str) -> None:
+    ignored = [option for name, option in _KEPT.items() if _is_given(name)]
+    if not device and "--device" in ignored:
+        ignored.remove("--device")  # it was an evaluator's address
+    if ignored:
+        print_text(f"--resume ignores {', '.join(ignored)}: the run keeps its own", err=True)
 
 
 @contextlib.contextmanager

@@ -91,9 +91,9 @@ class RemoteArchive:
         named = name or (await self.get_run(name)).spec.name
         await self._connection.quick(self._stub.DeleteRun, pb2.DeleteRunRequest(name=named))
 
-    async def select(self, run: str) -> Selection:
+    async def select(self, run: str, *, strategy: str = "") -> Selection:
         """Return the assignment of the next proposal; two calls differ."""
-        request = build(pb2.SelectParentsRequest, run=run)
+        request = build(pb2.SelectParentsRequest, run=run, strategy=strategy)
         response = await self._connection.quick(self._stub.SelectParents, request)
         return self._elites.selection_from_message(response.selection, "selection")
 

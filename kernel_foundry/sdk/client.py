@@ -8,12 +8,14 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import DEFAULT_STRATEGY, Elite, Run, RunBudget, RunSpec, RunState
+from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.device import Capabilities
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.evaluation import Evaluation, Setting
@@ -38,6 +40,7 @@ from kernel_foundry.sdk.loop.progress import Event, Listener, RunResult, nothing
 from kernel_foundry.sdk.loop.promotion import winner
 from kernel_foundry.sdk.selftest.case import Case, CaseResult
 from kernel_foundry.sdk.selftest.run import SelfTest, selftest
+from kernel_foundry.sdk.starting_point import starting_point
 from kernel_foundry.sdk.task_file import read_task
 from kernel_foundry.sdk.verification.verify import (
     Verification,
@@ -284,6 +287,7 @@ class Foundry:
         seed: int = 0,
         in_flight: int = 2,
         without: tuple[str, ...] = (),
+        start_from: Sequence[Path | str] = (),
         listener: Listener = _silent,
     ) -> RunResult:
         """Search for a fast correct kernel; return how the run ended.
@@ -305,7 +309,10 @@ class Foundry:
             strategy: One of `domain.archive.STRATEGIES`, or another that the archive knows.
             seed: Of every random choice.
             in_flight: Proposals being made at once.
-            without: Parts of `domain.mechanisms` to switch off.
+            without: Mechanisms of `domain.mechanisms` to switch off.
+            start_from: Candidate files, names of runs, and code (CUDA, C++, PyTorch extensions).
+                Candidates that bind to the task are judged first, as parents; the rest is shown to
+                the models in the first prompts. See `starting_point`.
             listener: Told of every event.
 
         Raises:
@@ -326,6 +333,14 @@ class Foundry:
             if not able:
                 unable = ", ".join(limit.model for limit in left_out)
                 raise TaskBeyondModelsError(limits_text(left_out), models=unable)
+            begun = await starting_point(
+                start_from,
+                archive=services.archive,
+                evaluator=services.evaluator,
+                task=loaded,
+                language=language,
+                device=judge,
+            )
             spec = RunSpec(
                 name=run or f"{loaded.name}-{time.strftime('%Y%m%d-%H%M%S')}",
                 task=loaded,
@@ -337,9 +352,12 @@ class Foundry:
                 without=without,
                 left_out=left_out,
                 stop_at=budget.stop_at,
+                materials=begun.materials,
             )
             created = await services.archive.create_run(spec)
-            return await self._evolve(services, created, budget, limits, in_flight, listener)
+            return await self._evolve(
+                services, created, budget, limits, in_flight, listener, begun.candidates
+            )
 
         return self._run(work())
 
@@ -349,16 +367,20 @@ class Foundry:
         *,
         budget: Budget = Budget(),  # noqa: B008  frozen, a plain value
         limits: EvaluationLimits = EvaluationLimits(),  # noqa: B008  frozen, a plain value
+        models: tuple[str, ...] = (),
+        strategy: str = "",
         in_flight: int = 2,
         listener: Listener = _silent,
     ) -> RunResult:
         """Go on with a run ("" for the newest) as it was started; no evaluation is repeated.
 
         What `budget` leaves open stays as the run had it (`Budget.over`); minutes as they were
-        left.
+        left. Other models or another strategy hold for this call; the run keeps its own.
 
         Raises:
-            InvalidArgumentError: the run has used its budget up, and no more is given.
+            InvalidArgumentError: the run has used its budget up, and no more is given, or there is
+                no such strategy.
+            LlmConfigurationError: there is no such model.
             RunNotFoundError: there is no such run.
             RunHeldError: another loop works on it.
         """
@@ -367,7 +389,15 @@ class Foundry:
             services = await self._directory.services()
             found = await services.archive.get_run(run)
             whole = _resumed(found, budget)
-            return await self._evolve(services, found, whole, limits, in_flight, listener)
+            if models:
+                await services.generator.check_models(models)
+            spec = replace(
+                found.spec,
+                models=models or found.spec.models,
+                strategy=strategy or found.spec.strategy,
+            )
+            going_on = replace(found, spec=spec)
+            return await self._evolve(services, going_on, whole, limits, in_flight, listener)
 
         return self._run(work())
 
@@ -430,6 +460,7 @@ class Foundry:
         limits: EvaluationLimits,
         in_flight: int,
         listener: Listener,
+        first: tuple[KernelSource, ...] = (),
     ) -> RunResult:
         holder = new_holder()
         started_s = time.monotonic()
@@ -450,6 +481,7 @@ class Foundry:
                 judging=judging,
                 listener=keeping_sweeps(run.spec.name, listener),
                 finish=finish,
+                first=first,
             )
             return await evolution.run()
 

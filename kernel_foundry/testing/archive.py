@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field
 
 from kernel_foundry.domain.archive import (
+    STRATEGIES,
     AddResult,
     AddStatus,
     ArchiveStats,
@@ -107,8 +108,10 @@ class FakeArchive:
             raise RunHeldError(f"a loop works on run {name}", run=name)
         del self._runs[run.spec.name]
 
-    async def select(self, run: str) -> Selection:
-        """Seed an empty archive, else mutate the best elite."""
+    async def select(self, run: str, *, strategy: str = "") -> Selection:
+        """Seed an empty archive, else mutate the best elite, whatever the strategy."""
+        if strategy and strategy not in STRATEGIES:
+            raise InvalidArgumentError(f"no strategy {strategy!r}", field="strategy")
         state = self._run(run)
         sequence = state.selected_count
         state.selected_count += 1

@@ -15,7 +15,7 @@ from archive_svc.store.store import Store
 from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation
-from kernel_foundry.errors import CorruptArchiveError, StoreUnavailableError
+from kernel_foundry.errors import CorruptArchiveError, InvalidArgumentError, StoreUnavailableError
 
 Make = Callable[..., tuple[Candidate, Evaluation]]
 
@@ -52,6 +52,18 @@ async def test_each_tell_takes_along_what_happened_before_it(
     await again.tell("first", *make("c", median_ns=450.0), request_id="4", selection=32)
     assert await journals(again) == ["@0 s0 s1", "@0 s2 d1", "@0", "@3 s32"]
     await again.close()
+
+
+async def test_a_selection_by_another_strategy_says_so(archive: LocalArchive, make: Make) -> None:
+    await archive.select("first", strategy="best_of_n")
+    await archive.tell("first", *make("a", median_ns=500.0), request_id="1", selection=0)
+    await archive.select("first", strategy=(await archive.get_run("first")).spec.strategy)
+    await archive.tell("first", *make("b", median_ns=400.0), request_id="2", selection=1)
+    assert await journals(archive) == ["@0 s0=best_of_n", "@0 s1"]
+    first = read_journal("@0 s0=best_of_n").events[0]
+    assert first == JournalEvent(selection=0, is_drop=False, strategy="best_of_n")
+    with pytest.raises(InvalidArgumentError, match="no_such"):
+        await archive.select("first", strategy="no_such")
 
 
 async def test_what_changed_nothing_is_not_noted(archive: LocalArchive, make: Make) -> None:

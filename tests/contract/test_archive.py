@@ -176,6 +176,14 @@ async def test_first_selections_are_distinct_seeds(archive: Archive, spec: RunSp
     assert first != second
 
 
+async def test_a_selection_may_be_made_by_another_strategy(archive: Archive, spec: RunSpec) -> None:
+    await archive.create_run(spec)
+    first = await archive.select("first", strategy="best_of_n")
+    assert first.operator is Operator.SEED
+    with pytest.raises(InvalidArgumentError, match="no_such"):
+        await archive.select("first", strategy="no_such")
+
+
 async def test_told_verdict_is_remembered(archive: Archive, spec: RunSpec) -> None:
     """A passed candidate opens its cell and becomes the best."""
     await archive.create_run(spec)

@@ -67,6 +67,7 @@ class Evolution:
             where builds do not disturb timings.
         listener: Told of every event, in the loop's thread.
         finish: Finishes the run; None: nobody holds its lease. See `lease`.
+        first: Candidates to judge before any is proposed.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class Evolution:
         judging: int,
         listener: Listener,
         finish: Finish | None = None,
+        first: tuple[KernelSource, ...] = (),
     ) -> None:
         self._evaluator = evaluator
         self._archive = archive
@@ -96,6 +98,7 @@ class Evolution:
         self._judging = judging
         self._listener = listener
         self._finish_held = finish
+        self._first = first
         self._unjudged = 0
         self._best: Elite | None = None
         self._sweeper = Sweeper(evaluator, run.spec, limits)
@@ -128,6 +131,7 @@ class Evolution:
                 )
             )
             await self._sweep_recalled()
+            await self._judge_first()
             await self._search(admission)
             await self._promote()
         except (asyncio.CancelledError, KernelFoundryError):
@@ -168,6 +172,19 @@ class Evolution:
         if self._best is not None:
             await self._sweep(self._best.candidate, self._best.evaluation, is_elite=True)
 
+    async def _judge_first(self) -> None:
+        """Judge the candidates that the run is begun with; they are the first parents."""
+        for source in self._first:
+            if source.digest in self._proposer.seen or self._meter.stop_cause() is not None:
+                continue
+            self._proposer.seen.add(source.digest)
+            candidate = Candidate(source=source)
+            with self._meter.judging(1):
+                judged = await self._judged(PendingProposal(candidate=candidate))
+                if judged is not None:
+                    is_elite = judged.result.status is not AddStatus.NOT_ADDED
+                    await self._sweep(candidate, judged.evaluation, is_elite=is_elite)
+
     async def _search(self, admission: Admission) -> None:
         """Propose and judge side by side; whichever meets the end of the budget stops both."""
         handover: Handover[PendingProposal] = Handover(makers=self._in_flight, takers=self._judging)
@@ -206,7 +223,7 @@ class Evolution:
                 continue
             with self._meter.judging(1):
                 judged = await self._judged(pending)
-                if judged is None:
+                if judged is None or pending.selection is None:
                     continue
                 await self._generator.report(
                     ProposalOutcome(
@@ -238,7 +255,8 @@ class Evolution:
                     **error.metadata,
                 ) from error
             self._listener(LostCandidateEvent(candidate=pending.candidate, reason=error.message))
-            await self._archive.drop_selection(self._run.spec.name, pending.selection)
+            if pending.selection is not None:
+                await self._archive.drop_selection(self._run.spec.name, pending.selection)
             return None
         self._unjudged = 0
         return judged

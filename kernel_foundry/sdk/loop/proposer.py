@@ -29,9 +29,9 @@ class PendingProposal:
     """A proposal on its way to the evaluator."""
 
     candidate: Candidate
-    selection: int
-    """Number of the selection that it answers."""
-    failure: str
+    selection: int | None = None
+    """Number of the selection that it answers; None for what the run is begun with."""
+    failure: str = ""
     """Why the reply holds no candidate; empty when it does."""
 
 
@@ -94,6 +94,7 @@ class Proposer:
             self._unanswered = 0
             if pending.candidate.digest in self.seen:
                 self._repeats += 1
+                assert pending.selection is not None  # a proposal answers one
                 await self._archive.drop_selection(self._spec.name, pending.selection)
                 if self._repeats >= REPEATS_BEFORE_EXHAUSTED:
                     self.dried_up = StopCause.EXHAUSTED
@@ -115,7 +116,7 @@ class Proposer:
 
     async def _propose(self, admission: Admission) -> PendingProposal:
         spec, used = self._spec, self._meter.used
-        selection = await self._archive.select(spec.name)
+        selection = await self._archive.select(spec.name, strategy=spec.strategy)
         try:
             proposal = await self._generator.propose(self._request(admission, selection))
         except (LlmQuotaError, LlmUnavailableError, ServiceUnavailableError):

@@ -1,0 +1,212 @@
+"""`kfoundry bench ablation`: what each mechanism of a run is worth, with any model."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.table import Column, Table
+
+from kernel_foundry.cli.console import PrintableConsole
+from kernel_foundry.cli.options import (
+    device_of,
+    device_option,
+    json_option,
+    model_option,
+    open_foundry,
+    target_options,
+)
+from kernel_foundry.cli.output import print_json, print_text
+from kernel_foundry.domain.archive import DEFAULT_STRATEGY, STRATEGIES
+from kernel_foundry.domain.bounds import NEVER
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.mechanisms import MECHANISMS
+from kernel_foundry.domain.plain import to_plain
+from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS, Budget
+from kernel_foundry.sdk.loop.progress import Event, VerdictEvent
+from kernel_foundry.sdk.task_file import read_task
+from landscapes.ablation import Ablation, Trial, TrialResult, ablate
+from landscapes.comparison import Estimate
+from landscapes.texts import ratio_text
+
+_STORES: Final = ("KERNEL_FOUNDRY_STORE", "KERNEL_FOUNDRY_GENERATOR_STORE")
+_DATA: Final = "KERNEL_FOUNDRY_DATA_DIR"
+
+
+@click.command()
+@click.argument("tasks", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
+@click.option(
+    "--without",
+    multiple=True,
+    type=click.Choice(MECHANISMS),
+    help="Take away only these mechanisms, one by one; repeatable.  [default: all of a run with "
+    "one model]",
+)
+@click.option(
+    "--seeds",
+    "seed_count",
+    type=click.IntRange(min=2, max=1000),
+    default=5,
+    show_default=True,
+    help="Runs of each arm on each task.",
+)
+@click.option("--first-seed", default=0, show_default=True, help="First seed.")
+@click.option(
+    "--evaluations",
+    type=click.IntRange(min=1),
+    default=DEFAULT_EVALUATIONS,
+    show_default=True,
+    help="Budget of each run; all arms have the same.",
+)
+@click.option("--usd", type=float, help="Hard cap on what the models of one run may cost.")
+@click.option(
+    "--strategy", type=click.Choice(STRATEGIES), default=DEFAULT_STRATEGY, show_default=True
+)
+@click.option(
+    "--language",
+    type=click.Choice([language.value for language in Language]),
+    default=Language.SYCL.value,
+    show_default=True,
+    help="Language of the kernels.",
+)
+@click.option("--in-flight", default=2, show_default=True, help="Proposals at the same time.")
+@device_option
+@model_option
+@json_option
+@target_options
+def ablation(
+    tasks: tuple[Path, ...],
+    without: tuple[str, ...],
+    seed_count: int,
+    first_seed: int,
+    evaluations: int,
+    usd: float | None,
+    strategy: str,
+    language: str,
+    in_flight: int,
+    device: str,
+    models: tuple[str, ...],
+    as_json: bool,
+    **targets: Any,
+) -> int:
+    """Measure what each mechanism is worth: optimize TASKS with all of them, and without each.
+
+    All runs have the same number of evaluations, and each starts with an empty archive and nothing
+    learnt, unless --archive or --generator names a service. Arms are made in turn under each seed,
+    and compared in pairs by the best fitness at the end and on the way.
+    """
+    device, targets["evaluator_target"] = device_of(device, targets["evaluator_target"])
+    loaded = {path.stem: read_task(path) for path in tasks}
+    if len(loaded) < len(tasks):
+        raise click.UsageError("two tasks have the same name")
+    budget = Budget(evaluations=evaluations, cost_usd=usd, stop_at=NEVER)
+
+    def run(trial: Trial) -> TrialResult:
+        curve: list[float] = []
+
+        def listen(event: Event) -> None:
+            if isinstance(event, VerdictEvent) and not event.is_promotion:
+                best = event.best.fitness if event.best is not None else 0.0
+                missing = event.spent.evaluations - len(curve)
+                curve.extend([best] * missing)
+
+        with _own_data_folder(), open_foundry(**targets) as foundry:
+            ended = foundry.optimize(
+                loaded[trial.task],
+                language=Language(language),
+                device=device,
+                models=models,
+                budget=budget,
+                strategy=strategy,
+                seed=trial.seed,
+                in_flight=in_flight,
+                without=trial.without,
+                run=f"ablation-{trial.task}-{trial.arm}-{trial.seed}",
+                listener=listen,
+            )
+        speedup = ended.winner.evaluation.speedup if ended.winner is not None else None
+        return TrialResult(
+            curve=tuple(curve),
+            speedup=speedup,
+            usd=ended.spent.cost_usd,
+            tokens=ended.spent.tokens,
+        )
+
+    def progress(done: int, total: int) -> None:
+        print_text(f"{done} of {total} runs", err=True)
+
+    found = ablate(
+        run,
+        tasks=tuple(loaded),
+        seeds=range(first_seed, first_seed + seed_count),
+        evaluations=evaluations,
+        without=without,
+        on_progress=progress,
+    )
+    if as_json:
+        print_json(to_plain(found))
+    else:
+        _show(found)
+    return 0
+
+
+@contextmanager
+def _own_data_folder() -> Iterator[None]:
+    """Let local services keep what they store in a folder that goes with the run."""
+    kept = {name: os.environ.pop(name) for name in (*_STORES, _DATA) if name in os.environ}
+    with tempfile.TemporaryDirectory(prefix="kfoundry-ablation-") as folder:
+        os.environ[_DATA] = folder
+        try:
+            yield
+        finally:
+            del os.environ[_DATA]
+            os.environ.update(kept)
+
+
+def ablation_table(found: Ablation) -> Table:
+    """Return what each arm came to."""
+    table = Table(
+        Column("without", no_wrap=True),
+        *(
+            Column(heading, justify="right")
+            for heading in ("final fitness", "− full", "on the way", "− full", "solved", "speed-up")
+        ),
+        Column("USD", justify="right"),
+        box=SIMPLE_HEAD,
+        title=f"{', '.join(found.tasks)}: {len(found.seeds)} seeds, "
+        f"{found.evaluations} evaluations each",
+        title_justify="left",
+    )
+    for arm in found.arms:
+        table.add_row(
+            "nothing (full)" if arm.final_difference is None else arm.arm,
+            ratio_text(arm.final_fitness),
+            _difference_text(arm.final_difference),
+            ratio_text(arm.mean_fitness),
+            _difference_text(arm.mean_difference),
+            f"{arm.solved.value:.0%}",
+            "–" if arm.speedup is None else f"{arm.speedup:.2f}x",
+            f"{arm.usd:.2f}",
+        )
+    return table
+
+
+def _difference_text(difference: Estimate | None) -> str:
+    if difference is None:
+        return ""
+    mark = " *" if difference.excludes_zero else ""
+    return f"{difference.value:+.2f} [{difference.low:+.2f}, {difference.high:+.2f}]{mark}"
+
+
+def _show(found: Ablation) -> None:
+    console = PrintableConsole() if sys.stdout.isatty() else PrintableConsole(width=120)
+    console.print(ablation_table(found))
+    console.print(
+        "Fitness with 95 % intervals over seeds; differences to the full search are paired "
+        "by seed, * where the interval excludes zero. Below zero: the mechanism pays."
+    )

@@ -1,0 +1,116 @@
+"""What a run is begun with: candidates that are its first parents, and code that models are shown.
+
+Nothing of it is executed here: a candidate is judged like any other, and material is only text.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kernel_foundry.domain.candidate import LONGEST_CANDIDATE, KernelSource
+from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.material import LONGEST_MATERIAL, Material, material_fault
+from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.domain.task import Task
+from kernel_foundry.errors import InvalidArgumentError, RunNotFoundError
+from kernel_foundry.plan.candidate_text import ExtractionError, render, split
+from kernel_foundry.ports import Archive, Evaluator
+
+CANDIDATE_SUFFIX: Final = ".md"
+MATERIAL_SUFFIXES: Final = (".cu", ".cuh", ".cpp", ".cc", ".hpp", ".h", ".py")
+
+ELITES_TAKEN: Final = 4
+"""Of a run that another one is begun with."""
+
+_BINDS: Final = (EvaluationOutcome.BUILT, EvaluationOutcome.PASSED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartingPoint:
+    """What a run is begun with."""
+
+    candidates: tuple[KernelSource, ...] = ()
+    """First parents, each once."""
+    materials: tuple[Material, ...] = ()
+
+
+async def starting_point(
+    sources: Sequence[Path | str],
+    *,
+    archive: Archive,
+    evaluator: Evaluator,
+    task: Task,
+    language: Language,
+    device: str,
+) -> StartingPoint:
+    """Return what files and runs give to begin with.
+
+    A candidate that does not build and bind for the task is material, too, and so is one in
+    another language.
+
+    Args:
+        sources: Candidate files (`CANDIDATE_SUFFIX`), code (`MATERIAL_SUFFIXES`), names of runs.
+        archive: Has the runs.
+        evaluator: Says what binds.
+        task: Of the run.
+        language: Of its candidates.
+        device: Id or kind.
+
+    Raises:
+        InvalidArgumentError: a source is none of these, or too long; the message says which.
+    """
+    candidates: dict[str, KernelSource] = {}
+    materials: list[Material] = []
+    for source in sources:
+        path = Path(source)
+        if path.suffix in MATERIAL_SUFFIXES:
+            materials.append(Material(name=path.name, text=_read(path, LONGEST_MATERIAL)))
+            continue
+        for name, found in await _candidates(path, str(source), archive):
+            request = EvaluationRequest(task=task, device=device, source=found, build_only=True)
+            is_spoken = found.language is language
+            if is_spoken and (await evaluator.evaluate(request)).outcome in _BINDS:
+                candidates[found.digest] = found
+            else:
+                text = render(found)
+                materials.append(Material(name=name, text=text[:LONGEST_MATERIAL]))
+    fault = material_fault(tuple(materials))
+    if fault:
+        raise InvalidArgumentError(f"to start from: {fault}", field="start_from")
+    return StartingPoint(candidates=tuple(candidates.values()), materials=tuple(materials))
+
+
+async def _candidates(path: Path, source: str, archive: Archive) -> list[tuple[str, KernelSource]]:
+    """Return the candidate of a file, or the best elites of a run, each with where it is from."""
+    if path.suffix == CANDIDATE_SUFFIX:
+        try:
+            return [(path.name, split(_read(path, LONGEST_CANDIDATE)))]
+        except ExtractionError as error:
+            raise InvalidArgumentError(
+                f"{path} is no candidate: {error}", field="start_from"
+            ) from error
+    try:
+        elites = await archive.elites(source, limit=ELITES_TAKEN)
+    except RunNotFoundError as error:
+        raise InvalidArgumentError(
+            f"{source}: neither a run nor a candidate file ({CANDIDATE_SUFFIX}) nor code "
+            f"({', '.join(MATERIAL_SUFFIXES)})",
+            field="start_from",
+        ) from error
+    return [(f"run {source}, {e.candidate.digest[:12]}", e.candidate.source) for e in elites]
+
+
+def _read(path: Path, most: int) -> str:
+    try:
+        with path.open(encoding="utf-8") as file:
+            text = file.read(most + 1)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidArgumentError(f"cannot read {path}: {error}", field="start_from") from error
+    if len(text) > most:
+        raise InvalidArgumentError(
+            f"{path} has more than {most} characters: cut it down to the kernels that matter",
+            field="start_from",
+        )
+    return text
