@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Final
 
 from evaluator_svc.disk_cache import DiskCache
+from evaluator_svc.languages import backend_of
 from evaluator_svc.messages.locked import TranslationUnit
 from evaluator_svc.object_report import ObjectReport
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.finding import Finding
-from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.plain import PlainError, from_json, to_json
 
 _MEMORY_BYTES: Final = 64 << 20
@@ -74,7 +74,7 @@ def object_key(unit: TranslationUnit, device: DeviceSpec, compiler_version: str)
         device.id.partition(":")[0],
         device.architecture,
         # SPIR-V is built by the device's own driver, cubins by a compiler that knows no driver.
-        "" if device.language is Language.CUDA else device.driver_version,
+        device.driver_version if backend_of(device.language).is_object_of_driver else "",
         compiler_version,
     )
 

@@ -5,10 +5,10 @@ Pure: source and name tables in, texts out. `work.py` hands them to the compiler
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TypeVar
 
 from evaluator_svc.binding import uses_library
+from evaluator_svc.languages import Toolchain
 from evaluator_svc.messages.locked import (
     PrepareReply,
     PrepareRequest,
@@ -28,16 +28,6 @@ from kernel_foundry.plan.signature import kernels
 from kernel_foundry.plan.tree import Plan, TuneValue
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Toolchain:
-    """What every source of a language is built with."""
-
-    prelude: str
-    """Text before the candidate's."""
-    options_of: Callable[[str], tuple[str, ...]]
-    """For the compiler, such as include folders; some depend on the device code."""
 
 
 class CandidateRefusedError(Exception):

@@ -4,9 +4,10 @@ import contextlib
 from typing import Any
 
 from evaluator_svc.binding import bind_workload, describe
-from evaluator_svc.builder.prepare import CandidateRefusedError, Toolchain, plan_refused, prepare
+from evaluator_svc.builder.prepare import CandidateRefusedError, plan_refused, prepare
 from evaluator_svc.builder.sweep import enumerate_configurations
 from evaluator_svc.diagnosis.compiler_log import compile_findings, fails_static_assertion
+from evaluator_svc.languages import Toolchain, backend_of
 from evaluator_svc.messages.locked import (
     LOG_CHARACTERS,
     BindReply,
@@ -22,7 +23,6 @@ from evaluator_svc.messages.locked import (
 from evaluator_svc.processes.conversation import Conversation
 from evaluator_svc.processes.locked_process import OpenCompiler, answer_attempts
 from evaluator_svc.sandbox.attempt import AttemptRequest
-from kernel_foundry.domain.language import Language
 from kernel_foundry.plan.errors import PlanError
 from kernel_foundry.plan.parse import parse
 
@@ -31,6 +31,7 @@ def build(conversation: Conversation, opened: OpenCompiler) -> None:
     """Answer requests until the supervisor has enough; the last configuration is the one meant."""
     request: PrepareRequest | None = None
     prepared: PrepareReply | None = None
+    toolchain: Toolchain | None = None
     received = conversation.receive(EnumerateRequest, PrepareRequest, AttemptRequest)
     if isinstance(received.message, AttemptRequest):
         answer_attempts(conversation, received.message)
@@ -43,37 +44,23 @@ def build(conversation: Conversation, opened: OpenCompiler) -> None:
                 answer = enumerate_configurations(message)
             elif isinstance(message, PrepareRequest):
                 request = message
-                answer = prepared = prepare(message, _toolchain(message.device.language))
+                toolchain = backend_of(message.device.language).toolchain()
+                answer = prepared = prepare(message, toolchain)
             else:
                 assert request is not None, "a candidate is prepared first"
                 assert prepared is not None, "a candidate is prepared first"
+                assert toolchain is not None, "a candidate is prepared first"
                 if isinstance(message, BindRequest):
                     answer = _bind(request, prepared, message.library_ops)
                 else:
-                    code = request.source.device_code
-                    answer, blobs = _compile(opened.compiler, prepared.units[message.unit], code)
+                    unit, code = prepared.units[message.unit], request.source.device_code
+                    answer, blobs = _compile(opened.compiler, unit, toolchain, code)
         except CandidateRefusedError as refusal:
             answer = CandidateFailure(outcome=refusal.outcome, findings=refusal.findings)
         conversation.send(answer, blobs=blobs)
         received = conversation.receive(
             EnumerateRequest, PrepareRequest, CompileRequest, BindRequest
         )
-
-
-def _toolchain(language: Language) -> Toolchain:
-    import kernel_foundry_native as native
-    from kernel_foundry_native.sycl_headers import header_option
-
-    # Without assertions: they would print, and leave a CUDA device in an error.
-    always = "-DNDEBUG"
-    prelude = native.prelude(language.value)
-    if language is Language.CUDA:
-        options = (always, *(f"-I{folder}" for folder in native.cuda_include_paths()))
-        return Toolchain(prelude=prelude, options_of=lambda _: options)
-    return Toolchain(
-        prelude=prelude,
-        options_of=lambda code: (always, header_option(code)),
-    )
 
 
 def _bind(
@@ -101,12 +88,12 @@ def _bind(
 
 
 def _compile(
-    compiler: Any, unit: TranslationUnit, device_code: str
+    compiler: Any, unit: TranslationUnit, toolchain: Toolchain, device_code: str
 ) -> tuple[CompileReply, tuple[bytes, ...]]:
     import kernel_foundry_native as native
 
     try:
-        built = _build(compiler, unit)
+        built = _build(compiler, unit, toolchain)
     except native.CompileError as error:
         log = error.log[-LOG_CHARACTERS:]
         failed = CompileReply(
@@ -121,13 +108,12 @@ def _compile(
     return compiled, (built.code, built.assembly)
 
 
-def _build(compiler: Any, unit: TranslationUnit) -> Any:
-    """Build it with the headers that it names; where that fails with all, whose log then counts."""
+def _build(compiler: Any, unit: TranslationUnit, toolchain: Toolchain) -> Any:
+    """Build it; where that fails with the safe options, whose log then counts."""
     import kernel_foundry_native as native
-    from kernel_foundry_native.sycl_headers import with_all_headers
 
-    with_all = with_all_headers(unit.options)
-    if with_all != unit.options:
+    safe = toolchain.safe_options(unit.options)
+    if safe != unit.options:
         with contextlib.suppress(native.CompileError):
             return compiler.compile(source=unit.source, options=unit.options, kernels=unit.kernels)
-    return compiler.compile(source=unit.source, options=with_all, kernels=unit.kernels)
+    return compiler.compile(source=unit.source, options=safe, kernels=unit.kernels)

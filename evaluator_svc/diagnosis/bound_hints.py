@@ -5,6 +5,7 @@ from typing import Final
 
 from evaluator_svc.behaviour import KernelFacts
 from evaluator_svc.diagnosis.launch_facts import LaunchFacts
+from evaluator_svc.languages import backend_of
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
 
@@ -35,32 +36,33 @@ def bound_hint(
         launches: What the plan launches; None: not known.
     """
     facts = kernels or KernelFacts()
-    is_cuda = language is Language.CUDA
+    has_warps = backend_of(language).has_warps
     is_single = launches is not None and launches.launch_count == 1
     if kind is FindingKind.LAUNCH_BOUND:
-        return "; ".join(_fewer_launches(is_single=is_single, is_cuda=is_cuda))
+        return "; ".join(_fewer_launches(is_single=is_single, has_warps=has_warps))
     if kind is FindingKind.MEMORY_BOUND:
         has_one_pass = is_single and kernels is not None and facts.pass_count <= 1
-        vectors = is_cuda and not is_vectorised(kernels)
-        return "; ".join(_less_traffic(has_one_pass=has_one_pass, is_cuda=is_cuda, vectors=vectors))
+        vectors = has_warps and not is_vectorised(kernels)
+        hints = _less_traffic(has_one_pass=has_one_pass, has_warps=has_warps, vectors=vectors)
+        return "; ".join(hints)
     if kind is FindingKind.COMPUTE_BOUND:
-        return "; ".join(_less_arithmetic(facts, is_cuda=is_cuda))
-    if is_cuda:
+        return "; ".join(_less_arithmetic(facts, has_warps=has_warps))
+    if has_warps:
         return "; ".join(_more_in_flight(facts))
     return "" if is_vectorised(kernels) else "; ".join(_fuller_vectors(facts))
 
 
-def _fewer_launches(*, is_single: bool, is_cuda: bool) -> Iterator[str]:
+def _fewer_launches(*, is_single: bool, has_warps: bool) -> Iterator[str]:
     if is_single:
         return  # nothing to fuse
     yield "do more in one launch: fuse the kernels"
-    if is_cuda:
+    if has_warps:
         yield "or make them steps of one cooperative kernel with a grid barrier between"
 
 
-def _less_traffic(*, has_one_pass: bool, is_cuda: bool, vectors: bool) -> Iterator[str]:
+def _less_traffic(*, has_one_pass: bool, has_warps: bool, vectors: bool) -> Iterator[str]:
     if not has_one_pass:
-        where = "shared" if is_cuda else "local"
+        where = "shared" if has_warps else "local"
         yield (
             f"touch each element once: keep a row in registers or {where} memory between passes, "
             "and fuse what reads it again"
@@ -69,12 +71,12 @@ def _less_traffic(*, has_one_pass: bool, is_cuda: bool, vectors: bool) -> Iterat
         yield "load vectors of 16 bytes"
 
 
-def _less_arithmetic(facts: KernelFacts, *, is_cuda: bool) -> Iterator[str]:
+def _less_arithmetic(facts: KernelFacts, *, has_warps: bool) -> Iterator[str]:
     if not (facts.has_register_tile or facts.has_matrix_product):
         yield "use each load several times: register tiles"
-    if is_cuda and not facts.has_matrix_product:
+    if has_warps and not facts.has_matrix_product:
         yield "matrix units, with split operands where one product is not exact enough"
-    if not is_cuda:
+    if not has_warps:
         yield "cheaper functions, such as a polynomial for erf"
 
 

@@ -12,12 +12,12 @@ from evaluator_svc.behaviour import KernelFacts
 from evaluator_svc.diagnosis.bound_hints import bound_hint, is_vectorised
 from evaluator_svc.diagnosis.launch_facts import LaunchFacts
 from evaluator_svc.diagnosis.resources import resource_findings
+from evaluator_svc.languages import backend_of
 from kernel_foundry.domain.admission import WorkloadAdmission
 from kernel_foundry.domain.bounds import AT_TRAFFIC_BOUND
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import KernelResources, Timing, WorkloadResult
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
-from kernel_foundry.domain.language import Language
 
 _LAUNCH_SHARE: Final = 0.3
 """Of the time: above, launching is what the time goes into."""
@@ -257,7 +257,7 @@ def _noisy(timing: Timing) -> Iterator[Finding]:
 def _strided(kernels: KernelFacts, device: DeviceSpec) -> Iterator[Finding]:
     if kernels.strided_share < _STRIDED_SHARE:
         return
-    lane = "lane" if device.language is Language.SYCL else "threadIdx.x"
+    lane = "threadIdx.x" if backend_of(device.language).has_warps else "lane"
     yield Finding(
         kind=FindingKind.STRIDED_ACCESS,
         severity=Severity.WARNING,
@@ -289,7 +289,7 @@ def _group_size(
             else "split the work of each work-group over several",
         )
     elif launches.group_size < _fewest_lanes(device) and not (
-        device.language is Language.SYCL and is_vectorised(kernels)
+        not backend_of(device.language).has_warps and is_vectorised(kernels)
     ):
         yield Finding(
             kind=FindingKind.LATENCY_BOUND,
@@ -303,6 +303,6 @@ def _group_size(
 
 def _fewest_lanes(device: DeviceSpec) -> int:
     """Return the smallest group that does not waste the device: a whole warp on a GPU."""
-    if device.language is Language.CUDA:
+    if backend_of(device.language).has_warps:
         return device.sub_group_size
     return min(_WASTED_LANES, device.sub_group_size)

@@ -19,6 +19,14 @@ def inspect_spirv(code: bytes, kernels: tuple[str, ...] = ()) -> ObjectReport:
     return from_spirv.report(module, kernels)
 
 
+def inspect_spirv_object(
+    code: bytes, assembly: bytes, kernels: tuple[str, ...], *, log: str
+) -> ObjectReport:
+    """Return what a SPIR-V module tells: there is no assembly, and its log tells nothing."""
+    del assembly, log
+    return inspect_spirv(code, kernels)
+
+
 def inspect_cubin(
     code: bytes, assembly: bytes, kernels: tuple[str, ...] = (), *, log: str = ""
 ) -> ObjectReport:

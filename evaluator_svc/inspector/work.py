@@ -1,12 +1,17 @@
 """An inspector's requests: object codes of one candidate, any number, one after the other."""
 
-from evaluator_svc.inspector.inspect import inspect_cubin, inspect_spirv
+import pkgutil
+
+from evaluator_svc.languages import BACKENDS, backend_of
 from evaluator_svc.messages.inspect import InspectReply, InspectRequest
 from evaluator_svc.object_report import ObjectReport
 from evaluator_svc.processes.conversation import Conversation, ReceivedMessage
 from evaluator_svc.processes.locked_process import answer_attempts
 from evaluator_svc.sandbox.attempt import AttemptRequest
-from kernel_foundry.domain.language import Language
+
+# Readers are imported before a process forks or locks itself in.
+for _backend in BACKENDS.values():
+    pkgutil.resolve_name(_backend.object_reader)
 
 
 def answer_requests(conversation: Conversation) -> None:
@@ -15,13 +20,14 @@ def answer_requests(conversation: Conversation) -> None:
     if isinstance(received.message, AttemptRequest):
         answer_attempts(conversation, received.message)
     while True:
-        conversation.send(InspectReply(report=_report(received)))
+        conversation.send(InspectReply(report=report_of(received)))
         received = conversation.receive(InspectRequest)
 
 
-def _report(received: ReceivedMessage) -> ObjectReport:
+def report_of(received: ReceivedMessage) -> ObjectReport:
+    """Return what the reader of a request's language finds in the object code beside it."""
     request: InspectRequest = received.message
     code, assembly = received.blobs
-    if request.language is Language.CUDA:
-        return inspect_cubin(code, assembly, request.kernels, log=request.log)
-    return inspect_spirv(code, request.kernels)
+    inspect = pkgutil.resolve_name(backend_of(request.language).object_reader)
+    report: ObjectReport = inspect(code, assembly, request.kernels, log=request.log)
+    return report

@@ -7,6 +7,7 @@ is a suspicion, unless the task itself says why less will do.
 from collections.abc import Sequence
 from typing import Final
 
+from evaluator_svc.languages import backend_of
 from evaluator_svc.policy import ObjectFacts
 from kernel_foundry.domain.admission import GraphNode, WorkloadAdmission
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
@@ -15,9 +16,6 @@ from kernel_foundry.domain.evaluation import WorkloadResult
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
 from kernel_foundry.domain.language import Language
 
-_MARGIN: Final = {Language.CUDA: 1.25, Language.SYCL: 2.0}
-"""Beyond the estimate that is believed. A host's cores may have been busy when its rate was
-measured."""
 _NARROW_GAIN: Final = 2.0
 """Of 16-bit operations over those of float32, outside matrix units."""
 _RATES: Final = {
@@ -63,7 +61,7 @@ def arithmetic_check(
         Evidence(name="flops_per_second", value=rate),
     )
     note = ""
-    is_beyond = upper_ns < needed_ns / _MARGIN[language]
+    is_beyond = upper_ns < needed_ns / backend_of(language).arithmetic_margin
     if is_beyond and leaves_out(workload.graph):
         note = "explained: masks and triangles of the reference leave out an unknown part"
     elif is_beyond and redundancies:

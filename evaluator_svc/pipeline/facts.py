@@ -1,25 +1,18 @@
 """What a verdict was reached with: device, software, limits, isolation, as lines of evidence."""
 
-from typing import Final
-
 from evaluator_svc.devices.site import DeviceSite
+from evaluator_svc.languages import backend_of
 from evaluator_svc.messages.exchange import SEED_COUNT, JudgeFacts
 from evaluator_svc.own_version import own_version
 from kernel_foundry.domain.evaluation import Fact
-from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationRequest
-
-_CLOCKS: Final = {
-    Language.SYCL: "host's steady clock, first submit to completion",
-    Language.CUDA: "device events around a call, less what a pair of events itself takes",
-}
 
 
 def verdict_facts(
     site: DeviceSite, request: EvaluationRequest, judge: JudgeFacts
 ) -> tuple[Fact, ...]:
     """What a candidate is judged with; `sdk.verification.compare` knows the names."""
-    limits = request.limits
+    limits, backend = request.limits, backend_of(site.spec.language)
     origin = "given by the caller" if request.seeds else "fresh and secret"
     fresh = request.fresh_baselines
     facts = {
@@ -28,14 +21,14 @@ def verdict_facts(
         "Kernel Foundry": own_version(),
         "threads": f"{site.settings.thread_count}, device and torch alike",
         "seeds": f"{SEED_COUNT} for each workload, {origin}",
-        "clock": _CLOCKS[site.spec.language],
+        "clock": backend.clock,
         "limits": f"build {limits.build_seconds:g} s, a run {limits.run_seconds:g} s, timing of a "
         f"workload {limits.timing_seconds:g} s",
         "baselines": "in alternation with the candidate"
         if fresh
         else "of the admission, measured again where they drifted",
     }
-    if site.spec.language is Language.CUDA:
+    if backend.has_tf32:
         tf32 = "on in products and convolutions: the task allows it"
         facts["TF32"] = tf32 if request.task.tf32 else "off"
     facts["isolation"] = ", ".join(site.isolation.mechanisms) or "none"

@@ -5,27 +5,20 @@ what moves bytes (a transposition, padding, a split into narrow parts) and for n
 the operator is work of every call.
 """
 
-from typing import Final
-
+from evaluator_svc.languages import backend_of
 from evaluator_svc.messages.locked import BoundWorkload
 from kernel_foundry.domain.device import Peaks
 from kernel_foundry.domain.evaluation import WorkloadResult
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
 from kernel_foundry.domain.language import Language
 
-_TRAFFIC_MULTIPLE: Final = {Language.CUDA: 8.0, Language.SYCL: 16.0}
-"""Of moving the bytes at the device's bandwidth. A plain transposition on a GPU writes a sector of
-32 bytes for each float; on a CPU one with indices by division took 20 times as long for 256 KiB,
-one by tiles 3."""
-_LAUNCHES_OF_A_TENSOR: Final = {Language.CUDA: 4.0, Language.SYCL: 32.0}
-"""Launches' worth of time for each tensor that is made: a first launch with cold caches took 50 us
-on a CPU, where a warm one takes 3. Not of launches: a plan may have thousands."""
-
 
 def layout_limit_ns(bound: BoundWorkload, language: Language, peaks: Peaks) -> float:
     """Return what `prepare` takes at most where it is layout."""
-    launches = _LAUNCHES_OF_A_TENSOR[language] * bound.prepared_count
-    return _TRAFFIC_MULTIPLE[language] * _moving_ns(bound, peaks) + launches * peaks.launch_ns
+    backend = backend_of(language)
+    # Not of launches: a plan may have thousands.
+    launches_ns = backend.layout_launches * bound.prepared_count * peaks.launch_ns
+    return backend.layout_traffic_multiple * _moving_ns(bound, peaks) + launches_ns
 
 
 def prepare_findings(

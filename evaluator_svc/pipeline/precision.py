@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from evaluator_svc.languages import backend_of
 from evaluator_svc.messages.judge import PrecisionReply
 from evaluator_svc.pipeline.unseen_terms import hidden_because, unsplit_products
 from evaluator_svc.policy import ObjectFacts
@@ -22,7 +23,6 @@ from kernel_foundry.domain.admission import Admission, Distribution
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import PrecisionAudit
 from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
-from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Task
 
 LOW_BITS: Final = 13.0
@@ -177,7 +177,7 @@ def _unaudited_formats(asked: _Question) -> tuple[str, ...]:
     facts, admission = asked.facts, asked.admission
     if admission.is_narrow:
         return _coarse_formats(admission, facts, is_narrow=True)
-    allows_tf32 = asked.task.tf32 and admission.device.language is Language.CUDA
+    allows_tf32 = asked.task.tf32 and backend_of(admission.device.language).has_tf32
     # What matrix units multiply, and is seen to be split, is as exact as float32.
     split = facts.matrix_formats if facts.products_of_a_step else ()
     known = (*split, *((_TF32,) if allows_tf32 else ()))
@@ -238,7 +238,7 @@ def _least_bits(asked: _Question, own: str, *, is_narrow: bool, has_formats: boo
         return _OWN_BITS.get(own, 0.0) if asked.inputs == Distribution.FEW else 0.0
     if own == _FLOAT64:
         return _DOUBLE_BITS if asked.inputs in ("", TIMED_CALLS) else _UNUSUAL_DOUBLE_BITS
-    if asked.task.tf32 and asked.admission.device.language is Language.CUDA:
+    if asked.task.tf32 and backend_of(asked.admission.device.language).has_tf32:
         return _TF32_BITS
     return NARROW_BITS if has_formats else LOW_BITS
 

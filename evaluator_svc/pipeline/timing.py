@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluator_svc.call_draws import draws_file
+from evaluator_svc.languages import backend_of
 from evaluator_svc.messages.exchange import Draw, MeasurePlan, RangeVerdict
 from evaluator_svc.messages.judge import KeptClaim, KeptVerdict, PrecisionReply
 from evaluator_svc.messages.locked import (
@@ -56,7 +57,6 @@ from kernel_foundry.domain.evaluation import (
 )
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.kernel_time import KernelTime
-from kernel_foundry.domain.language import Language
 
 _KEPT_WARM_CALLS: Final = 1
 _BLOCKS: Final = 3
@@ -69,9 +69,6 @@ looks like a forged clock. Neither lasts; a forgery does."""
 _WARM_SAMPLES: Final = 200
 _WEIGHTS: Final = (TensorRole.PARAMETER.value, TensorRole.BUFFER.value)
 _LEAST_SECONDS_BY_EVENTS: Final = 0.05
-_BELIEVED_SHARE: Final = {Language.CUDA: 0.95, Language.SYCL: 0.75}
-"""Of the traffic bound, below which a time is suspect: how far a measured bandwidth may be off. A
-host's memory may have been busy when it was measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +123,7 @@ def least_seconds(device: DeviceSpec) -> float:
     Events tick in 32 ns on an H200: samples of a few microseconds are alike long before their
     median is.
     """
-    return _LEAST_SECONDS_BY_EVENTS if device.language is Language.CUDA else 0.0
+    return _LEAST_SECONDS_BY_EVENTS if backend_of(device.language).is_timed_by_events else 0.0
 
 
 class WorkloadTimer:
@@ -259,6 +256,10 @@ class WorkloadTimer:
         claim = _joined_claim([claim for _, claim in measured])
         return [block for block, _ in measured], claim, merged, verdicts
 
+    @property
+    def _is_timed_by_events(self) -> bool:
+        return backend_of(self._settings.device.language).is_timed_by_events
+
     def _warm(
         self, cold_median_ns: float, pool: PoolReady
     ) -> tuple[TimeReply, Claim, KeptVerdict] | CandidateFailure:
@@ -268,7 +269,7 @@ class WorkloadTimer:
         inputs than the call before; where the host's clock counts, little may come between the
         calls whose sum is held against it, and inputs stay as drawn.
         """
-        is_redrawn = self._settings.device.language is Language.CUDA
+        is_redrawn = self._is_timed_by_events
         self._judge.poison(self._draw.draw)
         for pause_seconds in _WARM_PAUSES_SECONDS:
             time.sleep(pause_seconds)
@@ -341,7 +342,7 @@ class WorkloadTimer:
         claim = Claim(
             samples_ns=timed.samples_ns,
             # A kernel on the host could forge these too, and so escape our own clock.
-            host_ns=timed.host_ns if self._settings.device.language is Language.CUDA else (),
+            host_ns=timed.host_ns if self._is_timed_by_events else (),
             warmup_count=timed.warmup_count,
             wall_ns=wall_ns,
             waiting_ns=after.waiting_since(before),
@@ -381,7 +382,7 @@ class WorkloadTimer:
             workload=self._draw.workload,
             median_ns=timing.median_ns,
             floor=floor,
-            believed_share=_BELIEVED_SHARE[settings.device.language],
+            believed_share=backend_of(settings.device.language).believed_share,
         )
 
 

@@ -8,10 +8,10 @@ can tell the draws that would show it.
 import math
 from typing import Final
 
+from evaluator_svc.languages import backend_of
 from evaluator_svc.policy import ObjectFacts
 from evaluator_svc.policy.facts import INT8
 from kernel_foundry.domain.admission import Admission, Distribution, TensorRole, WorkloadAdmission
-from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Task
 
 _PRODUCTS: Final = frozenset({
@@ -31,7 +31,7 @@ def unsplit_products(task: Task, admission: Admission, facts: ObjectFacts) -> tu
 
     Empty where the task's own formats are narrow, or TF32 is allowed.
     """
-    allows_tf32 = task.tf32 and admission.device.language is Language.CUDA
+    allows_tf32 = task.tf32 and backend_of(admission.device.language).has_tf32
     if admission.is_narrow or allows_tf32 or facts.products_of_a_step:
         return ()
     products = {*facts.matrix_formats, *(name for name in facts.formats if name == INT8)}

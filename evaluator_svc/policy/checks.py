@@ -40,7 +40,7 @@ def _check(found: set[str], language: Language, subject: Subject) -> Check:
         result = CheckResult.SUSPECT
     else:
         result = CheckResult.PASSED
-    rule_count = sum(r.subject is subject and language in r.languages for r in RULES)
+    rule_count = sum(r.subject is subject and r.is_for(language) for r in RULES)
     return Check(
         kind=_KINDS[subject],
         result=result,

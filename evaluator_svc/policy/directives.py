@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from evaluator_svc.languages import backend_of
 from evaluator_svc.policy.finding import short
 from evaluator_svc.policy.lexemes import SourceText
 from evaluator_svc.policy.violation import Violation
@@ -22,37 +23,6 @@ _STANDARD_HEADERS: Final = frozenset(
         *("stdlib.h", "string.h"),
     }
 )
-_HEADERS: Final[dict[Language, frozenset[str]]] = {
-    Language.SYCL: _STANDARD_HEADERS | {"CL/sycl.hpp"},
-    Language.CUDA: _STANDARD_HEADERS
-    | {
-        *("cooperative_groups.h", "cuComplex.h", "cuda.h", "cuda_awbarrier.h"),
-        *("cuda_awbarrier_primitives.h", "cuda_bf16.h", "cuda_fp16.h", "cuda_fp4.h", "cuda_fp6.h"),
-        *("cuda_fp8.h", "cuda_pipeline.h", "cuda_pipeline_primitives.h", "cuda_runtime.h"),
-        *("cuda_runtime_api.h", "cuda_tf32.h", "device_atomic_functions.h", "device_functions.h"),
-        *("device_launch_parameters.h", "math_constants.h", "math_functions.h", "mma.h"),
-        *("sm_30_intrinsics.h", "vector_functions.h", "vector_types.h"),
-    },
-}
-_HEADER_FOLDERS: Final[dict[Language, tuple[str, ...]]] = {
-    Language.SYCL: ("sycl/",),
-    Language.CUDA: (
-        "cooperative_groups/",
-        "crt/",
-        "cub/",
-        "cuda/",
-        "cute/",
-        "cutlass/",
-        "nv/",
-        "thrust/",
-    ),
-}
-"""Folders all of whose headers may be included."""
-_ALLOWED_HEADERS: Final[dict[Language, str]] = {
-    Language.SYCL: "sycl/… and standard headers such as cmath, cstdint, limits, array",
-    Language.CUDA: "cub/…, cuda/std/…, cute/…, cutlass/…, cuda_fp16.h, mma.h and standard headers "
-    "such as cstdint",
-}
 
 _DIRECTIVE: Final = re.compile(r"^[ \t\v\f]*#[ \t\v\f]*(\w+)([^\n]*)$", re.M)
 # Not there: line, which would make diagnostics point elsewhere.
@@ -117,7 +87,7 @@ def _directive(name: str, rest: str, language: Language) -> Iterator[tuple[str, 
     elif name == "include":
         reason = _include(rest, language)
         if reason:
-            yield "source.include", reason, f"allowed: {_ALLOWED_HEADERS[language]}"
+            yield "source.include", reason, f"allowed: {backend_of(language).headers_hint}"
 
 
 def _include(rest: str, language: Language) -> str:
@@ -128,6 +98,7 @@ def _include(rest: str, language: Language) -> str:
     name: str = match[1] or match[2]
     if not {"", ".", ".."}.isdisjoint(name.split("/")):
         return "absolute and relative paths cannot be included"
-    if name in _HEADERS[language] or name.startswith(_HEADER_FOLDERS[language]):
+    backend = backend_of(language)
+    if name in _STANDARD_HEADERS | backend.headers or name.startswith(backend.header_folders):
         return ""
     return f"{short(name)} cannot be included"

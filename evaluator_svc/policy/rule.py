@@ -5,7 +5,6 @@ Knows no rule in particular.
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
 
 from kernel_foundry.domain.language import Language
 
@@ -36,9 +35,6 @@ class Subject(StrEnum):
     """The outputs of calls."""
 
 
-EVERY_LANGUAGE: Final = (Language.SYCL, Language.CUDA)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyRule:
     """One rule."""
@@ -46,7 +42,8 @@ class PolicyRule:
     id: str
     """Subject and name: "source.include"; stored with findings, so it never changes."""
     subject: Subject
-    languages: tuple[Language, ...] = EVERY_LANGUAGE
+    languages: tuple[Language, ...] = ()
+    """Languages that it is for; empty: every one."""
     verdict: RuleClass
     catches: str
     """What is found, in one line."""
@@ -54,3 +51,7 @@ class PolicyRule:
     """What harm it could do."""
     honest_use: str
     """What looks alike and passes."""
+
+    def is_for(self, language: Language) -> bool:
+        """Return whether device code, or object code, in a language is held against it."""
+        return not self.languages or language in self.languages

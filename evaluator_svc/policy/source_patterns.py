@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from evaluator_svc.languages import backend_of
 from evaluator_svc.policy.directives import is_loop_pragma, probes_allowed_header
 from evaluator_svc.policy.lexemes import SourceText
 from evaluator_svc.policy.limits import LARGE_EXTENT, MAX_LIST_NUMBERS, MAX_STRING_CHARACTERS
@@ -122,7 +123,7 @@ _ADJACENT: Final = re.compile(r'"\s{0,200}"')
 def pattern_violations(text: SourceText, language: Language) -> Iterator[Violation]:
     """Iterate over everything but directives that a rule finds."""
     for pattern in _PATTERNS:
-        if language in rule_of(pattern.rule).languages:
+        if rule_of(pattern.rule).is_for(language):
             for match in pattern.pattern.finditer(text.bare):
                 if not _is_harmless(pattern.rule, text, match, language):
                     yield Violation(
@@ -131,7 +132,7 @@ def pattern_violations(text: SourceText, language: Language) -> Iterator[Violati
                         hint=pattern.hint,
                         offset=match.start(),
                     )
-    if language is Language.CUDA:
+    if backend_of(language).has_assembly:
         yield from _assembly_directives(text)
     yield from _attributes(text)
     yield from _externals(text)

@@ -12,13 +12,13 @@ from types import ModuleType
 from typing import Any, Final, Never, Protocol, TypeVar
 
 from evaluator_svc.hardware.visible_device import node_of, open_only, see_only, use_one_queue
+from evaluator_svc.languages import language_of_kind
 from evaluator_svc.messages.locked import Configure, OwnFailure, Ready
 from evaluator_svc.processes.channel import Channel, ChannelClosedError
 from evaluator_svc.processes.conversation import Conversation
 from evaluator_svc.sandbox.attempt import AttemptRequest
 from evaluator_svc.sandbox.confinement import confine, is_sufficient
 from kernel_foundry.domain.device import DeviceSpec, IsolationReport, UnitLimits
-from kernel_foundry.domain.language import Language
 from kernel_foundry.errors import IsolationUnavailableError
 
 _PREFERRED_SUB_GROUP: Final = 32
@@ -247,7 +247,7 @@ def describe_device(device: Any, kind: str, index: int) -> DeviceSpec:
     preferred = _PREFERRED_SUB_GROUP if _PREFERRED_SUB_GROUP in sizes else max(sizes, default=1)
     return DeviceSpec(
         id=f"{kind}:{index}",
-        language=Language.CUDA if kind == "cuda" else Language.SYCL,
+        language=language_of_kind(kind),
         name=device.name,
         vendor=device.vendor,
         architecture=device.architecture,

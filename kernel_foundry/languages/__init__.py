@@ -1,7 +1,8 @@
 """The kernel languages, one record each: a new one is a folder here, listed in `RECORDS`.
 
-A record says what plans, prompts, replies and hints ask of a language. What runs or reads its
-object code is in `evaluator_svc`, recipes for it in `generator_svc/recipes`; the protos number it.
+A record says what plans, prompts, replies and hints ask of a language. How it is built, read and
+timed is in the record of its name in `evaluator_svc/languages`, recipes for it are in
+`generator_svc/recipes`. Protos carry its name.
 """
 
 import re

@@ -5,6 +5,7 @@ is to convert (see protos/DESIGN.md).
 """
 
 import dataclasses
+import functools
 import types
 import typing
 from collections.abc import Callable
@@ -115,6 +116,8 @@ class _Field:
     has_presence: bool
     members: dict[int, Enum | None] | None
     """Of an enum."""
+    is_named: bool
+    """Whether it is an enum whose values travel as strings, since others may be registered."""
     default: Any
     """What it is when it is not set; `MISSING`: it has to be."""
 
@@ -139,6 +142,7 @@ def _field(hint: Any, descriptor: FieldDescriptor, default: Any = MISSING) -> _F
         message_type=descriptor.message_type,
         has_presence=descriptor.has_presence,
         members=enum_members(hint, descriptor.enum_type) if descriptor.enum_type else None,
+        is_named=not descriptor.enum_type and isinstance(hint, type) and issubclass(hint, Enum),
         default=default,
     )
 
@@ -279,7 +283,8 @@ def _reader(kind: Any, descriptor: Descriptor) -> Reader:
 
 def _is_plain(field: _Field) -> bool:
     """Whether a field is a scalar that is there always and taken as it is."""
-    return not (field.is_repeated or field.has_presence or field.members is not None)
+    is_enum = field.is_named or field.members is not None
+    return not (field.is_repeated or field.has_presence or is_enum)
 
 
 def _field_reader(field: _Field) -> Reader:
@@ -308,6 +313,8 @@ def _item_reader(field: _Field) -> Reader:
     """What makes a value of what a message holds."""
     if field.message_type is not None:
         return _reader(field.kind, field.message_type)
+    if field.is_named:
+        return functools.partial(_named, field.kind)
     if field.members is None:
         return lambda value: value
     members, kind, default = field.members, field.kind, field.default
@@ -321,6 +328,14 @@ def _item_reader(field: _Field) -> Reader:
         return member
 
     return read_member
+
+
+def _named(kind: type[Enum], name: str) -> Enum:
+    """The value of an enum that languages are added to, by its name."""
+    try:
+        return kind(name)
+    except ValueError:
+        raise _RefusedError("", f"{name[:80]!r} is no {kind.__name__}") from None
 
 
 def _sequence_reader(field: _Field, item: Reader) -> Reader:

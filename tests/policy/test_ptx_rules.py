@@ -342,7 +342,7 @@ def test_every_refusing_rule_has_an_honest_look_alike() -> None:
         for rule in RULES
         if rule.subject is Subject.OBJECT
         and rule.verdict is RuleClass.REJECT
-        and Language.CUDA in rule.languages
+        and rule.is_for(Language.CUDA)
     }
 
     assert refusing <= set(HONEST)
@@ -350,9 +350,7 @@ def test_every_refusing_rule_has_an_honest_look_alike() -> None:
 
 def test_every_rule_has_a_case() -> None:
     rules = {
-        rule.id
-        for rule in RULES
-        if rule.subject is Subject.OBJECT and Language.CUDA in rule.languages
+        rule.id for rule in RULES if rule.subject is Subject.OBJECT and rule.is_for(Language.CUDA)
     }
 
     assert set(FOUND) | set(TEXTS) | ELSEWHERE == rules

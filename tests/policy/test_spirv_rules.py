@@ -98,7 +98,7 @@ def test_every_refusing_rule_has_an_honest_look_alike() -> None:
         for rule in RULES
         if rule.subject is Subject.OBJECT
         and rule.verdict is RuleClass.REJECT
-        and Language.SYCL in rule.languages
+        and rule.is_for(Language.SYCL)
     }
     stored = {path.stem for path in KERNELS.glob("honest_*.spv")}
 
@@ -108,9 +108,7 @@ def test_every_refusing_rule_has_an_honest_look_alike() -> None:
 
 def test_every_rule_has_a_case() -> None:
     rules = {
-        rule.id
-        for rule in RULES
-        if rule.subject is Subject.OBJECT and Language.SYCL in rule.languages
+        rule.id for rule in RULES if rule.subject is Subject.OBJECT and rule.is_for(Language.SYCL)
     }
 
     assert set(FOUND) | ELSEWHERE == rules

@@ -124,7 +124,7 @@ def test_enum_without_domain_value_is_refused() -> None:
 def test_what_is_not_set_takes_the_default() -> None:
     """A request needs a reference and a candidate; what is set is taken, zero as well."""
     source = KernelSource(language=Language.CUDA, device_code="x", plan="y")
-    given = {"language": "LANGUAGE_CUDA", "device_code": "x", "plan": "y"}
+    given = {"language": "cuda", "device_code": "x", "plan": "y"}
     message = evaluation_request_pb2.EvaluationRequest(source=given, task={"reference": "r"})
     read = from_message(EvaluationRequest, message)
     assert EvaluationRequest(task=Task(name="", reference="r"), device="", source=source) == read

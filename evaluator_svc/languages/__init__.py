@@ -1,0 +1,23 @@
+"""The kernel languages that candidates are judged in, one record each: a new one is a file here.
+
+Its plans, prompts and hints ask the record of the same name in `kernel_foundry/languages`.
+"""
+
+from evaluator_svc.languages.backend import LanguageBackend, Toolchain
+from evaluator_svc.languages.cuda import CUDA
+from evaluator_svc.languages.sycl import SYCL
+from kernel_foundry.domain.language import Language
+
+__all__ = ["BACKENDS", "LanguageBackend", "Toolchain", "backend_of", "language_of_kind"]
+
+BACKENDS: dict[Language, LanguageBackend] = {backend.language: backend for backend in (SYCL, CUDA)}
+
+
+def backend_of(language: Language) -> LanguageBackend:
+    """Return the record of a language."""
+    return BACKENDS[language]
+
+
+def language_of_kind(kind: str) -> Language:
+    """Return the language that devices of a kind run."""
+    return next(b.language for b in BACKENDS.values() if kind in b.device_kinds)

@@ -1,0 +1,67 @@
+"""What the evaluator knows of a kernel language, as one record.
+
+What plans, prompts and hints ask of a language is in `kernel_foundry/languages`; devices and their
+locks in `evaluator_svc/processes` and `evaluator_svc/sandbox`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kernel_foundry.domain.language import Language
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toolchain:
+    """What every source of a language is built with."""
+
+    prelude: str
+    """Text before the candidate's."""
+    options_of: Callable[[str], tuple[str, ...]]
+    """For the compiler, such as include folders; some depend on the device code."""
+    safe_options: Callable[[tuple[str, ...]], tuple[str, ...]] = lambda options: options
+    """Options to try again with where a build with these fails, as with headers left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LanguageBackend:
+    """How kernels of one language are built, read, timed and believed."""
+
+    language: Language
+    device_kinds: tuple[str, ...]
+    """Kinds of the native module whose devices run it: "cuda"."""
+
+    toolchain: Callable[[], Toolchain]
+    """Called in builders alone: it may load native code."""
+    is_object_of_driver: bool
+    """Whether object code changes with the device's driver."""
+    object_reader: str
+    """Where inspectors find the function that reads its object code, as "module:function": it takes
+    code, assembly, names of kernels and the compiler's log, and returns an `ObjectReport`."""
+
+    headers: frozenset[str]
+    """Headers beside the standard ones that device code may include."""
+    header_folders: tuple[str, ...]
+    """Folders all of whose headers it may include."""
+    headers_hint: str
+    """The same in a message."""
+    has_assembly: bool
+    """Whether device code may hold inline assembly, whose directives are then looked at."""
+
+    clock: str
+    """What samples are measured with, for the evidence."""
+    is_timed_by_events: bool
+    """Whether the device's own events time calls; else the host's clock does."""
+    believed_share: float
+    """Of the traffic bound, below which a time is suspect: how far a measured bandwidth may be
+    off."""
+    arithmetic_margin: float
+    """Beyond the arithmetic estimate that is believed."""
+    layout_traffic_multiple: float
+    """Of moving the bytes at the device's bandwidth, which `prepare` takes at most."""
+    layout_launches: float
+    """Launches' worth of time that `prepare` may take for each tensor that it makes."""
+
+    has_tf32: bool
+    """Whether products of float32 may run on units with ten bits of mantissa."""
+    has_warps: bool
+    """Whether each work-item has a thread of the hardware; else it is a lane of a vector."""
