@@ -7,9 +7,8 @@ selects again stands in `archive_svc`, the comparison in `kernel_foundry.sdk.rep
 from collections import defaultdict
 from collections.abc import Iterable
 
-from generator_svc.replies.reading import proposal_of, read_source, source_of
+from generator_svc.replies.reading import proposal_of, source_of
 from kernel_foundry.domain.archive import Selection
-from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.exchange import Exchange, ExchangePurpose
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import Proposal, TokenUsage
@@ -39,11 +38,6 @@ class RecordedReplies:
         conversations = self._conversations.get(selection.sequence, [])
         return tuple(self._proposal(selection, exchanges) for exchanges in conversations)
 
-    def sources(self, selection: int, parent: KernelSource | None) -> tuple[KernelSource, ...]:
-        """Return what the replies to a selection hold, were they changes of `parent`."""
-        conversations = self._conversations.get(selection, [])
-        return tuple(self._source(exchanges[-1], parent) for exchanges in conversations)
-
     def _proposal(self, selection: Selection, exchanges: list[Exchange]) -> Proposal:
         usage: tuple[TokenUsage, ...] = ()
         failure = ""
@@ -53,8 +47,3 @@ class RecordedReplies:
             if source is not None:
                 return proposal_of(selection, source, exchange.messages, usage)
         return Proposal(candidate=None, reply=exchanges[-1].reply, failure=failure, usage=usage)
-
-    def _source(self, exchange: Exchange, parent: KernelSource | None) -> KernelSource:
-        source, _ = read_source(parent, self._language, exchange.reply, exchange.finish)
-        # What holds no candidate stands as it is.
-        return source or KernelSource(language=self._language, device_code=exchange.reply, plan="")

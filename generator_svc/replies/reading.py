@@ -13,19 +13,15 @@ def source_of(
     selection: Selection, language: Language, text: str, finish: FinishReason
 ) -> tuple[KernelSource | None, str]:
     """Return (source, "") or (None, why the reply to a selection holds none)."""
-    is_edit = effective_operator(selection) is not Operator.COMBINE
-    parent = selection.parent if is_edit else None
-    return read_source(parent.candidate.source if parent else None, language, text, finish)
-
-
-def read_source(
-    parent: KernelSource | None, language: Language, text: str, finish: FinishReason
-) -> tuple[KernelSource | None, str]:
-    """Return (source, "") or (None, why a reply holds none), were it changes of `parent`."""
     if finish is FinishReason.REFUSED:
         return None, text
+    is_edit = effective_operator(selection) is not Operator.COMBINE
+    parent = selection.parent if is_edit else None
     extracted = extract(
-        text, language=language, parent=parent, is_cut=finish is FinishReason.LENGTH
+        text,
+        language=language,
+        parent=parent.candidate.source if parent else None,
+        is_cut=finish is FinishReason.LENGTH,
     )
     return extracted.source, extracted.failure
 

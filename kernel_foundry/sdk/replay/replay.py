@@ -10,9 +10,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kernel_foundry.domain.archive import Run, ToldEvaluation
-from kernel_foundry.domain.candidate import Candidate
+from kernel_foundry.domain.archive import Elite, Run, Selection, ToldEvaluation
+from kernel_foundry.domain.candidate import Candidate, Operator
 from kernel_foundry.domain.exchange import Exchange
+from kernel_foundry.domain.measures import Measures
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.paths import store_url
 from kernel_foundry.ports import Generator
@@ -42,6 +43,8 @@ _COMPARED: Final = ("operator", "parents", "digest", "generation", "model", "pro
 
 _TOLD: Final = tuple(field.name for field in fields(ToldEvaluation))
 
+_NO_MEASURES: Final = Measures(memory=0, algorithm=0, synchronization=0)
+
 _NO_REPLY: Final = "no recorded reply"
 
 
@@ -59,8 +62,8 @@ class ReplayCounts:
     by_hand: int
     """Candidates that nobody had asked for: taken as recorded."""
     unselected: int
-    """Candidates whose selections were lost with a process that ended: their sources come from
-    the recorded replies, the rest is taken as recorded."""
+    """Candidates made from recorded replies whose selections were lost with a process that ended:
+    operator and parents are taken as recorded."""
     restarts: int
 
 
@@ -175,8 +178,8 @@ class _Repetition:
     def __init__(self, archive: "RunReplay", replies: "RecordedReplies") -> None:
         self._archive = archive
         self._replies = replies
-        self._known: dict[str, Candidate] = {}
-        """Candidates told, by digest."""
+        self._known: dict[str, Elite] = {}
+        """Candidates told with their latest verdicts, by digest."""
         self._remade = self._told_again = self._by_hand = self._unselected = 0
 
     def make(self) -> ReplayCounts:
@@ -189,7 +192,13 @@ class _Repetition:
         count = 0
         for told in self._archive.recorded():
             candidate = self._candidate(told)
-            self._known.setdefault(candidate.digest, candidate)
+            known = self._known.get(candidate.digest)
+            self._known[candidate.digest] = Elite(
+                candidate=candidate if known is None else known.candidate,
+                evaluation=told.evaluation,
+                fitness=told.evaluation.fitness,
+                measures=told.evaluation.measures or _NO_MEASURES,
+            )
             check_members(_where(told), _TOLD, told, self._archive.tell(told, candidate))
             count += 1
         return ReplayCounts(
@@ -209,28 +218,33 @@ class _Repetition:
             return self._told_before_or_by_hand(told)
         selection = self._archive.take_selection(told.selection)
         if selection is None:
-            return self._without_selection(told, told.selection)
+            selection = self._selection_of(told.candidate, told.selection)
+            self._unselected += 1
+        else:
+            self._remade += 1
         language = self._archive.spec.language
         proposals = self._replies.proposals(selection)
         candidates = [candidate_of(proposal, selection, language) for proposal in proposals]
         if not candidates:
-            raise _no_such_source(told, _NO_REPLY)
-        self._remade += 1
+            digest = told.candidate.digest
+            raise DifferenceError(_where(told), "digest", recorded=digest, replayed=_NO_REPLY)
         if told.candidate not in candidates:
             check_members(_where(told), _COMPARED, told.candidate, candidates[-1])
         return told.candidate
 
-    def _without_selection(self, told: ToldEvaluation, selection: int) -> Candidate:
-        recorded = told.candidate
-        # A combination is no change of its parent, and has only one parent where it failed.
-        parent = self._known.get(recorded.parents[0]) if recorded.parents else None
-        sources = self._replies.sources(selection, None)
-        if parent is not None:
-            sources += self._replies.sources(selection, parent.source)
-        if recorded.source not in sources:
-            raise _no_such_source(told, ", ".join(s.digest for s in sources) or _NO_REPLY)
-        self._unselected += 1
-        return recorded
+    def _selection_of(self, candidate: Candidate, number: int) -> Selection:
+        """Return what a candidate answered, as far as replies depend on it."""
+        parents = tuple(self._known[digest] for digest in candidate.parents)
+        inspirations = parents[1:]
+        if candidate.operator is Operator.COMBINE and not inspirations:
+            # It failed, so it names its parent alone; whom it was shown decides nothing.
+            inspirations = parents
+        return Selection(
+            operator=candidate.operator,
+            parent=parents[0] if parents else None,
+            inspirations=inspirations,
+            sequence=number,
+        )
 
     def _told_before_or_by_hand(self, told: ToldEvaluation) -> Candidate:
         known = self._known.get(told.candidate.digest)
@@ -238,13 +252,8 @@ class _Repetition:
             self._by_hand += 1
             return told.candidate
         self._told_again += 1
-        check_members(_where(told), _COMPARED, told.candidate, known)
-        return known
-
-
-def _no_such_source(told: ToldEvaluation, replayed: str) -> DifferenceError:
-    recorded = told.candidate.digest
-    return DifferenceError(_where(told), "digest", recorded=recorded, replayed=replayed)
+        check_members(_where(told), _COMPARED, told.candidate, known.candidate)
+        return known.candidate
 
 
 def _where(told: ToldEvaluation) -> str:
