@@ -6,10 +6,10 @@ bound for every strategy.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
-from kernel_foundry.domain.archive import DEFAULT_STRATEGY
 from landscapes.bootstrap import Bootstrap, estimate, share
 from landscapes.comparison import (
     Curve,
@@ -20,6 +20,9 @@ from landscapes.comparison import (
 )
 from landscapes.search import REACHED_SHARE, SearchResult
 from landscapes.search_space import SearchSpace
+
+_SUBJECT: Final = "gradient"
+"""The strategy that the others are compared with where it is among them: the one with most parts."""
 
 SearchesByStrategy = Mapping[str, Sequence[SearchResult]]
 """Searches of each strategy in the order of their seeds, which are the same for all."""
@@ -152,7 +155,7 @@ def _overall(subject: str, other: str, results: Sequence[LandscapeResult]) -> Ov
 
 def _subject(strategies: tuple[str, ...]) -> str:
     """Return the strategy that the others are compared with."""
-    return DEFAULT_STRATEGY if DEFAULT_STRATEGY in strategies else strategies[0]
+    return _SUBJECT if _SUBJECT in strategies else strategies[0]
 
 
 def _needed(reached_after: Sequence[int | None], evaluations: int) -> np.ndarray:

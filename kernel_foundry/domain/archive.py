@@ -18,7 +18,8 @@ from kernel_foundry.domain.task import Task
 STRATEGIES: Final = ("gradient", "fitness", "curiosity", "uniform", "best_of_n")
 """Names of the selection strategies; an archive may know more, such as ablations."""
 
-DEFAULT_STRATEGY: Final = "gradient"
+DEFAULT_STRATEGY: Final = "fitness"
+"""The simplest of the best: no other one needs fewer evaluations (docs/search.md)."""
 
 
 class AddStatus(IntEnum):
