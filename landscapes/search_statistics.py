@@ -22,7 +22,7 @@ from landscapes.search import REACHED_SHARE, SearchResult
 from landscapes.search_space import SearchSpace
 
 _SUBJECT: Final = "gradient"
-"""The strategy that the others are compared with where it is among them: the one with most parts."""
+"""The strategy that the others are compared with, where it is among them: it has most parts."""
 
 SearchesByStrategy = Mapping[str, Sequence[SearchResult]]
 """Searches of each strategy in the order of their seeds, which are the same for all."""
