@@ -140,7 +140,7 @@ class Archive(Protocol):
         ...
 
     async def delete_run(self, name: str) -> None:
-        """Remove a run with everything told to it, for good.
+        """Remove a run with everything recorded of it, for good.
 
         Raises:
             RunHeldError: a loop works on it.
@@ -188,7 +188,7 @@ class Archive(Protocol):
             AlreadyExistsError: the request_id was used for another candidate, or one with the
                 same digest has another source.
             InvalidArgumentError: no request_id, a fitness outside 0 to 1, a verdict on another
-                candidate, a parent that was not told in this run, or a selection never made.
+                candidate, a parent that is not recorded in this run, or a selection never made.
         """
         ...
 
@@ -199,7 +199,7 @@ class Archive(Protocol):
     async def evaluations(
         self, run: str, *, after: int = 0, limit: int = 100
     ) -> tuple[ToldEvaluation, ...]:
-        """Return up to `limit` told evaluations with a sequence above `after`, in order."""
+        """Return up to `limit` recorded evaluations with a sequence above `after`, in order."""
         ...
 
     async def transitions(
@@ -213,7 +213,7 @@ class Archive(Protocol):
         ...
 
     def watch(self, run: str, *, after: int = 0) -> AsyncGenerator[RunEvent, None]:
-        """Yield everything told with a sequence above `after`, then what is told as it comes.
+        """Yield everything recorded with a sequence above `after`, then what comes.
 
         The last event has the run's state, once it is no longer running. What other processes
         tell comes as well. Whoever was cut off goes on after the last sequence it has.

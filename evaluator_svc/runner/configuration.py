@@ -8,8 +8,8 @@ from evaluator_svc.messages.locked import LoadRequest, ReorderReply
 from evaluator_svc.processes.locked_process import OpenDevice
 from evaluator_svc.runner.covered import CoveredRange
 from evaluator_svc.runner.inputs import WorkloadInputs
+from evaluator_svc.runner.loaded_workload import LoadedWorkload
 from evaluator_svc.runner.program import load_program
-from evaluator_svc.runner.workload import Workload
 from evaluator_svc.spirv.reordered import reordered
 from kernel_foundry.plan.errors import PlanError
 from kernel_foundry.plan.tree import Plan
@@ -38,7 +38,7 @@ class LoadedConfiguration:
         self._units: dict[str, int] = {}
         self._reordered: dict[int, tuple[Any, bool]] = {}
         """By unit: its program in reverse order, or None, and whether work-items are reversed."""
-        self.workloads: dict[str, Workload] = {}
+        self.workloads: dict[str, LoadedWorkload] = {}
         """Those that the plan is bound to, by name."""
 
     def bind(
@@ -73,7 +73,7 @@ class LoadedConfiguration:
                     raise
                 continue
             self._units[names.workload] = unit
-            self.workloads[names.workload] = Workload(
+            self.workloads[names.workload] = LoadedWorkload(
                 self._opened,
                 self._programs[unit],
                 sequence,

@@ -1,7 +1,7 @@
 """One workload's inputs in a runner, and where its outputs go: mapped once for all configurations.
 
 The judge's buffers, the sets that are timed, and inputs of unusual values among them. What runs on
-them is in `workload.py`.
+them is in `loaded_workload.py`.
 """
 
 from collections.abc import Iterator

@@ -33,7 +33,7 @@ from evaluator_svc.runner.configuration import LoadedConfiguration
 from evaluator_svc.runner.covered import CoveredRange
 from evaluator_svc.runner.faults import CandidateFaultError
 from evaluator_svc.runner.inputs import WorkloadInputs
-from evaluator_svc.runner.workload import Workload
+from evaluator_svc.runner.loaded_workload import LoadedWorkload
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.plan.errors import PlanError
 from kernel_foundry.plan.parse import parse
@@ -148,7 +148,7 @@ class Session:
         self._inputs[request.workload].close()
         return DoneReply()
 
-    def _workload(self, number: int, name: str) -> Workload:
+    def _workload(self, number: int, name: str) -> LoadedWorkload:
         return self._configurations[number].workloads[name]
 
     def _plan(self, text: str) -> Plan:

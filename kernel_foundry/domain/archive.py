@@ -23,7 +23,7 @@ DEFAULT_STRATEGY: Final = "fitness"
 
 
 class AddStatus(IntEnum):
-    """What became of a told candidate, in rising order."""
+    """What became of a recorded candidate, in rising order."""
 
     NOT_ADDED = 0
     IMPROVE_EXISTING = 1
@@ -124,7 +124,7 @@ class Elite:
     fitness: float
     measures: Measures
     island: str = ""
-    """Role of the island it was told to."""
+    """Role of the island that it belongs to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,16 +148,16 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldEvaluation:
-    """A candidate and its verdict as told, in order."""
+    """A candidate and its verdict as recorded, in order."""
 
     sequence: int
-    """1-based position among the run's told evaluations."""
+    """1-based position among the run's recorded evaluations."""
     candidate: Candidate
     evaluation: Evaluation
     told_unix_s: float
     cost_usd: float
     island: str = ""
-    """Role of the island it was told to."""
+    """Role of the island that it belongs to."""
     selection: int | None = None
     """`Selection.sequence` that it answers; None for what nobody asked for."""
     journal: str = ""
@@ -180,7 +180,7 @@ class AddResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeCount:
-    """How many told evaluations ended one way."""
+    """How many recorded evaluations ended one way."""
 
     outcome: str
     count: int
@@ -216,7 +216,7 @@ class ArchiveStats:
     outcomes: tuple[OutcomeCount, ...]
     islands: tuple[IslandStats, ...] = ()
     candidate_count: int = 0
-    """Different candidates among those told; the others were measured again, as the winner is at
+    """Different candidates among them; the others were measured again, as the winner is at
     the end of a run, or with the best configuration of a sweep."""
 
 
@@ -225,7 +225,7 @@ class RunEvent:
     """Something that happened in a run: a tell, or its end."""
 
     sequence: int
-    """Of the told evaluation; for an end, of the last one before it. To go on behind an event,
+    """Of the recorded evaluation; for an end, of the last one before it. To go on behind an event,
     watch after its sequence."""
     told: ToldEvaluation | None = None
     state: RunState | None = None

@@ -70,7 +70,7 @@ class _TimedRuns:
         return list(self.sequence.last_addresses)
 
 
-class Workload:
+class LoadedWorkload:
     """A bound plan and its own memory.
 
     Every method raises `CandidateFaultError` for what the candidate is at fault for.
