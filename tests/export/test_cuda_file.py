@@ -1,0 +1,178 @@
+"""Exported files for NVIDIA GPUs: what needs none, and, where there is one, all of it."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+
+from evaluator_svc.evaluator import LocalEvaluator
+from evaluator_svc.exported_form.start import try_exported_form
+from evaluator_svc.settings import EvaluatorSettings
+from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.evidence.record import record_of
+from kernel_foundry.exported_form import FormRequest
+from kernel_foundry.plan.candidate_text import split
+from kernel_foundry.sdk.export.export import form_workloads
+from kernel_foundry.sdk.export.torch_file import torch_file
+from kernel_foundry.sdk.export.winner import Winner
+from tests.export.conftest import TASK, imported
+
+ARGUMENTS = (48, 40, 2.0)
+CANDIDATE = """\
+```cuda
+extern "C" __global__ void turn(const float* w, float* turned, int rows, int cols) {
+  const int col = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
+  if (col < cols) turned[col * rows + row] = w[row * cols + col];
+}
+
+extern "C" __global__ void __launch_bounds__(WG) product(
+    const float* x, const float* turned, const float* b, float* out, int rows, float factor) {
+  extern __shared__ float line[];
+  const int row = blockIdx.x;
+  for (int i = threadIdx.x; i < INNER; i += WG) line[i] = x[row * INNER + i];
+  __syncthreads();
+  for (int o = threadIdx.x; o < OUTER; o += WG) {
+    float sum = b[o];
+    for (int i = 0; i < INNER; ++i) sum += line[i] * turned[i * OUTER + o];
+    out[row * OUTER + o] = sum * factor;
+  }
+}
+```
+```python
+TUNE = {"WG": [32, 64]}
+CONST = {"INNER": "x.shape[1]", "OUTER": "linear_weight.shape[0]"}
+
+def prepare(linear_weight):
+    outer, inner = linear_weight.shape
+    turned = empty((inner, outer), float32)
+    turn[(cdiv(inner, 32), outer), 32](linear_weight, turned, outer, inner)
+
+def launch(x, turned, linear_bias, factor, out):
+    rows = x.shape[0]
+    product[rows, WG, INNER * 4](x, turned, linear_bias, out, rows, factor)
+```
+"""
+
+
+def built(winner: Winner, evaluator: LocalEvaluator) -> Winner:
+    """The winner as if it were this candidate, built for an H100."""
+    request = EvaluationRequest(
+        task=TASK,
+        device="",
+        source=split(CANDIDATE),
+        build_only=True,
+        architecture="sm_90",
+        with_objects=True,
+    )
+    made = asyncio.run(evaluator.evaluate(request))
+    assert made.compile is not None, made.findings
+    assert made.compile.objects, made.findings
+    device = replace(winner.admission.device, id="cuda:0", architecture="sm_90")
+    evaluation = replace(winner.record.evaluation, configuration=made.configuration)
+    return replace(
+        winner,
+        record=replace(winner.record, source=request.source, evaluation=evaluation),
+        admission=replace(winner.admission, device=device),
+        objects=made.compile.objects,
+    )
+
+
+@pytest.mark.slow
+def test_a_file_for_a_gpu_is_right_without_one(
+    winner: Winner, local_evaluator: Callable[[str], LocalEvaluator], tmp_path: Path
+) -> None:
+    text = torch_file([built(winner, local_evaluator(""))], "fast_cuda")
+    fast = imported(text, tmp_path, "fast_cuda")
+    limits = fast.Limits(132, 32, 232448, 1024)
+    (specialisation,) = fast.SPECIALISATIONS
+    kind = (("rows", 64),)
+    sequence, macros = fast.sequence_of(specialisation, kind, ((5, 48),), limits)
+    assert macros == {"WG": 32, "INNER": 48, "OUTER": 40}
+    (product,) = sequence.steps
+    assert (product.grid, product.block, product.shared_bytes) == ((5, 1, 1), (32, 1, 1), 192)
+    model = fast.Module(*ARGUMENTS)
+    x = torch.randn(8, 48)
+    with torch.no_grad():
+        torch.testing.assert_close(model(x), model.linear(x) * 2.0)
+    assert fast.stats()["last_reason"] == "x is on cpu; kernels run on cuda"
+
+
+@pytest.fixture(scope="module")
+def gpu_winner(local_evaluator: Callable[[str], LocalEvaluator]) -> Winner:
+    evaluator = local_evaluator("cuda")
+    request = EvaluationRequest(task=TASK, device="cuda", source=split(CANDIDATE))
+    judged = asyncio.run(evaluator.evaluate(request))
+    assert judged.passed, judged.findings
+    made = asyncio.run(evaluator.evaluate(replace(request, build_only=True, with_objects=True)))
+    assert made.compile is not None
+    return Winner(
+        record=record_of(TASK, request.source, judged),
+        admission=asyncio.run(evaluator.admit(TASK, "cuda")),
+        objects=made.compile.objects,
+    )
+
+
+@pytest.fixture(scope="module")
+def fast(gpu_winner: Winner, tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+    folder = tmp_path_factory.mktemp("export_gpu")
+    return imported(torch_file([gpu_winner], "fast_gpu"), folder, "fast_gpu")
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+def test_kernels_run_on_the_current_stream_of_a_gpu(fast: ModuleType) -> None:
+    model = fast.Module(*ARGUMENTS).cuda()
+    fast.reset_stats()
+    for stream in (torch.cuda.current_stream(), torch.cuda.Stream()):
+        with torch.no_grad(), torch.cuda.stream(stream):
+            x = torch.randn(17, 48, device="cuda")
+            torch.testing.assert_close(model(x), model.linear(x) * 2.0, rtol=1e-4, atol=1e-4)
+            model.linear.weight.mul_(2.0)
+            torch.testing.assert_close(model(x), model.linear(x) * 2.0, rtol=1e-4, atol=1e-4)
+        torch.cuda.synchronize()
+    assert fast.stats()["kernel"] == 4, fast.stats()
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+def test_a_captured_graph_stays_right_when_weights_change(fast: ModuleType) -> None:
+    model = fast.Module(*ARGUMENTS).cuda()
+    x = torch.randn(17, 48, device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    with torch.no_grad():
+        model(x)
+        with torch.cuda.graph(graph):
+            y = model(x)
+        model.linear.weight.mul_(3.0)
+        graph.replay()
+        torch.testing.assert_close(y, model.linear(x) * 2.0, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+def test_the_operator_is_a_good_citizen_on_a_gpu(fast: ModuleType) -> None:
+    model = fast.Module(*ARGUMENTS).cuda()
+    x = torch.randn(8, 48, device="cuda", requires_grad=True)
+    torch.library.opcheck(fast.operator, (x, *fast.weights_of(model), model._kf.kind))
+    compiled = torch.compile(model, fullgraph=True, dynamic=True, backend="aot_eager")
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(x), model.linear(x) * 2.0, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+def test_a_file_for_a_gpu_is_tried_before_it_is_given(gpu_winner: Winner) -> None:
+    request = FormRequest(
+        text=torch_file([gpu_winner], "fast_gpu"),
+        device=gpu_winner.admission.device.id,
+        tolerance=gpu_winner.admission.tolerance,
+        is_scaled=True,
+        workloads=form_workloads([gpu_winner]),
+    )
+    report = try_exported_form(request, EvaluatorSettings())
+    assert [result.failure for result in report.results] == ["", ""]
+    assert report.results[0].kernels_ns is not None
