@@ -134,6 +134,7 @@ def _handle(judge: Judge, request: Any) -> tuple[Any, tuple[int, ...]]:
                 request.tolerance,
                 request.seeds,
                 request.distributions,
+                mixed=request.mixed,
                 is_lean=request.is_lean,
             )
             return draw, descriptors

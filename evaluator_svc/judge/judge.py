@@ -190,12 +190,14 @@ class Judge:
         seeds: tuple[int, ...],
         distributions: tuple[Distribution, ...] = (),
         *,
+        mixed: tuple[Distribution, ...] = (),
         is_lean: bool = False,
     ) -> tuple[Draw, tuple[int, ...]]:
         """Draw inputs and parameters into shared buffers; outputs are poisoned.
 
-        All of it is in place on return. `distributions` change each seed's inputs. A lean draw has
-        one buffer for all seeds, and holds the last one's inputs at first.
+        All of it is in place on return. `distributions` change each seed's inputs, `mixed` those
+        of the last one by blocks of rows. A lean draw has one buffer for all seeds, and holds the
+        last one's inputs at first.
 
         Returns:
             The draw and, for host memory, the buffers' file descriptors in order of the seeds.
@@ -225,6 +227,7 @@ class Judge:
                         buffers=buffers,
                         tolerance=tolerance,
                         distributions=distributions,
+                        mixed=mixed,
                         is_lean=lean,
                     )
             except BaseException:

@@ -42,6 +42,8 @@ class DrawRequest:
     seeds: tuple[int, ...]
     distributions: tuple[Distribution, ...] = ()
     """Of each seed's inputs; empty: as the reference draws them."""
+    mixed: tuple[Distribution, ...] = ()
+    """Of blocks of rows of the last seed's inputs, in place of its one distribution."""
     is_lean: bool = False
     """One shared buffer, which holds the last seed's inputs at first, and no copies beside it. Not
     where a seed does not decide the inputs: the draw says how it was made."""

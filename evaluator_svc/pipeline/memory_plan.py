@@ -74,7 +74,7 @@ def _plans(
         if full[w.workload].bytes > _SMALL_SHARE * capacity
     }
     choice = RangeChoice(admission, site)
-    ranges = sum(_ranges_bytes(w, choice.count(w), large_ranges) for w in admission.workloads)
+    ranges = sum(_ranges_bytes(w, choice.draws(w), large_ranges) for w in admission.workloads)
     plan = MemoryPlan(needed_bytes=0, lean=frozenset(), large_ranges=large_ranges)
     dear = replace(plan, needed_bytes=_sum(full.values()) + ranges)
     if not lean:

@@ -2,15 +2,22 @@
 
 All of them on the smallest workload, a held-out one if there is any, and on the smallest one that
 is timed where a verdict can spare that. The other timed workloads share what it can spare: which of
-them a candidate meets there follows from a secret seed, so none can be left to chance.
+them a candidate meets there follows from a secret seed, so none can be left to chance. All others
+that can be told row by row meet it there in one draw, in blocks of rows.
 """
 
 import random
+from collections.abc import Sequence
 from typing import Final
 
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.memory_needs import WorkloadSizes
-from kernel_foundry.domain.admission import Admission, ValueRange, WorkloadAdmission
+from kernel_foundry.domain.admission import (
+    Admission,
+    Distribution,
+    ValueRange,
+    WorkloadAdmission,
+)
 
 _TRIALS: Final = 16
 """On the other timed workloads together: a call costs milliseconds however small it is."""
@@ -18,6 +25,20 @@ _TRIALS: Final = 16
 _TRIED_BYTES: Final = {True: 1 << 33, False: 1 << 28}
 """Inputs and outputs of these trials together, on a GPU and on a CPU: 0.2 s of drawing, running,
 comparing."""
+
+_BY_ROW: Final = (
+    Distribution.OFFSET,
+    Distribution.LARGE,
+    Distribution.SPARSE,
+    Distribution.SIGNS,
+    Distribution.MAGNITUDES,
+    Distribution.INTEGERS,
+    Distribution.POWERS,
+    Distribution.OUTLIERS,
+    Distribution.NEGATIVE,
+)
+"""Of inputs, and the same in some rows as in all. That sums may cancel comes first: of it the
+reference is asked before anybody is refused."""
 
 
 class RangeChoice:
@@ -55,6 +76,28 @@ class RangeChoice:
         ranges, count = workload.value_ranges, self.count(workload)
         places = random.Random(seed).sample(range(len(ranges)), count)
         return tuple(ranges[place] for place in sorted(places))
+
+    def draws(self, workload: WorkloadAdmission) -> int:
+        """Return how many draws are made of a workload."""
+        return self.count(workload) + bool(self.mixed(workload))
+
+    def mixed(self, workload: WorkloadAdmission) -> tuple[ValueRange, ...]:
+        """Return what blocks of rows of one more draw are of, where not all are tried."""
+        if not 0 < self.count(workload) < len(workload.value_ranges):
+            return ()
+        binding = {r.distribution: r for r in workload.value_ranges if r.is_binding}
+        by_row = [binding[d] for d in _BY_ROW if d in binding]
+        return tuple(by_row) if len(by_row) > 1 else ()
+
+
+def of_mixed_rows(mixed: Sequence[ValueRange]) -> ValueRange:
+    """Return what holds of a draw with rows of several distributions: the most lenient of each."""
+    return ValueRange(
+        distribution=mixed[0].distribution,
+        factor=max(r.factor for r in mixed),
+        is_binding=True,
+        left_out=tuple(sorted({output for r in mixed for output in r.left_out})),
+    )
 
 
 def _set_bytes(workload: WorkloadAdmission) -> int:

@@ -16,7 +16,7 @@ from evaluator_svc.pipeline.evaluation_memory import EvaluationMemory
 from evaluator_svc.pipeline.guest_calls import Guests
 from evaluator_svc.pipeline.memory_plan import sizes_of
 from evaluator_svc.pipeline.precision import JudgePrecision
-from evaluator_svc.pipeline.range_choice import RangeChoice
+from evaluator_svc.pipeline.range_choice import RangeChoice, of_mixed_rows
 from evaluator_svc.pipeline.run import DrawnInputs
 from evaluator_svc.processes.answers import ask_candidate
 from evaluator_svc.processes.process import ChildProcess
@@ -73,8 +73,9 @@ class RangeTrials:
                 note = _TOO_LARGE if is_bound else _UNDEFINED
                 self._record.add_checks((_skipped(name, note),))
             elif ranges and (binding or name == self._choice.least):
+                mixed = self._choice.mixed(workload) if binding else ()
                 with self._record.stage("value_ranges"):
-                    failure = self._try(runner, workload, ranges, judge_precision)
+                    failure = self._try(runner, workload, ranges, mixed, judge_precision)
                 if failure is not None:
                     return failure if binding else self._report(failure, name)
         return None
@@ -95,11 +96,14 @@ class RangeTrials:
         runner: ChildProcess,
         workload: WorkloadAdmission,
         ranges: tuple[ValueRange, ...],
+        mixed: tuple[ValueRange, ...],
         judge_precision: JudgePrecision,
     ) -> CandidateFailure | None:
         name = workload.workload
         is_lean = not has_ranges_size(sizes_of(workload))
-        future = self._context.site.helpers.submit(self._draw, name, ranges, is_lean=is_lean)
+        if mixed:
+            ranges = (*ranges, of_mixed_rows(mixed))
+        future = self._context.site.helpers.submit(self._draw, name, ranges, mixed, is_lean=is_lean)
         self.drawn.append(future)
         drawn = future.result()
         # Of a lean draw the last one is loaded, and the others follow.
@@ -159,7 +163,14 @@ class RangeTrials:
             self._record.keep_precision(workload, audited.least_exact)
         return None
 
-    def _draw(self, workload: str, ranges: tuple[ValueRange, ...], *, is_lean: bool) -> DrawnInputs:
+    def _draw(
+        self,
+        workload: str,
+        ranges: tuple[ValueRange, ...],
+        mixed: tuple[ValueRange, ...],
+        *,
+        is_lean: bool,
+    ) -> DrawnInputs:
         # Of the first seed, which is secret and is published with the others.
         seeds = (self._record.seeds(workload)[0],) * len(ranges)
         draw, descriptors = self._judge.draw(
@@ -168,6 +179,7 @@ class RangeTrials:
             self._admission.tolerance,
             seeds,
             tuple(value_range.distribution for value_range in ranges),
+            mixed=tuple(value_range.distribution for value_range in mixed),
             is_lean=is_lean,
         )
         return DrawnInputs(draw=draw, descriptors=descriptors)

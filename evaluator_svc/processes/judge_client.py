@@ -134,6 +134,7 @@ class JudgeClient:
         seeds: tuple[int, ...],
         distributions: tuple[Distribution, ...] = (),
         *,
+        mixed: tuple[Distribution, ...] = (),
         is_lean: bool = False,
     ) -> tuple[Draw, tuple[int, ...]]:
         """Draw inputs; returns their description and the shared buffers' descriptors.
@@ -146,6 +147,7 @@ class JudgeClient:
             tolerance: For the comparison.
             seeds: One for each shared buffer; of a lean draw they follow each other in one.
             distributions: What becomes of each seed's inputs; empty: they stay as drawn.
+            mixed: What becomes of blocks of rows of the last seed's, in its distribution's place.
             is_lean: Whether to hold as little memory as can be; the draw says whether it does.
         """
         request = DrawRequest(
@@ -154,6 +156,7 @@ class JudgeClient:
             tolerance=tolerance,
             seeds=seeds,
             distributions=distributions,
+            mixed=mixed,
             is_lean=is_lean,
         )
         return self._ask(request, Draw)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from evaluator_svc.devices.site import DeviceSite
-from evaluator_svc.pipeline.range_choice import RangeChoice
+from evaluator_svc.pipeline.range_choice import RangeChoice, of_mixed_rows
 from kernel_foundry.domain.admission import (
     Admission,
     Distribution,
@@ -95,3 +95,15 @@ def test_what_alone_would_take_too_long_is_left_out() -> None:
     assert choice.count(huge) == 0
     assert _choice(huge).count(huge) == len(_RANGES)  # the smallest is always tried
     assert choice.chosen(replace(huge, value_ranges=()), 7) == ()
+
+
+def test_a_workload_that_is_tried_on_some_meets_all_that_rows_can_tell_in_one_more_draw() -> None:
+    odd, large = _workload("odd", 1, held_out=True), _workload("a", 64)
+    choice = _choice(large, odd)
+    assert choice.mixed(odd) == ()
+    mixed = choice.mixed(large)
+    assert {Distribution.LARGE, Distribution.NEGATIVE} < {r.distribution for r in mixed}
+    assert choice.draws(large) == choice.count(large) + 1
+    lenient = replace(mixed[1], factor=32.0, left_out=(1,))
+    found = of_mixed_rows((mixed[0], lenient, *mixed[2:]))
+    assert (found.factor, found.left_out, found.is_binding) == (32.0, (1,), True)

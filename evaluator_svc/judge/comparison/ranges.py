@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
+from evaluator_svc.judge.comparison.batch_slice import batch_slice, is_independent
 from evaluator_svc.judge.comparison.checks import figures
 from evaluator_svc.judge.comparison.mismatch import modified_finding, stray_finding
 from evaluator_svc.judge.comparison.precision import CallOutputs, audit_call
@@ -31,7 +32,11 @@ _AUDITED: Final = (
 dominate or are there, no term is exact in 16 bits, or every input is."""
 _OF_ALL_WEIGHTS: Final = (Distribution.WEIGHTS, Distribution.USUAL_WEIGHTS)
 
+_TRIED_ELEMENTS: Final = 1 << 20
+"""About as many, of some rows, tell whether they depend on others."""
+
 _TIMED: Final = "among the timed calls"
+_MIXED: Final = "rows of different distributions"
 
 _NO_REFERENCE = "the reference is not defined on what was drawn"
 _ILL_CONDITIONED = "the reference is ill-conditioned on what was drawn"
@@ -98,11 +103,8 @@ def _verdict(
 ) -> RangeVerdict:
     where = f" {_TIMED}" if is_timed else ""
     # What is tried there is drawn: two verdicts have the check, not its ranges, in common.
-    name = (
-        f"{_TIMED}: {value_range.distribution.value}"
-        if is_timed
-        else (value_range.distribution.value)
-    )
+    of_what = _MIXED if draw.has_mixed_rows(seed) else value_range.distribution.value
+    name = f"{_TIMED}: {of_what}" if is_timed else of_what
     try:
         held = _held(draw, seed, value_range)
     except TaskInvalidError:
@@ -131,13 +133,16 @@ def _verdict(
             note=_kept(draw, value_range, held),
         )
         is_audited = value_range.is_binding and value_range.distribution in _AUDITED
+        # What cancels in some rows would hide the others.
+        is_audited &= not draw.has_mixed_rows(seed)
         if not is_audited:
             return RangeVerdict(check=check)
         call = CallOutputs(draw=draw, seed=seed, slot=slot)
         audited = audit_call(call, with_elements=False, held=held)
         return RangeVerdict(check=check, audit=audited.audit, wide=audited.wide)
     is_binding = value_range.is_binding
-    finding = _finding(draw, wrong[0], value_range, where)
+    words = _WORDS.get(of_what, of_what)
+    finding = _finding(draw, wrong[0], value_range, f"{words}{where}")
     # Reported ranges are none to be suspicious of: kernels may do there as they like.
     result = CheckResult.FAILED if is_binding else CheckResult.PASSED
     note = "" if is_binding else "it differs there, which is reported and no reason to refuse"
@@ -183,14 +188,32 @@ def _needed_here(draw: SharedDraw, seed: int, value_range: ValueRange) -> Needed
     """Return what the reference can be held to on this very draw; None: to nothing.
 
     Before anybody is refused: admission asked of other values, and maybe of another workload. A
-    lean draw leaves no room for the copies that this takes.
+    lean draw leaves no room for the copies that this takes: there rows of different distributions
+    count where the reference gives some of them without the others.
     """
     if draw.is_lean:
+        if draw.has_mixed_rows(seed) and not _has_independent_rows(draw, seed):
+            return None
         return NeededFactor(factor=value_range.factor, left_out=value_range.left_out)
     try:
         return needed_factor(draw.input_set(seed), value_range.distribution, draw.tolerance)
     except TaskInvalidError:
         return None
+
+
+def _has_independent_rows(draw: SharedDraw, seed: int) -> bool:
+    outputs = [expected.tensor for expected in draw.expected(seed)]
+    with draw.call_set(seed, None) as reference:
+        largest = max(tensor.numel() for tensor in (*reference.inputs, *outputs))
+        elements = min(_TRIED_ELEMENTS, largest // 4)  # never all of them
+        rows = batch_slice(outputs, reference.inputs, elements=elements, seed=draw.seeds[seed])
+        tolerance = draw.tolerance.rtol + draw.tolerance.atol
+        try:
+            return rows is not None and is_independent(
+                rows, reference, outputs, tolerance=tolerance
+            )
+        except TaskInvalidError:
+            return False
 
 
 def _check(
@@ -221,10 +244,9 @@ def _passed(draw: SharedDraw, note: str) -> Check:
     )
 
 
-def _finding(draw: SharedDraw, output: OutputCheck, value_range: ValueRange, among: str) -> Finding:
+def _finding(draw: SharedDraw, output: OutputCheck, value_range: ValueRange, where: str) -> Finding:
     comparison = output.comparisons[0]
     name = draw.output_slots[output.output].name
-    where = f"{_WORDS[value_range.distribution.value]}{among}"
     return Finding(
         kind=FindingKind.VALUE_RANGE,
         severity=Severity.ERROR if value_range.is_binding else Severity.WARNING,

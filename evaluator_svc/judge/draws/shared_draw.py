@@ -34,6 +34,7 @@ from evaluator_svc.judge.draws.input_change import (
     replacements,
 )
 from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.judge.draws.mixed_rows import with_mixed_rows
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.value_ranges import in_range
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory, SharedBuffer
@@ -68,6 +69,7 @@ class SharedDraw:
         tolerance: For the comparison of outputs; in units of each row's scale when the task
             leaves it to the admission.
         distributions: What becomes of each seed's inputs; empty: they stay as drawn.
+        mixed: What becomes of blocks of rows of the last seed's inputs instead; empty: nothing.
         is_lean: Whether one seed follows the other, from the last one to the first.
     """
 
@@ -81,6 +83,7 @@ class SharedDraw:
         buffers: Sequence[SharedBuffer],
         tolerance: Tolerance,
         distributions: Sequence[Distribution] = (),
+        mixed: Sequence[Distribution] = (),
         is_lean: bool = False,
     ) -> None:
         self.handle = handle
@@ -92,6 +95,7 @@ class SharedDraw:
         self.buffers = tuple(buffers)
         self.tolerance = tolerance
         self.distributions = tuple(distributions)
+        self.mixed = tuple(mixed)
         self.prepared = prepared
         self.is_lean = is_lean
         self.audited_strain: float | None = None
@@ -125,6 +129,10 @@ class SharedDraw:
     def source_slots(self) -> tuple[TensorSlot, ...]:
         """Slots of inputs, parameters and buffers, in the order of `InputSet.pristine`."""
         return tuple(s for s in self.slots if s.role != TensorRole.OUTPUT)
+
+    def has_mixed_rows(self, seed: int) -> bool:
+        """Return whether a seed's rows are of several distributions."""
+        return bool(self.mixed) and seed == len(self.seeds) - 1
 
     @property
     def unchanged_inputs(self) -> tuple[str, ...]:
@@ -389,6 +397,8 @@ class SharedDraw:
         if not self.distributions:
             # The first seed's are as the file has them.
             return self._as_in_a_call(seed) if seed else self._telling(seed)
+        if self.has_mixed_rows(seed):
+            return with_mixed_rows(self.prepared, self._as_in_a_call(seed), self.mixed)
         distribution = self.distributions[seed]
         if distribution in _AS_IN_A_CALL:
             # Between its outliers a row must look like those of a timed call.
