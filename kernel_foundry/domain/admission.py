@@ -75,7 +75,7 @@ class Distribution(StrEnum):
     """How inputs, or parameters, are changed to see what ordinary ones hide."""
 
     LARGE = "large"
-    """Multiplied by a large power of two."""
+    """Multiplied by a large power of two; of each row every second piece by up to twice that."""
     OFFSET = "offset"
     """Moved far from zero, so that differences cancel."""
     ZEROS = "zeros"

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from evaluator_svc.judge import Judge
-from evaluator_svc.judge.draws.changed_values import CHANGES, few, outliers
+from evaluator_svc.judge.draws.changed_values import CHANGES, few, large, outliers
 from evaluator_svc.judge.draws.input_change import (
     InputChange,
     changed,
@@ -116,8 +116,25 @@ def test_rows_lie_below_zero_near_and_far() -> None:
 def test_large_inputs_have_the_other_sign_where_that_is_defined() -> None:
     prepared = _prepared(make_task(SOFTMAX))
     ordinary = prepared.input_set(5)
-    (large,) = in_range(prepared, ordinary, Distribution.LARGE).inputs
-    assert torch.equal(large, ordinary.inputs[0] * -64.0)
+    (found,) = in_range(prepared, ordinary, Distribution.LARGE).inputs
+    times = found / ordinary.inputs[0]
+    assert float(times.min()) > -128.1
+    assert float(times.max()) == -64.0
+
+
+def test_large_rows_alternate_so_that_a_sample_does_not_tell_their_size() -> None:
+    """Of each row an eighth, at even distances, and nothing that would show it to be one."""
+    x = torch.randn(256, 4096)
+    found = large(x, sign=1.0)
+    size = found.square().mean(-1).sqrt()
+    for length in (1, 4, 16, 64):
+        is_taken = torch.arange(4096) % (8 * length) < length
+        sampled = found[:, is_taken].square().mean(-1).sqrt()
+        is_missed = (sampled / size - 1).abs() > 0.1
+        is_usual = found.abs().amax(-1) < 7.0 * sampled
+        assert float((is_missed & is_usual).float().mean()) > 0.05
+    matrix = x[:, :256] + x[:, :256].T
+    assert torch.equal(large(matrix, sign=1.0), 64.0 * matrix)
 
 
 def test_one_element_of_each_row_stands_out() -> None:

@@ -11,7 +11,7 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.draws.structure import is_in_order
+from evaluator_svc.judge.draws.structure import is_in_order, keeps_structure
 from evaluator_svc.judge.reference.formats import computable
 from kernel_foundry.domain.admission import Distribution
 
@@ -75,9 +75,30 @@ _BLOCK_ELEMENTS: Final = 1 << 22
 
 
 def large(tensor: torch.Tensor, *, sign: float) -> torch.Tensor:
-    """Return a tensor times a large power of two, or less one."""
+    """Return a tensor times a large power of two, or less one; of each row half up to twice that.
+
+    The halves alternate, so that a sample at even distances does not tell the size of a row. All
+    are multiplied alike where the tensor would lose its structure.
+    """
     factor = sign * _LARGE_FACTOR.get(tensor.dtype, 64.0)
+    uneven = _by_row(tensor, lambda values, drawn: factor * _alternating(values, drawn))
+    if keeps_structure(tensor, uneven):
+        return uneven
     return _by_block(tensor, lambda values: values * factor)
+
+
+def _alternating(values: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
+    """Return rows of which every second piece is multiplied by a factor between 1 and 2.
+
+    Pieces are a power of two long, at most half a row; length and factor are drawn for each row.
+    """
+    width = values.shape[1]
+    lengths = max(width.bit_length() - 1, 1)
+    place = (drawn * lengths).clamp_(max=lengths - 2**-10)
+    length = torch.exp2(place.floor()).long()
+    columns = torch.arange(width, device=values.device)
+    is_second = torch.div(columns, length, rounding_mode="floor") % 2 == 1
+    return torch.where(is_second, values * (1.0 + place.frac()).to(values.dtype), values)
 
 
 def outliers(tensor: torch.Tensor, *, any_sign: bool) -> torch.Tensor:
