@@ -2,7 +2,6 @@
 
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from kernel_foundry.cli.options import (
     device_of,
     device_option,
     json_option,
+    language_of,
     model_option,
     open_foundry,
     target_options,
@@ -27,6 +27,7 @@ from kernel_foundry.domain.bounds import NEVER
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.mechanisms import MECHANISMS
 from kernel_foundry.domain.plain import to_plain
+from kernel_foundry.scratch import scratch_folder
 from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS, Budget
 from kernel_foundry.sdk.loop.progress import Event, VerdictEvent
 from kernel_foundry.sdk.task_file import read_task
@@ -74,9 +75,7 @@ _DATA: Final = "KERNEL_FOUNDRY_DATA_DIR"
 @click.option(
     "--language",
     type=click.Choice([language.value for language in Language]),
-    default=Language.SYCL.value,
-    show_default=True,
-    help="Language of the kernels.",
+    help="Language of the kernels.  [default: that of --device, else sycl]",
 )
 @click.option("--in-flight", default=2, show_default=True, help="Proposals at the same time.")
 @device_option
@@ -91,7 +90,7 @@ def ablation(
     evaluations: int,
     usd: float | None,
     strategy: str,
-    language: str,
+    language: str | None,
     in_flight: int,
     device: str,
     models: tuple[str, ...],
@@ -122,7 +121,7 @@ def ablation(
         with _own_data_folder(), open_foundry(**targets) as foundry:
             ended = foundry.optimize(
                 loaded[trial.task],
-                language=Language(language),
+                language=language_of(language, device),
                 device=device,
                 models=models,
                 budget=budget,
@@ -163,8 +162,8 @@ def ablation(
 def _own_data_folder() -> Iterator[None]:
     """Let local services keep what they store in a folder that goes with the run."""
     kept = {name: os.environ.pop(name) for name in (*_STORES, _DATA) if name in os.environ}
-    with tempfile.TemporaryDirectory(prefix="kfoundry-ablation-") as folder:
-        os.environ[_DATA] = folder
+    with scratch_folder("ablation") as folder:
+        os.environ[_DATA] = str(folder)
         try:
             yield
         finally:

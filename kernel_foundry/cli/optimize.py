@@ -18,6 +18,7 @@ from kernel_foundry.cli.options import (
     device_of,
     device_option,
     json_option,
+    language_of,
     model_option,
     open_foundry,
     target_options,
@@ -196,7 +197,7 @@ def command(
                 assert task is not None
                 ended = foundry.optimize(
                     read_task(task, admit_degenerate=admit_degenerate),
-                    language=_language(language, device),
+                    language=language_of(language, device),
                     device=device,
                     models=models,
                     budget=budget,
@@ -255,19 +256,6 @@ def _saying_how_to_go_on(progress: Progress) -> Iterator[Listener]:
             words = f"optimize --resume --run {run}"
             print_text(f"run {run} is kept: `{as_called(words)}` continues it", err=True)
         raise
-
-
-def _language(named: str | None, device: str) -> Language:
-    """The language that was named, else that of the device, else SYCL."""
-    kind = device.partition(":")[0]
-    spoken = Language(kind) if kind in list(Language) else None
-    if named is None:
-        return spoken or Language.SYCL
-    if spoken is not None and spoken.value != named:
-        raise click.UsageError(
-            f"--device {device} runs {spoken.value}, not {named}: leave one of the two options out"
-        )
-    return Language(named)
 
 
 def _finish(foundry: Foundry, ended: RunResult, *, as_json: bool) -> int:

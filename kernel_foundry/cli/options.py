@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from kernel_foundry.cli.name import as_called
+from kernel_foundry.domain.language import Language
 from kernel_foundry.sdk.client import Foundry, connect
 from kernel_foundry.sdk.local import LOCAL, SPAWN, Targets
 
@@ -160,3 +161,20 @@ def device_of(device: str, evaluator_target: str) -> tuple[str, str]:
             param_hint="--device",
         )
     return "", device
+
+
+def language_of(named: str | None, device: str) -> Language:
+    """Return the language that was named, else that of the device, else SYCL.
+
+    Raises:
+        click.UsageError: the device runs another one.
+    """
+    kind = device.partition(":")[0]
+    spoken = Language(kind) if kind in list(Language) else None
+    if named is None:
+        return spoken or Language.SYCL
+    if spoken is not None and spoken.value != named:
+        raise click.UsageError(
+            f"--device {device} runs {spoken.value}, not {named}: leave one of the two options out"
+        )
+    return Language(named)

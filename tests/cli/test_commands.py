@@ -124,3 +124,18 @@ def test_isolation_is_told_for_each_process(folder: Path) -> None:
     assert "isolation of all that meets a candidate: " in result.stdout
     for words in ("null builder: ", "null runner: ", "seccomp: ", "limits: memory "):
         assert words in result.stdout
+
+
+@pytest.mark.slow
+def test_an_ablation_runs_each_arm_from_nothing(folder: Path, served: str) -> None:
+    arguments = ("--evaluations", "2", "--seeds", "2", "--without", "sweeps", "--json")
+    arguments = (*arguments, "--device", "null:0")
+    result = run_kfoundry(folder, "bench", "ablation", "relu.py", *arguments, evaluator=served)
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert [arm["arm"] for arm in found["arms"]] == ["full", "sweeps"]
+    assert [len(one["result"]["curve"]) for one in found["runs"]] == [2] * 4
+    assert {one["trial"]["seed"] for one in found["runs"]} == {0, 1}
+    assert "4 of 4 runs" in result.stderr
+    runs = run_kfoundry(folder, "runs", "list", "--json")
+    assert "ablation" not in runs.stdout
