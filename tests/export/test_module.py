@@ -159,6 +159,11 @@ def test_it_compiles_whole_with_dynamic_shapes(fast: ModuleType, model: Any) -> 
             torch.testing.assert_close(compiled(x), expected(model, x), rtol=1e-5, atol=1e-5)
     assert fast.stats()["kernel"] == 2
     assert fast.stats()["reference"] == 1
+    model.factor = 5.0
+    x = torch.randn(8, 48)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(x), expected(model, x), rtol=1e-5, atol=1e-5)
+    assert fast.stats()["kernel"] == 2
 
 
 def test_it_is_exported_as_one_operator(fast: ModuleType, model: Any) -> None:

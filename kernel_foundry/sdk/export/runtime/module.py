@@ -24,6 +24,7 @@ from kernel_foundry.sdk.export.runtime.reference import (
     check_mode,
     container_of,
     flat,
+    mode_matters,
     own_attributes,
     reference_at,
     rest_of,
@@ -32,7 +33,14 @@ from kernel_foundry.sdk.export.runtime.reference import (
     with_weights,
 )
 from kernel_foundry.sdk.export.runtime.same_source import is_same_source
-from kernel_foundry.sdk.export.runtime.task import DIGEST, INPUTS, OUTPUTS, TASK, WORKLOADS
+from kernel_foundry.sdk.export.runtime.task import (
+    DIGEST,
+    INPUTS,
+    OUTPUTS,
+    TASK,
+    TRAINING,
+    WORKLOADS,
+)
 
 _NAMES: Final = (*INPUTS, *WORKLOADS[0]["weights"])
 _MOST_REASONS: Final = 64
@@ -209,6 +217,14 @@ class _Identity:
         for part in parts:
             self.watched += [(vars(part), name, value) for name, value in own_attributes(part)]
             self.watched += [(part._modules, name, child) for name, child in part._modules.items()]
+        self.attributes = [
+            (part, name, value)
+            for part in parts
+            for name, value in own_attributes(part)
+            if isinstance(value, bool | int | float | str | None)
+        ]
+        self.parts = parts
+        self.mode_matters = bool(self.kind) and mode_matters(_kind_of(self.kind))
         self.hooks = [getattr(part, name) for part in parts[1:] for name in _HOOKS]
 
     @property
@@ -342,6 +358,14 @@ def _traced(
 ) -> Any:
     """What torch.compile and torch.export see: the operator, or the reference."""
     inputs, rest = flat((*arguments, *named.values()))
+    # Read one by one, so that what is traced is traced again when one of them changes.
+    for part, name, value in module._kf.attributes:
+        if getattr(part, name) != value:
+            return reference(*arguments, **named)
+    if module._kf.mode_matters:
+        for part in module._kf.parts:
+            if part.training is not TRAINING:
+                return reference(*arguments, **named)
     is_usual = bool(module._kf.kind) and all(isinstance(item, str) for item in rest)
     if named or not is_usual or len(inputs) != len(INPUTS) or len(rest) != len(INPUTS):
         return reference(*arguments, **named)
