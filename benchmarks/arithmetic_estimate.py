@@ -10,7 +10,7 @@ import argparse
 import sys
 import tempfile
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from benchmarks.result_file import out_option, write_result
 from kernel_foundry.sdk.client import connect
@@ -48,7 +48,7 @@ def main() -> int:
     parser.add_argument("--device", default="cuda:0", help="where to measure (cuda:0)")
     out_option(parser, NAME)
     arguments = parser.parse_args()
-    products = {}
+    products: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as folder, connect() as foundry:
         for name, dtype in FORMATS.items():
             file = Path(folder) / f"product_{name}.py"

@@ -15,7 +15,7 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -135,16 +135,14 @@ async def _calls(
     """Return how long the library's calls take, one after the other."""
     queries = [variants.query() for _ in range(rounds)]
     embedder.took_ms.clear()
-    search_ms = [await _awaited_ms(lambda q=q: library.search(q)) for q in queries]
+    search_ms = [await _awaited_ms(library.search(q)) for q in queries]
     embedding_ms = list(embedder.took_ms)
     besides_ms = [call - own for call, own in zip(search_ms, embedding_ms, strict=True)]
     new = [variants.lesson() for _ in range(rounds)]
-    insert_ms = [await _awaited_ms(lambda x=x: library.add(x)) for x in new]
+    insert_ms = [await _awaited_ms(library.add(x)) for x in new]
     (first, *_) = await library.lessons(limit=1)
     credit_ms = [
-        await _awaited_ms(
-            lambda n=n: library.credit((first.id,), log_speedup=0.1, request_id=f"bench/{n}")
-        )
+        await _awaited_ms(library.credit((first.id,), log_speedup=0.1, request_id=f"bench/{n}"))
         for n in range(rounds)
     ]
     return {
@@ -171,9 +169,9 @@ async def _fill(url: str, variants: Variants, count: int) -> None:
     await store.close()
 
 
-async def _awaited_ms(work: Callable[[], Awaitable[object]]) -> float:
+async def _awaited_ms(work: Awaitable[object]) -> float:
     before_s = time.perf_counter()
-    await work()
+    await work
     return (time.perf_counter() - before_s) * 1e3
 
 

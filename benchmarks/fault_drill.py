@@ -116,9 +116,9 @@ class WatchedArchive:
         self._inner = inner
         self._watch = watch
 
-    async def select(self, run: str) -> Selection:
+    async def select(self, run: str, *, strategy: str = "") -> Selection:
         """See `LocalArchive.select`."""
-        selection = await self._inner.select(run)
+        selection = await self._inner.select(run, strategy=strategy)
         self._watch.selected.append(selection.sequence)
         return selection
 

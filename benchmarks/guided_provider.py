@@ -100,7 +100,7 @@ class TrapEvaluator(FakeEvaluator):
         """Judge by the text alone."""
         evaluation = await super().evaluate(request)
         trap = trap_of(request.task.name)
-        if not evaluation.passed or trap.remedy in request.text:
+        if not evaluation.passed or trap.remedy in request.source.device_code:
             return evaluation
         outcome = EvaluationOutcome.WRONG_RESULT
         finding = Finding(kind=trap.kind, severity=Severity.ERROR, message=trap.message)

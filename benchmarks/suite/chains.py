@@ -3,7 +3,9 @@
 from benchmarks.suite.table import SuiteTask
 
 
-def _linear(name: str, layers: str, forward: str, width: int = 8192, **more: bool) -> SuiteTask:
+def _linear(
+    name: str, layers: str, forward: str, width: int = 8192, *, is_degenerate: bool = False
+) -> SuiteTask:
     return SuiteTask(
         name=name,
         title=f"{name.replace('_', ' ')}.",
@@ -11,7 +13,7 @@ def _linear(name: str, layers: str, forward: str, width: int = 8192, **more: boo
         inputs="torch.rand(batch, width)",
         init=f"self.linear = nn.Linear(width, width)\n{layers}",
         forward=forward,
-        **more,
+        is_degenerate=is_degenerate,
     )
 
 
