@@ -31,6 +31,19 @@ def read_yaml(text: str) -> Any:
         raise PlainYamlError(str(error)[:500]) from error
 
 
+def write_yaml(value: Any) -> str:
+    """Return a text that `read_yaml` reads as `value`, its keys in their order."""
+    return yaml.dump(value, Dumper=_PlainDumper, sort_keys=False, width=100)
+
+
+class _PlainDumper(yaml.SafeDumper):
+    """Writes a value out wherever it stands."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Return that there are none."""
+        return True
+
+
 class _PlainLoader(yaml.SafeLoader):
     """Refuses aliases and depth where they stand."""
 

@@ -28,6 +28,7 @@ EXIT_NOT_CONFIRMED = 4
 
 _COMMANDS = {
     "optimize": "Search for the fastest correct kernel of a task.",
+    "import": "Turn other projects' tasks into task files.",
     "admit": "Check a task before any money is spent on it.",
     "evaluate": "Judge one candidate.",
     "verify": "Check an evidence record, and judge its candidate again.",
@@ -42,6 +43,8 @@ _COMMANDS = {
     "bench": "Measure the system itself.",
 }
 """Command to its short help; the module of the same name is imported when it runs."""
+_MODULES = {"import": "import_tasks"}
+"""Modules that cannot have their command's name."""
 
 _BAD_INPUT = (
     StatusCode.INVALID_ARGUMENT,
@@ -66,7 +69,7 @@ class _LazyGroup(click.Group):
     def get_command(self, _context: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
             return None
-        module = importlib.import_module(f"kernel_foundry.cli.{name}")
+        module = importlib.import_module(f"kernel_foundry.cli.{_MODULES.get(name, name)}")
         command: click.Command = module.command
         return command
 
