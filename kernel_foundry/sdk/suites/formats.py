@@ -7,7 +7,9 @@ from typing import Final
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.sdk.suites.cuda_l1 import is_cuda_l1, read_cuda_l1
 from kernel_foundry.sdk.suites.entry import Entry
+from kernel_foundry.sdk.suites.gpu_mode import is_gpu_mode, read_gpu_mode
 from kernel_foundry.sdk.suites.kernelbench import is_kernelbench, read_kernelbench
+from kernel_foundry.sdk.suites.robust_kbench import is_robust_kbench, read_robust_kbench
 from kernel_foundry.sdk.suites.suite_files import SuiteFiles
 
 
@@ -27,6 +29,8 @@ _PLAIN_FILES: Final = "kernelbench"
 FORMATS: Final[dict[str, Format]] = {
     _PLAIN_FILES: Format(marks=is_kernelbench, read=read_kernelbench),
     "cuda-l1": Format(marks=is_cuda_l1, read=read_cuda_l1),
+    "robust-kbench": Format(marks=is_robust_kbench, read=read_robust_kbench),
+    "gpu-mode": Format(marks=is_gpu_mode, read=read_gpu_mode),
 }
 """By the name that `--format` takes; docs/suites.md explains them."""
 
