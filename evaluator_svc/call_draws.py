@@ -13,11 +13,11 @@ from typing import Final
 _DRAW_BYTES: Final = 12
 """Three numbers of 32 bits (`native/src/call_draws.hpp`)."""
 _CALLS: Final = 1 << 12
-"""After so many calls the same come again; no kernel knows them then either."""
+"""The sequence repeats after 4096 calls; no kernel knows it then either."""
 
 
 def call_draws(seed: int) -> bytes:
-    """Return what the file holds; the judge holds the runner's choices against it."""
+    """Return the content of the file; the judge compares the runner's choices with it."""
     return hashlib.shake_256(seed.to_bytes(8)).digest(_DRAW_BYTES * _CALLS)
 
 

@@ -1,7 +1,7 @@
 """The evaluator: judges candidates on this machine's devices, each in processes of its own.
 
-An async face over synchronous stages in threads. This process loads no driver and no torch and
-meets no candidate. Its gRPC face is `service.py`.
+An async wrapper around synchronous stages in threads. This process loads no driver and no torch and
+runs no candidate. `service.py` serves it by gRPC.
 """
 
 import asyncio
@@ -21,18 +21,17 @@ from evaluator_svc.pipeline.admission import checked_admission
 from evaluator_svc.pipeline.build_only import CandidateBuild
 from evaluator_svc.pipeline.evaluate import CandidateEvaluation
 from evaluator_svc.pipeline.evaluation_memory import MemoryWish
-from evaluator_svc.pipeline.second_evaluation import evaluate_until_sure
 from evaluator_svc.pipeline.sweep import CandidateSweep
+from evaluator_svc.pipeline.trust import evaluate_until_sure
 from evaluator_svc.pipeline.within_memory import within_memory
 from evaluator_svc.probing.host import probe_host
 from evaluator_svc.processes.locked_starter import LockedStarter
 from evaluator_svc.processes.process import ProcessLauncher
+from evaluator_svc.request_limits import check_evaluation, check_sweep, check_task
 from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.signing import Signer
 from evaluator_svc.sweeps import Emit, Sweeps
-from evaluator_svc.validity import check_evaluation, check_sweep, check_task
 from kernel_foundry.domain.admission import Admission
-from kernel_foundry.domain.check import Trust
 from kernel_foundry.domain.device import Capabilities, IsolationReport, Peaks
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.evaluation import Evaluation
@@ -205,9 +204,9 @@ class LocalEvaluator:
         def evaluate(wish: MemoryWish) -> Evaluation:
             return CandidateEvaluation(site, request, admission, peaks, wish).evaluate()
 
-        judged = evaluate_until_sure(lambda: within_memory(evaluate))
-        if admission.degeneracies:
-            judged = dataclasses.replace(judged, trust=Trust.DEGENERATE)
+        judged = evaluate_until_sure(
+            lambda: within_memory(evaluate), is_degenerate=bool(admission.degeneracies)
+        )
         return self._signer.attested(request.task, request.source, judged)
 
     def _sweep(

@@ -23,7 +23,7 @@ BLOCK_BYTES: Final = 1 << 28
 """For temporaries of what is done in blocks."""
 
 _RANGES_BYTES: Final = 1 << 28
-"""Inputs and outputs beyond this would make a verdict slow: there are six distributions."""
+"""Inputs and outputs beyond this would make a verdict slow: there are over ten distributions."""
 
 
 def tensor_bytes(tensor: NamedTensor) -> int:

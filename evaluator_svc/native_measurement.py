@@ -1,4 +1,4 @@
-"""What the native measuring loop is asked and what it tells, for candidates and baselines alike."""
+"""Converts a `MeasurePlan` to options of the native measuring loop, and its clocks back."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def measure_options(
 
 
 def clock_blocks(measurement: Any) -> tuple[ClockBlock, ...]:
-    """Return the clocks that a native measurement tells of, block by block."""
+    """Return the clocks of a native measurement, block by block."""
     return tuple(
         ClockBlock(
             sample_count=sample_count,

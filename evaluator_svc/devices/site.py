@@ -19,6 +19,7 @@ from evaluator_svc.hardware.device_lock import DeviceLock
 from evaluator_svc.hardware.host_load import HostLoad, LoadMeter
 from evaluator_svc.hardware.host_lock import HostLock
 from evaluator_svc.hardware.memory_account import MemoryAccount
+from evaluator_svc.languages import backend_of
 from evaluator_svc.memory_needs import USABLE_SHARE
 from evaluator_svc.messages.locked import Ready
 from evaluator_svc.object_cache import ObjectCache
@@ -126,7 +127,7 @@ class DeviceSite:
     @property
     def shares_cores(self) -> bool:
         """True when kernels run on the host's cores, where builds would disturb timings."""
-        return self.kind != "cuda"
+        return backend_of(self.spec.language).runs_on_host_cores
 
     @property
     def judge(self) -> JudgeClient:

@@ -1,4 +1,4 @@
-"""What a compiler's log says of a candidate: which line, and what to try.
+"""Diagnostics from a compiler's log: which line of the candidate, and what to try.
 
 A line is believed, and quoted, only when the candidate has it there, so that nothing of any other
 file reaches a finding.

@@ -19,7 +19,7 @@ _BUSY_FIELDS: Final = (0, 1, 2, 5, 6, 7)
 _TIME_FIELDS: Final = slice(11, 15)
 """Of a process, behind its name: utime, stime, and those of children that it waited for."""
 _LEAST_SECONDS: Final = 0.1
-"""Below that the clock of /proc, which ticks in 10 ms, says too little."""
+"""Below that the clock of /proc, which ticks in 10 ms, is too coarse."""
 _SPARE_CORES: Final = 0.3
 """What the system itself and the clock's ticks may take on top of all cores."""
 

@@ -1,8 +1,8 @@
 """One account of a device's memory: whoever works on the device leases what it will hold.
 
-First come, first served: whoever cannot have its memory yet waits, and nobody goes before it. A
-lease says beforehand how much; nothing is ever promised twice. How much an evaluation needs is in
-`memory_needs.py`.
+First come, first served: whoever cannot have its memory yet waits, and no later request goes before
+it. Only a lease that exists may grow first (`MemoryLease.grow`). A lease has a size from the start;
+nothing is ever promised twice. How much an evaluation needs is in `memory_needs.py`.
 """
 
 import threading
@@ -35,7 +35,7 @@ class MemoryAccount:
         """Return a lease on one of several sizes: the first that is free when it is one's turn.
 
         Args:
-            choices: Sizes in bytes, the dearest first; waits until the last one, which is the
+            choices: Sizes in bytes, largest first; waits until the last one, which is the
                 least, is free.
 
         Raises:

@@ -1,6 +1,7 @@
-"""The kernel languages that candidates are judged in, one record each: a new one is a file here.
+"""The kernel languages that candidates are judged in, one record each.
 
-Its plans, prompts and hints ask the record of the same name in `kernel_foundry/languages`.
+Plans, prompts and hints ask the record of the same name in `kernel_foundry/languages`.
+CONTRIBUTING.md lists all that a new language needs.
 """
 
 from evaluator_svc.languages.backend import LanguageBackend, Toolchain

@@ -1,7 +1,7 @@
-"""What the evaluator knows of a kernel language, as one record.
+"""The record that the evaluator keeps of a kernel language.
 
 What plans, prompts and hints ask of a language is in `kernel_foundry/languages`; devices and their
-locks in `evaluator_svc/processes` and `evaluator_svc/sandbox`.
+locks are in `evaluator_svc/processes` and `evaluator_svc/sandbox`.
 """
 
 from collections.abc import Callable
@@ -24,11 +24,14 @@ class Toolchain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LanguageBackend:
-    """How kernels of one language are built, read, timed and believed."""
+    """How candidates are built, inspected and timed, and which times are plausible."""
 
     language: Language
     device_kinds: tuple[str, ...]
     """Kinds of the native module whose devices run it: "cuda"."""
+
+    runs_on_host_cores: bool
+    """Whether its kernels run on the host's cores and in its memory, as those of no GPU do."""
 
     toolchain: Callable[[], Toolchain]
     """Called in builders alone: it may load native code."""
@@ -52,10 +55,10 @@ class LanguageBackend:
     is_timed_by_events: bool
     """Whether the device's own events time calls; else the host's clock does."""
     believed_share: float
-    """Of the traffic bound, below which a time is suspect: how far a measured bandwidth may be
-    off."""
+    """Fraction of the traffic bound below which a time is suspect: how far a measured bandwidth
+    may be off."""
     arithmetic_margin: float
-    """Beyond the arithmetic estimate that is believed."""
+    """Maximum credible speed over the arithmetic estimate."""
     layout_traffic_multiple: float
     """Of moving the bytes at the device's bandwidth, which `prepare` takes at most."""
     layout_launches: float

@@ -17,6 +17,7 @@ def _toolchain() -> Toolchain:
 CUDA: Final = LanguageBackend(
     language=Language.CUDA,
     device_kinds=("cuda",),
+    runs_on_host_cores=False,
     toolchain=_toolchain,
     is_object_of_driver=False,
     object_reader="evaluator_svc.inspector.inspect:inspect_cubin",

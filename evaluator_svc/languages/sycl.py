@@ -21,6 +21,7 @@ def _toolchain() -> Toolchain:
 SYCL: Final = LanguageBackend(
     language=Language.SYCL,
     device_kinds=("sycl", "null"),
+    runs_on_host_cores=True,
     toolchain=_toolchain,
     is_object_of_driver=True,
     object_reader="evaluator_svc.inspector.inspect:inspect_spirv_object",

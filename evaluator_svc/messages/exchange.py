@@ -1,4 +1,4 @@
-"""What the evaluator's processes say to each other: plain dataclasses sent as JSON frames.
+"""Messages between the evaluator's processes: plain dataclasses sent as JSON frames.
 
 Sent between supervisor, builder, runner and judge with `kernel_foundry.domain.plain`; file
 descriptors of shared buffers travel beside the frame.

@@ -53,7 +53,7 @@ _OBJECT_BLOBS: Final = 2
 
 
 class ImplausibleError(Exception):
-    """No honest process says this; the message says why."""
+    """No honest process sends this; the message says why."""
 
 
 def check_answer(request: Any, answer: Any, *, blob_count: int) -> None:

@@ -1,6 +1,6 @@
 """Stages parse, policy and build: a candidate to object code, in a builder.
 
-What the object code tells is found in `inspect`.
+`inspect.py` has the reports on object code.
 """
 
 import time

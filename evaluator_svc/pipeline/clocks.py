@@ -1,9 +1,10 @@
-"""Whether the times that a runner claims are possible.
+"""Checks that the times that a runner claims are possible.
 
-A kernel on the CPU device lives in the runner's process and could forge its clock, so its samples
-are held against the supervisor's own clock and against what the device's memory can do. On a GPU
-the runner's host code is ours and the samples are device events, whose memory a kernel might reach,
-so they are held against the host's clock.
+A kernel on the CPU device lives in the runner's process and could forge its clock, so its warm
+samples are compared with the supervisor's own clock. On a GPU the runner's host code is ours and
+the samples are device events, whose memory a kernel might reach, so the median of the warm ones is
+compared with the host's clock. On both, the cold median is compared with the warm times and with
+what the device's memory can do.
 """
 
 import statistics
@@ -31,12 +32,12 @@ _EVENT_SLACK_NS: Final = 100e3
 
 
 _LEAST_SAMPLES: Final = 8
-"""Fewest samples among which one says anything about the others."""
+"""Fewest samples for which the first is compared with the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockResult:
-    """What the clocks come to."""
+    """Checks, failure and suspicions of one workload's times."""
 
     checks: tuple[Check, ...]
     failure: CandidateFailure | None = None
@@ -45,20 +46,20 @@ class ClockResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """Samples of one measurement, and what the supervisor saw."""
+    """Samples of one measurement, and the supervisor's own times of it."""
 
     samples_ns: tuple[float, ...]
     warmup_count: int
     wall_ns: float
     """Between request and answer, on the supervisor's clock."""
     waiting_ns: float = 0.0
-    """Of that, what the runner's threads together waited for a core that others had…"""
+    """Of that, the time that the runner's threads together waited for a core, and…"""
     busy_ns: float = 0.0
-    """…and what the busiest of them had one, as the kernel counts both."""
+    """…the time that the busiest of them had one, as the operating system counts both."""
     host_ns: tuple[float, ...] = ()
-    """The host's clock for each sample that is a span of events; else empty."""
+    """The host's clock for each warm sample that is a span of events; else empty."""
     poisoning_ns: float = 0.0
-    """What overwriting its outputs takes at least before each call, untimed."""
+    """Least time to overwrite the outputs before each call, untimed."""
 
     @property
     def total_ns(self) -> float:
@@ -74,8 +75,8 @@ class Claim:
 def adds_up(claim: Claim) -> bool:
     """Return whether a warm measurement's samples account for the time that passed.
 
-    Between warm samples outputs are overwritten, no more, so a clock that runs slow leaves a gap.
-    What the runner waited for a core does not count.
+    Between warm samples only outputs are overwritten, so a clock that runs slow leaves a gap. Time
+    that the runner waited for a core does not count.
     """
     if claim.total_ns > claim.wall_ns:
         return False
@@ -121,7 +122,7 @@ def clocked(
     floor: float,
     believed_share: float = 1.0,
 ) -> ClockResult:
-    """Return what the claims come to, as checks.
+    """Return the checks `clock` and `physical_floor`, and what follows from them.
 
     Args:
         cold: Samples with emptied caches.
@@ -131,8 +132,8 @@ def clocked(
         floor: As `floor_ns`; below it no time is believed.
         believed_share: Of moving the compulsory bytes, below which a time is suspect.
     """
-    forged = impossible(cold, warm, median_ns=median_ns, floor=0.0)
-    finding = impossible(cold, warm, median_ns=median_ns, floor=floor)
+    forged = _forged(cold, warm, median_ns, floor)
+    finding = forged or _below_floor(median_ns, floor)
     is_first = _first_does_it_all(cold)
     is_too_fast = median_ns < floor
     clock = CheckResult.SUSPECT if is_first else CheckResult.PASSED
@@ -209,12 +210,23 @@ def _beyond(median_ns: float, moving_ns: float) -> Finding:
 
 def impossible(cold: Claim, warm: Claim, *, median_ns: float, floor: float) -> Finding | None:
     """Return why the claims cannot be true, or None."""
-    if cold.total_ns > cold.wall_ns or min(cold.best_ns, warm.best_ns) <= 0:
+    return _forged(cold, warm, median_ns, floor) or _below_floor(median_ns, floor)
+
+
+def _forged(cold: Claim, warm: Claim, median_ns: float, floor: float) -> Finding | None:
+    """Return how the claims contradict a clock or each other, or None."""
+    if min(cold.best_ns, warm.best_ns) <= 0:
+        return _finding("some samples are zero or negative", median_ns, floor)
+    if cold.total_ns > cold.wall_ns:
         return _finding("the samples take longer than the time that passed", median_ns, floor)
     if not adds_up(warm):
         return _finding("the samples do not add up to the time that passed", median_ns, floor)
     if is_far_below(median_ns, warm):
         return _finding("times with emptied caches are far below warm ones", median_ns, floor)
+    return None
+
+
+def _below_floor(median_ns: float, floor: float) -> Finding | None:
     if median_ns < floor:
         return _finding(
             "the time is below what the device's memory bandwidth allows", median_ns, floor

@@ -192,7 +192,7 @@ class CorrectnessStage:
         return judged
 
     def _explained(self, failure: CandidateFailure, drawn: DrawnInputs) -> CandidateFailure:
-        """Return a failure with what a tool says of it."""
+        """Return a failure with the findings of a tool."""
         rerun = self._candidate.rerun
         if rerun is None:
             return failure
@@ -201,7 +201,7 @@ class CorrectnessStage:
         return dataclasses.replace(failure, findings=(*failure.findings, *found))
 
     def _with_resources(self, failure: CandidateFailure, workload: str) -> CandidateFailure:
-        """Return a refused launch with what it lacked, where the object code tells."""
+        """Return a refused launch with the resources it lacked, if the object code has them."""
         report = self._record.compile
         if failure.outcome is not EvaluationOutcome.LAUNCH_ERROR or report is None:
             return failure

@@ -1,6 +1,6 @@
 """The stages of an evaluation in order; the first failure ends it.
 
-1. parse, policy, build: `built_candidate.py`. The judge draws the inputs meanwhile: `draws.py`.
+1. parse, policy, build: `built_candidate.py`; the judge draws inputs at the same time: `draws.py`.
 2. bind, behaviour: `loaded_candidate.py`.
 3. correctness, precision, schedule: `correctness_stage.py`.
 4. value ranges that bind: `value_ranges.py`.
@@ -10,7 +10,8 @@
    bind.
 8. diagnosis.
 
-5 and 6 have the device for themselves; the others share it with other evaluations.
+5 and 6 have the device for themselves; the others share it with other evaluations. A suspect goes
+through all of them twice, and `trust.py` decides what follows.
 """
 
 from concurrent.futures import Future

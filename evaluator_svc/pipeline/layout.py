@@ -1,8 +1,8 @@
-"""Whether `prepare` is layout: what it may take, and what is said where it takes more.
+"""The time limit of `prepare`, and the finding for a plan that exceeds it.
 
-A plan prepares its weights once for many calls, so that the time counts for nothing. That holds for
-what moves bytes (a transposition, padding, a split into narrow parts) and for nothing else: work of
-the operator is work of every call.
+A plan prepares its weights once for many calls. `prepare` is timed before each cold call, and its
+time is not part of a call as long as it only moves bytes (a transposition, padding, a split into
+narrow parts). Beyond the limit it does work of the operator, and every call is charged with it.
 """
 
 from evaluator_svc.languages import backend_of
@@ -14,7 +14,7 @@ from kernel_foundry.domain.language import Language
 
 
 def layout_limit_ns(bound: BoundWorkload, language: Language, peaks: Peaks) -> float:
-    """Return what `prepare` takes at most where it is layout."""
+    """Return the most time that a change of layout takes; beyond it `prepare` is charged."""
     backend = backend_of(language)
     # Not of launches: a plan may have thousands.
     launches_ns = backend.layout_launches * bound.prepared_count * peaks.launch_ns
@@ -24,7 +24,7 @@ def layout_limit_ns(bound: BoundWorkload, language: Language, peaks: Peaks) -> f
 def prepare_findings(
     result: WorkloadResult, bound: BoundWorkload, peaks: Peaks
 ) -> tuple[Finding, ...]:
-    """Return what is said of a `prepare` that every call is charged with; empty for layout."""
+    """Return a finding for a `prepare` that every call is charged with; empty for layout."""
     if not result.charged_prepare_ns:
         return ()
     moving_ns = _moving_ns(bound, peaks)

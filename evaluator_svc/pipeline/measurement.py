@@ -46,7 +46,7 @@ def fill_pool(
     limit_bytes: int,
     number: int = 0,
 ) -> PoolReady | CandidateFailure:
-    """Have the sets that are timed; `number` is the configuration's."""
+    """Make the runner allocate its timed input sets; `number` is the configuration's."""
     request = PoolRequest(
         workload=workload, wanted_bytes=flush_bytes(device), limit_bytes=limit_bytes, number=number
     )

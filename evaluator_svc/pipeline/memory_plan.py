@@ -1,4 +1,4 @@
-"""What an evaluation will hold of its device's memory: with every copy, or as little as can be."""
+"""Plans how much device memory an evaluation holds: with every copy, or as little as possible."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -34,13 +34,13 @@ class MemoryPlan:
     large_ranges: frozenset[str] = frozenset()
     """Names of the workloads that are tried on unusual values in a buffer of one seed."""
     without_ranges: frozenset[str] = frozenset()
-    """Names of the workloads that there is no memory to try unusual values on."""
+    """Names of the workloads that are not tried on unusual values, for lack of memory."""
 
 
 def memory_plans(
     admission: Admission, site: DeviceSite, *, seed_count: int = SEED_COUNT
 ) -> tuple[MemoryPlan, ...]:
-    """Return the ways to judge a task that come into question, the dearest first.
+    """Return the ways to judge a task that fit the device, largest first.
 
     With every copy where each of the evaluations that may be in progress could have as much.
 

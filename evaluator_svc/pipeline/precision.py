@@ -36,7 +36,7 @@ operands split into two bfloat16 parts have where sums cancel, less two. Roundin
 a pattern along a sum, leaves a single product of float16 or TF32 with 12 or 13 there."""
 
 TIMED_CALLS: Final = "timed calls"
-"""What inputs are called that are as ordinary as those of first runs."""
+"""Label for audits of timed calls."""
 
 _DOUBLE_BITS: Final = 40.0
 """Least in tasks of float64: a mean of ten million terms of float32 has 36, one of float64 that is

@@ -37,8 +37,8 @@ _BY_ROW: Final = (
     Distribution.OUTLIERS,
     Distribution.NEGATIVE,
 )
-"""Of inputs, and the same in some rows as in all. That sums may cancel comes first: of it the
-reference is asked before anybody is refused."""
+"""Distributions of inputs that can hold in some rows alone. The first one stands for the draw when
+the reference is tried before a candidate is refused: OFFSET, on which sums may cancel."""
 
 
 class RangeChoice:

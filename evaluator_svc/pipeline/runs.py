@@ -1,4 +1,4 @@
-"""Stage correctness: the candidate's runs and the judge's word on them.
+"""Stage correctness: the candidate's runs and the judge's verdict on them.
 
 Where memory is short one seed follows the other in one shared buffer, and every run is judged
 before the next one begins.

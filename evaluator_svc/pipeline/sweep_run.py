@@ -1,4 +1,4 @@
-"""One runner for all configurations of a sweep, and the judge's word on each.
+"""One runner for all configurations of a sweep, and the judge's verdict on each.
 
 A runner that crashes or hangs is replaced, and its inputs are drawn anew: nobody knows what it
 did to them. Configurations are built in `sweep_build.py`; who is the best is told in

@@ -17,7 +17,7 @@ def judge_timed_calls(
     judge_precision: JudgePrecision,
     record: EvaluationRecord,
 ) -> CandidateFailure | None:
-    """Record what audits of a workload's timed calls come to; return the first failure.
+    """Record the audits of a workload's timed calls; return the first failure.
 
     Of those that pass, the least exact one is recorded.
     """

@@ -1,4 +1,4 @@
-"""Stage timing: cold samples, a short warm run, kept outputs, and whether it can be true.
+"""Stage timing: cold samples, a short warm run, kept outputs, and the checks of the clocks.
 
 Runs while the device's lock is held alone.
 """
@@ -90,7 +90,7 @@ class TimingSettings:
     divides_time: bool
     """Whether to measure how a call's time divides among its steps."""
     is_prepared: bool = False
-    """Whether the plan prepares its parameters, untimed."""
+    """Whether the plan prepares its parameters, which is timed before each cold call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +112,7 @@ class WorkloadTimes:
     findings: tuple[Finding, ...] = ()
     """Suspicions."""
     audits: tuple[PrecisionReply, ...] = ()
-    """How exact calls were that were timed: the worst one of each measurement."""
+    """Precision of timed calls: the worst one of each measurement."""
     guests: tuple[RangeVerdict, ...] = ()
     """On calls in between, which had inputs of unusual values."""
 
@@ -217,7 +217,7 @@ class WorkloadTimer:
     ) -> tuple[list[TimeReply], Claim, tuple[Baseline, ...], list[KeptVerdict]] | CandidateFailure:
         """Return the blocks of one measurement, what they claim together, and a verdict on each.
 
-        Ends with the first block whose kept outputs are wrong, as the verdict then says.
+        Ends with the first block whose kept outputs are wrong; its verdict is then the last one.
         """
         settings = self._settings
         count = _BLOCKS if settings.fresh_baselines else _BLOCKS_ALONE
@@ -266,8 +266,8 @@ class WorkloadTimer:
         """Measure with warm caches; again where it does not fit the clock or the cold median.
 
         Each call has to write its outputs anew, as cold ones have. Where events count it has other
-        inputs than the call before; where the host's clock counts, little may come between the
-        calls whose sum is held against it, and inputs stay as drawn.
+        inputs than the call before. Where the host's clock counts, little may come between the
+        calls, since their sum is compared with it: inputs stay as drawn.
         """
         is_redrawn = self._is_timed_by_events
         self._judge.poison(self._draw.draw)
@@ -396,10 +396,9 @@ def _no_times() -> CandidateFailure:
 
 
 def _joined_claim(claims: list[Claim]) -> Claim:
-    """Return the claims of one measurement's blocks as one."""
+    """Return the claims of one cold measurement's blocks as one, without host_ns."""
     return Claim(
         samples_ns=tuple(s for c in claims for s in c.samples_ns),
-        host_ns=tuple(s for c in claims for s in c.host_ns),
         warmup_count=sum(c.warmup_count for c in claims),
         wall_ns=sum(c.wall_ns for c in claims),
         waiting_ns=sum(c.waiting_ns for c in claims),

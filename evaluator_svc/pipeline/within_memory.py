@@ -21,7 +21,8 @@ def within_memory(evaluate: Callable[[MemoryWish], Evaluation]) -> Evaluation:
     try:
         evaluation = _with_own(evaluate)
     except (DeviceMemoryError, MoreMemoryError):
-        # The second time more than was leased for it: with every copy a plan asks for more.
+        # MoreMemoryError from the second attempt: its lease allowed every copy, and with every copy
+        # the plan's own buffers take more than was leased for them.
         pass
     else:
         if not _is_short(evaluation):

@@ -1,4 +1,4 @@
-"""What a candidate may not do: rules as data, held against source, plan and object code.
+"""What a candidate may not do: rules as data, and what matches them in source and plan.
 
 On a CPU device a kernel is native code of the process that launches it, so whatever reaches host
 functions is refused by what the compiler produced, whatever the source looks like; the source

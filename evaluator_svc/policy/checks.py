@@ -1,4 +1,4 @@
-"""What the findings of the rules come to, as checks that a verdict rests on."""
+"""Makes one check of a verdict from the findings of the rules for each text."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -19,7 +19,7 @@ _KINDS: Final = {
 def policy_checks(
     findings: Iterable[Finding], language: Language, *subjects: Subject
 ) -> tuple[Check, ...]:
-    """Return one check for each text that was looked at; what is measured has checks of its own.
+    """Return one check for each text; measured rules belong to other checks.
 
     Args:
         findings: What the rules found; findings of no rule of theirs are left out.

@@ -1,4 +1,4 @@
-"""The rules for what a candidate did when it ran. `evaluator_svc.pipeline` tells how they match."""
+"""The rules for times and outputs of calls. Stages in `evaluator_svc/pipeline` match them."""
 
 from typing import Final
 

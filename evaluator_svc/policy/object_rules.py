@@ -1,4 +1,7 @@
-"""The rules for what the compiler made. `spirv_object.py` and `ptx_object.py` match them."""
+"""The rules for object code.
+
+`evaluator_svc/inspector/from_spirv/rules.py` and `from_ptx/rules.py` match them.
+"""
 
 from typing import Final
 

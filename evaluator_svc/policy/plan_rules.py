@@ -1,4 +1,4 @@
-"""The rules for launch plans beside those of their language. `plan.py` tells how they match."""
+"""The rules for launch plans beside those of their language. `plan.py` matches them."""
 
 from typing import Final
 

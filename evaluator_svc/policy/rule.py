@@ -1,6 +1,6 @@
-"""What a policy rule is: data for messages, documents and tests; how it is matched is elsewhere.
+"""A policy rule as data, for messages, documents and tests.
 
-Knows no rule in particular.
+The rules are in `*_rules.py`; `source.py`, `plan.py`, the inspector and the pipeline match them.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class RuleClass(StrEnum):
     REJECT = "reject"
     """It goes no further."""
     SUSPECT = "suspect"
-    """It is measured a second time on fresh inputs, and its verdict is trusted less."""
+    """It is evaluated a second time on fresh inputs. If that is suspect too, trust is `suspect`."""
     NOTE = "note"
     """It is reported, and nothing else happens."""
 
@@ -53,5 +53,5 @@ class PolicyRule:
     """What looks alike and passes."""
 
     def is_for(self, language: Language) -> bool:
-        """Return whether device code, or object code, in a language is held against it."""
+        """Return whether it applies to device code and object code of a language."""
         return not self.languages or language in self.languages

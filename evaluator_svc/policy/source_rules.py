@@ -1,4 +1,4 @@
-"""The rules for device code. How each is matched stands in `source.py`."""
+"""The rules for device code. `source.py` matches them."""
 
 from typing import Final
 

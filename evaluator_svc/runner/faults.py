@@ -46,7 +46,7 @@ def fault(
 
 
 def launch_fault(error: Any) -> CandidateFaultError:
-    """Return the fault that a native `LaunchError` tells of."""
+    """Return the fault that a native `LaunchError` reports."""
     default = (EvaluationOutcome.LAUNCH_ERROR, FindingKind.LAUNCH_RESOURCE)
     outcome, kind = _OUTCOMES.get(error.kind, default)
     return fault(outcome, kind, str(error), hint=_HINTS.get(error.kind, ""))

@@ -2,7 +2,7 @@
 
 Private copies as a rule, with fresh addresses, and laid out and guarded as the shared buffers are:
 no address tells a timed call from one that is compared. Where one set of device memory is beyond
-every cache, the shared buffers themselves: copies of it would buy nothing, and may not fit. What
+every cache, the shared buffers themselves: its copies would change no time, and may not fit. What
 the judge is to see of private copies goes back into the shared buffers: outputs that are kept, and
 inputs that a kernel could have written. What lies around private copies is looked at here.
 """

@@ -35,7 +35,7 @@ from kernel_foundry.domain.kernel_time import KernelTime
 from kernel_foundry.plan.sequence import Launch, LaunchSequence, LibraryCall, Step
 
 _PROFILES: Final = 5
-"""Runs whose median tells how the time divides."""
+"""Runs whose median gives the time of each kernel."""
 _PROFILE_SECONDS: Final = 1.0
 """Once these have passed no other run begins: what it tells is a note, not what is measured."""
 
@@ -327,7 +327,7 @@ def _closed_after(descriptor: int) -> Iterator[None]:
 
 @contextmanager
 def _faults() -> Iterator[None]:
-    """Turn what native code says of the candidate's launches into its fault."""
+    """Turn native errors of the candidate's launches into its fault."""
     import kernel_foundry_native as native
 
     try:

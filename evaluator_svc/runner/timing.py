@@ -38,8 +38,8 @@ def take_times(
     """Measure; kept outputs go into the output slots 0, 1, … of their seed's shared buffer.
 
     `preparation`: `prepare` on the pool's sets, run and timed before each call where inputs are
-    redrawn; what it made stays that of the last call. `idle` is memory that holds nothing
-    meanwhile: it is overwritten before each call. `guests`: inputs of calls among the timed ones.
+    redrawn; what it made stays that of the last call. `idle`: unused output slots, overwritten
+    before each call. `guests`: inputs of calls among the timed ones.
     `draws`: descriptor of what decides about calls; without one the system does.
     """
     outputs = [

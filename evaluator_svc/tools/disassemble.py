@@ -1,7 +1,4 @@
-"""Machine code as text, by the toolkit's own disassembler where it is installed.
-
-Knows nothing of what the text says.
-"""
+"""Machine code as text, by the toolkit's own disassembler where it is installed."""
 
 import os
 import shutil

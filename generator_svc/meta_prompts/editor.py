@@ -21,7 +21,7 @@ from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.exchange import ChatMessage
 from kernel_foundry.domain.finding import Finding, errors_first
 from kernel_foundry.domain.language import Language
-from kernel_foundry.languages import speaks
+from kernel_foundry.languages import language_named
 
 _MAX_CODE_CHARS: Final = 4_000
 _MAX_FINDING_CHARS: Final = 600
@@ -81,7 +81,7 @@ def editing_prompt(
         "max_edits": MAX_EDITS,
     }
     system = {
-        "language_name": speaks(language.value).title,
+        "language_name": language_named(language.value).title,
         "max_section_chars": MAX_SECTION_CHARS,
     }
     return (

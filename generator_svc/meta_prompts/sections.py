@@ -10,7 +10,7 @@ from typing import Final
 
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.language import Language
-from kernel_foundry.languages import speaks
+from kernel_foundry.languages import language_named
 
 MAX_SECTION_CHARS: Final = 4_000
 """Of one section: four of them stay a small part of a prompt, and the longest seed fits twice."""
@@ -42,5 +42,5 @@ SECTION_NAMES: Final = tuple(field.name for field in fields(Sections))
 @cache
 def seed_sections(language: Language) -> Sections:
     """Return the hand-written sections of `language`."""
-    record = speaks(language.value)
+    record = language_named(language.value)
     return Sections(**{name: record.text(f"guidance/{name}.md") for name in SECTION_NAMES})

@@ -20,7 +20,7 @@ from kernel_foundry.domain.lesson import Lesson
 from kernel_foundry.domain.material import Material
 from kernel_foundry.domain.mechanisms import DIAGNOSIS
 from kernel_foundry.domain.request import ProposalRequest
-from kernel_foundry.languages import speaks
+from kernel_foundry.languages import language_named
 from kernel_foundry.plan import short_reference
 
 _INSPIRATION_SHARE: Final = 9
@@ -110,7 +110,7 @@ def parts_of(
     if DIAGNOSIS in request.without:
         request = replace(request, selection=_without_findings(request.selection))
     task, admission = request.task, request.admission
-    language = speaks(admission.device.language.value)
+    language = language_named(admission.device.language.value)
     held_out = held_out_of(task, admission)
     failure = _failure(request, operator, held_out)
     kinds = tuple(diagnosis.kind for diagnosis in failure.diagnoses)

@@ -9,7 +9,7 @@ from generator_svc.recipes.unsupported import RecipeUnsupported
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.language import Language
-from kernel_foundry.languages import speaks
+from kernel_foundry.languages import language_named
 
 _MISREADINGS = (LookupError, ValueError, TypeError, SyntaxError, ArithmeticError)
 """What comes of arguments that an operator does not have: a graph is what a client sent."""
@@ -28,7 +28,7 @@ def recipe_for(admission: Admission, language: Language) -> Recipe:
         RecipeUnsupported: none covers the task; the message names what is in the way.
     """
     if language not in _WRITTEN:
-        title = speaks(language.value).title
+        title = language_named(language.value).title
         raise RecipeUnsupported(f"a task in {title}: recipes write SYCL and CUDA C++")
     try:
         return _pattern_or_plain(admission, language)

@@ -60,6 +60,6 @@ class Trust(StrEnum):
 
     FULL = "full"
     SUSPECT = "suspect"
-    """Something about it is unusual, in two processes alike; it passed in both."""
+    """It passed in two processes, and both evaluations had a suspicion, the same or not."""
     DEGENERATE = "degenerate"
     """The task is degenerate: a trivial answer passes it, so that passing says little."""

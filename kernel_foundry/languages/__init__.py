@@ -1,8 +1,8 @@
-"""The kernel languages, one record each: a new one is a folder here, listed in `RECORDS`.
+"""The kernel languages, one record each, in a folder and in `RECORDS`.
 
 A record says what plans, prompts, replies and hints ask of a language. How it is built, read and
 timed is in the record of its name in `evaluator_svc/languages`, recipes for it are in
-`generator_svc/recipes`. Protos carry its name.
+`generator_svc/recipes`. Protos carry its name. CONTRIBUTING.md lists all that a new one needs.
 """
 
 import re
@@ -17,11 +17,11 @@ __all__ = [
     "KernelLanguage",
     "fences",
     "is_word",
+    "language_named",
     "language_of_block",
     "language_of_first_fence",
     "languages",
     "register",
-    "speaks",
 ]
 
 RECORDS: dict[str, KernelLanguage] = {record.name: record for record in (SYCL, CUDA)}
@@ -47,7 +47,7 @@ def languages() -> tuple[KernelLanguage, ...]:
     return tuple(RECORDS.values())
 
 
-def speaks(name: str) -> KernelLanguage:
+def language_named(name: str) -> KernelLanguage:
     """Return the language called `name`.
 
     Raises:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kernel_foundry.languages import speaks
+from kernel_foundry.languages import language_named
 from kernel_foundry.plan.configuration import Configuration, evaluate_constants
 from kernel_foundry.plan.errors import bind_error, limit_error, short
 from kernel_foundry.plan.expression import table_value
@@ -46,7 +46,7 @@ def bind(
         PlanError: When the plan does not fit, with the line where it has one.
         ValueError: there is no such language.
     """
-    record = speaks(language)
+    record = language_named(language)
     try:
         const = evaluate_constants(plan, names, configuration, device, decide_all=True)
         shared: dict[str, Value] = {**constant_values(plan), **configuration, **const}

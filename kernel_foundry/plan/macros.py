@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from kernel_foundry.languages import speaks
+from kernel_foundry.languages import language_named
 from kernel_foundry.plan.errors import bind_error
 from kernel_foundry.plan.signature import kernels
 from kernel_foundry.plan.source_text import (
@@ -41,7 +41,7 @@ def translation_unit(
         PlanError: `bind`, when a macro's name is a kernel parameter or is defined by the source.
     """
     _check_names(device_code, macros, language)
-    record = speaks(language)
+    record = language_named(language)
     file_name = record.source_file
     needless = re.compile(rf'^[ \t]*#[ \t]*include[ \t]*[<"](?:{record.needless_headers})[>"]')
     lines = device_code.split("\n")

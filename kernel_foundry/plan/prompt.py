@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from importlib import resources
 
-from kernel_foundry.languages import languages, speaks
+from kernel_foundry.languages import language_named, languages
 
 
 @cache
@@ -19,7 +19,7 @@ def short_reference(language: str) -> str:
     Raises:
         ValueError: there is no such language.
     """
-    speaks(language)
+    language_named(language)
     names = [record.name for record in languages()]
     text = resources.files(__package__).joinpath("reference_short.md").read_text("utf-8")
     kept = []

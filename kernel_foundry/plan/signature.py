@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kernel_foundry.languages import KernelLanguage, speaks
+from kernel_foundry.languages import KernelLanguage, language_named
 from kernel_foundry.plan.c_types import UNKNOWN, canonical_type
 from kernel_foundry.plan.errors import bind_error, limit_error
 from kernel_foundry.plan.source_text import (
@@ -100,7 +100,7 @@ def kernels(
             for code too long to scan.
         ValueError: there is no such language.
     """
-    record = speaks(language)
+    record = language_named(language)
     if len(device_code) > _MAX_CODE_CHARACTERS:
         raise limit_error(f"the device code is longer than {_MAX_CODE_CHARACTERS} characters")
     aliases = _aliases(device_code, macros or {})

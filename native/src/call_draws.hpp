@@ -9,7 +9,7 @@
 
 namespace kernel_foundry {
 
-// As they lie in a file: those of one call after those of another.
+// Those of one call, as they lie in the file.
 struct CallDraw {
   std::uint32_t set = 0;
   std::uint32_t guest = 0;
@@ -36,8 +36,8 @@ class CallDraws {
   explicit CallDraws(int descriptor);  // throws std::invalid_argument where the file holds none
 
   [[nodiscard]] bool can_be_read_again() const noexcept { return descriptor_ >= 0; }
-  // Those of a call, counted from 0; after the last ones the first come again. What comes is to be
-  // overwritten before a kernel runs, but for the set. Throws DriverError.
+  // Reads those of a call, counted from 0; after the last ones the first come again. Callers must
+  // wipe everything except `set` before a launch. Throws DriverError.
   void read(std::size_t call, CallDraw& draw) const;
 
  private:
@@ -45,7 +45,7 @@ class CallDraws {
   std::size_t count_ = 0;
 };
 
-// The same from what was written into that file.
+// The same from the bytes that were written into that file.
 class KnownCallDraws {
  public:
   explicit KnownCallDraws(std::string bytes);  // throws std::invalid_argument where there are none

@@ -11,10 +11,10 @@ namespace kernel_foundry {
 
 class ClockWatch {
  public:
-  // `clocks` may be null: then there are no blocks and nothing is ever dropped.
+  // Takes the first reading. `clocks` may be null: then there are no blocks and nothing is dropped.
   explicit ClockWatch(Clocks* clocks);
 
-  // Called before the first sample and after each one: ends a block when it has lasted long enough.
+  // Called after each sample but the last: ends a block when it has lasted long enough.
   void note(Measurement& result);
   // Ends the block at hand before the measurement stops; false when its samples were dropped and
   // there is time for others. Without time, and with no sample that counts, it is taken as it is.

@@ -1,4 +1,5 @@
-// The seam between device kinds: a back end implements Device and Program, nothing else.
+// The interface of a device kind: it implements Compiler, Device and Program, and the small classes
+// that these return.
 #pragma once
 
 #include <array>
@@ -136,14 +137,14 @@ struct Launch {
   std::vector<Argument> arguments;
 };
 
-// Bytes that all are, or become, the same one.
+// A range filled with one byte value.
 struct ByteRange {
   std::uintptr_t address;
   std::size_t size_bytes;
   unsigned char byte;
 };
 
-// Memory of a tensor that nothing but some kernels may see.
+// A range hidden while `prepare` runs.
 struct CoveredRange {
   std::uintptr_t address;  // on the host alone in its pages
   std::size_t size_bytes;
@@ -151,12 +152,12 @@ struct CoveredRange {
   std::string name;
 };
 
-// Keeps kernels from what lies in ranges between `hide` and `show`, which leaves all as it was.
+// Hides ranges from kernels between `hide` and `show`; their contents stay.
 class Cover {
  public:
   virtual ~Cover() = default;
   virtual void hide() = 0;  // throws LaunchError or DriverError
-  virtual void show() = 0;  // of what is shown already: nothing
+  virtual void show() = 0;  // does nothing if they are shown
 };
 
 class Device {
@@ -169,7 +170,8 @@ class Device {
                                                       const std::vector<std::string>& kernels) = 0;
   [[nodiscard]] virtual std::unique_ptr<Buffer> allocate(std::size_t size_bytes) = 0;
 
-  // Queue work in order; all throw LaunchError. Work on host memory is done when they return.
+  // Queue work in order; all throw LaunchError. The work may still run when they return, on a CPU
+  // too: `wait` waits for it.
   virtual void enqueue(const Launch& launch, const std::vector<std::uintptr_t>& addresses) = 0;
   virtual void clear(std::uintptr_t address, std::size_t size_bytes) = 0;
   virtual void fill(std::uintptr_t address, std::size_t size_bytes, unsigned char byte) = 0;

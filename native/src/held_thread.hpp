@@ -34,7 +34,7 @@ class HeldThread {
   [[nodiscard]] std::uintptr_t stack_pointer() const noexcept { return stack_pointer_; }
   void release() noexcept;
 
-  StackBounds stack;  // for who holds it; where it begins and ends is not known at first
+  StackBounds stack;  // set by the holder; empty initially
 
   // On the thread itself, in the handler: returns when it is released.
   void stop(ucontext_t& interrupted) noexcept;

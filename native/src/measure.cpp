@@ -11,8 +11,8 @@
 namespace kernel_foundry {
 namespace {
 
-// What is decided about calls one after the other. While a kernel runs, nothing here tells whether
-// its call has a guest's inputs or will be kept: that is read again when the call has ended. Not
+// Decides about calls one after the other. While a kernel runs, nothing here reveals whether its
+// call has a guest's inputs or will be kept: that is read again when the call has ended. Not
 // inlined: what a function had in its frame or in registers is dead, and cleared, when it returns.
 class Decisions {
  public:
@@ -51,7 +51,7 @@ class Decisions {
  private:
   static void wipe(CallDraw& draw) {
     draw = {};
-    asm volatile("" : : "r"(&draw) : "memory");  // it is not for nothing
+    asm volatile("" : : "r"(&draw) : "memory");  // keep the compiler from removing this store
   }
 
   CallDraws draws_;

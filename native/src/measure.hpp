@@ -16,35 +16,35 @@
 
 namespace kernel_foundry {
 
-// How long one call took: the figure that counts, and what another clock says of the same call.
+// Primary and secondary duration of one call.
 struct CallTime {
-  double figure_ns = 0;
-  double beside_ns = std::numeric_limits<double>::quiet_NaN();  // NaN: there is no other clock
+  double figure_ns = 0;  // the one that counts
+  double beside_ns = std::numeric_limits<double>::quiet_NaN();  // NaN: no second clock
 };
 
 // What is measured. A set is one copy of inputs and outputs at addresses of its own.
 class Trial {
  public:
   virtual ~Trial() = default;
-  // Give the set inputs that no call had before, and make again what is prepared of them; `index`
-  // counts all calls, from 1.
+  // Give the set inputs that no earlier call had, and prepare it again; `index` counts all calls,
+  // from 1.
   virtual void redraw(std::size_t set, std::uint32_t index) = 0;
-  // What preparing took last.
+  // Duration of the last `prepare`.
   [[nodiscard]] virtual std::optional<double> prepare_ns() const noexcept { return std::nullopt; }
   // Give all sets the inputs that they had at first.
   virtual void restore() = 0;
-  // Poison outputs, all of which must be written, and scrub scratch: no call finds what one before
-  // left.
+  // Poison outputs, all of which must be written, and overwrite scratch: no call finds what an
+  // earlier one left.
   virtual void poison(std::size_t set) = 0;
-  virtual void flush() = 0;  // empty the caches of the measured data
+  virtual void flush() = 0;  // scrub on-chip memory and dead stacks, then flush caches
   // One call, complete when it returns.
   [[nodiscard]] virtual CallTime call(std::size_t set) = 0;
   virtual void keep(std::size_t slot, std::size_t set) = 0;  // save the outputs of the last call
   // Inputs beside those of the sets, for calls that are made among the timed ones.
   [[nodiscard]] virtual std::size_t guest_count() const noexcept { return 0; }
-  // Give a set the inputs of a guest in place of its own, and make again what is prepared of them…
+  // Swap in a guest's inputs and prepare the set again…
   virtual void lend(std::size_t set, std::size_t guest) { (void)set, (void)guest; }
-  // …and save the outputs of the last call, which had them; the set has its own again.
+  // …and save the outputs of the last call, then restore the set's own inputs.
   virtual void take_back(std::size_t set, std::size_t guest) { (void)set, (void)guest; }
   // Whether the figure is a span of device events, and the other clock the host's.
   [[nodiscard]] virtual bool times_by_events() const noexcept { return false; }
@@ -99,8 +99,8 @@ struct KeptCallsOptions {
   std::size_t call_count = 0;
 };
 
-// Which calls `measure` keeps, given how many it made: what another process says of it is held
-// against this.
+// The calls that `measure` keeps, given how many it made. The judge compares a runner's report with
+// this.
 [[nodiscard]] KeptCalls kept_calls(const KnownCallDraws& draws, const KeptCallsOptions& options);
 
 using SteadyClock = std::chrono::steady_clock;

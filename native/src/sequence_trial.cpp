@@ -13,7 +13,7 @@
 namespace kernel_foundry {
 namespace {
 
-// Until it is known whether it is short; several steps as a graph for each set.
+// Warms up, and captures multi-step sequences as graphs, one for each set.
 void get_ready(LaunchSequence& sequence) {
   sequence.prepare();
   if (sequence.step_count() < 2) return;
@@ -63,13 +63,13 @@ void SequenceTrial::redraw(std::size_t set, std::uint32_t index) {
 }
 
 void SequenceTrial::restore() {
-  show();  // after what `prepare` failed for
+  show();  // `prepare` may have failed while they were hidden
   inputs_.restore();
   sequence_.device().wait();
 }
 
-// Nothing of a call before is left where `prepare` could find it. Its time is taken here, on the
-// weights that the call has: what it does where nobody looks does not count.
+// Nothing of an earlier call is left where `prepare` could find it. Only the timed run produces the
+// weights used.
 void SequenceTrial::prepare(std::size_t set) {
   const Preparation& preparation = plan_.preparation;
   Device& device = sequence_.device();
@@ -79,8 +79,8 @@ void SequenceTrial::prepare(std::size_t set) {
   add_library_memory(ranges);
   device.fill_all(ranges);
   hide();
-  // Last, for what hides reads the inputs. Warm samples of a CPU have to account for the time that
-  // passes.
+  // After `hide`, which reads the inputs. Not before warm samples of a CPU, which have to account
+  // for the time that passes.
   if (plan_.flush_bytes > 0 || !device.is_host_memory()) device.scrub();
   if (!device.times_by_events()) {
     device.wait();

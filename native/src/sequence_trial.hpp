@@ -15,13 +15,13 @@
 
 namespace kernel_foundry {
 
-// What is made of a set's inputs before a call, timed for itself, by a sequence with the same sets.
+// `prepare`: a sequence with the same sets that runs before a call and is timed by itself.
 struct Preparation {
-  LaunchSequence* sequence = nullptr;  // null: nothing is
+  LaunchSequence* sequence = nullptr;  // null: the plan prepares nothing
   std::vector<Region> made;
   std::vector<std::uint32_t> weights;                    // numbers of the tensors that it may read
-  std::vector<std::vector<std::uintptr_t>> sealed_into;  // where a copy of it goes, by set
-  Cover* cover = nullptr;  // of all that it may not see: inputs and outputs of any call
+  std::vector<std::vector<std::uintptr_t>> sealed_into;  // where a copy of `made` goes, by set
+  Cover* cover = nullptr;  // hides inputs and outputs of all calls from it
 };
 
 // (address, size_bytes) of each stretch.
@@ -37,11 +37,11 @@ struct GuestInputs {
   std::vector<Tensor> tensors;
   std::vector<std::vector<std::uintptr_t>> addresses;  // where each lies, by set…
   std::vector<std::vector<std::uintptr_t>> from;       // …and by guest
-  std::vector<std::uintptr_t> aside;                   // where a set's own are meanwhile
+  std::vector<std::uintptr_t> aside;                   // where a set's own are kept until then
   std::vector<std::vector<std::uintptr_t>> keep_into;  // by guest, one address for each output
 };
 
-// Everything about a trial but its sequence.
+// Buffers and options of a SequenceTrial.
 struct TrialPlan {
   std::vector<Region> outputs;
   std::vector<Region> scratch;
@@ -49,9 +49,9 @@ struct TrialPlan {
   std::size_t flush_bytes = 0;
   RedrawPlan redraw;
   Preparation preparation;
-  std::vector<ByteRange> guards;  // what no call may write: it gets its own bytes again
-  // What libraries have allocated by now, asked before each call: of a call before nothing is left
-  // there, whatever it was for. Empty: there are no libraries.
+  std::vector<ByteRange> guards;  // what no call may write; rewritten before each call
+  // Returns what libraries have allocated by now. Overwritten before each call, so that nothing of
+  // an earlier call is left there. Empty: there are no libraries.
   std::function<Stretches()> library_memory;
   GuestInputs guests;
 };
@@ -65,7 +65,7 @@ class SequenceTrial final : public Trial {
 
   void redraw(std::size_t set, std::uint32_t index) override;
   [[nodiscard]] std::optional<double> prepare_ns() const noexcept override { return prepare_ns_; }
-  // What was prepared stays that of the last call.
+  // What `prepare` made stays that of the last call.
   void restore() override;
   void poison(std::size_t set) override;
   void flush() override;

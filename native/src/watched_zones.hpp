@@ -42,8 +42,8 @@ class WatchedZones {
   std::vector<Zone> zones_;
 };
 
-// Closes its zones again and again, all of them for a while; otherwise `is_readable` ones may be
-// read and all others be written, too. Of all of a process one at a time is hidden.
+// Makes its zones inaccessible between `hide` and `show`. Otherwise readable zones may be read, and
+// all others also written. At most one HiddenZones may be hidden per process.
 class HiddenZones {
  public:
   explicit HiddenZones(std::vector<Zone> zones);

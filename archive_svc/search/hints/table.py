@@ -10,7 +10,7 @@ from functools import cache
 import yaml
 
 from kernel_foundry.domain.language import Language
-from kernel_foundry.languages import speaks
+from kernel_foundry.languages import language_named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ def has_steps(language: Language) -> bool:
 
 @cache
 def _steps(language: Language) -> Mapping[tuple[str, int, bool], MeasureStep]:
-    table = yaml.safe_load(speaks(language.value).text("hints.yaml")) or {}
+    table = yaml.safe_load(language_named(language.value).text("hints.yaml")) or {}
     return {
         (dimension, level, sign == "up"): MeasureStep(**texts)
         for dimension, signs in table.items()

@@ -61,8 +61,8 @@ def verify_changed(draw: SharedDraw, seeds: Sequence[int]) -> RunComparison:
         return _skipped(draw, f"the reference does not run on changed inputs: {error.message}")
     if not checks:
         return _skipped(draw, "the reference is not finite on changed inputs")
-    intact = StrayWrites(modified=modified, touched=draw.stray_writes())
-    verdict = judge_outputs(draw, checks, intact)
+    stray = StrayWrites(modified=modified, touched=draw.stray_writes())
+    verdict = judge_outputs(draw, checks, stray)
     wrong = [check for check in checks if check.has_mismatch]
     stale = max((_stale_share(draw, check) for check in wrong), default=0.0)
     is_stale = stale >= _STALE_SHARE

@@ -2,8 +2,8 @@
 
 Equal values may be named in any order, and so may values that rounding does not tell apart where
 the reference computes them; of what it only moves, such as an input, the values are to be equal.
-Where the reference names no value twice, as a sort or the largest few do not, nobody may: what is
-left of a sort is a permutation.
+Where the reference names no value twice, as in a sort or the largest few, duplicates count as
+errors, so a sort's output stays a permutation.
 """
 
 from collections.abc import Iterator, Sequence

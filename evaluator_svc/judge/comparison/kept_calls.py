@@ -71,8 +71,8 @@ def compare_kept(
             # Now: what is expected of the call is held until that of another is asked for.
             call = CallOutputs(draw=draw, seed=item.seed, slot=item.slot, values=values)
             agreements.append((call, agreement(call)))
-    intact = StrayWrites(modified=tuple(sorted(modified)), touched=draw.stray_writes())
-    verdict = judge_outputs(draw, checks, intact)
+    stray = StrayWrites(modified=tuple(sorted(modified)), touched=draw.stray_writes())
+    verdict = judge_outputs(draw, checks, stray)
     if draw.is_lean:
         draw.drop_copies()
     check = comparison_check(

@@ -78,8 +78,8 @@ class LeanRuns:
             draw.drop_copies()  # there may be no room for expected outputs beside the inputs
             self._modified.update(draw.modified_inputs(seed))
         self._touched |= dict.fromkeys(draw.stray_writes())
-        intact = StrayWrites(modified=tuple(sorted(self._modified)), touched=tuple(self._touched))
-        verdict = verdict_on_runs(draw, self._checks({**self._runs, seed: runs}), intact)
+        stray = StrayWrites(modified=tuple(sorted(self._modified)), touched=tuple(self._touched))
+        verdict = verdict_on_runs(draw, self._checks({**self._runs, seed: runs}), stray)
         # Last of all: what fails for want of memory is done again.
         self._runs[seed] = runs
         if is_over:

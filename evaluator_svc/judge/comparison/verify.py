@@ -89,7 +89,7 @@ class OutputCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrayWrites:
-    """What a candidate had no business to write, and did."""
+    """Tensors that a candidate wrote to and must not."""
 
     modified: tuple[str, ...] = ()
     """Inputs and parameters."""
@@ -108,15 +108,15 @@ def verify(draw: SharedDraw, slots: Sequence[int] = ()) -> RunComparison:
             check_output(draw, seed=seed, output=output, slots=runs)
             for output in range(len(draw.output_slots))
         ]
-    intact = StrayWrites(modified=tuple(sorted(modified)), touched=draw.stray_writes())
-    return verdict_on_runs(draw, checks, intact)
+    stray = StrayWrites(modified=tuple(sorted(modified)), touched=draw.stray_writes())
+    return verdict_on_runs(draw, checks, stray)
 
 
 def verdict_on_runs(
-    draw: SharedDraw, checks: Sequence[OutputCheck], intact: StrayWrites
+    draw: SharedDraw, checks: Sequence[OutputCheck], stray: StrayWrites
 ) -> RunComparison:
     """Return the verdict on a candidate's runs, with what it rests on."""
-    verdict = judge_outputs(draw, checks, intact)
+    verdict = judge_outputs(draw, checks, stray)
     is_stable = not verdict.is_nondeterministic
     is_right = not any(check.is_wrong for check in checks)
     unchanged = draw.unchanged_inputs
@@ -126,8 +126,8 @@ def verdict_on_runs(
         checks=(
             comparison_check(draw, verdict.correctness, is_right=is_right),
             determinism_check(draw, verdict.correctness, is_stable=is_stable),
-            inputs_check(draw, intact.modified),
-            guards_check(draw, intact.touched),
+            inputs_check(draw, stray.modified),
+            guards_check(draw, stray.touched),
         ),
     )
 
@@ -240,10 +240,10 @@ def _expected(draw: SharedDraw, seed: int, values: CallValues | None) -> tuple[E
 
 
 def judge_outputs(
-    draw: SharedDraw, checks: Sequence[OutputCheck], surroundings: StrayWrites
+    draw: SharedDraw, checks: Sequence[OutputCheck], stray: StrayWrites
 ) -> RunComparison:
-    """Return what comparisons come to, with findings; without checks."""
-    modified, touched = surroundings.modified, surroundings.touched
+    """Return the verdict on comparisons, with findings and without checks."""
+    modified, touched = stray.modified, stray.touched
     findings: list[Finding] = [modified_finding(modified)] if modified else []
     findings += [stray_finding(touched)] if touched else []
     failed = [check for check in checks if check.has_mismatch]

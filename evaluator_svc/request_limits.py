@@ -1,4 +1,4 @@
-"""What must hold for a request before anything is built: its figures and its lengths.
+"""Limits on the figures and lengths of a request, checked before anything is built.
 
 What a client says may end in what is signed, or decide how long a device is held.
 """

@@ -1,7 +1,8 @@
-"""A candidate's verdict: one evaluation, and a second one where the first leaves a doubt.
+"""Decides how far a verdict may be relied on: `full`, `suspect` or `degenerate`.
 
-A suspicion is no proof. A candidate that it falls on is judged once more, in another process on
-other inputs; it passes when it passes twice, and the slower measurement counts.
+A suspicion is no proof. A suspect is evaluated once more, in another process on other inputs. It
+passes if it passes twice, and the slower measurement counts. It is trusted fully if the second
+evaluation has no suspicion of any kind. A degenerate task makes every verdict on it `degenerate`.
 """
 
 import dataclasses
@@ -13,36 +14,39 @@ from kernel_foundry.domain.finding import Evidence, FindingKind
 from kernel_foundry.domain.fitness import distrusted_fitness
 
 
-def evaluate_until_sure(evaluate: Callable[[], Evaluation]) -> Evaluation:
-    """Return a first evaluation, or what two come to where it leaves a doubt.
+def evaluate_until_sure(
+    evaluate: Callable[[], Evaluation], *, is_degenerate: bool = False
+) -> Evaluation:
+    """Return the verdict on a candidate, which is evaluated twice if the first time is suspect.
 
     Args:
-        evaluate: Judges it once, in processes and on inputs of its own.
+        evaluate: Evaluates the candidate once, in fresh processes on fresh inputs.
+        is_degenerate: Whether a trivial answer passes the task.
     """
-    first = evaluate()
-    if not first.passed or not is_suspect(first):
-        return first
-    return confirmed(first, evaluate())
+    verdict = evaluate()
+    if verdict.passed and is_suspect(verdict):
+        verdict = confirmed(verdict, evaluate())
+    return dataclasses.replace(verdict, trust=Trust.DEGENERATE) if is_degenerate else verdict
 
 
 def is_suspect(evaluation: Evaluation) -> bool:
-    """Return whether anything about a candidate asks for a second measurement."""
+    """Return whether an evaluation has a suspicion, or a check that is suspect."""
     return any(c.result is CheckResult.SUSPECT for c in evaluation.checks) or any(
         f.kind is FindingKind.SUSPICION for f in evaluation.findings
     )
 
 
 def confirmed(first: Evaluation, second: Evaluation) -> Evaluation:
-    """Return the verdict that two evaluations of a suspect come to; the first one passed."""
+    """Return the verdict on a suspect from two evaluations, of which the first one passed."""
     if not second.passed:
         note = "it passed in one process and not in another"
         check = _check(CheckResult.FAILED, first, second, note)
         return dataclasses.replace(second, checks=(*second.checks, check))
     slower = min(first, second, key=lambda evaluation: evaluation.fitness)
     check = _check(CheckResult.PASSED, first, second, "the slower measurement counts")
-    # What may be hoped for is less, too: the better of two is luck as often as not.
+    # The better of two measurements is luck as often as not.
     optimistic = min(first.optimistic_fitness, second.optimistic_fitness)
-    # A pause of the host looks like a trick once; what is in the candidate is there twice.
+    # A pause of the host looks like a trick once; a trick is there twice.
     is_doubtful = is_suspect(second)
     return dataclasses.replace(
         slower,

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 
-from evaluator_svc.pipeline.second_evaluation import evaluate_until_sure
+from evaluator_svc.pipeline.trust import evaluate_until_sure
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult, Trust
 from kernel_foundry.domain.evaluation import (
     CompileReport,
