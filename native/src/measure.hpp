@@ -18,7 +18,7 @@ namespace kernel_foundry {
 
 // Primary and secondary duration of one call.
 struct CallTime {
-  double figure_ns = 0;  // the one that counts
+  double figure_ns = 0;                                         // the one that counts
   double beside_ns = std::numeric_limits<double>::quiet_NaN();  // NaN: no second clock
 };
 

@@ -12,8 +12,8 @@ import pytest
 from evaluator_svc.evaluator import LocalEvaluator
 from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.pipeline.record import EvaluationRecord
-from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.request_limits import check_evaluation, check_sweep, check_task
+from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.evaluation import EvaluationOutcome, Setting, WorkloadResult
 from kernel_foundry.domain.language import Language
