@@ -1,8 +1,22 @@
 """What is asked of an exported file before it is handed out, and what came out."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from kernel_foundry.domain.task import Size, Tolerance
+
+
+class FormEntry(StrEnum):
+    """What of an exported file is called where it is used."""
+
+    MODULE = "Module"
+    """A class in place of the reference's."""
+    MODEL_NEW = "ModelNew"
+    """The same under KernelBench's name; it raises where no kernel can run."""
+    CUSTOM_KERNEL = "custom_kernel"
+    """A function of all inputs as one tuple; it returns the outputs."""
+    RUN = "run"
+    """A function of the inputs, then of the outputs, which it writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +40,7 @@ class FormRequest:
     is_scaled: bool
     """Whether the tolerance is in units of each row's scale."""
     workloads: tuple[FormWorkload, ...]
+    entry: FormEntry = FormEntry.MODULE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

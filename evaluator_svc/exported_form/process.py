@@ -23,7 +23,13 @@ from evaluator_svc.judge.reference.task_module import seed_all
 from evaluator_svc.sandbox.confinement import Confinement, confine
 from kernel_foundry.domain.median import median_interval
 from kernel_foundry.domain.plain import from_json, to_json
-from kernel_foundry.exported_form import FormReport, FormRequest, FormResult, FormWorkload
+from kernel_foundry.exported_form import (
+    FormEntry,
+    FormReport,
+    FormRequest,
+    FormResult,
+    FormWorkload,
+)
 
 _PACKAGES: Final = frozenset({"kernel_foundry", "evaluator_svc", "kernel_foundry_native"})
 _FILE: Final = "exported.py"
@@ -75,7 +81,7 @@ class Trial:
     def _run(self, workload: FormWorkload) -> FormResult:
         sizes = tuple(sorted((size.name, size.value) for size in workload.sizes))
         source = self._file.reference_at(sizes)
-        reference, model = self._made(source.Model, source), self._made(self._file.Module, source)
+        reference, model = self._made(source.Model, source), self._made(self._module(), source)
         with torch.no_grad():
             for weight in reference.parameters():
                 if weight.is_floating_point():
@@ -91,7 +97,7 @@ class Trial:
             if changed:
                 return _failed(workload, f"the reference changes its own {', '.join(changed)}")
             before = self._file.stats()
-            results = self._file.results_of(model(*values))
+            results = self._called(model, values, expected)
         after = self._file.stats()
         if after["kernel"] != before["kernel"] + 1:
             return _failed(workload, f"the reference ran: {after['last_reason']}")
@@ -100,7 +106,9 @@ class Trial:
             return _failed(workload, f"wrong by {share:.3g} times what the tolerance allows")
         if not workload.is_timed:
             return FormResult(name=workload.name, error_share=share)
-        return self._timed(workload, share, model, reference, values, inputs)
+        return self._timed(
+            workload, share, model, reference, values, inputs, expected
+        )
 
     def _timed(
         self,
@@ -110,14 +118,17 @@ class Trial:
         reference: Any,
         values: list[Any],
         inputs: list[torch.Tensor],
+        expected: list[torch.Tensor],
     ) -> FormResult:
-        kind = self._file._kind_of(model._kf.kind)
+        kind = self._file.kind_of(model._kf.kind)
         tensors = [*inputs, *self._file.weights_of(model)]
         call = self._file.bound_call(kind, tensors)
         results = call.results_on(self._device)
         with torch.no_grad():
             kernels = self._samples(lambda: call.run(tensors, results), alone=True)
-            calls = self._samples(lambda: model(*values), alone=False)
+            calls = self._samples(
+                lambda: self._called(model, values, expected), alone=False
+            )
             eager = self._samples(lambda: reference(*values), alone=False)
         lower, median, upper = _interval(kernels)
         return FormResult(
@@ -127,6 +138,27 @@ class Trial:
             call_ns=_interval(calls)[1],
             eager_ns=_interval(eager)[1],
         )
+
+    def _module(self) -> Any:
+        """The class of the file that takes the place of the reference's."""
+        is_new = self._request.entry is FormEntry.MODEL_NEW
+        return self._file.ModelNew if is_new else self._file.Module
+
+    def _called(
+        self, model: Any, values: list[Any], expected: list[torch.Tensor]
+    ) -> list[torch.Tensor]:
+        """What the file's entry computes, called as where it is used."""
+        if self._request.entry is FormEntry.CUSTOM_KERNEL:
+            found: list[torch.Tensor] = self._file.results_of(
+                self._file.custom_kernel(tuple(values))
+            )
+            return found
+        if self._request.entry is FormEntry.RUN:
+            made = [torch.empty(e.shape, dtype=e.dtype, device=e.device) for e in expected]
+            self._file.run(*values, *made)
+            return made
+        found = self._file.results_of(model(*values))
+        return found
 
     def _samples(self, run: Callable[[], object], *, alone: bool) -> list[float]:
         """Times of a call in nanoseconds; `alone`: of the device's work, without what starts it."""

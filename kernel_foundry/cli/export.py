@@ -12,7 +12,8 @@ from kernel_foundry.cli.options import json_option, open_foundry, target_options
 from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.errors import ExportRefusedError
-from kernel_foundry.sdk.export.export import Exported, export_torch, write_exported
+from kernel_foundry.sdk.export.export import Exported, export_runs, write_exported
+from kernel_foundry.sdk.export.targets import TARGETS
 
 
 @click.command()
@@ -20,23 +21,23 @@ from kernel_foundry.sdk.export.export import Exported, export_torch, write_expor
 @click.option(
     "--to",
     "target",
-    type=click.Choice(["torch"]),
+    type=click.Choice(list(TARGETS)),
     default="torch",
     show_default=True,
-    help="Form: torch is one Python module with an operator, a Module and swap.",
+    help="; ".join(f"{name}: {target.summary}" for name, target in TARGETS.items()) + ".",
 )
 @click.option(
     "-o",
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="File to write.  [default: fast_TASK.py in this folder]",
+    help="File to write.  [default: fast_TASK.py here, or as the target has it]",
 )
 @json_option
 @target_options
 def command(
     runs: tuple[str, ...], target: str, out: Path | None, as_json: bool, **targets: Any
 ) -> int:
-    """Write the winner of RUN as one Python file that needs torch and nothing of this package.
+    """Write the winner of RUN as one file that needs torch and nothing of this package.
 
     Several runs of one task make one file; for each call it takes the kernels of the first run that
     was judged on such sizes. Before the file is written it runs in a fresh, locked process against
@@ -46,16 +47,16 @@ def command(
     \b
     kfoundry export
     kfoundry export softmax-large softmax-small -o fast_softmax.py
+    kfoundry export --to kernelbench -o level_1_problem_23_sample_0_kernel.py
     kfoundry verify fast_softmax.py
     """  # noqa: D301  a backspace keeps click from joining the lines
-    del target  # one form so far
     with open_foundry(**targets) as foundry:
         chosen = runs or ("",)
         names = [foundry.ask_archive(lambda a, r=run: a.get_run(r)) for run in chosen]  # type: ignore[misc]
         task = names[0].spec.task.name
-        path = out or Path(f"fast_{task.replace('-', '_')}.py")
+        path = out or Path(TARGETS[target].file.format(task=task.replace("-", "_")))
         try:
-            exported = export_torch(foundry, chosen, module=path.stem)
+            exported = export_runs(foundry, chosen, module=path.stem, target=target)
         except ExportRefusedError as error:
             print_text(f"error: {error}", err=True)
             return 1
@@ -63,7 +64,8 @@ def command(
     if as_json:
         print_json({"file": str(path), "task": task, **_object(exported)})
     else:
-        _show(path, exported)
+        _show(exported)
+        print_text(f"{path}: {TARGETS[target].summary}")
     return 0
 
 
@@ -74,7 +76,7 @@ def _object(exported: Exported) -> dict[str, Any]:
     }
 
 
-def _show(path: Path, exported: Exported) -> None:
+def _show(exported: Exported) -> None:
     table = Table(
         Column("workload"),
         Column("judged", justify="right"),
@@ -94,4 +96,3 @@ def _show(path: Path, exported: Exported) -> None:
         table.add_row(result.name, *(f"{time / 1e3:.1f} µs" for time in times))
     console = PrintableConsole()
     console.print(table)
-    print_text(f"{path}: from {path.stem} import Module, swap, stats")

@@ -92,6 +92,20 @@ def test_watch_shows_a_run_that_goes_on_and_says_how_to_go_on(tmp_path: Path) ->
     asyncio.run(archive.close())
 
 
+def test_a_run_without_a_winner_makes_no_file(tmp_path: Path) -> None:
+    async def fill() -> None:
+        archive = LocalArchive(_store(tmp_path))
+        await archive.create_run(SPEC)
+        await archive.close()
+
+    asyncio.run(fill())
+    result = run_kfoundry(tmp_path, "export", "first", "--out", "fast.py")
+    assert result.returncode == 2
+    assert result.stderr.startswith("error: ")
+    assert "optimize --resume --run first` goes on" in result.stderr
+    assert not (tmp_path / "fast.py").exists()
+
+
 def test_run_is_copied_as_one_file(store_folder: Path) -> None:
     file = str(store_folder / "first.run.gz")
     exported = run_kfoundry(store_folder, "runs", "export", "first", "--out", file, "--json")

@@ -11,10 +11,14 @@ from types import ModuleType
 import pytest
 
 from evaluator_svc.evaluator import LocalEvaluator
+from evaluator_svc.exported_form.start import try_exported_form
+from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.request import EvaluationRequest
 from kernel_foundry.domain.task import Size, Task, Workload
 from kernel_foundry.evidence.record import record_of
+from kernel_foundry.exported_form import FormEntry, FormReport, FormRequest
 from kernel_foundry.plan.candidate_text import split
+from kernel_foundry.sdk.export.export import form_workloads
 from kernel_foundry.sdk.export.torch_file import torch_file
 from kernel_foundry.sdk.export.winner import Winner
 
@@ -114,6 +118,19 @@ def winner(local_evaluator: Callable[[str], LocalEvaluator]) -> Winner:
 def text(winner: Winner) -> str:
     """Of the exported file."""
     return torch_file([winner], "fast_linear")
+
+
+def tried(text: str, winner: Winner, entry: FormEntry = FormEntry.MODULE) -> FormReport:
+    """What comes out of trying a file of a winner on the CPU."""
+    request = FormRequest(
+        text=text,
+        device="cpu",
+        tolerance=winner.admission.tolerance,
+        is_scaled=True,
+        workloads=form_workloads([winner]),
+        entry=entry,
+    )
+    return try_exported_form(request, EvaluatorSettings())
 
 
 def imported(text: str, folder: Path, name: str) -> ModuleType:

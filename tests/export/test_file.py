@@ -8,16 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_svc.exported_form.start import try_exported_form
-from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evidence.in_python import packed
 from kernel_foundry.evidence.record import read_records
-from kernel_foundry.exported_form import FormReport, FormRequest
 from kernel_foundry.sdk.export import export
 from kernel_foundry.sdk.export.torch_file import torch_file
 from kernel_foundry.sdk.export.winner import Winner, sizes_in_module
-from tests.export.conftest import TASK, imported
+from tests.export.conftest import TASK, imported, tried
 
 RUNTIME = Path(export.__file__).with_name("runtime")
 FRESH = """
@@ -94,17 +91,6 @@ def test_it_runs_where_this_package_is_not(text: str, tmp_path: Path) -> None:
     assert with_runtime == "True 1 "
 
 
-def tried(text: str, winner: Winner) -> FormReport:
-    request = FormRequest(
-        text=text,
-        device="cpu",
-        tolerance=winner.admission.tolerance,
-        is_scaled=True,
-        workloads=export.form_workloads([winner]),
-    )
-    return try_exported_form(request, EvaluatorSettings())
-
-
 @pytest.mark.sycl
 @pytest.mark.slow
 def test_what_is_handed_out_was_right_on_all_workloads(text: str, winner: Winner) -> None:
@@ -129,6 +115,16 @@ def test_a_file_that_computes_something_else_fails(text: str, winner: Winner) ->
     assert wrong != text
     report = tried(wrong, winner)
     assert ["wrong by" in result.failure for result in report.results] == [True, True]
+
+
+@pytest.mark.sycl
+@pytest.mark.slow
+def test_a_reference_that_changes_its_own_tensors_is_refused(text: str, winner: Winner) -> None:
+    line = "        return self.linear(x) * self.factor\n"
+    changing = text.replace(line, f"        self.linear.bias.add_(1.0)\n{line}")
+    assert changing != text
+    found = {result.failure for result in tried(changing, winner).results}
+    assert found == {"the reference changes its own linear.bias"}
 
 
 @pytest.mark.sycl

@@ -141,6 +141,19 @@ def test_autocast_is_the_references(fast: ModuleType, model: Any) -> None:
     assert fast.stats()["last_reason"] == "autocast is on"
 
 
+@pytest.mark.parametrize("is_deterministic", [True, False])
+def test_deterministic_mode_takes_kernels_that_gave_equal_bits(
+    fast: ModuleType, model: Any, monkeypatch: pytest.MonkeyPatch, is_deterministic: bool
+) -> None:
+    monkeypatch.setattr(fast, "DETERMINISTIC", is_deterministic)
+    torch.use_deterministic_algorithms(mode=True)
+    try:
+        reason = "" if is_deterministic else "do not give the same bits"
+        check(fast, model, torch.randn(8, 48), reason)
+    finally:
+        torch.use_deterministic_algorithms(mode=False)
+
+
 def test_vmap_is_refused(fast: ModuleType, model: nn.Module) -> None:
     with pytest.raises(NotImplementedError, match=r"do not run under torch\.vmap"):
         torch.func.vmap(model)(torch.randn(2, 8, 48))

@@ -18,7 +18,7 @@ from kernel_foundry.exported_form import (
     FormWorkload,
 )
 from kernel_foundry.sdk.client import Foundry
-from kernel_foundry.sdk.export.torch_file import torch_file
+from kernel_foundry.sdk.export.targets import TARGETS, Target
 from kernel_foundry.sdk.export.winner import Winner, winner_of_run
 from kernel_foundry.sdk.local import try_exported_form
 
@@ -44,13 +44,16 @@ class Exported:
     report: FormReport
 
 
-def export_torch(foundry: Foundry, runs: Sequence[str], *, module: str) -> Exported:
-    """Return the winners of runs as one Python file that was tried in a fresh process.
+def export_runs(
+    foundry: Foundry, runs: Sequence[str], *, module: str, target: str = "torch"
+) -> Exported:
+    """Return the winners of runs as one file that was tried in a fresh process.
 
     Args:
         foundry: Where the runs are stored, and what builds and judges.
         runs: Names of runs of one task, those first whose kernels are preferred; "" is the newest.
         module: Name that the file will be imported by.
+        target: Its form, one of `TARGETS`.
 
     Raises:
         ExportRefusedError: the file is wrong, or slower than what was judged; the message says
@@ -64,19 +67,22 @@ def export_torch(foundry: Foundry, runs: Sequence[str], *, module: str) -> Expor
             field="out",
         )
     winners = [winner_of_run(foundry, run) for run in runs]
-    text = torch_file(winners, module)
+    form = TARGETS[target]
+    text = form.source(winners, module)
     verdicts = [winner.record.evaluation for winner in winners]
-    exported = _tried(text, winners, verdicts)
+    exported = _tried(form, text, winners, verdicts)
     if too_slow(exported):
         # The verdict may be of a quieter minute: both once more.
         verdicts = [_judged_again(foundry, winner) for winner in winners]
-        exported = _tried(text, winners, verdicts)
+        exported = _tried(form, text, winners, verdicts)
     if slow := too_slow(exported):
         raise ExportRefusedError(f"the exported file is slower than what was judged: {slow}")
     return exported
 
 
-def _tried(text: str, winners: Sequence[Winner], verdicts: Sequence[Evaluation]) -> Exported:
+def _tried(
+    target: Target, text: str, winners: Sequence[Winner], verdicts: Sequence[Evaluation]
+) -> Exported:
     first = winners[0]
     task = first.record.task
     device = first.admission.device.id
@@ -87,6 +93,7 @@ def _tried(text: str, winners: Sequence[Winner], verdicts: Sequence[Evaluation])
             tolerance=first.admission.tolerance,
             is_scaled=task.tolerance is None,
             workloads=form_workloads(winners),
+            entry=target.entry,
         )
     )
     wrong = [f"{result.name}: {result.failure}" for result in report.results if result.failure]

@@ -29,33 +29,48 @@ _LINE: Final = 96
 
 _HEAD: Final = '''"""{task}: kernels for PyTorch that Kernel Foundry found, in one file.
 
-    from {module} import Module, swap, stats
-
-    model = Module({arguments})   # in place of the reference's `Model`; or
-    model = swap(model)           # replaces such modules in a larger model
-    print(stats())                # how often kernels ran, how often the reference, and why
+{usage}
 
 It needs torch {needs}; no compiler, no toolkit, no Kernel Foundry.
 
 {figures}
 
 A call runs the kernels where it is as it was judged: {types}
-contiguous, of sizes between those that were judged. Every other call runs the reference, whose
-source is below. `kfoundry verify` reads the evidence in this file and judges the kernels again.
+contiguous, of sizes between those that were judged. {otherwise}
+
+`kfoundry verify` reads the evidence in this file and judges the kernels again.
 """
 '''
+_USAGE: Final = """\
+    from {module} import Module, swap, stats
+
+    model = Module(...)           # in place of the reference's `Model`; or
+    model = swap(model)           # replaces such modules in a larger model
+    print(stats())                # how often kernels ran, how often the reference, and why"""
+RUNS_REFERENCE: Final = "Every other call runs the reference,\nwhose source is below."
+"""What most files do with calls that were not judged."""
 _NEEDS: Final = {
     Language.SYCL: "on an x86-64 CPU, and `pip install intel-opencl-rt==2026.1.2`",
     Language.CUDA: "with an NVIDIA GPU of the architecture below and its driver",
 }
 
 
-def torch_file(winners: Sequence[Winner], module: str) -> str:
+def torch_file(
+    winners: Sequence[Winner],
+    module: str,
+    *,
+    usage: str = _USAGE,
+    otherwise: str = RUNS_REFERENCE,
+    more_parts: Sequence[str] = (),
+) -> str:
     """Return the text of an exported file.
 
     Args:
         winners: Of one task; those that come first are tried first.
         module: Name that the file will be imported by.
+        usage: How it is used, for the head of the file; "{module}" stands for its name.
+        otherwise: What calls do that were not judged, for the head of the file.
+        more_parts: Of `runtime/`, after those that every file has.
 
     Raises:
         InvalidArgumentError: the winners are of different tasks, or of different devices.
@@ -73,7 +88,7 @@ def torch_file(winners: Sequence[Winner], module: str) -> str:
         specialisations.append(_specialisation(winner, name, table, objects))
     task = first.record.task
     device = first.admission.device
-    digest = content_digest(task.reference, *objects, *plans)[:8]
+    digest = content_digest(task.reference, *objects, *plans, *more_parts)[:8]
     language = first.record.source.language
     constants: dict[str, Any] = {
         "TASK": _identifier(task.name),
@@ -95,11 +110,11 @@ def torch_file(winners: Sequence[Winner], module: str) -> str:
         "OUTPUTS": tuple(t.name for t in tensors_of(table.first, TensorRole.OUTPUT)),
         "WORKLOADS": table.entries,
     }
-    parts = [_runtime_part(part, language) for part in _PARTS]
+    parts = [_runtime_part(part, language) for part in (*_PARTS, *more_parts)]
     imports = {line for lines, _ in parts for line in lines}
     written = [f"{name} = {_literal(value)}" for name, value in constants.items()]
     sections = [
-        _head(winners, module),
+        _head(winners, usage.format(module=module), otherwise),
         "# ruff: noqa",
         _joined_imports(imports),
         _rule("The reference, which runs wherever no kernel was judged"),
@@ -303,7 +318,7 @@ def _identifier(name: str) -> str:
     return bare if bare[:1].isalpha() else f"task_{bare}"
 
 
-def _head(winners: Sequence[Winner], module: str) -> str:
+def _head(winners: Sequence[Winner], usage: str, otherwise: str) -> str:
     first = winners[0]
     lines = []
     for winner in winners:
@@ -319,8 +334,8 @@ def _head(winners: Sequence[Winner], module: str) -> str:
     kind = {"sycl": "on the CPU", "cuda": "on a GPU"}[first.record.source.language.value]
     return _HEAD.format(
         task=_plain(first.record.task.name),
-        module=module,
-        arguments="...",
+        usage=usage,
+        otherwise=otherwise,
         needs=_NEEDS[first.record.source.language],
         figures=_plain("\n".join(lines)),
         types=f"{' and '.join(sorted(types))} {kind},",

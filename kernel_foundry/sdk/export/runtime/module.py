@@ -90,7 +90,7 @@ def reset_stats() -> None:
     _counts.reset()
 
 
-def _run(kind: Sizes, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+def run_kernels(kind: Sizes, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
     call = bound_call(kind, tensors)
     results = call.results_on(tensors[0].device)
     call.run(tensors, results)
@@ -99,9 +99,9 @@ def _run(kind: Sizes, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
 
 
 def _operator(*arguments: Any) -> Any:
-    kind, tensors = _kind_of(arguments[-1]), list(arguments[:-1])
+    kind, tensors = kind_of(arguments[-1]), list(arguments[:-1])
     try:
-        results = _run(kind, tensors)
+        results = run_kernels(kind, tensors)
     except NoKernelError as error:
         _counts.reference(str(error))
         own = {t.untyped_storage().data_ptr() for t in tensors}
@@ -111,7 +111,7 @@ def _operator(*arguments: Any) -> Any:
 
 
 def _shapes(*arguments: Any) -> Any:
-    results = _of_reference(_kind_of(arguments[-1]), list(arguments[:-1]))
+    results = _of_reference(kind_of(arguments[-1]), list(arguments[:-1]))
     made = [torch.empty(r.shape, dtype=r.dtype, device=r.device) for r in results]
     return made[0] if len(OUTPUTS) == 1 else made
 
@@ -134,7 +134,7 @@ def _gradients(
     def work() -> list[torch.Tensor]:
         leaves = [t.detach().requires_grad_(w) for t, w in zip(tensors, wanted, strict=True)]
         with torch.enable_grad():
-            results = _of_reference(_kind_of(kind), leaves)
+            results = _of_reference(kind_of(kind), leaves)
         pairs = [
             (result, grad)
             for result, grad in zip(results, grads, strict=True)
@@ -224,7 +224,7 @@ class _Identity:
             if isinstance(value, bool | int | float | str | None)
         ]
         self.parts = parts
-        self.mode_matters = bool(self.kind) and mode_matters(_kind_of(self.kind))
+        self.mode_matters = bool(self.kind) and mode_matters(kind_of(self.kind))
         self.hooks = [getattr(part, name) for part in parts[1:] for name in _HOOKS]
 
     @property
@@ -270,15 +270,15 @@ class Module(_Reference):  # type: ignore[misc]  # its class is in a text
         if torch.compiler.is_compiling():
             return _traced(self, arguments, named, super().forward)
         try:
-            kind, tensors = _call_of(self, arguments, named)
-            if _is_plain(tensors):
-                results = _run(_kind_of(kind), tensors)
-                return results[0] if len(OUTPUTS) == 1 else _contained(kind, results)
+            kind, tensors = call_of(self, arguments, named)
+            if is_plain(tensors):
+                results = run_kernels(kind_of(kind), tensors)
+                return results[0] if len(OUTPUTS) == 1 else contained(kind, results)
         except NoKernelError as error:
             _counts.reference(str(error))
             return super().forward(*arguments, **named)
         result = operator(*tensors, kind)
-        return result if len(OUTPUTS) == 1 else _contained(kind, result)
+        return result if len(OUTPUTS) == 1 else contained(kind, result)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: v for name, v in self.__dict__.items() if not name.startswith("_kf")}
@@ -326,7 +326,7 @@ def _adopted(module: nn.Module) -> nn.Module:
     return made
 
 
-def _call_of(
+def call_of(
     module: Any, arguments: tuple[Any, ...], named: dict[str, Any]
 ) -> tuple[str, list[torch.Tensor]]:
     """Return which module a call is of, and its tensors.
@@ -341,7 +341,7 @@ def _call_of(
         raise NoKernelError(identity.reason)
     if any(identity.hooks):
         raise NoKernelError("a part of the module has hooks")
-    kind = _kind_of(identity.kind)
+    kind = kind_of(identity.kind)
     check_mode(module, kind)
     if named:
         arguments = _by_position(arguments, named)
@@ -383,7 +383,7 @@ def _by_position(arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any
     return tuple(given[name] for name in names if name in given)
 
 
-def _is_plain(tensors: list[torch.Tensor]) -> bool:
+def is_plain(tensors: list[torch.Tensor]) -> bool:
     """Whether nobody has to see the operator: no gradients, transforms, modes or subclasses."""
     if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
         return False
@@ -393,7 +393,7 @@ def _is_plain(tensors: list[torch.Tensor]) -> bool:
 
 
 @cache
-def _kind_of(text: str) -> Sizes:
+def kind_of(text: str) -> Sizes:
     return tuple(sorted(json.loads(text).items()))
 
 
@@ -401,5 +401,5 @@ def _of_reference(kind: Sizes, tensors: list[torch.Tensor]) -> list[torch.Tensor
     return with_weights(kind, tensors[: len(INPUTS)], tensors[len(INPUTS) :])
 
 
-def _contained(kind: str, results: list[torch.Tensor]) -> Any:
-    return container_of(_kind_of(kind))(results)
+def contained(kind: str, results: list[torch.Tensor]) -> Any:
+    return container_of(kind_of(kind))(results)
