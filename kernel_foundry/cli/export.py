@@ -32,10 +32,21 @@ from kernel_foundry.sdk.export.targets import TARGETS
     type=click.Path(path_type=Path, dir_okay=False),
     help="File to write.  [default: fast_TASK.py here, or as the target has it]",
 )
+@click.option(
+    "--problem",
+    default="",
+    metavar="NAME",
+    help="Leaderboard or definition that it solves there.  [default: the task's name]",
+)
 @json_option
 @target_options
 def command(
-    runs: tuple[str, ...], target: str, out: Path | None, as_json: bool, **targets: Any
+    runs: tuple[str, ...],
+    target: str,
+    out: Path | None,
+    problem: str,
+    as_json: bool,
+    **targets: Any,
 ) -> int:
     """Write the winner of RUN as one file that needs torch and nothing of this package.
 
@@ -56,7 +67,9 @@ def command(
         task = names[0].spec.task.name
         path = out or Path(TARGETS[target].file.format(task=task.replace("-", "_")))
         try:
-            exported = export_runs(foundry, chosen, module=path.stem, target=target)
+            exported = export_runs(
+                foundry, chosen, module=path.stem, target=target, problem=problem
+            )
         except ExportRefusedError as error:
             print_text(f"error: {error}", err=True)
             return 1

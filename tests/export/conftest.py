@@ -96,22 +96,110 @@ TASK = Task(
 )
 
 
-async def _winner(evaluator: LocalEvaluator) -> Winner:
-    request = EvaluationRequest(task=TASK, device="sycl", source=split(CANDIDATE))
+PLAIN_TASK = Task(
+    name="shifted_product",
+    reference="""\
+import torch
+from torch import nn
+
+rows = 8
+cols = 64
+
+
+class Model(nn.Module):
+    def forward(self, x, y):
+        return x * y + 1.0
+
+
+def get_inputs():
+    return [torch.randn(rows, cols), torch.randn(rows, cols)]
+""",
+    workloads=(
+        Workload(name="rows=8", sizes=(Size(name="rows", value=8),)),
+        Workload(name="rows=3", sizes=(Size(name="rows", value=3),), held_out=True),
+    ),
+)
+"""Of a module without weights."""
+PLAIN_CANDIDATE = """\
+```sycl
+extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
+void shifted(const float* x, const float* y, float* out, int count) {
+  const int i = syclext::this_work_item::get_nd_item<1>().get_global_id(0);
+  if (i < count) out[i] = x[i] * y[i] + 1.0f;
+}
+```
+```python
+def launch(x, y, out):
+    shifted[cdiv(x.numel(), 32), 32](x, y, out, x.numel())
+```
+"""
+PLAIN_CUDA_CANDIDATE = """\
+```cuda
+extern "C" __global__ void shifted(const float* x, const float* y, float* out, int count) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) out[i] = x[i] * y[i] + 1.0f;
+}
+```
+```python
+def launch(x, y, out):
+    shifted[cdiv(x.numel(), 32), 32](x, y, out, x.numel())
+```
+"""
+
+
+async def _winner(evaluator: LocalEvaluator, task: Task, candidate: str) -> Winner:
+    request = EvaluationRequest(task=task, device="sycl", source=split(candidate))
     judged = await evaluator.evaluate(request)
     assert judged.passed, judged.findings
     built = await evaluator.evaluate(replace(request, build_only=True, with_objects=True))
     assert built.compile is not None
     return Winner(
-        record=record_of(TASK, request.source, judged),
-        admission=await evaluator.admit(TASK, "sycl"),
+        record=record_of(task, request.source, judged),
+        admission=await evaluator.admit(task, "sycl"),
         objects=built.compile.objects,
     )
 
 
 @pytest.fixture(scope="session")
 def winner(local_evaluator: Callable[[str], LocalEvaluator]) -> Winner:
-    return asyncio.run(_winner(local_evaluator("sycl")))
+    return asyncio.run(_winner(local_evaluator("sycl"), TASK, CANDIDATE))
+
+
+@pytest.fixture(scope="session")
+def plain_winner(local_evaluator: Callable[[str], LocalEvaluator]) -> Winner:
+    """Of a module without weights."""
+    return asyncio.run(_winner(local_evaluator("sycl"), PLAIN_TASK, PLAIN_CANDIDATE))
+
+
+def built_for_gpu(winner: Winner, candidate: str, evaluator: LocalEvaluator) -> Winner:
+    """A winner as if it were this candidate, built for an H100."""
+    request = EvaluationRequest(
+        task=winner.record.task,
+        device="",
+        source=split(candidate),
+        build_only=True,
+        architecture="sm_90",
+        with_objects=True,
+    )
+    made = asyncio.run(evaluator.evaluate(request))
+    assert made.compile is not None, made.findings
+    assert made.compile.objects, made.findings
+    name = "NVIDIA H100 80GB HBM3"
+    device = replace(winner.admission.device, id="cuda:0", name=name, architecture="sm_90")
+    evaluation = replace(winner.record.evaluation, configuration=made.configuration)
+    return replace(
+        winner,
+        record=replace(winner.record, source=request.source, evaluation=evaluation),
+        admission=replace(winner.admission, device=device),
+        objects=made.compile.objects,
+    )
+
+
+@pytest.fixture(scope="session")
+def plain_gpu_winner(
+    plain_winner: Winner, local_evaluator: Callable[[str], LocalEvaluator]
+) -> Winner:
+    return built_for_gpu(plain_winner, PLAIN_CUDA_CANDIDATE, local_evaluator(""))
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.sdk.export.export import form_workloads
 from kernel_foundry.sdk.export.torch_file import torch_file
 from kernel_foundry.sdk.export.winner import Winner
-from tests.export.conftest import TASK, imported
+from tests.export.conftest import TASK, built_for_gpu, imported
 
 ARGUMENTS = (48, 40, 2.0)
 CANDIDATE = """\
@@ -58,34 +58,11 @@ def launch(x, turned, linear_bias, factor, out):
 """
 
 
-def built(winner: Winner, evaluator: LocalEvaluator) -> Winner:
-    """The winner as if it were this candidate, built for an H100."""
-    request = EvaluationRequest(
-        task=TASK,
-        device="",
-        source=split(CANDIDATE),
-        build_only=True,
-        architecture="sm_90",
-        with_objects=True,
-    )
-    made = asyncio.run(evaluator.evaluate(request))
-    assert made.compile is not None, made.findings
-    assert made.compile.objects, made.findings
-    device = replace(winner.admission.device, id="cuda:0", architecture="sm_90")
-    evaluation = replace(winner.record.evaluation, configuration=made.configuration)
-    return replace(
-        winner,
-        record=replace(winner.record, source=request.source, evaluation=evaluation),
-        admission=replace(winner.admission, device=device),
-        objects=made.compile.objects,
-    )
-
-
 @pytest.mark.slow
 def test_a_file_for_a_gpu_is_right_without_one(
     winner: Winner, local_evaluator: Callable[[str], LocalEvaluator], tmp_path: Path
 ) -> None:
-    text = torch_file([built(winner, local_evaluator(""))], "fast_cuda")
+    text = torch_file([built_for_gpu(winner, CANDIDATE, local_evaluator(""))], "fast_cuda")
     fast = imported(text, tmp_path, "fast_cuda")
     limits = fast.Limits(132, 32, 232448, 1024)
     (specialisation,) = fast.SPECIALISATIONS

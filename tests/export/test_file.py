@@ -161,16 +161,28 @@ def test_names_that_the_reference_reads_itself_are_no_free_sizes() -> None:
     assert not sizes_in_module(source) & {"rows", "unused"}
 
 
-def test_parts_of_the_file_have_names_of_their_own() -> None:
+@pytest.mark.parametrize("device", ["opencl", "cuda"])
+@pytest.mark.parametrize("queue", ["streams", "default_queue"])
+def test_parts_of_the_file_have_names_of_their_own(device: str, queue: str) -> None:
     import ast
 
-    for device in ("opencl", "cuda"):
-        names: list[str] = []
-        for part in ("task", "plan", device, "reference", "call", "same_source", "module"):
-            for statement in ast.parse((RUNTIME / f"{part}.py").read_text()).body:
-                if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-                    names.append(statement.name)
-                elif isinstance(statement, ast.Assign | ast.AnnAssign):
-                    target = getattr(statement, "target", None) or statement.targets[0]
-                    names.append(ast.unparse(target))
-        assert sorted(names) == sorted(set(names))
+    names: list[str] = []
+    usual = ("task", "plan", "reference", "call", "same_source", "module")
+    for part in (*usual, device, queue, "model_new", "function"):
+        for statement in ast.parse((RUNTIME / f"{part}.py").read_text()).body:
+            if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+                names.append(statement.name)
+            elif isinstance(statement, ast.Assign | ast.AnnAssign):
+                target = getattr(statement, "target", None) or statement.targets[0]
+                names.append(ast.unparse(target))
+    assert sorted(names) == sorted(set(names))
+
+
+def test_both_queues_are_asked_alike() -> None:
+    import ast
+
+    def functions(part: str) -> set[str]:
+        body = ast.parse((RUNTIME / f"{part}.py").read_text()).body
+        return {s.name for s in body if isinstance(s, ast.FunctionDef)}
+
+    assert functions("streams") == functions("default_queue")

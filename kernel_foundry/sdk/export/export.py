@@ -2,7 +2,7 @@
 
 import keyword
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -40,12 +40,18 @@ class Exported:
     """A file that was tried."""
 
     text: str
+    """Of the file that is handed out."""
     workloads: tuple[ExportedWorkload, ...]
     report: FormReport
 
 
 def export_runs(
-    foundry: Foundry, runs: Sequence[str], *, module: str, target: str = "torch"
+    foundry: Foundry,
+    runs: Sequence[str],
+    *,
+    module: str,
+    target: str = "torch",
+    problem: str = "",
 ) -> Exported:
     """Return the winners of runs as one file that was tried in a fresh process.
 
@@ -54,6 +60,7 @@ def export_runs(
         runs: Names of runs of one task, those first whose kernels are preferred; "" is the newest.
         module: Name that the file will be imported by.
         target: Its form, one of `TARGETS`.
+        problem: What the task is called where the file goes; "" is its own name.
 
     Raises:
         ExportRefusedError: the file is wrong, or slower than what was judged; the message says
@@ -77,7 +84,8 @@ def export_runs(
         exported = _tried(form, text, winners, verdicts)
     if slow := too_slow(exported):
         raise ExportRefusedError(f"the exported file is slower than what was judged: {slow}")
-    return exported
+    name = problem or winners[0].record.task.name
+    return replace(exported, text=form.packed(text, winners[0], module=module, problem=name))
 
 
 def _tried(

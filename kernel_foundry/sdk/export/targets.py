@@ -2,12 +2,26 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from kernel_foundry.exported_form import FormEntry
 from kernel_foundry.sdk.export.kernelbench_file import kernelbench_file
+from kernel_foundry.sdk.export.popcorn_file import popcorn_file, popcorn_source
 from kernel_foundry.sdk.export.torch_file import torch_file
 from kernel_foundry.sdk.export.winner import Winner
+
+
+class Packing(Protocol):
+    """Makes the file that is handed out of the Python text that was tried."""
+
+    def __call__(self, text: str, winner: Winner, /, *, module: str, problem: str) -> str:
+        """Return the file, for a module's name and the name of the problem there."""
+
+
+def as_it_is(text: str, _winner: Winner, /, *, module: str, problem: str) -> str:
+    """Return the text."""
+    del module, problem
+    return text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +35,7 @@ class Target:
     """What is tried before the file is handed out."""
     source: Callable[[Sequence[Winner], str], str]
     """Writes the Python text, for winners and the name that it will be imported by."""
+    packed: Packing = as_it_is
 
 
 TARGETS: Final[dict[str, Target]] = {
@@ -35,5 +50,12 @@ TARGETS: Final[dict[str, Target]] = {
         file="fast_{task}.py",
         entry=FormEntry.MODEL_NEW,
         source=kernelbench_file,
+    ),
+    "popcorn": Target(
+        summary="GPU MODE's submission with custom_kernel",
+        file="submission.py",
+        entry=FormEntry.CUSTOM_KERNEL,
+        source=popcorn_source,
+        packed=popcorn_file,
     ),
 }

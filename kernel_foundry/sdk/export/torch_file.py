@@ -22,7 +22,7 @@ from kernel_foundry.task_source import parse_reference, size_constants
 _RUNTIME: Final = Path(__file__).with_name("runtime")
 _PACKAGE: Final = "kernel_foundry.sdk.export.runtime."
 _DEVICES: Final = {Language.SYCL: "opencl", Language.CUDA: "cuda"}
-_PARTS: Final = ("plan", "DEVICE", "reference", "call", "same_source", "module")
+_PARTS: Final = ("plan", "QUEUE", "DEVICE", "reference", "call", "same_source", "module")
 _WEIGHTS: Final = (TensorRole.PARAMETER, TensorRole.BUFFER)
 
 _LINE: Final = 96
@@ -62,6 +62,7 @@ def torch_file(
     usage: str = _USAGE,
     otherwise: str = RUNS_REFERENCE,
     more_parts: Sequence[str] = (),
+    queue: str = "streams",
 ) -> str:
     """Return the text of an exported file.
 
@@ -71,6 +72,7 @@ def torch_file(
         usage: How it is used, for the head of the file; "{module}" stands for its name.
         otherwise: What calls do that were not judged, for the head of the file.
         more_parts: Of `runtime/`, after those that every file has.
+        queue: The part of `runtime/` that says where work of a GPU is queued.
 
     Raises:
         InvalidArgumentError: the winners are of different tasks, or of different devices.
@@ -88,7 +90,7 @@ def torch_file(
         specialisations.append(_specialisation(winner, name, table, objects))
     task = first.record.task
     device = first.admission.device
-    digest = content_digest(task.reference, *objects, *plans, *more_parts)[:8]
+    digest = content_digest(task.reference, *objects, *plans, *more_parts, queue)[:8]
     language = first.record.source.language
     constants: dict[str, Any] = {
         "TASK": _identifier(task.name),
@@ -110,7 +112,10 @@ def torch_file(
         "OUTPUTS": tuple(t.name for t in tensors_of(table.first, TensorRole.OUTPUT)),
         "WORKLOADS": table.entries,
     }
-    parts = [_runtime_part(part, language) for part in (*_PARTS, *more_parts)]
+    parts = [
+        _runtime_part({"QUEUE": queue, "DEVICE": _DEVICES[language]}.get(part, part))
+        for part in (*_PARTS, *more_parts)
+    ]
     imports = {line for lines, _ in parts for line in lines}
     written = [f"{name} = {_literal(value)}" for name, value in constants.items()]
     sections = [
@@ -244,9 +249,8 @@ def _is_deterministic(winners: Sequence[Winner]) -> bool:
     )
 
 
-def _runtime_part(part: str, language: Language) -> tuple[list[str], str]:
+def _runtime_part(name: str) -> tuple[list[str], str]:
     """The imports of a part of the runtime, and the rest of it."""
-    name = _DEVICES[language] if part == "DEVICE" else part
     text = (_RUNTIME / f"{name}.py").read_text(encoding="utf-8")
     lines = text.splitlines()
     tree = ast.parse(text)

@@ -34,6 +34,7 @@ from kernel_foundry.sdk.export.runtime.reference import (
     sizes_of_call,
     skeleton,
 )
+from kernel_foundry.sdk.export.runtime.streams import is_captured, join, moment_of
 from kernel_foundry.sdk.export.runtime.task import (
     DETERMINISTIC,
     INPUTS,
@@ -91,6 +92,11 @@ class BoundCall:
         read = {i for step in sequence.prepare for i in range(len(names)) if _names(step, i)}
         self._laid_out = [index for i, index in self._given if i in read]
         self._own = threading.local()
+
+    @property
+    def alignment(self) -> int:
+        """Bytes that addresses of tensors are a multiple of."""
+        return int(self._device.alignment)
 
     def run(self, tensors: list[torch.Tensor], results: list[torch.Tensor]) -> None:
         """Compute the results of inputs and weights, in the order of the schema."""
@@ -179,9 +185,8 @@ class _Layout(NamedTuple):
     weights: list[tuple[Any, int, int]]
     """Each a weak reference, its version and its address."""
     made: list[torch.Tensor]
-    stream: Any
-    event: Any
-    """After which the layout is complete, on a GPU."""
+    moment: Any
+    """After which the layout is complete."""
 
 
 class _Layouts:
@@ -199,7 +204,7 @@ class _Layouts:
             if all(
                 _is(known, tensor) for known, tensor in zip(entry.weights, weights, strict=True)
             ):
-                _join(entry)
+                join(entry.moment, entry.made)
                 return entry.made
         return None
 
@@ -209,14 +214,8 @@ class _Layouts:
         """Remember a layout."""
         if _is_unversioned(weights):
             return
-        on_gpu = made[0].is_cuda
-        stream = torch.cuda.current_stream(made[0].device) if on_gpu else None
-        entry = _Layout(
-            [(weakref.ref(t), t._version, t.data_ptr()) for t in weights],
-            made,
-            stream,
-            stream.record_event() if stream is not None else None,
-        )
+        known = [(weakref.ref(t), t._version, t.data_ptr()) for t in weights]
+        entry = _Layout(known, made, moment_of(made[0]))
         with self._lock:
             others = [e for e in self._kept.get(layout, ()) if not _replaces(weights, e)]
             self._kept[layout] = [entry, *others[: _MOST_WEIGHTS - 1]]
@@ -252,7 +251,7 @@ def bound_call(kind: Sizes, tensors: list[torch.Tensor]) -> BoundCall:
             _calls[key] = call
     if isinstance(call, str):
         raise NoKernelError(call)
-    alignment = call._device.alignment
+    alignment = call.alignment
     for name, tensor in zip(_ORDER, tensors, strict=True):
         if tensor.device != first.device:
             raise NoKernelError(f"{name} is on {tensor.device}, {_ORDER[0]} on {first.device}")
@@ -420,7 +419,7 @@ def _is_unversioned(weights: list[torch.Tensor]) -> bool:
     """
     if any(t.is_inference() for t in weights):
         return True
-    return any(t.is_cuda for t in weights) and torch.cuda.is_current_stream_capturing()
+    return any(t.is_cuda for t in weights) and is_captured()
 
 
 def _is(known: tuple[Any, int, int], tensor: torch.Tensor) -> bool:
@@ -431,14 +430,3 @@ def _is(known: tuple[Any, int, int], tensor: torch.Tensor) -> bool:
 def _replaces(weights: list[torch.Tensor], entry: _Layout) -> bool:
     known = [reference() for reference, _, _ in entry.weights]
     return any(k is None for k in known) or all(k is w for k, w in zip(known, weights, strict=True))
-
-
-def _join(entry: _Layout) -> None:
-    """Let the current stream wait for a layout that another one has made."""
-    if entry.event is None:
-        return
-    stream = torch.cuda.current_stream(entry.made[0].device)
-    if stream != entry.stream:
-        stream.wait_event(entry.event)
-        for tensor in entry.made:
-            tensor.record_stream(stream)

@@ -1,4 +1,4 @@
-"""Kernels on NVIDIA GPUs: cubins through the driver that torch uses, on torch's current stream."""
+"""Kernels on NVIDIA GPUs: cubins through the driver that torch uses."""
 
 import contextlib
 import ctypes
@@ -10,6 +10,7 @@ from typing import Any, Final
 import torch
 
 from kernel_foundry.sdk.export.runtime.plan import Launch, Limits, NoKernelError
+from kernel_foundry.sdk.export.runtime.streams import current_queue
 from kernel_foundry.sdk.export.runtime.task import ARCHITECTURE, LIMITS
 
 _MAX_BLOCK: Final = 1
@@ -72,7 +73,7 @@ class GpuLaunch:
         addresses = (ctypes.addressof(value) for value in self._values)
         self._parameters = (c_void_p * len(self._values))(*addresses)
 
-    def enqueue(self, stream: int, addresses: list[int]) -> None:
+    def enqueue(self, queue: int, addresses: list[int]) -> None:
         """Start the kernel on buffers at `addresses`, which the caller's lock protects.
 
         Raises:
@@ -80,7 +81,7 @@ class GpuLaunch:
         """
         for value, buffer in self._pointers:
             value.value = addresses[buffer]
-        setup = (*self._grid, *self._block, self._shared_bytes, c_void_p(stream), self._parameters)
+        setup = (*self._grid, *self._block, self._shared_bytes, c_void_p(queue), self._parameters)
         if self._is_cooperative:
             self._driver.call("cuLaunchCooperativeKernel", self._function, *setup)
         else:
@@ -194,18 +195,18 @@ class GpuDevice:
             return GpuLaunch(self._driver, program, launch, self._shared_bytes)
 
     def run(self, launches: list[GpuLaunch], addresses: list[int]) -> None:
-        """Start launches in order on torch's current stream."""
-        stream = torch.cuda.current_stream(self._index).cuda_stream
+        """Start launches in order, behind what torch has queued."""
+        queue = current_queue(self._index)
         with torch.cuda.device(self._index):
-            self.enqueue(launches, addresses, stream)
+            self.enqueue(launches, addresses, queue)
 
-    def enqueue(self, launches: list[GpuLaunch], addresses: list[int], stream: int) -> None:
-        """Start launches in order on a stream; the GPU is the current one."""
+    def enqueue(self, launches: list[GpuLaunch], addresses: list[int], queue: int) -> None:
+        """Start launches in order in a queue; the GPU is the current one."""
         with self._lock:
             # A thread may have no context yet.
             self._driver.call("cuCtxSetCurrent", self._context)
             for launch in launches:
-                launch.enqueue(stream, addresses)
+                launch.enqueue(queue, addresses)
 
     @contextlib.contextmanager
     def _current(self) -> Iterator[None]:

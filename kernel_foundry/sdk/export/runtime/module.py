@@ -33,6 +33,7 @@ from kernel_foundry.sdk.export.runtime.reference import (
     with_weights,
 )
 from kernel_foundry.sdk.export.runtime.same_source import is_same_source
+from kernel_foundry.sdk.export.runtime.streams import same_queue
 from kernel_foundry.sdk.export.runtime.task import (
     DIGEST,
     INPUTS,
@@ -68,7 +69,7 @@ class _Counts:
             self.last_reason = reason
 
 
-_counts = _Counts()
+counts: Final = _Counts()
 
 
 def stats() -> dict[str, Any]:
@@ -76,25 +77,25 @@ def stats() -> dict[str, Any]:
 
     Calls count when they run: what `torch.compile` traces, and what a CUDA graph replays, does not.
     """
-    reasons = dict(_counts.reasons)
+    reasons = dict(counts.reasons)
     return {
-        "kernel": _counts.kernel,
+        "kernel": counts.kernel,
         "reference": sum(reasons.values()),
-        "last_reason": _counts.last_reason,
+        "last_reason": counts.last_reason,
         "reasons": reasons,
     }
 
 
 def reset_stats() -> None:
     """Count from 0 again."""
-    _counts.reset()
+    counts.reset()
 
 
 def run_kernels(kind: Sizes, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
     call = bound_call(kind, tensors)
     results = call.results_on(tensors[0].device)
     call.run(tensors, results)
-    _counts.kernel += 1
+    counts.kernel += 1
     return results
 
 
@@ -103,7 +104,7 @@ def _operator(*arguments: Any) -> Any:
     try:
         results = run_kernels(kind, tensors)
     except NoKernelError as error:
-        _counts.reference(str(error))
+        counts.reference(str(error))
         own = {t.untyped_storage().data_ptr() for t in tensors}
         results = [r.contiguous() for r in _of_reference(kind, tensors)]
         results = [r.clone() if r.untyped_storage().data_ptr() in own else r for r in results]
@@ -170,11 +171,11 @@ def _as_called_by_user(
     """Run in a thread of its own: below an operator's call, torch records no gradients."""
     found: list[torch.Tensor] = []
     failed: list[BaseException] = []
-    stream = torch.cuda.current_stream(tensor.device) if tensor.is_cuda else None
+    queue = same_queue(tensor)
 
     def run() -> None:
         try:
-            with torch.cuda.stream(stream):
+            with queue:
                 found.extend(work())
         except BaseException as error:  # noqa: BLE001  raised again by the caller
             failed.append(error)
@@ -275,7 +276,7 @@ class Module(_Reference):  # type: ignore[misc]  # its class is in a text
                 results = run_kernels(kind_of(kind), tensors)
                 return results[0] if len(OUTPUTS) == 1 else contained(kind, results)
         except NoKernelError as error:
-            _counts.reference(str(error))
+            counts.reference(str(error))
             return super().forward(*arguments, **named)
         result = operator(*tensors, kind)
         return result if len(OUTPUTS) == 1 else contained(kind, result)

@@ -201,6 +201,17 @@ def sizes_of_call(kind: Sizes, shapes: tuple[Shape, ...]) -> Sizes:
 
 
 @cache
+def kind_for(shapes: tuple[Shape, ...]) -> Sizes:
+    """Return the sizes of the module that a task calls with inputs of some shapes.
+
+    Where it names no such workload: of its first.
+    """
+    named = dict(zip(INPUTS, shapes, strict=True))
+    judged = [w["sizes"] for w in WORKLOADS if _fits(w, named)] or [WORKLOADS[0]["sizes"]]
+    return tuple(sorted(judged[0].items()))
+
+
+@cache
 def outputs_of(kind: Sizes, shapes: tuple[Shape, ...]) -> tuple[tuple[Shape, str], ...]:
     """Return shape and dtype of each output for inputs of some shapes.
 

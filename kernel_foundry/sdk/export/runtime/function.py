@@ -1,0 +1,74 @@
+"""The kernels as functions of tensors, for programs that call no module."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from kernel_foundry.sdk.export.runtime.call import BoundCall, bound_call
+from kernel_foundry.sdk.export.runtime.module import counts
+from kernel_foundry.sdk.export.runtime.plan import NoKernelError
+from kernel_foundry.sdk.export.runtime.reference import flat, kind_for, rest_of, with_weights
+from kernel_foundry.sdk.export.runtime.task import INPUTS, OUTPUTS, TASK
+
+
+def run(*values: Any) -> None:
+    """Compute the outputs of inputs, given after them, in place."""
+    inputs, outputs = values[: len(values) - len(OUTPUTS)], values[len(values) - len(OUTPUTS) :]
+    _compute(inputs, list(outputs))
+
+
+def custom_kernel(data: Any) -> Any:
+    """Return the outputs of a tuple of inputs; those that follow the inputs are written."""
+    values = [data] if isinstance(data, torch.Tensor) else list(data)
+    has_outputs = len(flat(values)[0]) == len(INPUTS) + len(OUTPUTS)
+    cut = len(values) - len(OUTPUTS) if has_outputs else len(values)
+    results = _compute(values[:cut], values[cut:] if has_outputs else None)
+    return results[0] if len(OUTPUTS) == 1 else tuple(results)
+
+
+@torch.no_grad()
+def _compute(values: Sequence[Any], outputs: list[torch.Tensor] | None) -> list[torch.Tensor]:
+    """Outputs of forward's arguments, by kernels where they were judged, else by the reference."""
+    tensors, rest = flat(values)
+    if len(tensors) != len(INPUTS):
+        raise TypeError(f"{TASK} takes {len(INPUTS)} tensors, not {len(tensors)}")
+    kind = kind_for(tuple(tuple(t.shape) for t in tensors))
+    if rest != rest_of(kind):
+        raise ValueError(f"{TASK} was judged with {rest_of(kind)}, not with {rest}")
+    try:
+        call = bound_call(kind, tensors)
+        if outputs is not None and _can_write(call, tensors, outputs):
+            results = outputs
+        else:
+            results = call.results_on(tensors[0].device)
+        call.run(tensors, results)
+        counts.kernel += 1
+    except NoKernelError as error:
+        counts.reference(str(error))
+        results = with_weights(kind, tensors, [])
+    return results if outputs is None or outputs is results else _copied(results, outputs)
+
+
+def _can_write(
+    call: BoundCall, tensors: list[torch.Tensor], outputs: list[torch.Tensor]
+) -> bool:
+    """Whether kernels can write outputs where they are: nothing else is there, and they fit."""
+    taken = {t.untyped_storage().data_ptr() for t in tensors}
+    return all(
+        (tuple(o.shape), o.dtype) == expected
+        and o.device == tensors[0].device
+        and o.is_contiguous()
+        and o.data_ptr() % call.alignment == 0
+        and o.untyped_storage().data_ptr() not in taken
+        for o, expected in zip(outputs, call.outputs, strict=True)
+    )
+
+
+def _copied(results: list[torch.Tensor], outputs: list[torch.Tensor]) -> list[torch.Tensor]:
+    for result, output in zip(results, outputs, strict=True):
+        if (result.shape, result.dtype) != (output.shape, output.dtype):
+            found = f"{output.dtype} of {tuple(output.shape)}"
+            raise ValueError(f"an output is {found}, not {result.dtype} of {tuple(result.shape)}")
+        output.copy_(result)
+    return outputs

@@ -1,0 +1,50 @@
+"""Where work of a GPU is queued: torch's current stream."""
+
+import contextlib
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+
+import torch
+
+
+class Moment(NamedTuple):
+    """After which all that a stream was given before is complete."""
+
+    queue: Any
+    event: Any
+
+
+def current_queue(index: int) -> int:
+    """Return the driver's handle of a GPU's current stream."""
+    return torch.cuda.current_stream(index).cuda_stream
+
+
+def moment_of(tensor: torch.Tensor) -> Moment | None:
+    """Return when the work on a tensor's device is complete; None on a CPU, which waits for it."""
+    if not tensor.is_cuda:
+        return None
+    stream = torch.cuda.current_stream(tensor.device)
+    return Moment(stream, stream.record_event())
+
+
+def join(moment: Moment | None, tensors: list[torch.Tensor]) -> None:
+    """Let the current stream wait for a moment that another one has recorded, and use tensors."""
+    if moment is None:
+        return
+    stream = torch.cuda.current_stream(tensors[0].device)
+    if stream != moment.queue:
+        stream.wait_event(moment.event)
+        for tensor in tensors:
+            tensor.record_stream(stream)
+
+
+def is_captured() -> bool:
+    """Return whether what is queued now goes into a graph, which may run again later."""
+    return torch.cuda.is_current_stream_capturing()
+
+
+def same_queue(tensor: torch.Tensor) -> AbstractContextManager[Any]:
+    """Return a context in which another thread queues work of a tensor's device as this one."""
+    if not tensor.is_cuda:
+        return contextlib.nullcontext()
+    return torch.cuda.stream(torch.cuda.current_stream(tensor.device))
