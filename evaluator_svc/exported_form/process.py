@@ -106,9 +106,7 @@ class Trial:
             return _failed(workload, f"wrong by {share:.3g} times what the tolerance allows")
         if not workload.is_timed:
             return FormResult(name=workload.name, error_share=share)
-        return self._timed(
-            workload, share, model, reference, values, inputs, expected
-        )
+        return self._timed(workload, share, model, reference, values, inputs, expected)
 
     def _timed(
         self,
@@ -126,9 +124,7 @@ class Trial:
         results = call.results_on(self._device)
         with torch.no_grad():
             kernels = self._samples(lambda: call.run(tensors, results), alone=True)
-            calls = self._samples(
-                lambda: self._called(model, values, expected), alone=False
-            )
+            calls = self._samples(lambda: self._called(model, values, expected), alone=False)
             eager = self._samples(lambda: reference(*values), alone=False)
         lower, median, upper = _interval(kernels)
         return FormResult(
@@ -148,17 +144,14 @@ class Trial:
         self, model: Any, values: list[Any], expected: list[torch.Tensor]
     ) -> list[torch.Tensor]:
         """What the file's entry computes, called as where it is used."""
-        if self._request.entry is FormEntry.CUSTOM_KERNEL:
-            found: list[torch.Tensor] = self._file.results_of(
-                self._file.custom_kernel(tuple(values))
-            )
-            return found
         if self._request.entry is FormEntry.RUN:
             made = [torch.empty(e.shape, dtype=e.dtype, device=e.device) for e in expected]
             self._file.run(*values, *made)
             return made
-        found = self._file.results_of(model(*values))
-        return found
+        is_function = self._request.entry is FormEntry.CUSTOM_KERNEL
+        result = self._file.custom_kernel(tuple(values)) if is_function else model(*values)
+        results: list[torch.Tensor] = self._file.results_of(result)
+        return results
 
     def _samples(self, run: Callable[[], object], *, alone: bool) -> list[float]:
         """Times of a call in nanoseconds; `alone`: of the device's work, without what starts it."""

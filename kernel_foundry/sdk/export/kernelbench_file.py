@@ -10,7 +10,9 @@ _USAGE: Final = """\
 As KernelBench takes it: `ModelNew` has the constructor and the weights of the reference's `Model`.
 
     runs/RUN/level_LEVEL_problem_PROBLEM_sample_0_kernel.py    # is where this file goes"""
-_OTHERWISE: Final = "Every other call raises\nNoKernelError, which says why; the reference never runs in place of a kernel."
+_OTHERWISE: Final = """\
+Every other call raises
+NoKernelError, which says why; the reference never runs in place of a kernel."""
 
 
 def kernelbench_file(winners: Sequence[Winner], module: str) -> str:

@@ -7,6 +7,12 @@ from typing import Final, Protocol
 from kernel_foundry.exported_form import FormEntry
 from kernel_foundry.sdk.export.kernelbench_file import kernelbench_file
 from kernel_foundry.sdk.export.popcorn_file import popcorn_file, popcorn_source
+from kernel_foundry.sdk.export.solution_file import (
+    flashinfer_file,
+    flashinfer_source,
+    sol_file,
+    sol_source,
+)
 from kernel_foundry.sdk.export.torch_file import torch_file
 from kernel_foundry.sdk.export.winner import Winner
 
@@ -57,5 +63,19 @@ TARGETS: Final[dict[str, Target]] = {
         entry=FormEntry.CUSTOM_KERNEL,
         source=popcorn_source,
         packed=popcorn_file,
+    ),
+    "flashinfer": Target(
+        summary="a solution for FlashInfer Trace",
+        file="solution.json",
+        entry=FormEntry.RUN,
+        source=flashinfer_source,
+        packed=flashinfer_file,
+    ),
+    "sol": Target(
+        summary="a solution for SOL-ExecBench",
+        file="solution.json",
+        entry=FormEntry.RUN,
+        source=sol_source,
+        packed=sol_file,
     ),
 }

@@ -50,9 +50,7 @@ def _compute(values: Sequence[Any], outputs: list[torch.Tensor] | None) -> list[
     return results if outputs is None or outputs is results else _copied(results, outputs)
 
 
-def _can_write(
-    call: BoundCall, tensors: list[torch.Tensor], outputs: list[torch.Tensor]
-) -> bool:
+def _can_write(call: BoundCall, tensors: list[torch.Tensor], outputs: list[torch.Tensor]) -> bool:
     """Whether kernels can write outputs where they are: nothing else is there, and they fit."""
     taken = {t.untyped_storage().data_ptr() for t in tensors}
     return all(

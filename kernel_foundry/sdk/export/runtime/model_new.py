@@ -9,8 +9,8 @@ from kernel_foundry.sdk.export.runtime.module import (
     contained,
     is_plain,
     kind_of,
-    run_kernels,
     operator,
+    run_kernels,
 )
 from kernel_foundry.sdk.export.runtime.task import OUTPUTS
 

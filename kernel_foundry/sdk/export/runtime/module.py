@@ -92,6 +92,11 @@ def reset_stats() -> None:
 
 
 def run_kernels(kind: Sizes, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Return the results of inputs and weights, in the order of the schema.
+
+    Raises:
+        NoKernelError: it has to be the reference's.
+    """
     call = bound_call(kind, tensors)
     results = call.results_on(tensors[0].device)
     call.run(tensors, results)
@@ -395,6 +400,7 @@ def is_plain(tensors: list[torch.Tensor]) -> bool:
 
 @cache
 def kind_of(text: str) -> Sizes:
+    """Return which module it is, from the operator's last argument."""
     return tuple(sorted(json.loads(text).items()))
 
 
@@ -403,4 +409,5 @@ def _of_reference(kind: Sizes, tensors: list[torch.Tensor]) -> list[torch.Tensor
 
 
 def contained(kind: str, results: list[torch.Tensor]) -> Any:
+    """Return several results in what the reference returns them in."""
     return container_of(kind_of(kind))(results)
