@@ -1,9 +1,9 @@
-"""What judging one workload holds of a device's memory, in bytes, from the sizes of its tensors.
+"""Device memory that judging one workload takes, in bytes, from the sizes of its tensors.
 
-In two ways. *Full*: a shared buffer for each seed with a copy of the outputs for each run, all
-inputs and expected outputs kept by the judge. *Lean*: one shared buffer, used by one seed after the
-other, with one copy of the outputs; inputs are drawn and expected outputs computed again for each
-use.
+There are two ways to judge. *Full*: a shared buffer for each seed with a copy of the outputs for
+each run; the judge keeps all inputs and expected outputs. *Lean*: one shared buffer, used by one
+seed after the other, with one copy of the outputs; inputs are drawn and expected outputs computed
+again for each use.
 """
 
 import math

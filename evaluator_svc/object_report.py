@@ -1,4 +1,4 @@
-"""What inspecting object code found: all that anybody learns of it without running it."""
+"""The report of an inspector on object code."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from kernel_foundry.domain.finding import Finding
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectReport:
-    """What one translation unit's object code tells."""
+    """Report on one translation unit's object code."""
 
     findings: tuple[Finding, ...]
     """Of the policy's rules; it may be loaded when none is an error."""

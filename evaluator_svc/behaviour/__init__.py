@@ -1,4 +1,4 @@
-"""Where a candidate stands among kernels: its measures, and why.
+"""The measures of a candidate (its coordinates in the archive), and why.
 
 From what the compiler made of it, as `evaluator_svc.inspector` read it; words in comments and names
 decide nothing. `levels` has the rule of each level.

@@ -1,4 +1,4 @@
-"""What kernels do, counted: the ground that levels and diagnoses stand on.
+"""Counted facts about kernels, from which levels and diagnoses follow.
 
 The same facts for every language; `evaluator_svc.inspector` finds them in object code.
 """

@@ -1,4 +1,4 @@
-"""What each kernel of a cubin takes, from its attributes and from the assembler's report.
+"""The resources of each kernel of a cubin, from its attributes and from the assembler's report.
 
 The attributes are the driver's own source; spilled registers, and shared memory without what the
 system reserves, are in the report alone.

@@ -274,7 +274,7 @@ class DeviceSite:
 
 
 def _limited(spec: DeviceSpec, memory_bytes: int) -> DeviceSpec:
-    """A device that tells of no more memory than may be used; 0: of all it has."""
+    """A device that reports no more memory than may be used; 0: all it has."""
     if not memory_bytes:
         return spec
     return dataclasses.replace(spec, memory_bytes=min(spec.memory_bytes, memory_bytes))

@@ -1,4 +1,4 @@
-"""What is the matter with a candidate, as typed findings with numbers and a hint.
+"""Finds what is wrong or slow in a candidate: typed findings with numbers and a hint.
 
 `compile_findings` reads a compiler's log, `performance_findings` compares times with the device's
 measured limits, `launch_findings` says why a launch did not fit. What a wrong result looks like is

@@ -1,4 +1,4 @@
-"""What a bound plan launches, as diagnosis needs it."""
+"""The launches of a bound plan, as diagnosis needs them."""
 
 from dataclasses import dataclass
 

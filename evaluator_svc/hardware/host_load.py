@@ -67,7 +67,7 @@ class LoadMeter:
     Args:
         needed_cores: Threads of what is measured.
         core_count: Of the host.
-        proc: Where the system tells of its processes.
+        proc: The system's folder of processes.
         clock: Seconds.
     """
 

@@ -1,4 +1,4 @@
-"""What a function's values are computed from: the little that recurrences are recognised by.
+"""Operations and operands of a function's values, as far as recurrences are recognised by them.
 
 The same for every language; values are numbers.
 """

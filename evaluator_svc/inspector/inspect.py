@@ -11,7 +11,7 @@ from evaluator_svc.policy.finding import rule_finding
 
 
 def inspect_spirv(code: bytes, kernels: tuple[str, ...] = ()) -> ObjectReport:
-    """Return what a SPIR-V module tells; `kernels` must be in it."""
+    """Return the report on a SPIR-V module; `kernels` must be in it."""
     try:
         module = spirv.parse(code)
     except spirv.SpirvError as error:
@@ -22,7 +22,7 @@ def inspect_spirv(code: bytes, kernels: tuple[str, ...] = ()) -> ObjectReport:
 def inspect_spirv_object(
     code: bytes, assembly: bytes, kernels: tuple[str, ...], *, log: str
 ) -> ObjectReport:
-    """Return what a SPIR-V module tells: there is no assembly, and its log tells nothing."""
+    """Return the report on a SPIR-V module, which has no assembly; its log is not read."""
     del assembly, log
     return inspect_spirv(code, kernels)
 
@@ -30,7 +30,7 @@ def inspect_spirv_object(
 def inspect_cubin(
     code: bytes, assembly: bytes, kernels: tuple[str, ...] = (), *, log: str = ""
 ) -> ObjectReport:
-    """Return what a cubin tells, and the PTX that it was made from.
+    """Return the report on a cubin and the PTX that it was made from.
 
     Args:
         code: The cubin; only what its kernels take is read there.
@@ -46,7 +46,7 @@ def inspect_cubin(
 
 
 def inspect_ptx(assembly: bytes, kernels: tuple[str, ...] = ()) -> ObjectReport:
-    """Return what a PTX text tells; `kernels` must be in it."""
+    """Return the report on a PTX text; `kernels` must be in it."""
     try:
         module = ptx.parse(assembly)
     except ptx.PtxError as error:

@@ -1,4 +1,4 @@
-"""Rules that PTX and SPIR-V share; what only one of them has stands in its `rules.py`."""
+"""Rules that PTX and SPIR-V share; rules of only one of them are in its `rules.py`."""
 
 from collections.abc import Container, Iterable, Iterator
 

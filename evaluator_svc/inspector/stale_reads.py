@@ -1,4 +1,4 @@
-"""Whether a kernel reads a kind of memory before anything can have been written there.
+"""Finds reads of memory before anything can have been written there.
 
 A read counts when no write may come before it and every write may come after it: in code that has
 a part of the group write for another part, neither holds.

@@ -122,7 +122,7 @@ class WithoutKernels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoneReply:
-    """It is done; there is nothing to tell."""
+    """It is done; there is no result."""
 
 
 # Names and texts.

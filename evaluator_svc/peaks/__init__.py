@@ -1,1 +1,1 @@
-"""What a device can do at most, measured by kernels of our own; `measure.py` is the way in."""
+"""Peak rates of a device, measured by our own kernels; start with `measure.py`."""

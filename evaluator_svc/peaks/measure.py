@@ -1,4 +1,4 @@
-"""What a device can do at most, measured with our own kernels the way candidates are.
+"""Measures the peak rates of a device with our own kernels, timed as candidates are.
 
 Bandwidth from memory (of a copy, and of reading alone) and from cache, float32 operations, rates of
 matrix units, the cost of a launch. Taken once for a device and remembered.

@@ -1,4 +1,4 @@
-"""Whether a time leaves room for the reference's operations on the units that object code uses.
+"""Checks that a time suffices for the reference's operations on the units that object code uses.
 
 No bound: a kernel that computes less than the graph is faster and may be right, so what is beyond
 is a suspicion, unless the task itself says why less will do.

@@ -1,4 +1,4 @@
-"""Whether the baselines of an admission are still true.
+"""Checks that the baselines of an admission still hold.
 
 A few samples of one of them tell; where it is not, all are measured again. Runs while the device's
 lock is held alone.

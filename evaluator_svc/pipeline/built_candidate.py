@@ -150,7 +150,7 @@ def describe(
     candidate: BuiltCandidate, bound: BoundWorkload, operator_count: int
 ) -> tuple[KernelFacts, Measures]:
     """Return what the object code says of the kernels, and their measures."""
-    # Units differ in sizes alone: the first tells of all.
+    # Units differ only in sizes: the first stands for all.
     facts = candidate.built.reports[0].kernels if candidate.built.reports else KernelFacts()
     counts = PlanCounts(
         launch_count=bound.launch_count,

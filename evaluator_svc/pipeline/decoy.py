@@ -1,4 +1,4 @@
-"""Whether a plan's kernels do anything: with library calls, results may be right without them.
+"""Checks that a plan's kernels do the work: with library calls, results may be right without them.
 
 Copies take their place: kernels that copy, or change what makes no difference, do nothing.
 """

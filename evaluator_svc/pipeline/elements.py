@@ -1,4 +1,4 @@
-"""What elements mean for a candidate that are far from the reference by their own size.
+"""Judges a candidate by elements that are far from the reference by their own size.
 
 The tolerance is in units of a row's scale: what is small beside it could be left out. A share of
 such elements is refused where the reference is well conditioned.
@@ -24,7 +24,7 @@ def judge_elements(
 ) -> tuple[Check, CandidateFailure | None]:
     """Return the check of a workload's elements, and the failure where too many are far.
 
-    `inputs` tells which they belong to, such as "timed calls"; empty: ordinary ones.
+    `inputs` names the calls that they belong to, such as "timed calls"; empty: ordinary ones.
     """
     far = audited.far
     where = f"{workload} ({inputs})" if inputs else workload

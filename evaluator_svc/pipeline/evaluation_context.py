@@ -1,4 +1,4 @@
-"""What the stages of one evaluation share: device, judge, request, task and record."""
+"""Shared by the stages of one evaluation: device, judge, request, task and record."""
 
 from dataclasses import dataclass
 

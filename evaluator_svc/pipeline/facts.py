@@ -1,4 +1,4 @@
-"""What a verdict was reached with: device, software, limits, isolation, as lines of evidence."""
+"""Lines of evidence about a verdict: device, software, limits, isolation."""
 
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.languages import backend_of

@@ -1,4 +1,4 @@
-"""What the precision audit means for a candidate, given the formats that its object code uses.
+"""Judges a candidate by its precision audit, given the formats that its object code uses.
 
 A float32 task is to be computed in float32. Where the object code computes in a narrower format,
 errors of 16 bits or less, far above the reference's own, are refused, and the format is named;
@@ -84,7 +84,7 @@ class PrecisionResult:
 
 
 JudgePrecision = Callable[[PrecisionReply, str, str], PrecisionResult]
-"""What an audit means, from the name of the workload and that of its inputs."""
+"""Judges an audit, given the name of the workload and that of its inputs."""
 
 
 def judge_precision(

@@ -1,4 +1,4 @@
-"""What is known of a candidate while it is judged; becomes one `Evaluation` at the end."""
+"""Collects the results of a candidate's stages; becomes one `Evaluation` at the end."""
 
 import dataclasses
 import time

@@ -1,4 +1,4 @@
-"""What the precision of timed calls means: they are held to what the first runs are held to."""
+"""Judges the precision of timed calls by the rules of the first runs."""
 
 from collections.abc import Sequence
 

@@ -39,7 +39,7 @@ class Rerun:
 
 
 def explain_failure(rerun: Rerun, draw: Draw, failure: CandidateFailure) -> tuple[Finding, ...]:
-    """Return what a tool finds in a failed candidate; empty where no tool can tell."""
+    """Return what a tool finds in a failed candidate; empty if no tool can look at it."""
     check = _CHECKS.get(failure.outcome)
     if check is None:
         return ()

@@ -1,4 +1,4 @@
-"""What a rule finds, as a finding of the rule's class."""
+"""Makes a finding of a rule's class."""
 
 from typing import Final
 

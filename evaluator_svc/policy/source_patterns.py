@@ -1,7 +1,7 @@
 """What may not, or not without a remark, stand between the directives of device code.
 
 Every pattern is bounded in what it looks at from one place, so that hostile text costs no more
-than honest text. What a directive may hold stands in `directives.py`.
+than honest text. `directives.py` checks the directives.
 """
 
 import re

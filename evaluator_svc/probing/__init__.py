@@ -1,1 +1,1 @@
-"""What an evaluator tries on its own host when it is asked whether it works."""
+"""Self-tests of an evaluator on its own host."""

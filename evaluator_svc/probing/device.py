@@ -1,4 +1,4 @@
-"""Whether a device, its runners and its judge do what every verdict takes for granted.
+"""Probe of a device, its runners and its judge: they do what every verdict takes for granted.
 
 Candidates whose fate is known go the way of all candidates, and a comparison is asked to find what
 was planted.

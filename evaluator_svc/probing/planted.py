@@ -1,4 +1,4 @@
-"""What is planted for a locked process to reach for: secrets, a process, sockets, a folder.
+"""Targets planted for a locked process to reach for: secrets, a process, sockets, a folder.
 
 A locked process reaches for it in `sandbox/attempts.py`.
 """

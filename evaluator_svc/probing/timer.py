@@ -1,4 +1,4 @@
-"""Whether times can be believed: kernels of known duration, timed as candidates are.
+"""Probe of the timer: kernels of known duration, timed as candidates are.
 
 Every judgement is a function of samples and of the supervisor's own clock. Other load on the host
 only lengthens a sample, so the shortest ones count.

@@ -1,4 +1,4 @@
-"""What supervisor and fork server say to each other.
+"""Messages between supervisor and fork server.
 
 What the forked processes hear is in `evaluator_svc.messages.locked`.
 """

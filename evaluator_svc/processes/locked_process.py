@@ -164,7 +164,7 @@ def _begin(
     describe: Callable[[T], dict[str, Any]],
     opens_first: bool,
 ) -> T | None:
-    """Lock in and open, in the order that the device kind wants; tell the supervisor.
+    """Lock in and open, in the order that the device kind wants; report to the supervisor.
 
     `open_it` returns what it opened, or why it could not.
     """

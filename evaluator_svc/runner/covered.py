@@ -1,4 +1,4 @@
-"""What `prepare` may not see: inputs and outputs, of whatever call they are.
+"""Memory hidden from `prepare`: inputs and outputs of all calls.
 
 A kernel of `prepare` gets parameters alone, but the tensors of a call lie a known distance behind
 them: what it took from there would be work of that call, done where no time counts, and outputs of

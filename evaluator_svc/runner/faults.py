@@ -1,4 +1,4 @@
-"""What a candidate can be at fault for while it is loaded, run and timed."""
+"""Faults of a candidate while it is loaded, run and timed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

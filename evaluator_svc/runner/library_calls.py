@@ -23,7 +23,7 @@ from kernel_foundry.plan.sequence import BufferSpec, LibraryCall, Operand, Tenso
 _TAKE_OUT: Final = frozenset({"linear", "matmul", "mm", "bmm", "addmm", "baddbmm"})
 """Calls that can write their result themselves."""
 _ILLEGAL: Final = ("illegal memory access", "misaligned address", "unspecified launch failure")
-"""CUDA tells of a kernel's illegal access at the next call, which may be one of torch's."""
+"""CUDA reports a kernel's illegal access at the next call, which may be one of torch's."""
 
 
 class LibraryCalls:

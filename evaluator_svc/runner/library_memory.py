@@ -15,7 +15,7 @@ Stretch = tuple[int, int]
 """Address and bytes."""
 
 _LISTED: Final = "native"
-"""The allocator that tells what it holds."""
+"""The allocator that reports the memory that it holds."""
 
 
 def segments(index: int) -> tuple[Stretch, ...]:
@@ -28,7 +28,7 @@ def segments(index: int) -> tuple[Stretch, ...]:
 
 
 def check_listed(index: int) -> None:
-    """See, before there is a candidate, that torch tells of all its memory on device `index`.
+    """Check, before there is a candidate, that torch reports all its memory on device `index`.
 
     Raises:
         BackendUnavailableError: it does not, and something of a call could be left to the next.

@@ -37,7 +37,7 @@ from kernel_foundry.plan.sequence import Launch, LaunchSequence, LibraryCall, St
 _PROFILES: Final = 5
 """Runs whose median gives the time of each kernel."""
 _PROFILE_SECONDS: Final = 1.0
-"""Once these have passed no other run begins: what it tells is a note, not what is measured."""
+"""Once these have passed no other run begins: no decision depends on these times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

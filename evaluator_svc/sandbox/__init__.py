@@ -1,1 +1,1 @@
-"""What locks processes of candidates in: Landlock, seccomp, rlimits, bubblewrap where present."""
+"""Confines processes of candidates: Landlock, seccomp, rlimits, bubblewrap where present."""

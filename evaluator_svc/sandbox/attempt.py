@@ -1,4 +1,4 @@
-"""What supervisor and a locked process say to each other when the lock itself is tried.
+"""Messages between supervisor and a locked process when the lock itself is tried.
 
 Only the first message to a process may be such a request, and a process that got one never gets a
 candidate. How things are tried is in `attempts.py`.

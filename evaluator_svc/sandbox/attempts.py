@@ -1,7 +1,7 @@
-"""What a locked process must not be able to do, really tried: each attempt does it where it can.
+"""Attempts at everything that a locked process must not do; each does it where it can.
 
 Every attempt returns when it was possible, having undone what it did, and raises the system's error
-when it was refused. So the same code tells a lock that holds from one that is not there. Runs in a
+when it was refused. So the same code shows whether a lock is in force. Runs in a
 process that is locked as those for candidates are, and never meets one. See `confinement.py`.
 """
 

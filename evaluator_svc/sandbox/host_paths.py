@@ -1,4 +1,4 @@
-"""What a locked process may see of the host's files: interpreter, packages, libraries, a device.
+"""The host's files that a locked process may see: interpreter, packages, libraries, a device.
 
 No home folder, no working folder, no `/etc` beyond the loader's own files, no `/proc` of other
 processes; what the environment names for the loader and for CUDA is readable too.

@@ -1,6 +1,6 @@
 """A seccomp filter: no new processes, no sockets, no hand on other processes or on the host.
 
-Threads stay possible. x86-64 only, as the whole project. Which calls are meant stands in
+Threads stay possible. x86-64 only, as the whole project. The calls are listed in
 `system_calls`. Files are `landlock.py`'s.
 """
 

@@ -42,7 +42,7 @@ class SourcePlace:
 
 @dataclass(slots=True, kw_only=True)
 class Report:
-    """One error, as the tool tells it for one work-item."""
+    """One error of one work-item, as the tool reports it."""
 
     what: str
     """Such as "write of 4 bytes", or what is wrong with a barrier."""

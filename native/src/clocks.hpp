@@ -1,4 +1,4 @@
-// What a device says of its own clocks.
+// Clocks of a device, as it reports them.
 #pragma once
 
 #include <optional>

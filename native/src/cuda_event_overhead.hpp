@@ -1,4 +1,4 @@
-// What a pair of events adds to the time between them.
+// Time that a pair of events adds to the span between them.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What the CUDA driver tells of a device.
+// Facts of a device, as the CUDA driver reports them.
 #pragma once
 
 #include "cuda_abi.hpp"

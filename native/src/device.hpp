@@ -20,7 +20,7 @@
 
 namespace kernel_foundry {
 
-// What one compute unit has for all work-groups on it.
+// Limits of one compute unit, for all work-groups on it.
 struct UnitLimits {
   std::size_t registers = 0;
   std::size_t shared_bytes = 0;
@@ -66,7 +66,7 @@ class Compiler {
   virtual void release() noexcept {}
 };
 
-// What the driver says of a loaded kernel.
+// Resources of a loaded kernel, as the driver reports them.
 struct KernelResources {
   std::string name;
   std::size_t registers = 0;     // of a work-item
@@ -80,7 +80,7 @@ class Program {
  public:
   virtual ~Program() = default;
   [[nodiscard]] virtual const std::vector<std::string>& kernel_names() const noexcept = 0;
-  // Empty where the driver does not say.
+  // Empty if the driver does not report them.
   [[nodiscard]] virtual std::vector<KernelResources> resources() const { return {}; }
 };
 
@@ -206,7 +206,7 @@ class Device {
   // Drop queue and context; nothing else may be called afterwards.
   virtual void release() noexcept = 0;
 
-  // From here on: what a device with memory and a stream of its own adds. The defaults are those
+  // From here on: additions of a device with its own memory and stream. The defaults are those
   // of a device that works in host memory and is timed by the host's clock.
 
   [[nodiscard]] virtual bool is_host_memory() const noexcept { return true; }
@@ -215,7 +215,7 @@ class Device {
 
   // Whether `marked_ns` is the figure, not the host's clock.
   [[nodiscard]] virtual bool times_by_events() const noexcept { return false; }
-  // What a pair of marks shows beyond the work between them.
+  // Overhead of a pair of marks around no work.
   [[nodiscard]] virtual double event_overhead_ns() { return 0; }
   virtual void mark_start() {}
   virtual void mark_end() {}
@@ -230,10 +230,10 @@ class Device {
     (void)enqueue;
     return nullptr;
   }
-  // Null where the device does not tell.
+  // Null if the device does not report them.
   [[nodiscard]] virtual Clocks* clocks() noexcept { return nullptr; }
-  // Overwrites what the next kernel could find on the processors from those before it; where
-  // nothing of the kind is, does nothing.
+  // Overwrites on-chip memory and dead stacks, where the next kernel could find data of earlier
+  // ones; does nothing on a device that has neither.
   virtual void scrub() {}
   // Lets go of cache lines that a kernel asked to keep.
   virtual void reset_persisting_cache() {}

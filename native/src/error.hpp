@@ -43,7 +43,7 @@ class LoadError : public NativeError {
   using NativeError::NativeError;
 };
 
-// What a launch failed of, as far as the driver tells.
+// Cause of a failed launch, as far as the driver reports it.
 enum class LaunchFault { other, illegal_access, resources, invalid };
 
 // A launch that the driver refused, or work that failed on the device.

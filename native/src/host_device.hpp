@@ -1,4 +1,4 @@
-// What every device has in common whose memory is the host's.
+// Common code of devices whose memory is the host's.
 #pragma once
 
 #include "device.hpp"

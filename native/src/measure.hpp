@@ -22,7 +22,7 @@ struct CallTime {
   double beside_ns = std::numeric_limits<double>::quiet_NaN();  // NaN: no second clock
 };
 
-// What is measured. A set is one copy of inputs and outputs at addresses of its own.
+// Something to measure. A set is one copy of inputs and outputs at its own addresses.
 class Trial {
  public:
   virtual ~Trial() = default;
@@ -78,7 +78,7 @@ struct Measurement {
   std::vector<double> device_ns;   // events beside the steady clock; empty where there are none
   std::vector<double> host_ns;     // the steady clock beside events
   std::vector<double> prepare_ns;  // before each of these calls; empty where nothing is prepared
-  std::vector<ClockBlock> clocks;  // empty where the device does not tell
+  std::vector<ClockBlock> clocks;  // empty if the device reports none
   std::string stop_reason;
   std::size_t discarded_count = 0;  // samples of a throttled device
   std::size_t warmup_count = 0;

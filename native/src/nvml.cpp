@@ -41,7 +41,7 @@ constexpr std::pair<Reason, const char*> reason_names[] = {
 constexpr unsigned long long throttles =
     hardware_slowdown | software_thermal | hardware_thermal | power_brake;
 
-// Below this share of its maximum a clock tells of the machine and not of the kernel.
+// Below this share of its maximum a clock shows the state of the machine, not of the kernel.
 // Source: NVBench's default.
 constexpr double least_share_of_clock = 0.75;
 

@@ -1,4 +1,4 @@
-// What calls left on the stacks of this process's threads, below the frames in use.
+// Clears data that calls left on the stacks of this process's threads, below the frames in use.
 #pragma once
 
 namespace kernel_foundry {

@@ -5,7 +5,7 @@
 namespace kernel_foundry {
 namespace {
 
-// Holds the device's queue while it lives, where that can be.
+// Holds the device's queue while it lives, if the device can.
 class Hold {
  public:
   Hold(Device& device, bool is_wanted) : device_(device), holds_(is_wanted && device.hold()) {}

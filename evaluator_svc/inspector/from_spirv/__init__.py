@@ -1,4 +1,4 @@
-"""What is found in a SPIR-V module: findings of the rules, number formats, kernel facts."""
+"""Inspects a SPIR-V module: findings of the rules, number formats, kernel facts."""
 
 from evaluator_svc.inspector.from_spirv.access import accesses
 from evaluator_svc.inspector.from_spirv.dataflow import dataflow
@@ -14,7 +14,7 @@ __all__ = ["report"]
 
 
 def report(module: Module, kernels: tuple[str, ...]) -> ObjectReport:
-    """Return all that a module tells; `kernels` must be in it."""
+    """Return the report on a module; `kernels` must be in it."""
     program = lower(module)
     carried = [recurrences(dataflow(module, body)) for body in program.functions.values()]
     return ObjectReport(
