@@ -7,6 +7,7 @@ from typing import Final
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.sdk.suites.cuda_l1 import is_cuda_l1, read_cuda_l1
 from kernel_foundry.sdk.suites.entry import Entry
+from kernel_foundry.sdk.suites.flashinfer import is_flashinfer, read_flashinfer
 from kernel_foundry.sdk.suites.gpu_mode import is_gpu_mode, read_gpu_mode
 from kernel_foundry.sdk.suites.kernelbench import is_kernelbench, read_kernelbench
 from kernel_foundry.sdk.suites.robust_kbench import is_robust_kbench, read_robust_kbench
@@ -31,6 +32,7 @@ FORMATS: Final[dict[str, Format]] = {
     "cuda-l1": Format(marks=is_cuda_l1, read=read_cuda_l1),
     "robust-kbench": Format(marks=is_robust_kbench, read=read_robust_kbench),
     "gpu-mode": Format(marks=is_gpu_mode, read=read_gpu_mode),
+    "flashinfer": Format(marks=is_flashinfer, read=read_flashinfer),
 }
 """By the name that `--format` takes; docs/suites.md explains them."""
 
