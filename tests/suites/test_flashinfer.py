@@ -98,6 +98,21 @@ def test_the_reference_may_lie_beside_the_definition(tmp_path: Path) -> None:
     assert len(imported(tmp_path, files).imported) == 1
 
 
+def test_inputs_may_be_called_as_the_reference_is(tmp_path: Path) -> None:
+    definition = {
+        **DEFINITION,
+        "reference": "def run(run, rows):\n    return run - rows\n",
+        "inputs": {name: {"shape": ["rows"], "dtype": "float32"} for name in ("run", "rows")},
+        "custom_inputs_entrypoint": "",
+    }
+    imported(tmp_path, _pack(definition, [{"axes": {"rows": 4}}]))
+    task = read_task(tmp_path / "out/gather_columns.py")
+    module = TaskModule(task, task.workloads[0], torch.device("cpu"))
+    x, y = module.input_values(seed=1)
+    assert torch.equal(module.model(x, y), x - y)
+    module.close()
+
+
 def test_scalars_that_differ_make_tasks_of_their_own(tmp_path: Path) -> None:
     other = _workload(4, scale={"type": "scalar", "value": 2})
     suite = imported(tmp_path, _pack(DEFINITION, [_workload(4), other]))

@@ -139,11 +139,15 @@ def _tolerance(stated: list[Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     if len(given) < len(stated) or any(t != first for t in given) or not isinstance(first, dict):
         return {}, ("tolerance: differs between workloads, derived at admission",)
     bounds = {"rtol": first.get("max_rtol"), "atol": first.get("max_atol")}
-    if not all(type(b) in (int, float) and 0 <= b < 1 for b in bounds.values()):
+    if not all(map(_is_bound, bounds.values())):
         return {}, ("tolerance: derived at admission",)
     others = sorted(str(key)[:100] for key in set(first) - {"max_rtol", "max_atol"})
     notes = (f"tolerance: {', '.join(others)}; every element counts",) if others else ()
     return {"tolerance": bounds}, notes
+
+
+def _is_bound(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1
 
 
 def _workload_settings(definition: Definition, group: SettingGroup) -> dict[str, Any]:
