@@ -8,6 +8,8 @@ import torch
 
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evidence.record import read_records
+from kernel_foundry.sdk.client import connect
+from kernel_foundry.sdk.export.export import export_runs
 from kernel_foundry.sdk.export.popcorn_file import popcorn_file, popcorn_source
 from kernel_foundry.sdk.export.winner import Winner
 from tests.export.conftest import PLAIN_TASK, imported
@@ -33,6 +35,12 @@ def test_a_reference_that_the_server_would_refuse_is_refused(plain_gpu_winner: W
     winner = replace(plain_gpu_winner, record=replace(plain_gpu_winner.record, task=task))
     with pytest.raises(InvalidArgumentError, match="has the line '# no Stream here'"):
         popcorn_source([winner], "submission")
+
+
+def test_a_problem_has_one_line() -> None:
+    with connect() as foundry, pytest.raises(InvalidArgumentError) as refused:
+        export_runs(foundry, [""], module="submission", target="popcorn", problem="a\nimport os")
+    assert refused.value.metadata["field"] == "problem"
 
 
 def test_kernels_for_the_cpu_are_refused(plain_winner: Winner) -> None:

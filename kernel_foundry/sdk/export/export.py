@@ -73,6 +73,11 @@ def export_runs(
             f"{module!r} cannot be imported: choose a file name of letters, digits and _",
             field="out",
         )
+    if not problem.isprintable():
+        raise InvalidArgumentError(
+            f"{problem!r} is no name of a problem: it has line breaks or control characters",
+            field="problem",
+        )
     winners = [winner_of_run(foundry, run) for run in runs]
     form = TARGETS[target]
     text = form.source(winners, module)
