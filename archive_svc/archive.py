@@ -5,6 +5,7 @@ select from one run and tell into it. Over gRPC: `service.py`.
 """
 
 import asyncio
+import dataclasses
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -88,7 +89,7 @@ class LocalArchive:
         return await self._read(lambda: tuple(map(self._describe, self._store.list_runs())))
 
     async def hold_run(self, name: str, holder: LeaseHolder, budget: RunBudget) -> Run:
-        """Make the run one loop's own for a while, from now on: it is running then."""
+        """Acquire or renew the run's lease; the run becomes RUNNING."""
         run = await self._call(lambda: self._hold_run(name, holder, budget))
         self._bell.ring()
         return run
@@ -209,12 +210,14 @@ class LocalArchive:
 
     def _create_run(self, spec: RunSpec) -> Run:
         check_spec(spec)
-        if not self._store.insert_run(spec) and self._row(spec.name).spec != spec:
-            raise AlreadyExistsError(
-                f"run {spec.name} exists with another task, device, model or seed: choose "
-                "another name, or resume it with what it was started with",
-                run=spec.name,
-            )
+        if not self._store.insert_run(spec):
+            other = _differing(self._row(spec.name).spec, spec)
+            if other:
+                raise AlreadyExistsError(
+                    f"run {spec.name} exists with another {', '.join(other)}: choose another name, "
+                    "or resume the run as it was started",
+                    run=spec.name,
+                )
         return self._describe(self._row(spec.name))
 
     def _hold_run(self, name: str, holder: LeaseHolder, budget: RunBudget) -> Run:
@@ -309,13 +312,19 @@ class LocalArchive:
         return Page(told=told, state=row.state, told_count=row.told_count)
 
 
+def _differing(one: RunSpec, other: RunSpec) -> tuple[str, ...]:
+    """Return the names of the fields in which two specs differ."""
+    names = (field.name for field in dataclasses.fields(RunSpec))
+    return tuple(name for name in names if getattr(one, name) != getattr(other, name))
+
+
 def _held(run: str, lease: RunLease) -> RunHeldError:
     other = lease.holder
     assert other is not None  # a lease that is live has one
     return RunHeldError(
-        f"run {run} is being worked on by process {other.process_id} on {other.host}, last heard "
-        f"of {lease.age_s():.0f} s ago: stop that one first, or start a run of another name; a "
-        f"loop that died on another host is given up after {LEASE_SECONDS:.0f} s",
+        f"run {run} is being worked on by process {other.process_id} on {other.host}, last "
+        f"heartbeat {lease.age_s():.0f} s ago: stop that process first, or start a run of another "
+        f"name; the lease of a dead loop expires after {LEASE_SECONDS:.0f} s",
         run=run,
         host=other.host,
         process=str(other.process_id),

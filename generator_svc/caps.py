@@ -1,7 +1,7 @@
 """Hard caps on money, tokens and requests a minute, held against calls still in flight.
 
-Each call is held with an upper estimate before it is made. What a provider bills for an answer that
-never came whole is not known here: its prompt is counted, what the model may have written is not.
+Each call's maximum cost is reserved first. What a provider bills for an answer that never came
+whole is not known here: its prompt is counted, what the model may have written is not.
 """
 
 import asyncio
@@ -19,10 +19,10 @@ from kernel_foundry.domain.request import BudgetCaps
 from kernel_foundry.errors import LlmConfigurationError, LlmQuotaError
 
 _BYTES_PER_TOKEN = 3
-"""UTF-8 bytes of a token, from below: source text takes 3 to 4 (so tokens are over-counted)."""
+"""UTF-8 bytes of a token, lower bound: source text takes 3 to 4, so tokens are over-counted."""
 
 _TOKENS_PER_MESSAGE = 8
-"""Role and separators of one message, from above."""
+"""Role and separators of one message, upper bound."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +84,10 @@ class Reservations:
                 del self._reserved[run]
             self._freed.set()
             self._freed = asyncio.Event()
+
+    def forget(self, run: str) -> None:
+        """Forget what is known of a run: a new one of its name starts from nothing."""
+        self._known.pop(run, None)
 
     def lost(self, run: str, spending: Spending) -> None:
         """Count what was sent in vain: an attempt without an answer, which may be billed."""

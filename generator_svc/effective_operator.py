@@ -1,4 +1,4 @@
-"""What is really done for a selection, whatever it asks for."""
+"""The operator used, after correcting impossible requests."""
 
 from kernel_foundry.domain.archive import Elite, Selection
 from kernel_foundry.domain.candidate import Operator
@@ -6,9 +6,9 @@ from kernel_foundry.plan import parse
 
 
 def effective_operator(selection: Selection) -> Operator:
-    """Return what to do: a failed parent is repaired, whatever the selection asks for.
+    """Return the operator to use: a failed parent is repaired, whatever the selection asks for.
 
-    What has parameters already is not made tunable again, but changed.
+    A parent that has parameters already is mutated, not made tunable again.
     """
     if selection.parent is None:
         return Operator.SEED

@@ -1,7 +1,7 @@
 """Every exchange with a model, as one JSON file, found by the digest of its prompt.
 
 Content-addressed: the same exchange is the same file, so writing is idempotent and several writers
-need no lock. Which exchanges a run made stands in the store.
+need no lock. The store knows which exchanges a run made.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """The generator: a selection becomes a prompt, a model's reply becomes a candidate.
 
-What verdicts teach stands in `learning`, calls to models in `model_client`, gRPC in `service`.
+What verdicts teach is in `learning.py`, calls to models in `model_client.py`, gRPC in `service.py`.
 """
 
 import asyncio
@@ -95,7 +95,7 @@ class LocalGenerator:
             store, library, MetaPrompts(store), ask=self._ask_for_guidance, clock=clock
         )
         self._in_flight = PromptsInFlight()
-        self._owed: defaultdict[str, list[TokenUsage]] = defaultdict(list)
+        self._unreported: defaultdict[str, list[TokenUsage]] = defaultdict(list)
         """Exchanges in the background that no proposal of their run has listed yet."""
 
     async def propose(self, request: ProposalRequest) -> Proposal:
@@ -128,8 +128,8 @@ class LocalGenerator:
         await self._remember(request, expert, guidance, written, proposal)
         if proposal.usage[-1].model != question.models[0]:
             await self._credit(request.run, question.models[0], answered=False)
-        owed = tuple(self._owed.pop(request.run, ()))
-        return replace(proposal, usage=(*owed, *proposal.usage))
+        unreported = tuple(self._unreported.pop(request.run, ()))
+        return replace(proposal, usage=(*unreported, *proposal.usage))
 
     async def report(self, outcome: ProposalOutcome) -> None:
         """See `ports.Generator.report`."""
@@ -146,7 +146,8 @@ class LocalGenerator:
     async def forget_run(self, run: str) -> None:
         """See `ports.Generator.forget_run`."""
         check_run(run)
-        self._owed.pop(run, None)
+        self._unreported.pop(run, None)
+        self._client.forget_run(run)
         await self._ledger.forget(run)
 
     async def exchanges(self, run: str, *, after: int = 0, limit: int = 20) -> tuple[Exchange, ...]:
@@ -250,7 +251,7 @@ class LocalGenerator:
         proposal: Proposal,
     ) -> None:
         if not set(SECTION_NAMES).isdisjoint(written.cut):
-            # Guidance that was not all there is neither to praise nor to blame.
+            # Do not credit truncated guidance.
             guidance = replace(guidance, sections_id=None, is_evolved=False)
         acted = written.mechanisms
         if guidance.is_evolved:
@@ -282,7 +283,7 @@ class LocalGenerator:
             question, purpose=ExchangePurpose.META_PROMPT, selection=None, models=models
         )
         reply = await self._client.ask(asked, messages)
-        self._owed[request.run].append(reply.usage)
+        self._unreported[request.run].append(reply.usage)
         return reply.text
 
     def _ask_again(

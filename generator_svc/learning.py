@@ -1,7 +1,7 @@
 """What a generator learns from verdicts: lessons, guidance in prompts, which model pays.
 
-Each part has its own package; here stands what is asked before a proposal and reported after its
-verdict. Nothing of it may hold up a proposal: guidance evolves in the background.
+Each part has its own package; this file asks them before a proposal and reports to them after its
+verdict. A proposal waits for its lessons and its guidance, but never for guidance to evolve.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ _REQUESTS_KEPT: Final = 512
 """Requests remembered until their verdict comes; older ones teach no lesson any more."""
 
 _RECORDS_KEPT: Final = 200
-"""Verdicts of each language that an editor of guidance may be shown."""
+"""Verdicts of each language that an editor of guidance may be shown; only those of this process."""
 
 AskForText = Callable[[ProposalRequest, tuple[ChatMessage, ...]], Awaitable[str]]
 """Asks a model for better guidance, on the account of a request's run."""

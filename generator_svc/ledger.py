@@ -22,8 +22,8 @@ from kernel_foundry.domain.exchange import Exchange
 from kernel_foundry.errors import InvalidArgumentError
 
 _PAGE_CHARS: Final = 8_000_000
-"""Of prompts and replies in one page, unless one exchange alone has more; a message holds them
-whatever their characters take."""
+"""Of prompts and replies in one page, unless one exchange alone has more; fits one gRPC message at
+any UTF-8 width."""
 
 
 class RequestCounter:
@@ -91,19 +91,26 @@ class RunLedger:
         )
 
     async def account(self, run: str) -> RunAccount:
-        """See `Generator.account`."""
+        """Return what a run has used and learnt so far."""
         return await self._store.read(partial(_account, run=run))
 
     async def forget(self, run: str) -> None:
-        """See `Generator.forget_run`."""
+        """Remove a run's rows, and the exchanges that no other run has made."""
         names = await self._store.write(partial(_forget, run=run))
         await self._log.remove(names)
 
     async def exchanges(self, run: str, *, after: int, limit: int) -> tuple[Exchange, ...]:
-        """See `Generator.exchanges`."""
+        """Return up to `limit` exchanges of a run with a sequence above `after`, in order.
+
+        Fewer where a page would be too long; never none where there are some.
+
+        Raises:
+            InvalidArgumentError: `after` or `limit` cannot be.
+            CorruptArchiveError: a recorded one is damaged or gone.
+        """
         if after < 0 or limit < 1:
             raise InvalidArgumentError(
-                f"{limit} exchanges behind {after}: expected 1 or more behind 0 or more",
+                f"{limit} exchanges after {after}: expected 1 or more after 0 or more",
                 field="limit" if limit < 1 else "after",
             )
         names = await self._store.read(

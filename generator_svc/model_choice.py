@@ -2,9 +2,9 @@
 
 Thompson sampling. How often a model gains is a Poisson rate with a Gamma posterior, in units of the
 typical gain, so that rare large gains and frequent small ones are compared fairly; whether it
-answers at all is a Beta posterior. Both lose their past slowly, so that a model that stopped to
-pay, or never answered, is tried again now and then. A model without a past starts as the average
-one. What a gain is, `learning` says.
+answers at all is a Beta posterior. Both discount the past slowly, so that a model that stopped
+paying off, or never answered, is tried again now and then. A model without a past starts as the
+average one. `learning.py` defines a gain.
 Source: Agrawal and Goyal 2012 (Thompson sampling); Raj and Kalyani 2017 (discounted)
 """
 
@@ -166,7 +166,7 @@ class _Record:
 
 
 def _is_sound(outcome: ModelOutcome) -> bool:
-    """Return whether a store's row can be reckoned with: a draw of what is no number never ends."""
+    """Return whether a store's row has usable numbers: NaN would make gammavariate loop forever."""
     return 0.0 <= outcome.gain <= MOST_FITNESS and 0.0 <= outcome.usd < math.inf
 
 

@@ -85,6 +85,10 @@ class ModelClient:
         finally:
             self._asking.discard(task)
 
+    def forget_run(self, run: str) -> None:
+        """Forget what a run has spent, as far as it is held against its caps here."""
+        self._reservations.forget(run)
+
     async def close(self) -> None:
         """End the calls in flight, so that what they took is in the ledger before those close."""
         tasks = [task for task in self._asking if task is not None]

@@ -1,7 +1,7 @@
 """A run's recorded replies, made into proposals again for the selections that they answer.
 
 Asks no model: what `generator` makes of a reply is made of the recorded one. The search that
-selects again stands in `archive_svc`, the comparison in `kernel_foundry.sdk.replay`.
+selects again is in `archive_svc`, the comparison in `kernel_foundry.sdk.replay`.
 """
 
 from collections import defaultdict

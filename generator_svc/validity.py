@@ -1,7 +1,7 @@
 """What must hold for a request before anything is paid.
 
-Its books can be kept: every database that they may lie in has its limits, and says so only when
-it is too late. Its admission is one: prompts and recipes read names, literals and the graph.
+Values that the database cannot store are rejected, and so are malformed admissions: prompts and
+recipes read their names, literals and graph.
 """
 
 from typing import Final
@@ -78,7 +78,8 @@ def _fault(workload: WorkloadAdmission) -> str:
     for node in workload.graph:
         longest = max(map(len, (node.name, node.op, *node.arguments)))
         if longest > _LONGEST_ARGUMENT:
-            return f"a node with a text of {longest} characters, expected {_LONGEST_ARGUMENT}"
+            most = _LONGEST_ARGUMENT
+            return f"a node with a text of {longest} characters, expected at most {most}"
         lost = [a for a in node.arguments if a.startswith("%") and a[1:] not in known]
         if lost:
             return f"node {node.name} of the graph takes {lost[0]}, which no node before it is"

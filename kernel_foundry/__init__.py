@@ -1,1 +1,1 @@
-"""Kernel Foundry: finds the fastest correct GPU kernel for a PyTorch operator."""
+"""Kernel Foundry: finds the fastest correct kernel for a PyTorch operator, on GPUs and CPUs."""

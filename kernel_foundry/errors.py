@@ -72,7 +72,7 @@ class RunHeldError(KernelFoundryError):
 
 
 class EliteNotFoundError(KernelFoundryError):
-    """The run has no such elite."""
+    """Nothing passed in the run, or it has no passed candidate of that digest."""
 
     code = StatusCode.NOT_FOUND
     reason = "ELITE_NOT_FOUND"

@@ -120,10 +120,10 @@ class Archive(Protocol):
         ...
 
     async def hold_run(self, name: str, holder: LeaseHolder, budget: RunBudget) -> Run:
-        """Make the run one loop's own for `LEASE_SECONDS`, from now on: it is running then.
+        """Acquire or renew the run's lease for `LEASE_SECONDS`; the run becomes RUNNING.
 
-        A loop that goes on asks again in time. A run whose loop did not reads as interrupted.
-        What the loop may use is kept, for whoever goes on with the run.
+        A run whose lease has expired is shown as interrupted. The budget is kept for whoever
+        resumes the run.
 
         Raises:
             RunHeldError: another loop works on it.
@@ -187,8 +187,9 @@ class Archive(Protocol):
         Raises:
             AlreadyExistsError: the request_id was used for another candidate, or one with the
                 same digest has another source.
-            InvalidArgumentError: no request_id, a fitness outside 0 to 1, a verdict on another
-                candidate, a parent that is not recorded in this run, or a selection never made.
+            InvalidArgumentError: no request_id, a fitness outside 0 to
+                `verdict_limits.MOST_FITNESS`, a verdict on another candidate, a parent that is not
+                recorded in this run, or a selection never made.
         """
         ...
 

@@ -25,7 +25,7 @@ REPAIRABLE: Final = frozenset(
 """Outcomes with a kernel to mend: not a reply without one, not a refused cheat."""
 
 MOST_REPAIRS: Final = 2
-"""Repairs in a row, each of what the one before left broken; then the line is given up."""
+"""Maximum consecutive repairs in a lineage."""
 
 WAITING_KEPT: Final = 16
 """Newest failures kept as parents of repairs, and newest candidates without parameters; older ones

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 MOST_EVENTS: Final = 4096
-"""Between two tells; a caller that selects and selects is not followed any further."""
+"""Between two tells; longer journals are truncated, and such a run cannot be replayed."""
 
 _TOO_LONG: Final = "?"
 _FORM: Final = re.compile(r"@\d{1,10}(?: [sd]\d{1,10}(?:=[a-z_-]{1,40})?)*(?: \?)?")

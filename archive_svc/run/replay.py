@@ -168,7 +168,7 @@ class RunReplay:
 
     def _impossible(self, told: ToldEvaluation, why: str) -> InvalidArgumentError:
         return InvalidArgumentError(
-            f"run {self.spec.name} cannot be made again from evaluation {told.sequence} on: {why}",
+            f"run {self.spec.name} cannot be replayed beyond evaluation {told.sequence - 1}: {why}",
             field="run",
             run=self.spec.name,
         )

@@ -33,7 +33,7 @@ SEEDS: Final = 4
 YOUNG_SEEDS: Final = 8
 """Seeds that pass in a young run, at most: later ones have more to learn from its elites."""
 
-SEED_SHARE: Final = 5
+EVALUATIONS_PER_SEED: Final = 5
 """Of so many evaluations at most one is of a seed that passes, in an older run."""
 
 _DRAWS: Final = 16
@@ -249,7 +249,8 @@ class RunArchive:
         shown = inspirations(view, parent, rng)
         if mechanisms.INSPIRATIONS in self._without:  # but for the partner of a combination
             shown = shown[: operator is Operator.COMBINE]
-        is_aimed = mechanisms.DIRECTION not in self._without
+        # What keeps the algorithm is given no direction, so it cannot miss one either.
+        is_aimed = mechanisms.DIRECTION not in self._without and operator is not Operator.TEMPLATISE
         return SelectionPlan(
             island=island.name,
             operator=operator,
@@ -286,7 +287,7 @@ class RunArchive:
     @property
     def _most_seeds(self) -> int:
         """Seeds that may have passed or be in flight; those that fail do not count."""
-        return max(YOUNG_SEEDS, self.told_count // SEED_SHARE)
+        return max(YOUNG_SEEDS, self.told_count // EVALUATIONS_PER_SEED)
 
     def _count_seed(self, result: Result) -> None:
         if result.passed and result.operator == Operator.SEED.value:

@@ -1,6 +1,6 @@
 """Selections that were handed out and not answered yet: no two of them ask for the same.
 
-In memory only: what was in flight when a process ended is asked for again.
+In memory only: what was in flight when a process ended is forgotten, and may be selected again.
 """
 
 from collections import Counter

@@ -24,14 +24,14 @@ EPSILON: Final = 0.05
 ALPHA: Final = 0.2
 """Share of the choice that goes by what the gradient promises."""
 
-SHARPNESS: Final = 0.05
+RELATIVE_TEMPERATURE: Final = 0.05
 """Temperature of the softmax over fitness, as a share of the elites' range of fitness."""
 
 _LEAST_TEMPERATURE: Final = 1e-4
 """Fitness differences below are noise."""
 
 STAY: Final = 0.2
-"""What a direction must promise before it is likelier than none; G is of the order of one."""
+"""Score of the option without a move; G is of the order of one."""
 
 AIM_TEMPERATURE: Final = 0.2
 """Of the softmax over the directions from a parent's cell."""
@@ -77,17 +77,17 @@ class View:
 
 
 Parents = Callable[[View], np.ndarray]
-"""A view to `(elite,)` float64 probabilities that sum to 1."""
+"""Maps a view to `(elite,)` float64 probabilities that sum to 1."""
 
 Aim = Callable[[View, Entry, Sequence[Entry], np.random.Generator], Cell | None]
-"""A view, a parent and the elites shown beside it to the cell to aim at, or None for no
+"""Maps a view, a parent and the elites shown beside it to a target cell, or to None for no
 direction."""
 
 
 def temperature(fitnesses: np.ndarray) -> float:
     """Return the softmax's temperature for these fitnesses."""
     spread = float(fitnesses.max() - fitnesses.min())
-    return max(SHARPNESS * spread, _LEAST_TEMPERATURE)
+    return max(RELATIVE_TEMPERATURE * spread, _LEAST_TEMPERATURE)
 
 
 def fitness_parents(view: View) -> np.ndarray:

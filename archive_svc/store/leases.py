@@ -1,7 +1,7 @@
 """Which loop works on a run: one at a time, and one that dies is noticed.
 
-A lease runs out by the clock of whoever asks. Of a loop of this host it is seen whether its process
-is gone, so that a run can go on at once after a kill.
+A lease expires by the clock of whoever asks. If the loop runs on this host, we also check whether
+its process has ended, so that a run can be resumed at once after a kill.
 """
 
 import time

@@ -37,7 +37,7 @@ class RunRow:
     cost_usd: float
     """Of everything told."""
     best_sequence: int | None
-    """Newest evaluation of the candidate that is worth most for certain; None: none passed."""
+    """Newest evaluation of the candidate with the highest lower-bound fitness; None: none."""
     best_fitness: float | None
     best_speedup: float | None
     budget: RunBudget | None

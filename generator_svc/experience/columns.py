@@ -1,6 +1,6 @@
 """What ranking needs of every lesson, as arrays: ten thousand are scored at once.
 
-What the numbers are worth stands in `ranking`.
+What the numbers are worth is in `ranking.py`.
 """
 
 from collections.abc import Sequence

@@ -13,7 +13,7 @@ from generator_svc.experience import tables
 from generator_svc.experience.merging import bounded_effect, credited, merged, says_the_same, worst
 from kernel_foundry.domain.lesson import AddedLesson, Lesson, LessonOrigin
 
-_DROPPED_SHARE: Final = 20
+_DROPPED_DIVISOR: Final = 20
 """Of the learnt lessons allowed one in so many is dropped at once: other processes then have to
 read all lessons again, so that should be seldom."""
 
@@ -111,5 +111,5 @@ def _drop_worst(connection: sa.Connection, most: int, *, but: int, revision: int
     if tables.count_of_origin(connection, LessonOrigin.LEARNT) <= most:
         return
     learnt = [x for x in tables.of_origin(connection, LessonOrigin.LEARNT) if x.id != but]
-    unwanted = worst(learnt, max(1, most // _DROPPED_SHARE))
+    unwanted = worst(learnt, max(1, most // _DROPPED_DIVISOR))
     tables.remove(connection, unwanted, revision=revision)

@@ -1,6 +1,6 @@
 """Writes lessons from the records of a transition: what was seen, what was changed, what it did.
 
-Everything in a lesson was measured or stands in the sources.
+Everything in a lesson was measured or is in the sources.
 """
 
 import math

@@ -158,9 +158,9 @@ class ExperienceLibrary:
     async def learn(self, transition: ObservedTransition) -> AddedLesson | None:
         """Write a lesson from a transition that says something; None for the others.
 
-        A lesson that nobody could add is lost: its texts are a client's, and go into prompts of
-        other runs. The same child of a run teaches once. A provider of embeddings that does not
-        answer costs the lesson.
+        Lessons that fail validation are discarded: their texts come from a client and go into
+        prompts of other runs. The same child of a run teaches once. If the provider of embeddings
+        does not answer, the lesson is lost.
         """
         lesson = write_lesson(transition)
         if lesson is None:

@@ -1,6 +1,6 @@
 """What an expert asks the experience library for: its retrieval filter applied to a request.
 
-How lessons are found and ranked stands in `index` and `ranking`.
+Lessons are found in `index.py` and ranked in `ranking.py`.
 """
 
 from typing import Final

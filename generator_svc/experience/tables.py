@@ -1,6 +1,6 @@
 """Lessons in the database: rows by id, and the version that tells when another process wrote.
 
-Every function is part of the caller's transaction. How lessons are found stands in `index`.
+Every function is part of the caller's transaction. Lessons are found in `index.py`.
 """
 
 import json

@@ -31,7 +31,7 @@ _UNPAID: Final = frozenset(
 _CLASSES: Final[tuple[tuple[type[Exception], type[KernelFoundryError], str], ...]] = (
     (RecipesBugError, KernelFoundryError, "has a bug"),
     (openai.RateLimitError, LlmUnavailableError, "is over its rate limit"),
-    (exceptions.PaymentRequiredError, LlmQuotaError, "wants to be paid first"),
+    (exceptions.PaymentRequiredError, LlmQuotaError, "requires payment (402)"),
     (exceptions.BudgetExceededError, LlmQuotaError, "is over its budget"),
     (openai.AuthenticationError, LlmConfigurationError, "refuses the key"),
     (openai.PermissionDeniedError, LlmConfigurationError, "is not allowed with this key"),
@@ -49,7 +49,7 @@ _CLASSES: Final[tuple[tuple[type[Exception], type[KernelFoundryError], str], ...
 """First match wins, so a subclass stands before its base."""
 
 _UNCLASSED: Final[dict[int, tuple[type[KernelFoundryError], str]]] = {
-    402: (LlmQuotaError, "wants to be paid first"),
+    402: (LlmQuotaError, "requires payment (402)"),
     403: (LlmConfigurationError, "is not allowed with this key"),
 }
 """Statuses that LiteLLM leaves as a bare `APIError` for some providers."""
@@ -73,7 +73,7 @@ def failed_attempt(error: Exception, model: str) -> FailedAttempt:
             provider_error=type(error).__name__,
         ),
         # 409 has no class of its own: a conflict stays one.
-        is_passing=ours is LlmUnavailableError and status != 409,
+        is_transient=ours is LlmUnavailableError and status != 409,
         is_lost=ours is LlmUnavailableError and status is None and not _is_unsent(error),
         retry_after_seconds=_retry_after_s(error),
     )
@@ -83,7 +83,7 @@ def malformed(model: str, what: str) -> FailedAttempt:
     """Return the failure of an answer that is JSON of another shape."""
     return FailedAttempt(
         LlmUnavailableError(f"model {model!r} answered {what}", model=model),
-        is_passing=True,
+        is_transient=True,
         is_lost=True,
     )
 
@@ -92,7 +92,7 @@ def late(model: str, seconds: float) -> FailedAttempt:
     """Return the failure of an answer that took longer than `seconds`."""
     return FailedAttempt(
         LlmUnavailableError(f"model {model!r} did not answer in {seconds:g} s", model=model),
-        is_passing=True,
+        is_transient=True,
         is_lost=True,
     )
 

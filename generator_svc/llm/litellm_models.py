@@ -16,7 +16,7 @@ from generator_svc.llm import recipes_model
 from generator_svc.llm.answer_time import answer_seconds
 from generator_svc.llm.catalogue import RECIPES, check_model_name, default_models
 from generator_svc.llm.interface import ModelFacts, ModelReply, ModelRequest
-from generator_svc.llm.retrying import ModelRetryPolicy, Persistence
+from generator_svc.llm.retrying import ModelRetryPolicy, Retries
 
 _ENVIRONMENT: Final = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it downloads its cost table at import
@@ -46,7 +46,7 @@ class LiteLlmModels:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._timeout_seconds = timeout_seconds or answer_seconds(os.environ)
-        self._persistence = Persistence(retrying, rng=rng, sleep=sleep)
+        self._retries = Retries(retrying, rng=rng, sleep=sleep)
         self._loading = asyncio.Lock()
         self._loaded: ModuleType | None = None
 
@@ -71,12 +71,12 @@ class LiteLlmModels:
     async def complete(self, request: ModelRequest) -> ModelReply:
         """See `LanguageModels.complete`."""
         if set(request.models) == {RECIPES}:
-            return await self._persistence.ask(
+            return await self._retries.ask(
                 request, lambda _: recipes_model.answer(request.assignment)
             )
         sdk = await self._sdk()
         attempt = partial(sdk.attempt, request=request, timeout_seconds=self._timeout_seconds)
-        return await self._persistence.ask(request, attempt)
+        return await self._retries.ask(request, attempt)
 
     async def list_models(self) -> tuple[str, ...]:
         """See `LanguageModels.list_models`; needs no LiteLLM."""

@@ -49,7 +49,7 @@ async def answer(assignment: str) -> ModelReply:
         error = KernelFoundryError(
             f"model {RECIPES!r} has a bug: {type(bug).__name__}: {bug}", model=RECIPES
         )
-        raise FailedAttempt(error, is_passing=False) from bug
+        raise FailedAttempt(error, is_transient=False) from bug
     return ModelReply(
         text=refusal or text,
         finish=FinishReason.REFUSED if refusal else FinishReason.STOP,

@@ -20,7 +20,7 @@ class FailedAttempt(Exception):  # noqa: N818  it ends an attempt, not the call
 
     Args:
         error: What the caller gets when no attempt succeeds.
-        is_passing: Asking the same model again may help.
+        is_transient: Asking the same model again may help.
         is_lost: The answer never came whole, so the request may have been billed.
         retry_after_seconds: How long the provider wants to be left alone; None: it did not say.
     """
@@ -29,13 +29,13 @@ class FailedAttempt(Exception):  # noqa: N818  it ends an attempt, not the call
         self,
         error: KernelFoundryError,
         *,
-        is_passing: bool,
+        is_transient: bool,
         is_lost: bool = False,
         retry_after_seconds: float | None = None,
     ) -> None:
         super().__init__(error.message)
         self.error = error
-        self.is_passing = is_passing
+        self.is_transient = is_transient
         self.is_lost = is_lost
         self.retry_after_seconds = retry_after_seconds
 
@@ -57,7 +57,7 @@ Attempt = Callable[[str], Awaitable[ModelReply]]
 """Sends one request to one model; raises `FailedAttempt`."""
 
 
-class Persistence:
+class Retries:
     """Asks until a model answers or none is left.
 
     Args:
@@ -110,7 +110,7 @@ class Persistence:
 
     def _pause_s(self, failure: FailedAttempt, retry: int) -> float | None:
         """Return how long to wait before asking again; None: do not."""
-        if not failure.is_passing:
+        if not failure.is_transient:
             return None
         policy = self._policy
         longest_s = min(policy.first_back_off_seconds * 2.0**retry, policy.longest_back_off_seconds)

@@ -44,7 +44,7 @@ class PromptState(StrEnum):
 
     SEED = "seed"
     TRIAL = "trial"
-    """New: gets a limited share of the proposals until it has paid."""
+    """New: gets a limited share of the proposals until it has `TRIAL_CREDITS`."""
     ACCEPTED = "accepted"
     DROPPED = "dropped"
 
@@ -141,7 +141,7 @@ def choose(members: Sequence[Member], known: Worths, *, run: str, seed: int, seq
 
 
 def judge(member: Member, known: Worths) -> PromptState:
-    """Return what becomes of a prompt that was credited: on trial until it beats its parent."""
+    """Return the state of a prompt that was credited; a trial ends with `TRIAL_CREDITS`."""
     own, parent = known.of(member.id), known.of(member.parent)
     if member.state is not PromptState.TRIAL or own.count < TRIAL_CREDITS:
         return member.state

@@ -1,7 +1,7 @@
 """The population of guidance: one for each language, kept in the generator's store.
 
 Chooses for each proposal, credits what came of it, and has a model make a better one now and then.
-What is decided stands in `policy`, what is asked and taken in `editor` and `section_edits`.
+Decisions are in `policy.py`, prompts in `editor.py`, accepted edits in `section_edits.py`.
 Whatever is cancelled here leaves the store as it was, or done.
 """
 
@@ -144,7 +144,7 @@ class MetaPrompts:
 
         def work(connection: sa.Connection) -> None:
             row = tables.find(connection, prompt_id, is_locked=True)
-            # A row may be of another store: what it says of the text is lost, no more.
+            # A proposal of another store may name a row that is not here: its credit is lost.
             if row is not None and tables.add_credit(connection, row, credit):
                 members, known = _population(connection, row.language)
                 member = next(m for m in members if m.id == row.id)
@@ -246,7 +246,7 @@ class MetaPrompts:
         return child, EditResult.ADDED
 
     async def _ensure_seed(self, language: Language) -> None:
-        """Make the seed what its files say: who edits them starts a new one."""
+        """Bring the seed up to date with its files; editing them creates a new seed."""
         if language in self._seeded:
             return
         seed = seed_sections(language)

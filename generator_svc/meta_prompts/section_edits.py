@@ -1,7 +1,6 @@
 """Section edits: a model's reply becomes better guidance, or the reason why it does not.
 
-Strict, since a guess at what was meant would be credited with what the text then brings. Knows
-nothing of models and records.
+Strict: a guess at what a reply meant would be credited with what the text then gains.
 """
 
 import re
@@ -15,7 +14,7 @@ from generator_svc.meta_prompts.sections import MAX_SECTION_CHARS, SECTION_NAMES
 from generator_svc.replies.reply_parts import UnusableReplyError, WrittenEdit, read_parts
 
 MAX_EDITS: Final = 8
-"""More than so many are a new text, whose worth could be put down to nothing."""
+"""More than so many are a rewrite, whose effect cannot be attributed."""
 
 MAX_DIAGNOSIS_CHARS: Final = 1_000
 
@@ -70,7 +69,7 @@ def _diagnosis(reply: str) -> str:
 
 
 def _find(reply: str) -> tuple[_Edit, ...]:
-    """Return the edits of a reply; those in its reasoning are not meant."""
+    """Return the edits of a reply, without those in its reasoning."""
     found = read_parts(reply).edits
     if not found:
         raise UnusableReplyError(
@@ -87,7 +86,7 @@ def _edit(written: WrittenEdit, number: int) -> _Edit:
     section = written.label.strip(" \t[]`*:").lower()
     if section not in SECTION_NAMES:
         names = ", ".join(SECTION_NAMES)
-        raise UnusableReplyError(f"behind SEARCH stands {section!r}, expected one of {names}")
+        raise UnusableReplyError(f"after SEARCH: got {section!r}, expected one of {names}")
     search, text = ("\n".join(lines).strip("\n") for lines in (written.search, written.replacement))
     return _Edit(section=section, search=search, text=text)
 
@@ -135,8 +134,8 @@ def _fault(text: str) -> str:
 def _tells(line: str, hidden: HeldOut) -> bool:
     """Return whether `line` has a name or a size of a held-out workload.
 
-    Powers of two are not meant: guidance speaks of vectors, groups and tiles, and what is held
-    out to see whether borders are right is none.
+    Powers of two do not count: guidance names them for vectors, groups and tiles, and sizes that
+    are held out to test borders are none.
     """
     sizes = {int(number) for number in _NUMBER.findall(line)} & hidden.sizes
     return hidden.without_names(line) != line or any(size & (size - 1) for size in sizes)

@@ -1,6 +1,6 @@
 """Findings as prompts print them: grouped by kind, with the lines of source that they point at.
 
-What to do about a kind stands in `prompts/repair/`.
+What to do about a kind is in `prompts/repair/`.
 """
 
 from dataclasses import dataclass

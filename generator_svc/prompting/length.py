@@ -15,13 +15,13 @@ from generator_svc.prompting.parts import PromptParts
 from generator_svc.prompting.views import CandidateView, source_text
 
 CHARS_PER_TOKEN: Final = 3
-"""Of source text, from below."""
+"""Of source text, lower bound."""
 
 DEFAULT_MAX_CHARS: Final = 24_000 * CHARS_PER_TOKEN
 """Of a whole prompt; models attend to much less than fits into their context."""
 
 LEAST_MAX_CHARS: Final = 12_000 * CHARS_PER_TOKEN
-"""What is never left out takes no more."""
+"""Mandatory parts fit in this."""
 
 _SHORT_LOG_CHARS: Final = 800
 _FEW_FINDINGS: Final = 4

@@ -23,11 +23,11 @@ from kernel_foundry.domain.request import ProposalRequest
 from kernel_foundry.languages import language_named
 from kernel_foundry.plan import short_reference
 
-_INSPIRATION_SHARE: Final = 9
-"""Part of a prompt that code takes which is only looked at; what is edited is shown whole."""
+_INSPIRATION_DIVISOR: Final = 9
+"""One part in so many of a prompt is for an inspiration's code; the parent's is shown whole."""
 
-_MATERIAL_SHARE: Final = 3
-"""Part of a prompt that code to start from takes, all of it together."""
+_MATERIAL_DIVISOR: Final = 3
+"""One part in so many of a prompt is for code to start from, all of it together."""
 
 _MAX_LIBRARY_OPS: Final = 40
 
@@ -48,7 +48,7 @@ class PromptParts:
 
     operator: Operator
     language: str
-    """"sycl" or "cuda"."""
+    """The candidate's, such as "cuda"."""
     language_name: str
     phrases: Mapping[str, str]
     """Parts of sentences in the language's words, by name; "" for those that it has not."""
@@ -162,7 +162,7 @@ def _materials(request: ProposalRequest, max_chars: int) -> tuple[Material, ...]
     """Return the code to start from, each clipped to an equal share of the room for all."""
     if not request.materials:
         return ()
-    room = max_chars // _MATERIAL_SHARE // len(request.materials)
+    room = max_chars // _MATERIAL_DIVISOR // len(request.materials)
     return tuple(replace(m, text=clip(m.text.strip("\n"), room)) for m in request.materials)
 
 
@@ -221,7 +221,7 @@ def _known_candidates(
         parent=view(selection.parent) if selection.parent else None,
         partner=partner,
         inspirations=tuple(
-            view(elite, max_chars // _INSPIRATION_SHARE)
+            view(elite, max_chars // _INSPIRATION_DIVISOR)
             for elite in others[: views.MAX_INSPIRATIONS]
             if elite.evaluation.passed
         ),

@@ -33,11 +33,12 @@ class PromptTemplates:
         folder: Holds a user's own files, named and placed as those of `generator_svc/prompts` and
             of the languages' folders (`kernel_foundry/languages`); each is taken in place of the
             package's. A file whose name starts with "_" may also be a new one, to be included.
-            None: the package's alone.
+            Not replaceable are `meta/` and a language's guidance, hints and phrases. None: the
+            package's alone.
 
     Raises:
-        LlmConfigurationError: `folder` is none, or one of its files is no template of ours or
-            not even Jinja2.
+        LlmConfigurationError: there is no such folder, or one of its files replaces nothing or is
+            not valid Jinja2.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -67,7 +68,8 @@ class PromptTemplates:
             autoescape=False,
         )
         self._environment.filters["fenced"] = fenced
-        self.names: Final = tuple(own.list_templates())
+        self._packaged: Final = frozenset(own.list_templates())
+        self.names: Final = tuple(sorted(filter(_is_replaceable, self._packaged)))
         if folder is not None:
             self._check(folder)
 
@@ -91,12 +93,14 @@ class PromptTemplates:
         for path in sorted(folder.rglob("*")):
             name = path.relative_to(folder).as_posix()
             is_new = name not in self.names
-            if not path.is_file() or (is_new and path.suffix != _TEMPLATE_SUFFIX):
+            is_ignored = is_new and name in self._packaged
+            is_note = is_new and not is_ignored and path.suffix != _TEMPLATE_SUFFIX
+            if not path.is_file() or is_note:
                 continue
-            if is_new and not path.name.startswith("_"):
+            if is_ignored or (is_new and not path.name.startswith("_")):
                 raise LlmConfigurationError(
-                    f"{path} stands for no template of ours; known are {', '.join(self.names)}. "
-                    "A new one that others include has a name that starts with _",
+                    f"{path} replaces no template; {', '.join(self.names)} can be replaced. A new "
+                    "file that others include must have a name that starts with _",
                     template=name,
                 )
             if path.suffix == _TEMPLATE_SUFFIX:
@@ -104,6 +108,14 @@ class PromptTemplates:
                     self._environment.get_template(name)
                 except jinja2.TemplateError as error:
                     raise _broken(name, error) from error
+
+
+def _is_replaceable(name: str) -> bool:
+    # Other files are read elsewhere: `meta/` by the editor, a language's guidance by its record.
+    folder, _, rest = name.partition("/")
+    if folder in {record.name for record in languages()}:
+        return rest == "example.md" or rest.startswith("experts/")
+    return folder != "meta"
 
 
 def _broken(name: str, error: Exception) -> LlmConfigurationError:

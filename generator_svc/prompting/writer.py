@@ -32,7 +32,7 @@ class WrittenPrompt:
     cut: tuple[str, ...]
     """What there was no room for, such as "worked example"; empty when all fitted."""
     mechanisms: tuple[str, ...] = ()
-    """What stands in it, names of `kernel_foundry.domain.mechanisms`."""
+    """Mechanisms that acted in it, names of `kernel_foundry.domain.mechanisms`."""
 
 
 class PromptWriter:

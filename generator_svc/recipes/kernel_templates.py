@@ -1,7 +1,7 @@
 """Kernel code as Jinja2 templates: files of their language under `cuda/kernels`, `sycl/kernels`.
 
 Code that depends on the operators of a graph is written by Python; what stays the same for every
-graph stands in these files.
+graph is in these files.
 """
 
 from functools import cache

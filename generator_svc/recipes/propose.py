@@ -1,6 +1,6 @@
 """Makes a proposal: which recipe, which genome, and the candidate's text.
 
-The model that answers with it stands in `llm/recipes_model.py`.
+The model that answers with it is in `llm/recipes_model.py`.
 """
 
 import random

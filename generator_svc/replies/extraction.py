@@ -1,8 +1,8 @@
 """A reply's text → a candidate's source, or why there is none.
 
 Tolerant of how a model wraps its answer, strict about what it is: one block of device code and one
-plan, both complete, written out or made of the parent by edits. The evaluator takes the result
-apart with `kernel_foundry.plan.split`, which knows none of this tolerance.
+plan, both complete, written out or made of the parent by edits. A user's file is cut by
+`kernel_foundry.plan.split` instead, which knows none of this tolerance.
 """
 
 import re

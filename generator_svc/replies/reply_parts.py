@@ -66,7 +66,7 @@ class WrittenEdit:
     search: tuple[str, ...]
     replacement: tuple[str, ...]
     label: str = ""
-    """What stands behind SEARCH on its line."""
+    """The rest of the line after SEARCH."""
     fault: str = ""
     """What is wrong with its markers; empty when nothing is."""
 

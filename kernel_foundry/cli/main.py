@@ -89,8 +89,8 @@ def cli() -> None:
       kfoundry optimize examples/softmax.py           search with the built-in recipes
       kfoundry runs best                              the winner of the newest run
 
-    Exit codes: 0 success, 1 nothing correct was found, 2 bad input, 3 a needed part is missing,
-    130 interrupted.
+    Exit codes: 0 success, 1 nothing correct was found, or a check failed, 2 bad input, 3 a needed
+    part is missing, 4 `verify` could not confirm the times, 130 interrupted.
     """  # noqa: D301  a backspace keeps click from joining the lines
 
 

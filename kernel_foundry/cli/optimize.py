@@ -96,7 +96,8 @@ class StopShare(click.ParamType[float]):
 @click.option(
     "--resume",
     is_flag=True,
-    help="Continue --run, or the newest run, with its budget, unless options here replace it.",
+    help="Continue --run, or the newest run, with its budget, unless options here replace it. "
+    "Give --in-flight, --build-seconds and --run-seconds again: they hold for one call.",
 )
 @click.option(
     "--strategy",
@@ -114,7 +115,8 @@ class StopShare(click.ParamType[float]):
     "--without",
     multiple=True,
     type=click.Choice(MECHANISMS),
-    help="Switch off a mechanism, to see what it does; repeatable. The run keeps it.",
+    help="Switch off a mechanism, to see what it does; repeatable. The run keeps it. direction "
+    "has an effect only with --strategy gradient.",
 )
 @click.option(
     "--from",
@@ -123,7 +125,7 @@ class StopShare(click.ParamType[float]):
     metavar="FILE|RUN",
     help="Begin with a candidate file (.md) or the elites of another run, which are judged first "
     "if they bind to TASK, or show the models code (.cu, .cpp, .h, .py), which is never run; "
-    "repeatable.",
+    "repeatable. A resumed run does not judge those that were left.",
 )
 @click.option("--build-seconds", default=20.0, show_default=True, help="Deadline of a build.")
 @click.option("--run-seconds", default=10.0, show_default=True, help="Deadline of a checked run.")

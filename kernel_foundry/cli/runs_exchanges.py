@@ -97,7 +97,7 @@ def _table(exchanges: list[Exchange]) -> Table:
 
 
 def _show(exchange: Exchange) -> None:
-    """Print an exchange word for word: what stands in it is no markup."""
+    """Print an exchange word for word: nothing in it is markup."""
     texts = [(f"{m.role} to {exchange.asked}", m.content) for m in exchange.messages]
     texts.append((f"reply of {exchange.usage.model}, {exchange.finish.value}", exchange.reply))
     for heading, text in texts:

@@ -1,4 +1,4 @@
 """The types all parts share: frozen, typed, free of transport and of hardware.
 
-Import them from their own module (`kernel_foundry.domain.task`); one concept stands in each file.
+Import them from their own module (`kernel_foundry.domain.task`); one concept in each file.
 """

@@ -1,6 +1,6 @@
 """Runs, elites and selections: what the archive remembers and hands out.
 
-What it has learnt, transitions and their gradient, stands in `gradient`.
+What it has learnt, transitions and their gradient, is in `gradient.py`.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ STRATEGIES: Final = ("gradient", "fitness", "curiosity", "uniform", "best_of_n")
 """Names of the selection strategies; an archive may know more, such as ablations."""
 
 DEFAULT_STRATEGY: Final = "fitness"
-"""The simplest of the best: no other one needs fewer evaluations (docs/search.md)."""
+"""The simplest that is not measurably worse than the best (docs/search.md)."""
 
 
 class AddStatus(IntEnum):
@@ -72,7 +72,7 @@ class LeaseHolder:
     """Name of its host, for people."""
     process_id: int
     process_start: int
-    """When its process started, in the kernel's ticks: ids come again."""
+    """When its process started, in clock ticks since boot; process ids are reused."""
     kernel: str
     """Boot of its kernel and namespace of its process id: whoever has the same ones can see
     whether the process lives."""
@@ -95,7 +95,7 @@ class RunBudget:
 
 
 LEASE_SECONDS: Final = 30.0
-"""How long a run stays a loop's that is not heard of any more."""
+"""Lifetime of a lease that is not renewed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,4 +229,4 @@ class RunEvent:
     watch after its sequence."""
     told: ToldEvaluation | None = None
     state: RunState | None = None
-    """Where the run stands; stands in the last event alone, once it is no longer running."""
+    """The run's state; only in the last event, once the run is no longer running."""

@@ -30,7 +30,7 @@ class KernelSource:
 
     language: Language
     device_code: str
-    """Text of the `sycl` or `cuda` block."""
+    """Text of the block in the candidate's language."""
     plan: str
     """Text of the `python` block."""
 

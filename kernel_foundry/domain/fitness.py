@@ -4,7 +4,7 @@ A candidate that failed is worth 0 to 0.1 by how far it came. A correct one is w
 
     0.2 + ln(1 + s / KNEE),
 
-with s its speed-up over the admission's fastest baseline (geometric mean over timed workloads).
+with s its speed-up over the run's yardstick (geometric mean over timed workloads).
 Why this function: it rises strictly with speed and has no ceiling, so a faster kernel is always
 fitter; from the baseline's speed on, a gain of x % is worth the same ln(1 + x) to within a tenth,
 whatever the task and however fast the parent, so gains can be averaged and compared; and it is
@@ -19,7 +19,7 @@ from typing import Final
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 
 CORRECT: Final = 0.2
-"""What any correct candidate is worth more than."""
+"""Lower bound of a correct candidate whose verdict is trusted."""
 
 KNEE: Final = 1 / 8
 """Speed-up below which a gain counts for less and less: nobody needs to tell apart kernels that
@@ -46,7 +46,7 @@ def correct_fitness(speedup: float) -> float:
     """Return what a correct candidate is worth.
 
     Args:
-        speedup: Fastest baseline over candidate, above 0.
+        speedup: Yardstick over candidate, above 0.
     """
     return CORRECT + math.log1p(speedup / KNEE)
 
@@ -66,8 +66,8 @@ def fitness_bounds(
 
     Args:
         evaluation: The verdict.
-        baselines_ns: Yardstick of each timed workload: the admission's fastest baseline, also
-            where the verdict has fresher ones, so that all candidates of a run compare.
+        baselines_ns: Yardstick of each timed workload: the fastest baseline when the run began,
+            also where the verdict has fresher ones, so that all candidates of a run compare.
     """
     if not evaluation.passed:
         worth = failure_fitness(evaluation.outcome)

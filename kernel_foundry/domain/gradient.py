@@ -1,6 +1,6 @@
 """What the archive has learnt: transitions between cells, and the direction that they point to.
 
-How they are computed is the archive's matter (design: archive).
+The archive computes them: `archive_svc/search/transitions.py` and `gradient.py`.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Transition:
     child_cell: Cell | None
     """None for a child whose measures are unknown, as of one that was not built."""
     gain: float
-    """Fitness of the child less that of the parent when the child was told, in [-1, 1]."""
+    """Fitness of the child less that of the parent when the child was recorded."""
     outcome: str
     """Value of the child's `EvaluationOutcome`."""
 

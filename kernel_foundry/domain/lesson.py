@@ -1,6 +1,6 @@
 """Lessons: what earlier candidates taught, with the effect that was measured.
 
-How they are found, credited and merged is the generator's matter (design: experience library).
+The generator finds, credits and merges them: `generator_svc/experience`.
 """
 
 import math
@@ -54,7 +54,7 @@ class Lesson:
     move: str
     """What to do and why it helps."""
     language: Language | None
-    """None: both."""
+    """None: all languages."""
     findings: tuple[FindingKind, ...] = ()
     """Kinds of finding that it answers."""
     experts: tuple[str, ...] = ()

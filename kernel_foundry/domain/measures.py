@@ -1,4 +1,4 @@
-"""Behaviour measures: the coordinates of a kernel in the archive's grid (design: behaviour)."""
+"""Behaviour measures: a kernel's coordinates in the archive's grid (docs/design.md, 6)."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Names of a run's mechanisms; each can be switched off to see what it does (`RunSpec.without`).
+"""Names of a run's mechanisms; all in `MECHANISMS` can be switched off (`RunSpec.without`).
 
 The strategy, which chooses parents, has names of its own: `archive.STRATEGIES`. What makes a
 verdict honest, such as measuring the winner again, cannot be switched off.
@@ -28,7 +28,7 @@ TEMPLATISE: Final = "templatise"
 """Proposals that make an elite's constants parameters of a sweep."""
 
 DIRECTION: Final = "direction"
-"""Cells to aim at, with a hint in words."""
+"""Cells to aim at, with a hint in words; only the strategy `gradient` gives any."""
 
 DIAGNOSIS: Final = "diagnosis"
 """Findings of a verdict in prompts; without them a prompt shows outcome, times and log."""
@@ -46,7 +46,7 @@ META_PROMPTS: Final = "meta_prompts"
 """Guidance in prompts that evolves."""
 
 MATERIALS: Final = "materials"
-"""Code to start from in prompts of first candidates; it is switched off by giving none."""
+"""Code to start from in prompts of first candidates. Not in `MECHANISMS`: give none instead."""
 
 MODEL_WEIGHTS: Final = "model_weights"
 """Which of several models is asked, by what each gained per dollar."""

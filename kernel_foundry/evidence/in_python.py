@@ -12,7 +12,7 @@ _MOST_RECORDS: Final = 64
 
 
 def packed(record: bytes) -> str:
-    """Return a record's JSON as it stands in a Python file."""
+    """Return a record's JSON as it is in a Python file."""
     return base64.b85encode(zlib.compress(record, 9)).decode("ascii")
 
 

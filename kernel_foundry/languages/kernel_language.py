@@ -1,4 +1,4 @@
-"""What a kernel language is to those who read its text, bind a plan to it or speak of it."""
+"""What parsers, plans and prompts need to know about a kernel language."""
 
 import re
 from collections import defaultdict
@@ -22,8 +22,9 @@ class KernelLanguage:
     mark: re.Pattern[str]
     """Found in text of this language, and in that of no other."""
     texts: Path
-    """Folder of what is said of it: `example.md` (a worked example), `experts/`, `guidance/` and
-    `phrases.yaml` for prompts, `hints.yaml` for directions. What is not there is not said."""
+    """Folder of its texts: `example.md` (a worked example), `experts/`, `guidance/` and
+    `phrases.yaml` for prompts, `hints.yaml` for directions. A missing text is left out of
+    prompts."""
     source_file: str
     """The name of its source in diagnostics."""
     needless_headers: str

@@ -159,7 +159,7 @@ class Foundry:
     ) -> EvidenceRecord:
         """Return the evidence record of a verdict that `evaluate` gave on `candidate`.
 
-        `evidence.record.write_record` writes it; `evidence.of_run.record_of_run` finds those of
+        `evidence.record.write_record` writes it; `sdk.record_of_run.record_of_run` finds those of
         runs.
 
         Raises:
@@ -375,7 +375,8 @@ class Foundry:
         """Go on with a run ("" for the newest) as it was started; no evaluation is repeated.
 
         What `budget` leaves open stays as the run had it (`Budget.over`); minutes as they were
-        left. Other models or another strategy hold for this call; the run keeps its own.
+        left. Other models or another strategy hold for this call; the run keeps its own. `limits`
+        and `in_flight` are not kept. Candidates of `start_from` that were not judged yet are lost.
 
         Raises:
             InvalidArgumentError: the run has used its budget up, and no more is given, or there is
@@ -526,8 +527,8 @@ def _resumed(run: Run, budget: Budget) -> Budget:
     limits = (budget.evaluations, budget.minutes, budget.cost_usd, budget.tokens)
     if run.state is RunState.FINISHED and not any(limits):
         raise InvalidArgumentError(
-            f"run {run.spec.name} is finished, after {run.told_count} evaluations: say how "
-            "much more it may use (evaluations in all, minutes from now, or USD in all)",
+            f"run {run.spec.name} is finished, after {run.told_count} evaluations: give a new "
+            "total (evaluations, USD or tokens), or minutes from now",
             field="budget",
             run=run.spec.name,
         )

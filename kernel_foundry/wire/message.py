@@ -59,7 +59,7 @@ def from_message(kind: type[T], message: Message, path: str = "") -> T:
     Args:
         kind: A domain dataclass.
         message: Its message.
-        path: Where the message stands in the request, for error messages.
+        path: Where in the request the message is, for error messages.
 
     Raises:
         InvalidArgumentError: a message or an enum without default is not set, an enum is

@@ -340,6 +340,21 @@ def test_an_elite_without_parameters_is_given_some_once() -> None:
     assert templatise.parent == "digest 1"
 
 
+def test_a_candidate_made_tunable_is_given_no_direction() -> None:
+    """The prompt would leave it out, and its cell would count as one that was missed."""
+    archive = _archive()
+    _fill(archive)
+    for sequence in range(13, 17):
+        island = archive.islands[sequence % 4].name
+        plain = _told(sequence, 1.0 + sequence / 100, has_parameters=False, island=island)
+        archive.tell(plain)
+    plans = [archive.select(number) for number in range(SEEDS, SEEDS + 60)]
+    tunable = [plan for plan in plans if plan.operator is Operator.TEMPLATISE]
+    assert tunable
+    assert {plan.target for plan in tunable} == {None}
+    assert any(plan.target for plan in plans)
+
+
 def test_a_run_may_have_a_negative_seed() -> None:
     assert RunArchive(strategy="gradient", seed=-1).select(0).operator is Operator.SEED
 

@@ -56,6 +56,18 @@ async def test_what_was_spent_before_counts(
         await generator.propose(spent)
 
 
+async def test_a_run_that_was_forgotten_does_not_cap_the_next_of_its_name(
+    request_: ProposalRequest, samples: Any, make_generator: Any
+) -> None:
+    """Else a service that lives long would hold a deleted run's spending against a new run."""
+    generator, _ = make_generator([samples.REPLY, samples.REPLY])
+    capped = replace(request_, caps=BudgetCaps(cost_usd=1.0))
+    with pytest.raises(LlmQuotaError):
+        await generator.propose(replace(capped, spent_usd=0.995))
+    await generator.forget_run(request_.run)
+    assert (await generator.propose(capped)).candidate is not None
+
+
 async def test_the_retry_counts_what_the_first_call_cost(
     request_: ProposalRequest, make_generator: Any
 ) -> None:

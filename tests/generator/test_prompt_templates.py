@@ -45,6 +45,23 @@ def test_notes_beside_the_templates_do_no_harm(request_: ProposalRequest, tmp_pa
 
 
 @pytest.mark.parametrize(
+    "name",
+    [
+        "meta/editor.md.j2",
+        "cuda/guidance/strategies.md",
+        "cuda/phrases.yaml",
+        "cuda/hints.yaml",
+        "sycl/__init__.py",
+    ],
+)
+def test_a_file_that_would_be_ignored_is_refused(tmp_path: Path, name: str) -> None:
+    """The package reads its own: nobody should believe that theirs is used."""
+    _put(tmp_path, name, "ours")
+    with pytest.raises(LlmConfigurationError, match="replaces no template"):
+        PromptTemplates(tmp_path)
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("{{ task.name }}\n{{ tusk.name }}\n", "'tusk' is undefined"),
@@ -74,7 +91,7 @@ def test_a_template_that_cannot_be_read_is_refused_at_once(tmp_path: Path) -> No
 def test_a_misspelt_file_is_refused_with_those_known(tmp_path: Path) -> None:
     """It would never be used, and nobody would notice."""
     _put(tmp_path, "mutat.md.j2", "faster!")
-    with pytest.raises(LlmConfigurationError, match=r"mutat\.md\.j2 stands for no .*mutate\.md"):
+    with pytest.raises(LlmConfigurationError, match=r"mutat\.md\.j2 replaces no .*mutate\.md"):
         PromptTemplates(tmp_path)
 
 

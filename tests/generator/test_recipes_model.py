@@ -224,7 +224,7 @@ async def test_a_bug_of_recipes_is_ours(
     with pytest.raises(FailedAttempt, match="tile of 0") as beside:
         await load_sdk().attempt(RECIPES, _model_request(softmax, RECIPES), 60.0)
     assert beside.value.error.code is StatusCode.INTERNAL
-    assert not beside.value.is_passing
+    assert not beside.value.is_transient
     await generator.close()
 
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from generator_svc.llm.interface import ModelReply, ModelRequest
-from generator_svc.llm.retrying import FailedAttempt, ModelRetryPolicy, Persistence
+from generator_svc.llm.retrying import FailedAttempt, ModelRetryPolicy, Retries
 from kernel_foundry.domain.exchange import ChatMessage, FinishReason
 from kernel_foundry.domain.request import TokenUsage
 from kernel_foundry.errors import LlmConfigurationError, LlmUnavailableError
@@ -45,17 +45,17 @@ class Play:
             messages=(ChatMessage(role="user", content="?"),),
             max_output_tokens=1,
         )
-        persistence = Persistence(_POLICY, rng=random.Random(seed), sleep=note)
-        return await persistence.ask(request, self.attempt)
+        retries = Retries(_POLICY, rng=random.Random(seed), sleep=note)
+        return await retries.ask(request, self.attempt)
 
 
 def _busy(retry_after_seconds: float | None = None) -> FailedAttempt:
     error = LlmUnavailableError("busy", model="m")
-    return FailedAttempt(error, is_passing=True, retry_after_seconds=retry_after_seconds)
+    return FailedAttempt(error, is_transient=True, retry_after_seconds=retry_after_seconds)
 
 
 def _refused() -> FailedAttempt:
-    return FailedAttempt(LlmConfigurationError("no", model="m"), is_passing=False)
+    return FailedAttempt(LlmConfigurationError("no", model="m"), is_transient=False)
 
 
 _REPLY = ModelReply(

@@ -1,6 +1,6 @@
 """Which findings of a verdict speak against a step: no hint contradicts what was measured.
 
-What the findings advise stands in `evaluator_svc/diagnosis`.
+What the findings advise is in `evaluator_svc/diagnosis`.
 """
 
 from collections.abc import Iterable, Mapping

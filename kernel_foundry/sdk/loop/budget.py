@@ -14,9 +14,9 @@ LEAST_EVALUATIONS: Final = 8
 """Before the traffic bound may end a run: a few answers more show whether the time is no fluke."""
 
 
-SHARE_IN_FLIGHT: Final = 5
-"""Of a run's evaluations the part that may be proposed at once: what is proposed without knowing
-the others' verdicts learns nothing from them."""
+EVALUATIONS_PER_IN_FLIGHT: Final = 5
+"""Evaluations of a run's budget for each proposal at once: what is proposed without knowing the
+others' verdicts learns nothing from them."""
 
 LEAST_IN_FLIGHT: Final = 2
 """Proposals at once that every run may have."""
@@ -56,7 +56,7 @@ class Budget:
         """Return how many proposals to make at once where `asked` are asked for."""
         if self.evaluations is None:
             return asked
-        return min(asked, max(LEAST_IN_FLIGHT, self.evaluations // SHARE_IN_FLIGHT))
+        return min(asked, max(LEAST_IN_FLIGHT, self.evaluations // EVALUATIONS_PER_IN_FLIGHT))
 
     def left_after(self, seconds: float) -> RunBudget:
         """Return what is left of it for a loop that goes on after so many seconds."""

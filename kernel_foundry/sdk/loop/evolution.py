@@ -4,7 +4,7 @@ Steady-state and asynchronous: several proposals are in flight, and an evaluatio
 for the slowest reply. Every evaluation is stored before the next step, so a killed loop resumes
 where it was. Proposals are made in `proposer.py`, the budget is counted in `budget_meter.py`,
 sweeps are chosen in `sweeping.py`, and the winner is measured again in `promotion.py`.
-Source: asynchronous steady-state MAP-Elites (design: loop).
+Source: asynchronous steady-state MAP-Elites (docs/design.md, 9).
 """
 
 import asyncio
@@ -49,7 +49,7 @@ from kernel_foundry.sdk.loop.proposer import PendingProposal, Proposer
 from kernel_foundry.sdk.loop.sweeping import Sweeper, cost_of
 
 UNJUDGED_BEFORE_GIVING_UP = 8
-"""Evaluations in a row that the device had not the memory for; then it never will."""
+"""Consecutive out-of-memory evaluations before the run fails."""
 
 
 class Evolution:

@@ -22,8 +22,8 @@ from kernel_foundry.errors import DeviceMemoryError, InvalidArgumentError
 from kernel_foundry.ports import Archive
 
 PROMOTIONS: Final = 4
-"""Most candidates that are measured again and stand, of a long run; more of them praise the
-luckiest more."""
+"""Most candidates that pass again, of a long run; more re-measurements favour lucky samples
+again."""
 
 LEAST_PROMOTIONS: Final = 3
 """Of a short run: some may turn out worse, or not be measurable, the second time."""

@@ -84,8 +84,7 @@ class Proposer:
                 self.dried_up = StopCause.COST
                 break
             except (LlmUnavailableError, ServiceUnavailableError):
-                # A bad minute of a provider costs that minute; one that is down ends the run. So
-                # does one of the generator itself.
+                # Short outages of a provider or the generator are retried; long ones end the run.
                 self._unanswered += 1
                 if self._unanswered >= UNANSWERED_BEFORE_GIVING_UP * self._in_flight:
                     raise
@@ -155,7 +154,7 @@ class Proposer:
 def candidate_of(proposal: Proposal, selection: Selection, language: Language) -> Candidate:
     """Return the candidate of a proposal.
 
-    A reply without one is stored, too: its raw text stands in for the source.
+    A reply without one is stored, too, with its raw text as the source.
     """
     return proposal.candidate or Candidate(
         source=KernelSource(language=language, device_code=proposal.reply, plan=""),

@@ -1,4 +1,4 @@
-"""The parts of an exported file, in order: `torch_file.py` writes them one after the other.
+"""The parts of an exported file, which `torch_file.py` writes one after the other (`_PARTS`).
 
 They stand alone: an exported file needs torch and a driver, nothing of this package. `task.py`
 holds what is different in each file.
