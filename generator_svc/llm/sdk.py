@@ -95,7 +95,7 @@ def facts(model: str) -> ModelFacts:
 def router(model: str, timeout_seconds: float) -> Router:
     """Return the router that asks `model`, once for each call.
 
-    Retries and fallbacks are `Persistence`'s, which announces every request. No cool-downs: a
+    Retries and fallbacks are `Retries`'s, which announces every request. No cool-downs: a
     model that failed is asked again by the next proposal, which has its own back-off.
     """
     return Router(

@@ -189,7 +189,7 @@ async def test_several_archives_at_once_are_refused(tmp_path: Path, way: str) ->
 
 async def test_a_run_of_an_older_version_is_refused(recorded: Recorded) -> None:
     change(recorded, "UPDATE evaluations SET journal = '' WHERE sequence = 40")
-    with pytest.raises(InvalidArgumentError, match=r"evaluation 40 on: .* was not recorded"):
+    with pytest.raises(InvalidArgumentError, match=r"beyond evaluation 39: .* was not recorded"):
         await replayed(recorded)
 
 
