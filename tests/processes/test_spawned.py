@@ -122,7 +122,7 @@ def test_everything_ends_with_a_loop_that_is_killed(
 
 @pytest.mark.slow
 def test_sigterm_ends_a_loop_in_order(folder: Path, loops: list[_Loop]) -> None:
-    """A resumed run keeps its budget; one that has used it up wants to know how much more."""
+    """A resumed run keeps its budget; one that has used it up asks for a new total."""
     loop = _Loop(folder, *SPAWNED, evaluations=9)
     loops.append(loop)
     loop.read_until(r"^\[1\]")
@@ -138,7 +138,7 @@ def test_sigterm_ends_a_loop_in_order(folder: Path, loops: list[_Loop]) -> None:
     assert "[9]" in resumed.stderr
     again = loop.beside("optimize", "--resume", "--run", "spawned")
     assert again.returncode == 2
-    assert "how much more" in again.stderr
+    assert "give a new total" in again.stderr
 
 
 @pytest.mark.slow
