@@ -5,12 +5,12 @@ import math
 from collections.abc import Sequence
 
 from evaluator_svc.messages.locked import BoundWorkload, WorkloadNames
-from evaluator_svc.plan_inputs import device_limits, name_table
 from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import Setting
 from kernel_foundry.plan.bind import bind
-from kernel_foundry.plan.configuration import constants, parse_overrides
+from kernel_foundry.plan.configuration import chosen_values, constants
+from kernel_foundry.plan.from_domain import device_limits, name_table
 from kernel_foundry.plan.sequence import (
     BufferArgument,
     Launch,
@@ -38,8 +38,8 @@ def bind_workload(
     Raises:
         PlanError: the plan does not fit.
     """
-    values = parse_overrides(plan, (f"{s.name}={s.value}" for s in configuration))
-    table = name_table(workload)
+    values = chosen_values(plan, configuration)
+    table = name_table(workload.tensors, workload.scalars)
     limits = device_limits(device)
     language = source.language.value
     macros = {**values, **constants(plan, table, values, limits)}

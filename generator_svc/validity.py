@@ -6,13 +6,13 @@ recipes read their names, literals and graph.
 
 from typing import Final
 
-from generator_svc.prompting.views import name_table
 from kernel_foundry.domain.admission import Admission, WorkloadAdmission
 from kernel_foundry.domain.material import material_fault
 from kernel_foundry.domain.name import check_name
 from kernel_foundry.domain.request import ProposalOutcome, ProposalRequest
 from kernel_foundry.domain.verdict_limits import check_elite, check_verdict
 from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.plan.from_domain import name_table
 
 _LONGEST_NAME: Final = 200
 """Characters of a run's and of a model's name that the store's columns hold."""
@@ -69,7 +69,7 @@ def check_admission(admission: Admission) -> None:
 
 def _fault(workload: WorkloadAdmission) -> str:
     try:
-        name_table(workload)
+        name_table(workload.tensors, workload.scalars)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
         return f"names that no plan can use: {error}"
     if len(workload.graph) > _MOST_NODES:

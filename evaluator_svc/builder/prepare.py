@@ -14,14 +14,15 @@ from evaluator_svc.messages.locked import (
     PrepareRequest,
     TranslationUnit,
 )
-from evaluator_svc.plan_inputs import device_limits, name_table, plan_finding
+from evaluator_svc.plan_findings import plan_finding
 from evaluator_svc.policy.plan import check_plan
 from evaluator_svc.policy.source import check_source
 from kernel_foundry.domain.candidate import KernelSource
-from kernel_foundry.domain.evaluation import EvaluationOutcome, Setting
+from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
-from kernel_foundry.plan.configuration import constants, parse_overrides
+from kernel_foundry.plan.configuration import chosen_values, constants, settings_of
 from kernel_foundry.plan.errors import PlanError
+from kernel_foundry.plan.from_domain import device_limits, name_table
 from kernel_foundry.plan.macros import translation_unit
 from kernel_foundry.plan.parse import parse
 from kernel_foundry.plan.signature import kernels
@@ -57,12 +58,10 @@ def prepare(request: PrepareRequest, toolchain: Toolchain) -> PrepareReply:
     parsed = time.perf_counter()
     findings = _check_policy(request.source, plan)
     checked = time.perf_counter()
-    configuration = _planned(lambda: _configuration(plan, request))
+    configuration = _planned(lambda: chosen_values(plan, request.configuration))
     units, unit_of_workload = _planned(lambda: _units(request, plan, configuration, toolchain))
     return PrepareReply(
-        configuration=tuple(
-            Setting(name=name, value=str(value)) for name, value in configuration.items()
-        ),
+        configuration=settings_of(configuration),
         units=units,
         unit_of_workload=unit_of_workload,
         parse_ms=1e3 * (parsed - started + time.perf_counter() - checked),
@@ -103,10 +102,6 @@ def plan_refused(error: PlanError) -> CandidateRefusedError:
     return CandidateRefusedError(EvaluationOutcome.PLAN_ERROR, (plan_finding(error),))
 
 
-def _configuration(plan: Plan, request: PrepareRequest) -> dict[str, TuneValue]:
-    return parse_overrides(plan, (f"{s.name}={s.value}" for s in request.configuration))
-
-
 def _units(
     request: PrepareRequest,
     plan: Plan,
@@ -119,7 +114,7 @@ def _units(
     code, language = request.source.device_code, request.source.language.value
     options = toolchain.options_of(code)
     for workload in request.workloads:
-        table = name_table(workload)
+        table = name_table(workload.tensors, workload.scalars)
         try:
             macros = {**configuration, **constants(plan, table, configuration, limits)}
         except PlanError:

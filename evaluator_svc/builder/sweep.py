@@ -11,16 +11,16 @@ from typing import Final
 from evaluator_svc.binding import uses_library
 from evaluator_svc.builder.prepare import plan_refused
 from evaluator_svc.messages.locked import EnumerateReply, EnumerateRequest
-from evaluator_svc.plan_inputs import device_limits, name_table
-from kernel_foundry.domain.evaluation import Setting
 from kernel_foundry.domain.sweep import Configuration
 from kernel_foundry.plan.configuration import (
+    chosen_values,
     default_configuration,
     is_meant,
-    parse_overrides,
+    settings_of,
     space_size,
 )
 from kernel_foundry.plan.errors import PlanError
+from kernel_foundry.plan.from_domain import device_limits, name_table
 from kernel_foundry.plan.parse import parse
 from kernel_foundry.plan.tree import Plan, TuneValue
 
@@ -42,14 +42,15 @@ def enumerate_configurations(request: EnumerateRequest) -> EnumerateReply:
     except PlanError as error:
         raise plan_refused(error) from error
     return EnumerateReply(
-        configurations=tuple(_configuration(values) for values in chosen),
+        configurations=tuple(Configuration(settings=settings_of(values)) for values in chosen),
         uses_library=uses_library(plan),
     )
 
 
 def _chosen(plan: Plan, request: EnumerateRequest) -> list[dict[str, TuneValue]]:
     # The first workload decides conditions on shapes; what another one refuses is a result.
-    names = name_table(request.workloads[0])
+    first = request.workloads[0]
+    names = name_table(first.tensors, first.scalars)
     device = device_limits(request.device)
     deadline = time.monotonic() + _SECONDS
     chosen: dict[tuple[TuneValue, ...], dict[str, TuneValue]] = {}
@@ -67,7 +68,7 @@ def _candidates(plan: Plan, request: EnumerateRequest) -> Iterator[dict[str, Tun
     yield default_configuration(plan)
     for configuration in request.order:
         try:
-            yield parse_overrides(plan, (f"{s.name}={s.value}" for s in configuration.settings))
+            yield chosen_values(plan, configuration.settings)
         except PlanError:
             continue  # It comes from another candidate, whose values may be others.
     size = space_size(plan)
@@ -83,9 +84,3 @@ def _member(plan: Plan, index: int) -> dict[str, TuneValue]:
         index, position = divmod(index, len(parameter.values))
         values[parameter.name] = parameter.values[position]
     return values
-
-
-def _configuration(values: dict[str, TuneValue]) -> Configuration:
-    return Configuration(
-        settings=tuple(Setting(name=name, value=str(value)) for name, value in values.items())
-    )

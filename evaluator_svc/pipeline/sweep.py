@@ -22,7 +22,7 @@ from evaluator_svc.pipeline.sweep_build import (
 )
 from evaluator_svc.pipeline.sweep_race import Race, with_block
 from evaluator_svc.pipeline.sweep_run import Attempt, SweepRunner
-from evaluator_svc.plan_inputs import is_not_meant
+from evaluator_svc.plan_findings import is_not_meant
 from evaluator_svc.settings import usable_cores
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.evaluation import (

@@ -3,7 +3,6 @@
 Held-out workloads never reach a text made here.
 """
 
-import ast
 import math
 from dataclasses import dataclass
 from typing import Final
@@ -24,7 +23,7 @@ from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import DIMENSIONS, Measures
 from kernel_foundry.domain.task import Task, Tolerance
-from kernel_foundry.plan import NameTable, ScalarName, TensorName
+from kernel_foundry.plan.from_domain import name_table
 
 MAX_LOG_CHARS: Final = 3_000
 MAX_WORKLOADS: Final = 4
@@ -150,7 +149,7 @@ def workload_views(admission: Admission) -> tuple[WorkloadView, ...]:
     shown = [w for w in admission.workloads if not w.held_out][:MAX_WORKLOADS]
     views: list[WorkloadView] = []
     for workload in shown:
-        names = name_table(workload).render()
+        names = name_table(workload.tensors, workload.scalars).render()
         if views:
             names = _lines_not_in(names, views[0].names)
         views.append(_workload_view(workload, names))
@@ -301,19 +300,6 @@ def _workload_view(workload: WorkloadAdmission, names: str) -> WorkloadView:
         limits_text=f"traffic bound {time_text(workload.traffic_bound_ns)}, arithmetic estimate "
         f"{time_text(workload.arithmetic_estimate_ns)} ({workload.arithmetic_unit})",
         baselines_text="".join(f"; {text}" for text in baselines),
-    )
-
-
-def name_table(workload: WorkloadAdmission) -> NameTable:
-    """Return what a plan may name; raises what `NameTable` and a literal raise."""
-    return NameTable(
-        tensors=tuple(
-            TensorName(name=t.name, dtype=t.dtype, shape=t.shape, role=t.role.value, path=t.path)
-            for t in workload.tensors
-        ),
-        scalars=tuple(
-            ScalarName(name=s.name, value=ast.literal_eval(s.literal)) for s in workload.scalars
-        ),
     )
 
 

@@ -13,11 +13,12 @@ from kernel_foundry.plan.candidate_text import (
 )
 from kernel_foundry.plan.configuration import (
     Configuration,
+    chosen_values,
     configurations,
     constants,
     default_configuration,
     is_meant,
-    parse_overrides,
+    settings_of,
     space_size,
 )
 from kernel_foundry.plan.errors import NotMeant, PlanError, PlanErrorKind
@@ -76,14 +77,15 @@ __all__ = [
     "TuneParameter",
     "TuneValue",
     "bind",
+    "chosen_values",
     "configurations",
     "constants",
     "default_configuration",
     "is_meant",
     "kernels",
     "parse",
-    "parse_overrides",
     "render",
+    "settings_of",
     "short_reference",
     "space_size",
     "split",

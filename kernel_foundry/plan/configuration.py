@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
+from kernel_foundry.domain.evaluation import Setting
 from kernel_foundry.plan.errors import NotMeant, bind_error, limit_error, short
 from kernel_foundry.plan.interpreter import Interpreter, constant_values
 from kernel_foundry.plan.names import NameTable
@@ -70,23 +71,25 @@ def is_meant(
     return True
 
 
-def parse_overrides(plan: Plan, overrides: Iterable[str]) -> dict[str, TuneValue]:
-    """Return the default configuration with "NAME=value" texts applied.
+def chosen_values(plan: Plan, settings: Iterable[Setting]) -> dict[str, TuneValue]:
+    """Return a value for every TUNE name: what `settings` say, else the default.
 
     Raises:
         PlanError: `bind`, for an unknown name or a value that TUNE does not list.
     """
     configuration = default_configuration(plan)
     by_name = {parameter.name: parameter for parameter in plan.tune}
-    for override in overrides:
-        name, separator, text = (part.strip() for part in override.partition("="))
-        if not separator:
-            raise bind_error(f"{short(override)!r} is no NAME=value")
-        if name not in by_name:
+    for setting in settings:
+        if setting.name not in by_name:
             known = ", ".join(by_name) or "none"
-            raise bind_error(f"TUNE has no {short(name)!r}; it has {known}")
-        configuration[name] = _listed_value(by_name[name], text)
+            raise bind_error(f"TUNE has no {short(setting.name)!r}; it has {known}")
+        configuration[setting.name] = _listed_value(by_name[setting.name], setting.value)
     return configuration
+
+
+def settings_of(configuration: Configuration) -> tuple[Setting, ...]:
+    """Return the values of a configuration as texts; `chosen_values` reads them."""
+    return tuple(Setting(name=name, value=str(value)) for name, value in configuration.items())
 
 
 def constants(

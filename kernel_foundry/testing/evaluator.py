@@ -38,7 +38,7 @@ from kernel_foundry.domain.sweep import (
 )
 from kernel_foundry.domain.task import Task, Tolerance, Workload
 from kernel_foundry.errors import BackendUnavailableError, TaskInvalidError
-from kernel_foundry.plan.configuration import configurations
+from kernel_foundry.plan.configuration import configurations, settings_of
 from kernel_foundry.plan.parse import parse
 
 _DEVICE = DeviceSpec(
@@ -128,10 +128,7 @@ class FakeEvaluator:
         """Yield the configurations that WHERE allows; times follow from source and values."""
         await self._before_evaluate()
         await self.admit(request.task, request.device)
-        settings = [
-            tuple(Setting(name=name, value=str(value)) for name, value in configuration.items())
-            for configuration in configurations(parse(request.source.plan))
-        ]
+        settings = [settings_of(found) for found in configurations(parse(request.source.plan))]
         tried = _in_order(settings, request)
         for configuration in tried:
             await asyncio.sleep(0)

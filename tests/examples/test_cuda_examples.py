@@ -15,7 +15,6 @@ from evaluator_svc.judge.draws.redraw import redraw, redraw_rules
 from evaluator_svc.judge.reference.arguments import read_arguments
 from evaluator_svc.judge.reference.describe import describe_task
 from evaluator_svc.judge.reference.task_module import TaskModule
-from evaluator_svc.plan_inputs import name_table
 from kernel_foundry.domain.task import Task
 from kernel_foundry.plan import (
     DeviceLimits,
@@ -24,6 +23,7 @@ from kernel_foundry.plan import (
     parse,
     split,
 )
+from kernel_foundry.plan.from_domain import name_table
 from kernel_foundry.plan.tree import Plan
 from kernel_foundry.sdk.task_file import read_task
 from tests.cuda_on_host.host_run import COMPILER, BoundCandidate, bind, run_on_host
@@ -70,7 +70,7 @@ def example(request) -> _Example:
         task=task,
         code=found.device_code,
         plan=parse(found.plan),
-        tables=tuple(name_table(names) for names in describe_task(task).workloads),
+        tables=tuple(name_table(w.tensors, w.scalars) for w in describe_task(task).workloads),
     )
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from evaluator_svc.judge.reference.describe import describe_task
-from evaluator_svc.plan_inputs import name_table
 from kernel_foundry.plan import LIBRARY_OPS, bind, default_configuration, kernels, parse, split
 from kernel_foundry.plan.configuration import constants
+from kernel_foundry.plan.from_domain import name_table
 from kernel_foundry.plan.names import NameTable, ScalarName, TensorName
 from kernel_foundry.plan.sequence import (
     BufferArgument,
@@ -177,7 +177,7 @@ def test_examples_are_written_as_they_are_bound(path: Path) -> None:
     parts = split(path.read_text())
     task = read_task(path.with_name(f"{path.name.partition('.')[0]}.py"))
     for workload in describe_task(task).workloads:
-        names = name_table(workload)
+        names = name_table(workload.tensors, workload.scalars)
         bound, found = recorded(parts.plan, parts.device_code, parts.language.value, names)
         assert found == bound
 

@@ -9,12 +9,13 @@ import pytest
 from kernel_foundry.plan import (
     NotMeant,
     PlanError,
+    chosen_values,
     configurations,
     constants,
     default_configuration,
     is_meant,
     parse,
-    parse_overrides,
+    settings_of,
     space_size,
 )
 
@@ -75,7 +76,8 @@ def test_constants_are_evaluated_per_workload(names, device) -> None:
 def test_overrides_pick_listed_values() -> None:
     """Texts as given on a command line."""
     plan = parse(TEXT)
-    chosen = parse_overrides(plan, ["BLOCK=256", "FAST=false", " SCALE = -1", "TYPE=sycl::half"])
+    given = {"BLOCK": "256", "FAST": "false", "SCALE": "-1", "TYPE": "sycl::half"}
+    chosen = chosen_values(plan, settings_of(given))
     assert chosen == {"BLOCK": 256, "VEC": 1, "FAST": False, "SCALE": -1.0, "TYPE": "sycl::half"}
     assert type(chosen["FAST"]) is bool
 
@@ -83,16 +85,15 @@ def test_overrides_pick_listed_values() -> None:
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("BLOCK", "'BLOCK' is no NAME=value"),
-        ("WIDTH=3", "TUNE has no 'WIDTH'; it has BLOCK, VEC"),
-        ("BLOCK=100", "no value '100'; it lists 128, 256, 512"),
-        ("FAST=1", "no value '1'; it lists True, False"),
+        ({"WIDTH": 3}, "TUNE has no 'WIDTH'; it has BLOCK, VEC"),
+        ({"BLOCK": 100}, "no value '100'; it lists 128, 256, 512"),
+        ({"FAST": 1}, "no value '1'; it lists True, False"),
     ],
 )
 def test_wrong_override_is_refused(override, message) -> None:
     """An override outside of TUNE says what TUNE has."""
     with pytest.raises(PlanError) as caught:
-        parse_overrides(parse(TEXT), [override])
+        chosen_values(parse(TEXT), settings_of(override))
     assert message in caught.value.message
 
 

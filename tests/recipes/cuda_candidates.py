@@ -12,17 +12,12 @@ from generator_svc.recipes.recipe import Recipe
 from generator_svc.recipes.recipes import choose_recipe
 from kernel_foundry import plan as plans
 from kernel_foundry.domain.language import Language
+from kernel_foundry.plan.from_domain import device_limits, name_table
 from tests.cuda_on_host import host_run
 from tests.cuda_on_host.host_run import BoundCandidate
-from tests.recipes.reference_graph import CUDA_DEVICE, admission_of
+from tests.recipes.reference_graph import CUDA_DEVICE, admission_of, tensors_of
 
-LIMITS = plans.DeviceLimits(
-    compute_units=CUDA_DEVICE.compute_units,
-    sub_group_size=CUDA_DEVICE.sub_group_size,
-    shared_bytes=CUDA_DEVICE.shared_bytes,
-    max_block=CUDA_DEVICE.max_block,
-    memory_bytes=CUDA_DEVICE.memory_bytes,
-)
+LIMITS = device_limits(CUDA_DEVICE)
 
 
 _HOST_ASYNC_COPY = """\
@@ -51,18 +46,7 @@ def bind(
     code, plan_text = recipe.write(recipe.normalised(genome))
     plan = plans.parse(plan_text)
     tensors = _tensors(model, inputs)
-    names = plans.NameTable(
-        tensors=tuple(
-            plans.TensorName(
-                name=name,
-                dtype="float32",
-                shape=tuple(value.shape),
-                role="output" if name == "out" else "input",
-                path="",
-            )
-            for name, value in tensors.items()
-        )
-    )
+    names = name_table(tensors_of(model, inputs))
     configuration = plans.default_configuration(plan)
     assert plans.is_meant(plan, configuration), genome.comment()
     return host_run.bind(

@@ -22,6 +22,7 @@ from kernel_foundry.domain.admission import (
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Tolerance
+from kernel_foundry.plan.from_domain import device_limits, name_table
 from tests.recipes.plain_modules import Case
 
 Tensors = dict[str, torch.Tensor]
@@ -115,21 +116,8 @@ def bound(
 ) -> tuple[plans.LaunchSequence, str, dict[str, Any], list[str]]:
     """Return (launches, device code, its macros, kernels) for one workload."""
     language = device.language.value
-    limits = plans.DeviceLimits(
-        compute_units=device.compute_units,
-        sub_group_size=device.sub_group_size,
-        shared_bytes=device.shared_bytes,
-        max_block=device.max_block,
-        memory_bytes=device.memory_bytes,
-    )
-    names = plans.NameTable(
-        tensors=tuple(
-            plans.TensorName(
-                name=t.name, dtype=t.dtype, shape=t.shape, role=t.role.value, path=t.path
-            )
-            for t, _ in workload.named
-        )
-    )
+    limits = device_limits(device)
+    names = name_table(tensor for tensor, _ in workload.named)
     plan = plans.parse(plan_text)
     configuration = plans.default_configuration(plan)
     macros = {**configuration, **plans.constants(plan, names, configuration, limits)}

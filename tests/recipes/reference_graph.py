@@ -50,17 +50,7 @@ CUDA_DEVICE = DeviceSpec(
 
 def admission_of(model: nn.Module, inputs: Sequence[torch.Tensor]) -> Admission:
     """Return what recipes need of an admission of `model` on `inputs`."""
-    names = list(inspect.signature(model.forward).parameters)
-    tensors = [
-        _named(name, TensorRole.INPUT, value) for name, value in zip(names, inputs, strict=True)
-    ]
-    tensors += [
-        _named(path.replace(".", "_"), TensorRole.PARAMETER, value, path)
-        for path, value in model.named_parameters()
-    ]
-    with torch.no_grad():
-        output = model(*inputs)
-    tensors.append(_named("out", TensorRole.OUTPUT, output))
+    tensors = tensors_of(model, inputs)
     workload = WorkloadAdmission(
         workload="default",
         held_out=False,
@@ -77,6 +67,21 @@ def admission_of(model: nn.Module, inputs: Sequence[torch.Tensor]) -> Admission:
     return Admission(
         task="t", device=DEVICE, workloads=(workload,), tolerance=Tolerance(rtol=1e-4, atol=1e-4)
     )
+
+
+def tensors_of(model: nn.Module, inputs: Sequence[torch.Tensor]) -> list[NamedTensor]:
+    """Return inputs, parameters and the only output of `model` as a plan may name them."""
+    names = list(inspect.signature(model.forward).parameters)
+    tensors = [
+        _named(name, TensorRole.INPUT, value) for name, value in zip(names, inputs, strict=True)
+    ]
+    tensors += [
+        _named(path.replace(".", "_"), TensorRole.PARAMETER, value, path)
+        for path, value in model.named_parameters()
+    ]
+    with torch.no_grad():
+        output = model(*inputs)
+    return [*tensors, _named("out", TensorRole.OUTPUT, output)]
 
 
 def _named(name: str, role: TensorRole, value: torch.Tensor, path: str = "") -> NamedTensor:

@@ -18,18 +18,13 @@ from generator_svc.recipes.recipe import Recipe
 from generator_svc.recipes.recipes import choose_recipe
 from kernel_foundry import plan as plans
 from kernel_foundry.domain.language import Language
+from kernel_foundry.plan.from_domain import device_limits, name_table
 from tests.recipes.modules import ROW_MODULES
-from tests.recipes.reference_graph import DEVICE, admission_of
+from tests.recipes.reference_graph import DEVICE, admission_of, tensors_of
 
 pytestmark = [pytest.mark.sycl, pytest.mark.slow]
 
-LIMITS = plans.DeviceLimits(
-    compute_units=DEVICE.compute_units,
-    sub_group_size=DEVICE.sub_group_size,
-    shared_bytes=DEVICE.shared_bytes,
-    max_block=DEVICE.max_block,
-    memory_bytes=DEVICE.memory_bytes,
-)
+LIMITS = device_limits(DEVICE)
 
 SHAPES = ((1, 1), (3, 17), (5, 1001), (4, 64))
 
@@ -65,18 +60,7 @@ class Style:
         self.out = torch.full_like(self.expected, float("nan"))
         self._tensors = {"x": x, "out": self.out}
         self._tensors |= {p.replace(".", "_"): v.detach() for p, v in model.named_parameters()}
-        names = plans.NameTable(
-            tensors=tuple(
-                plans.TensorName(
-                    name=name,
-                    dtype="float32",
-                    shape=tuple(value.shape),
-                    role="output" if name == "out" else "input",
-                    path="",
-                )
-                for name, value in self._tensors.items()
-            )
-        )
+        names = name_table(tensors_of(model, (x,)))
         code, plan_text = recipe.write(genome)
         # Kernels are `extern "C"`: their names are one, whatever namespace they are in.
         kernel = re.compile(r"\bvoid (\w+)(?=\(const float)").search(code)

@@ -11,7 +11,7 @@ from typing import Final
 
 from kernel_foundry.domain.evaluation import Setting
 from kernel_foundry.errors import InvalidArgumentError
-from kernel_foundry.plan.configuration import parse_overrides
+from kernel_foundry.plan.configuration import chosen_values
 from kernel_foundry.plan.dtypes import canonical_dtype
 from kernel_foundry.plan.names import NameTable
 from kernel_foundry.plan.tree import Expression, Plan, PlanFunction
@@ -42,8 +42,7 @@ def plan_function(plan: Plan, name: str, names: NameTable, configuration: Iterab
         names: The task's; sizes do not matter.
         configuration: Values of TUNE.
     """
-    overrides = (f"{setting.name}={setting.value}" for setting in configuration)
-    return _Writer(plan, names).text(name, parse_overrides(plan, overrides))
+    return _Writer(plan, names).text(name, chosen_values(plan, configuration))
 
 
 class _Writer:

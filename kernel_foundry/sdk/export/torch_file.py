@@ -14,9 +14,10 @@ from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.language import Language
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.evidence.in_python import NAME, packed
+from kernel_foundry.plan.from_domain import name_table
 from kernel_foundry.plan.signature import KernelParameter, KernelSignature, kernels
 from kernel_foundry.sdk.export.plan_function import plan_function
-from kernel_foundry.sdk.export.winner import Winner, names_of, sizes_in_module, tensors_of
+from kernel_foundry.sdk.export.winner import Winner, sizes_in_module, tensors_of
 from kernel_foundry.task_source import parse_reference, size_constants
 
 _RUNTIME: Final = Path(__file__).with_name("runtime")
@@ -85,7 +86,8 @@ def torch_file(
     specialisations = []
     for number, winner in enumerate(winners):
         name = f"_plan_{number}"
-        names = names_of(winner.workloads[0])
+        workload = winner.workloads[0]
+        names = name_table(workload.tensors, workload.scalars)
         plans.append(plan_function(winner.plan, name, names, winner.configuration))
         specialisations.append(_specialisation(winner, name, table, objects))
     task = first.record.task

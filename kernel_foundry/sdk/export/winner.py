@@ -10,11 +10,10 @@ from kernel_foundry.domain.evaluation import EvaluationOutcome, ObjectCode, Sett
 from kernel_foundry.errors import BackendUnavailableError, InvalidArgumentError
 from kernel_foundry.evidence.record import EvidenceRecord
 from kernel_foundry.plan.candidate_text import render
-from kernel_foundry.plan.configuration import constants, parse_overrides
-from kernel_foundry.plan.names import NameTable, ScalarName, TensorName
+from kernel_foundry.plan.configuration import chosen_values, constants
+from kernel_foundry.plan.from_domain import device_limits, name_table
 from kernel_foundry.plan.parse import parse
 from kernel_foundry.plan.tree import Plan, TuneValue
-from kernel_foundry.plan.values import DeviceLimits
 from kernel_foundry.sdk.client import Foundry
 from kernel_foundry.sdk.record_of_run import record_of_run
 from kernel_foundry.task_source import parse_reference, size_constants
@@ -52,9 +51,9 @@ class Winner:
 
     def macros(self, workload: WorkloadAdmission) -> dict[str, TuneValue]:
         """Return the values of TUNE and CONST on a workload."""
-        overrides = (f"{setting.name}={setting.value}" for setting in self.configuration)
-        chosen = parse_overrides(self.plan, overrides)
-        names, limits = names_of(workload), limits_of(self.admission)
+        chosen = chosen_values(self.plan, self.configuration)
+        names = name_table(workload.tensors, workload.scalars)
+        limits = device_limits(self.admission.device)
         return {**chosen, **constants(self.plan, names, chosen, limits)}
 
     def sizes(self, workload: WorkloadAdmission) -> dict[str, int]:
@@ -101,31 +100,6 @@ def winner_of_run(foundry: Foundry, run: str) -> Winner:
             + "; ".join(finding.message for finding in built.findings)
         )
     return Winner(record=record, admission=admission, objects=built.compile.objects)
-
-
-def names_of(workload: WorkloadAdmission) -> NameTable:
-    """Return the name table of a workload."""
-    return NameTable(
-        tensors=tuple(
-            TensorName(name=t.name, dtype=t.dtype, shape=t.shape, role=t.role.value, path=t.path)
-            for t in workload.tensors
-        ),
-        scalars=tuple(
-            ScalarName(name=s.name, value=ast.literal_eval(s.literal)) for s in workload.scalars
-        ),
-    )
-
-
-def limits_of(admission: Admission) -> DeviceLimits:
-    """Return what a plan may ask about the device of an admission."""
-    device = admission.device
-    return DeviceLimits(
-        compute_units=device.compute_units,
-        sub_group_size=device.sub_group_size,
-        shared_bytes=device.shared_bytes,
-        max_block=device.max_block,
-        memory_bytes=device.memory_bytes,
-    )
 
 
 def tensors_of(workload: WorkloadAdmission, *roles: TensorRole) -> tuple[NamedTensor, ...]:
