@@ -5,42 +5,35 @@ A thin face over the asynchronous ports; services are opened at their first use 
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from kernel_foundry.domain.admission import Admission
-from kernel_foundry.domain.archive import DEFAULT_STRATEGY, Elite, Run, RunBudget, RunSpec, RunState
-from kernel_foundry.domain.candidate import KernelSource
+from kernel_foundry.domain.archive import DEFAULT_STRATEGY, Elite, Run
 from kernel_foundry.domain.device import Capabilities
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.evaluation import Evaluation, Setting
 from kernel_foundry.domain.language import Language
-from kernel_foundry.domain.model_limit import ModelLimit, limits_text
+from kernel_foundry.domain.model_limit import ModelLimit
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.sweep import Configuration, ConfigurationResult, SweepRequest
 from kernel_foundry.domain.task import Task
 from kernel_foundry.domain.unreadable import unreadable_candidate, unreadable_sweep
-from kernel_foundry.errors import InvalidArgumentError, RunNotFoundError, TaskBeyondModelsError
+from kernel_foundry.errors import RunNotFoundError
 from kernel_foundry.evidence.record import EvidenceRecord, record_of
 from kernel_foundry.plan.candidate_text import ExtractionError, split
 from kernel_foundry.ports import Archive, Evaluator, Experience, Generator
-from kernel_foundry.process_identity import new_holder
 from kernel_foundry.sdk.kept import remove_kept
-from kernel_foundry.sdk.kept_sweeps import keeping_sweeps
 from kernel_foundry.sdk.local import Directory, Services, Targets, own_public_key
 from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS, Budget
-from kernel_foundry.sdk.loop.evolution import Evolution
-from kernel_foundry.sdk.loop.lease import held
 from kernel_foundry.sdk.loop.progress import Event, Listener, RunResult, nothing_passed
 from kernel_foundry.sdk.loop.promotion import winner
+from kernel_foundry.sdk.optimization import able_models, optimize, resume
 from kernel_foundry.sdk.selftest.case import Case, CaseResult
 from kernel_foundry.sdk.selftest.run import SelfTest, selftest
-from kernel_foundry.sdk.starting_point import starting_point
 from kernel_foundry.sdk.task_file import read_task
 from kernel_foundry.sdk.verification.verify import (
     Verification,
@@ -50,8 +43,6 @@ from kernel_foundry.sdk.verification.verify import (
 )
 
 T = TypeVar("T")
-
-_EVALUATIONS_OF_A_GPU = 2
 
 
 def _silent(_event: Event) -> None:
@@ -112,7 +103,7 @@ class Foundry:
             admission: What `admit` gave; of a refused task nothing is known.
             models: As for `optimize`.
         """
-        return self._run(self._with_generator(lambda g: _able_models(g, models, admission)))
+        return self._run(self._with_generator(lambda g: able_models(g, models, admission)))
 
     def evaluate(
         self,
@@ -320,46 +311,25 @@ class Foundry:
             TaskRefusedError, TaskInvalidError, AlreadyExistsError, RunHeldError,
             LlmConfigurationError and the other errors of the three ports.
         """
-
-        async def work() -> RunResult:
-            services = await self._directory.services()
-            loaded = _task(task)
-            # Before the admission, which takes its time.
-            await services.generator.check_models(models)
-            judge = device or language.value
-            # A run that cannot begin is not left in the store; the admission itself is cached.
-            admission = await services.evaluator.admit(loaded, judge)
-            able, left_out = await _able_models(services.generator, models, admission)
-            if not able:
-                unable = ", ".join(limit.model for limit in left_out)
-                raise TaskBeyondModelsError(limits_text(left_out), models=unable)
-            begun = await starting_point(
-                start_from,
-                archive=services.archive,
-                evaluator=services.evaluator,
-                task=loaded,
+        loaded = _task(task)
+        return self.with_services(
+            lambda services: optimize(
+                services,
+                loaded,
                 language=language,
-                device=judge,
-            )
-            spec = RunSpec(
-                name=run or f"{loaded.name}-{time.strftime('%Y%m%d-%H%M%S')}",
-                task=loaded,
-                language=language,
-                device=judge,
-                models=able,
+                device=device,
+                models=models,
+                budget=budget,
+                limits=limits,
+                run=run,
                 strategy=strategy,
                 seed=seed,
+                in_flight=in_flight,
                 without=without,
-                left_out=left_out,
-                stop_at=budget.stop_at,
-                materials=begun.materials,
+                start_from=start_from,
+                listener=listener,
             )
-            created = await services.archive.create_run(spec)
-            return await self._evolve(
-                services, created, budget, limits, in_flight, listener, begun.candidates
-            )
-
-        return self._run(work())
+        )
 
     def resume(
         self,
@@ -385,22 +355,26 @@ class Foundry:
             RunNotFoundError: there is no such run.
             RunHeldError: another loop works on it.
         """
-
-        async def work() -> RunResult:
-            services = await self._directory.services()
-            found = await services.archive.get_run(run)
-            whole = _resumed(found, budget)
-            if models:
-                await services.generator.check_models(models)
-            spec = replace(
-                found.spec,
-                models=models or found.spec.models,
-                strategy=strategy or found.spec.strategy,
+        return self.with_services(
+            lambda services: resume(
+                services,
+                run,
+                budget=budget,
+                limits=limits,
+                models=models,
+                strategy=strategy,
+                in_flight=in_flight,
+                listener=listener,
             )
-            going_on = replace(found, spec=spec)
-            return await self._evolve(services, going_on, whole, limits, in_flight, listener)
+        )
 
-        return self._run(work())
+    def with_services(self, work: Callable[[Services], Coroutine[Any, Any, T]]) -> T:
+        """Return what `work` gives, which is called with all three services."""
+
+        async def on_services() -> T:
+            return await work(await self._directory.services())
+
+        return self._run(on_services())
 
     def runs(self) -> tuple[Run, ...]:
         """Return all runs, newest first."""
@@ -453,39 +427,6 @@ class Foundry:
             return False
         return True
 
-    async def _evolve(
-        self,
-        services: Services,
-        run: Run,
-        budget: Budget,
-        limits: EvaluationLimits,
-        in_flight: int,
-        listener: Listener,
-        first: tuple[KernelSource, ...] = (),
-    ) -> RunResult:
-        holder = new_holder()
-        started_s = time.monotonic()
-
-        def left() -> RunBudget:
-            return budget.left_after(time.monotonic() - started_s)
-
-        async with held(services.archive, run.spec.name, holder, left) as finish:
-            judging = await _evaluations_at_once(services.evaluator, run.spec)
-            evolution = Evolution(
-                evaluator=services.evaluator,
-                archive=services.archive,
-                generator=services.generator,
-                run=run,
-                budget=budget,
-                limits=limits,
-                in_flight=max(in_flight, judging),
-                judging=judging,
-                listener=keeping_sweeps(run.spec.name, listener),
-                finish=finish,
-                first=first,
-            )
-            return await evolution.run()
-
     async def _with_evaluator(self, call: Callable[[Evaluator], Coroutine[Any, Any, T]]) -> T:
         return await call(await self._directory.evaluator())
 
@@ -500,39 +441,6 @@ class Foundry:
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return self._runner.run(work)
-
-
-async def _evaluations_at_once(evaluator: Evaluator, spec: RunSpec) -> int:
-    """How many evaluations keep the run's devices busy.
-
-    On a GPU one candidate is built while another is measured; on the CPU both need its cores.
-    """
-    devices = (await evaluator.capabilities()).devices
-    matching = [d for d in devices if spec.device in (d.id, d.id.partition(":")[0])]
-    each = _EVALUATIONS_OF_A_GPU if spec.language is Language.CUDA else 1
-    return max(len(matching), 1) * each
-
-
-async def _able_models(
-    generator: Generator, models: tuple[str, ...], admission: Admission
-) -> tuple[tuple[str, ...], tuple[ModelLimit, ...]]:
-    models = models or (await generator.list_models())[:1]
-    limits = await generator.model_limits(models, admission) if admission.admitted else ()
-    unable = {limit.model for limit in limits}
-    return tuple(model for model in models if model not in unable), limits
-
-
-def _resumed(run: Run, budget: Budget) -> Budget:
-    """What a run that goes on may use."""
-    limits = (budget.evaluations, budget.minutes, budget.cost_usd, budget.tokens)
-    if run.state is RunState.FINISHED and not any(limits):
-        raise InvalidArgumentError(
-            f"run {run.spec.name} is finished, after {run.told_count} evaluations: give a new "
-            "total (evaluations, USD or tokens), or minutes from now",
-            field="budget",
-            run=run.spec.name,
-        )
-    return budget.over(run.budget or RunBudget(evaluations=DEFAULT_EVALUATIONS))
 
 
 def _text(candidate: str | Path) -> str:

@@ -1,0 +1,175 @@
+"""One optimisation as a coroutine: begin a run or go on with one, and hold it while its loop works.
+
+`client.Foundry` and `kfoundry optimize` make one at a time, a suite several at once. The loop
+itself is in `loop/evolution.py`.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from kernel_foundry.domain.admission import Admission
+from kernel_foundry.domain.archive import DEFAULT_STRATEGY, Run, RunBudget, RunSpec, RunState
+from kernel_foundry.domain.candidate import KernelSource
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.model_limit import ModelLimit, limits_text
+from kernel_foundry.domain.request import EvaluationLimits
+from kernel_foundry.domain.task import Task
+from kernel_foundry.errors import InvalidArgumentError, TaskBeyondModelsError
+from kernel_foundry.ports import Evaluator, Generator
+from kernel_foundry.process_identity import new_holder
+from kernel_foundry.sdk.kept_sweeps import keeping_sweeps
+from kernel_foundry.sdk.local import Services
+from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS, Budget
+from kernel_foundry.sdk.loop.evolution import Evolution
+from kernel_foundry.sdk.loop.lease import held
+from kernel_foundry.sdk.loop.progress import Listener, RunResult
+from kernel_foundry.sdk.starting_point import starting_point
+
+_EVALUATIONS_OF_A_GPU: Final = 2
+
+
+async def optimize(
+    services: Services,
+    task: Task,
+    *,
+    language: Language,
+    device: str,
+    models: tuple[str, ...],
+    budget: Budget,
+    limits: EvaluationLimits,
+    listener: Listener,
+    run: str = "",
+    strategy: str = DEFAULT_STRATEGY,
+    seed: int = 0,
+    in_flight: int = 2,
+    without: tuple[str, ...] = (),
+    start_from: Sequence[Path | str] = (),
+) -> RunResult:
+    """Begin a run and search until its budget ends it; see `client.Foundry.optimize`."""
+    # Before the admission, which takes its time.
+    await services.generator.check_models(models)
+    judge = device or language.value
+    # A run that cannot begin is not left in the store; the admission itself is cached.
+    admission = await services.evaluator.admit(task, judge)
+    able, left_out = await able_models(services.generator, models, admission)
+    if not able:
+        unable = ", ".join(limit.model for limit in left_out)
+        raise TaskBeyondModelsError(limits_text(left_out), models=unable)
+    begun = await starting_point(
+        start_from,
+        archive=services.archive,
+        evaluator=services.evaluator,
+        task=task,
+        language=language,
+        device=judge,
+    )
+    spec = RunSpec(
+        name=run or f"{task.name}-{time.strftime('%Y%m%d-%H%M%S')}",
+        task=task,
+        language=language,
+        device=judge,
+        models=able,
+        strategy=strategy,
+        seed=seed,
+        without=without,
+        left_out=left_out,
+        stop_at=budget.stop_at,
+        materials=begun.materials,
+    )
+    created = await services.archive.create_run(spec)
+    return await _evolve(services, created, budget, limits, in_flight, listener, begun.candidates)
+
+
+async def resume(
+    services: Services,
+    run: str,
+    *,
+    budget: Budget,
+    limits: EvaluationLimits,
+    listener: Listener,
+    models: tuple[str, ...] = (),
+    strategy: str = "",
+    in_flight: int = 2,
+) -> RunResult:
+    """Go on with a run as it was started; see `client.Foundry.resume`."""
+    found = await services.archive.get_run(run)
+    whole = _resumed(found, budget)
+    if models:
+        await services.generator.check_models(models)
+    spec = replace(
+        found.spec,
+        models=models or found.spec.models,
+        strategy=strategy or found.spec.strategy,
+    )
+    going_on = replace(found, spec=spec)
+    return await _evolve(services, going_on, whole, limits, in_flight, listener)
+
+
+async def able_models(
+    generator: Generator, models: tuple[str, ...], admission: Admission
+) -> tuple[tuple[str, ...], tuple[ModelLimit, ...]]:
+    """Return which models can propose for an admitted task, and why the others cannot."""
+    models = models or (await generator.list_models())[:1]
+    limits = await generator.model_limits(models, admission) if admission.admitted else ()
+    unable = {limit.model for limit in limits}
+    return tuple(model for model in models if model not in unable), limits
+
+
+async def _evolve(
+    services: Services,
+    run: Run,
+    budget: Budget,
+    limits: EvaluationLimits,
+    in_flight: int,
+    listener: Listener,
+    first: tuple[KernelSource, ...] = (),
+) -> RunResult:
+    holder = new_holder()
+    started_s = time.monotonic()
+
+    def left() -> RunBudget:
+        return budget.left_after(time.monotonic() - started_s)
+
+    async with held(services.archive, run.spec.name, holder, left) as finish:
+        judging = await _evaluations_at_once(services.evaluator, run.spec)
+        evolution = Evolution(
+            evaluator=services.evaluator,
+            archive=services.archive,
+            generator=services.generator,
+            run=run,
+            budget=budget,
+            limits=limits,
+            in_flight=max(in_flight, judging),
+            judging=judging,
+            listener=keeping_sweeps(run.spec.name, listener),
+            finish=finish,
+            first=first,
+        )
+        return await evolution.run()
+
+
+async def _evaluations_at_once(evaluator: Evaluator, spec: RunSpec) -> int:
+    """How many evaluations keep the run's devices busy.
+
+    On a GPU one candidate is built while another is measured; on the CPU both need its cores.
+    """
+    devices = (await evaluator.capabilities()).devices
+    matching = [d for d in devices if spec.device in (d.id, d.id.partition(":")[0])]
+    each = _EVALUATIONS_OF_A_GPU if spec.language is Language.CUDA else 1
+    return max(len(matching), 1) * each
+
+
+def _resumed(run: Run, budget: Budget) -> Budget:
+    """What a run that goes on may use."""
+    limits = (budget.evaluations, budget.minutes, budget.cost_usd, budget.tokens)
+    if run.state is RunState.FINISHED and not any(limits):
+        raise InvalidArgumentError(
+            f"run {run.spec.name} is finished, after {run.told_count} evaluations: give a new "
+            "total (evaluations, USD or tokens), or minutes from now",
+            field="budget",
+            run=run.spec.name,
+        )
+    return budget.over(run.budget or RunBudget(evaluations=DEFAULT_EVALUATIONS))
