@@ -88,7 +88,7 @@ class LoweredProgram(Generic[InstructionT]):
 
     kernels: tuple[Body[InstructionT], ...]
     mains: tuple[Body[InstructionT], ...]
-    """For each kernel where its work is done: its own body, or that of the one function which a
-    bare entry point calls."""
+    """For each kernel where its work is done: its own body, or that of the one function that an
+    entry point calls which touches no memory of the group itself."""
     functions: Mapping[Hashable, Body[InstructionT]]
     """By name: the kernels and the functions that they call, each once."""

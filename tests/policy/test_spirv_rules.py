@@ -39,7 +39,12 @@ FOUND = {
     "object.unreadable": (b"", b"\0" * 32),
     "object.import": (module("calls_system"),),
     "object.global_state": (module("keeps_state"), module("writes_constant")),
-    "object.stale_memory": (module("stale_local_memory"), module("stale_behind_entry")),
+    "object.stale_memory": (
+        module("stale_local_memory"),
+        module("stale_behind_entry"),
+        module("stale_before_call"),
+        module("stale_moved_memory"),
+    ),
     "object.print": (module("prints"),),
     "object.device_launch": (with_capability(19),),
     "object.pipe": (with_capability(17),),
@@ -60,9 +65,12 @@ ELSEWHERE = {"object.missing_kernel", "object.narrow_float"}
 HONEST = {
     "object.unreadable": ("mathematics", "matmul_register_tile"),
     "object.missing_kernel": ("honest_functors",),
-    "object.import": ("mathematics", "honest_half", "honest_bfloat16", "row_per_sub_group"),
+    "object.import": (
+        *("mathematics", "honest_half", "honest_bfloat16", "row_per_sub_group"),
+        "honest_moved_array",
+    ),
     "object.global_state": ("honest_table",),
-    "object.stale_memory": ("honest_local_loop", "honest_local_tile"),
+    "object.stale_memory": ("honest_local_loop", "honest_local_tile", "honest_called_tile"),
     "object.print": ("honest_names",),
     "object.device_launch": ("honest_names",),
     "object.pipe": ("honest_names",),

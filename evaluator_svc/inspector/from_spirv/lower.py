@@ -34,14 +34,16 @@ _SPACES: Final[Mapping[int, Space]] = {
 """Of storage classes; all others are none of a kernel's own memory."""
 _SCOPES: Final = {0: Scope.DEVICE, 1: Scope.DEVICE, 2: Scope.WORK_GROUP, 3: Scope.SUB_GROUP}
 """Scopes by their numbers in SPIR-V; that of a single work-item is 4."""
+_COPIES: Final = frozenset({Op.COPY_MEMORY, Op.COPY_MEMORY_SIZED})
 _GROUP_OPCODES: Final = GROUP_REDUCTIONS | GROUP_EXCHANGES
 _ATOMIC_STORE: Final = 228
 _READERS: Final = (ATOMICS | {Op.LOAD}) - {_ATOMIC_STORE}
 _WRITERS: Final = frozenset(
     {
-        *(Op.STORE, Op.COPY_MEMORY, Op.COPY_MEMORY_SIZED, Op.GROUP_ASYNC_COPY, Op.FUNCTION_CALL),
+        *(Op.STORE, Op.GROUP_ASYNC_COPY, Op.FUNCTION_CALL),
         *(4458, 5576, 6121),  # matrices and blocks of a sub-group
         *ATOMICS,
+        *_COPIES,
     }
 )
 
@@ -57,10 +59,10 @@ def lower(module: Module) -> LoweredProgram[Instruction]:
             functions[function.id] = lowering.body(function)
             pending.extend(_called(module, function))
     kernels = tuple(functions[kernel.id] for kernel in module.kernels())
-    mains = (_main(module, kernel) for kernel in module.kernels())
+    mains = (_main(module, functions, kernel) for kernel in module.kernels())
     return LoweredProgram(
         kernels=kernels,
-        mains=tuple(functions[main.id] for main in mains),
+        mains=tuple(mains),
         functions=functions,
     )
 
@@ -71,11 +73,17 @@ def _called(module: Module, function: Function) -> list[Function]:
     return [callee for callee in found if callee is not None]
 
 
-def _main(module: Module, kernel: Function) -> Function:
+def _main(
+    module: Module, functions: Mapping[Hashable, Body[Instruction]], kernel: Function
+) -> Body[Instruction]:
     """Return what a kernel does: the compiler leaves an entry point around a large one."""
+    entry = functions[kernel.id]
     own = [function for function in _called(module, kernel) if function.body]
-    block_count = len({i.result_id for i in kernel.body if i.opcode == Op.LABEL})
-    return own[0] if len(own) == 1 and block_count == 1 else kernel
+    is_bare = len(entry.blocks) == 1 and not any(
+        o.instruction.opcode != Op.FUNCTION_CALL and Space.GROUP in (o.reads | o.writes)
+        for o in entry.operations
+    )
+    return functions[own[0].id] if len(own) == 1 and is_bare else entry
 
 
 class _Lowering:
@@ -115,7 +123,7 @@ class _Lowering:
         is_atomic = opcode in ATOMICS
         return Operation(
             instruction,
-            reads=frozenset({space}) if opcode in _READERS and space is not None else NOWHERE,
+            reads=self._read(instruction, space),
             writes=_written(space) if opcode in _WRITERS else NOWHERE,
             atomic=(space or Space.GENERIC) if is_atomic else None,
             barrier=self._scope(instruction) if opcode == Op.CONTROL_BARRIER else None,
@@ -123,6 +131,15 @@ class _Lowering:
             moves_ahead=opcode == Op.GROUP_ASYNC_COPY or _is_prefetch(instruction),
             is_matrix_product=opcode in MATRIX_PRODUCTS,
         )
+
+    def _read(self, instruction: Instruction, space: Space | None) -> frozenset[Space]:
+        if instruction.opcode in _COPIES:
+            space = (
+                self._pointed(instruction.operands[1]) if len(instruction.operands) > 1 else None
+            )
+        elif instruction.opcode not in _READERS:
+            space = None
+        return NOWHERE if space is None else frozenset({space})
 
     def _space(self, instruction: Instruction) -> Space | None:
         """Return where the first operand points; None when it is no pointer that is known."""
@@ -132,7 +149,11 @@ class _Lowering:
         position = 1 if instruction.opcode == Op.GROUP_ASYNC_COPY else 0
         if position >= len(instruction.operands):
             return None
-        pointer = self._module.pointer(self._types.get(instruction.operands[position], 0))
+        return self._pointed(instruction.operands[position])
+
+    def _pointed(self, value: int) -> Space | None:
+        """Return where a value points; None when it is no pointer that is known."""
+        pointer = self._module.pointer(self._types.get(value, 0))
         return None if pointer is None else space_of(pointer.storage)
 
     def _group(self, instruction: Instruction) -> Scope | None:

@@ -27,9 +27,11 @@ _BUILT_IN_FUNCTION: Final = re.compile(
     r"(?:_Z\d+)?(?:__spirv_|__devicelib_)\w+"
     # Integer arithmetic that SPIR-V has no instruction for; the runtime's compiler expands it.
     r"|llvm\.(?:[us](?:add|sub|shl)\.sat|fsh[lr]|bswap|bitreverse|ct(?:pop|lz|tz))\.(?:v\d+)?i\d+"
+    # Names that are left when the compiler has expanded a loop that moves or fills an array.
+    r"|llvm\.mem(?:(?:cpy|move)(?:\.inline)?\.p\d+|set(?:\.inline)?)\.p\d+\.i\d+"
 )
-"""SPIR-V instructions as functions and the runtime's own library, mangled or not. Mathematics is
-no import: the compiler links it in."""
+"""SPIR-V instructions as functions, the runtime's own library, mangled or not, and what a compiler
+expands. Mathematics is no import: the compiler links it in."""
 
 _PLAIN: Final = "call functions by name, in plain C++"
 _ONE_CALL: Final = "the plan launches kernels, one after the other"
