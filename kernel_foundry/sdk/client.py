@@ -13,6 +13,7 @@ from typing import Any, Self, TypeVar
 
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import DEFAULT_STRATEGY, Elite, Run
+from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.device import Capabilities
 from kernel_foundry.domain.digest import content_digest
 from kernel_foundry.domain.evaluation import Evaluation, Setting
@@ -108,7 +109,7 @@ class Foundry:
     def evaluate(
         self,
         task: Task | Path | str,
-        candidate: str | Path,
+        candidate: KernelSource | str | Path,
         *,
         device: str = "",
         configuration: tuple[Setting, ...] = (),
@@ -120,16 +121,20 @@ class Foundry:
         with_listings: bool = False,
         with_objects: bool = False,
     ) -> Evaluation:
-        """Judge one candidate: its Markdown text, or the path of a file that holds it.
+        """Judge one candidate: its source, its Markdown text, or the path of a file of that.
 
         The arguments are those of `EvaluationRequest`. Never raises for a bad candidate; see
         `ports.Evaluator.evaluate`.
         """
-        loaded, text = _task(task), _text(candidate)
-        try:
-            source = split(text)
-        except ExtractionError as error:
-            return unreadable_candidate(content_digest(text), error.message, loaded, device)
+        loaded = _task(task)
+        if isinstance(candidate, KernelSource):
+            source = candidate
+        else:
+            text = _text(candidate)
+            try:
+                source = split(text)
+            except ExtractionError as error:
+                return unreadable_candidate(content_digest(text), error.message, loaded, device)
         request = EvaluationRequest(
             task=loaded,
             device=device,
@@ -146,7 +151,10 @@ class Foundry:
         return self._run(self._with_evaluator(lambda e: e.evaluate(request)))
 
     def record(
-        self, task: Task | Path | str, candidate: str | Path, evaluation: Evaluation
+        self,
+        task: Task | Path | str,
+        candidate: KernelSource | str | Path,
+        evaluation: Evaluation,
     ) -> EvidenceRecord:
         """Return the evidence record of a verdict that `evaluate` gave on `candidate`.
 
@@ -158,7 +166,7 @@ class Foundry:
                 is on another candidate.
             ExtractionError: the text holds no candidate.
         """
-        return record_of(_task(task), split(_text(candidate)), evaluation)
+        return record_of(_task(task), _source(candidate), evaluation)
 
     def verify(
         self,
@@ -191,7 +199,7 @@ class Foundry:
     def sweep(
         self,
         task: Task | Path | str,
-        candidate: str | Path,
+        candidate: KernelSource | str | Path,
         *,
         device: str = "",
         limits: EvaluationLimits = EvaluationLimits(),  # noqa: B008  frozen, a plain value
@@ -206,7 +214,7 @@ class Foundry:
 
         Args:
             task: A task, or the path of a KernelBench-format file.
-            candidate: Its Markdown text, or the path of a file that holds it.
+            candidate: As for `evaluate`.
             device: As for `evaluate`.
             limits: Deadlines of each configuration.
             order: What to try first, behind the default.
@@ -216,7 +224,7 @@ class Foundry:
         """
         loaded = _task(task)
         try:
-            source = split(_text(candidate))
+            source = _source(candidate)
         except ExtractionError as error:
             unread = unreadable_sweep(error.message)
             listener(unread)
@@ -441,6 +449,13 @@ class Foundry:
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return self._runner.run(work)
+
+
+def _source(candidate: KernelSource | str | Path) -> KernelSource:
+    """Raises `ExtractionError`: the text holds no candidate."""
+    if isinstance(candidate, KernelSource):
+        return candidate
+    return split(_text(candidate))
 
 
 def _text(candidate: str | Path) -> str:

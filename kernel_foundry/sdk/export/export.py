@@ -170,7 +170,7 @@ def _judged_again(foundry: Foundry, winner: Winner) -> Evaluation:
     evaluation = winner.record.evaluation
     return foundry.evaluate(
         winner.record.task,
-        winner.text,
+        winner.record.source,
         device=evaluation.device.partition(":")[0],
         configuration=evaluation.configuration,
     )

@@ -9,7 +9,6 @@ from kernel_foundry.domain.admission import Admission, NamedTensor, TensorRole, 
 from kernel_foundry.domain.evaluation import EvaluationOutcome, ObjectCode, Setting
 from kernel_foundry.errors import BackendUnavailableError, InvalidArgumentError
 from kernel_foundry.evidence.record import EvidenceRecord
-from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.plan.configuration import chosen_values, constants
 from kernel_foundry.plan.from_domain import device_limits, name_table
 from kernel_foundry.plan.parse import parse
@@ -36,11 +35,6 @@ class Winner:
     def configuration(self) -> tuple[Setting, ...]:
         """Values of TUNE that were judged."""
         return self.record.evaluation.configuration
-
-    @property
-    def text(self) -> str:
-        """The candidate as Markdown."""
-        return render(self.record.source)
 
     @property
     def workloads(self) -> tuple[WorkloadAdmission, ...]:
@@ -85,10 +79,9 @@ def winner_of_run(foundry: Foundry, run: str) -> Winner:
         )
     device = record.evaluation.device
     admission = foundry.admit(record.task, device=device.partition(":")[0])
-    found = Winner(record=record, admission=admission, objects=())
     built = foundry.evaluate(
         record.task,
-        found.text,
+        record.source,
         device=device.partition(":")[0],
         configuration=record.evaluation.configuration,
         build_only=True,
