@@ -24,7 +24,7 @@ from evaluator_svc.judge.comparison.compare import (
     row_chunks,
 )
 from evaluator_svc.judge.draws.input_set import InputSet
-from evaluator_svc.judge.reference.formats import rounds
+from evaluator_svc.judge.reference.operators import operator_name, rounds
 from evaluator_svc.judge.reference.tf32 import Tf32Operands
 from kernel_foundry.domain.admission import ToleranceDerivation
 from kernel_foundry.errors import TaskInvalidError
@@ -259,7 +259,7 @@ class RoundingNoise(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torc
     ) -> Any:
         """Run the operator, then perturb what it made anew."""
         result = func(*args, **(kwargs or {}))
-        name = func._schema.name.partition("::")[2]
+        name = operator_name(func)
         if name in self._kept or not rounds(func, args):
             return result
         return tree_map(self._perturb, result)

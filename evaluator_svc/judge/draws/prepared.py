@@ -18,9 +18,10 @@ from evaluator_svc.judge.draws.redraw import RedrawRule, dense, fixed, redraw, r
 from evaluator_svc.judge.draws.structure import structures
 from evaluator_svc.judge.draws.telling_mantissas import with_telling_mantissas
 from evaluator_svc.judge.memory.peak import torch_peak
-from evaluator_svc.judge.reference.formats import OperatorLog, computable, narrowest, same_values
+from evaluator_svc.judge.reference.formats import computable, narrowest, same_values
 from evaluator_svc.judge.reference.indexed_values import PLACING
 from evaluator_svc.judge.reference.name_table import named_scalars, named_tensors
+from evaluator_svc.judge.reference.operators import OperatorLog
 from evaluator_svc.judge.reference.task_module import TaskModule
 from evaluator_svc.memory_needs import WorkloadSizes, full_need
 from evaluator_svc.messages.exchange import OUTPUT_SLOTS

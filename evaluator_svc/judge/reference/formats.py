@@ -1,11 +1,10 @@
-"""Number formats of a reference: which it computes in, and how to make it compute in a wider one.
+"""Number formats of a reference: the narrowest, and how to make it compute in a wider one.
 
 A reference keeps the formats that it has. For its exact result every cast, factory and state that
 it makes on the way is widened as well, so that a state made in `forward` does not meet a float64
 parameter in float32.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final, Self
@@ -13,8 +12,7 @@ from typing import Any, Final, Self
 import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_any, tree_leaves, tree_map
+from torch.utils._pytree import tree_map
 
 FLOAT8: Final = (torch.float8_e4m3fn, torch.float8_e5m2)
 """PyTorch stores and casts these, and computes hardly anything in them."""
@@ -31,18 +29,6 @@ _BITS: Final[Mapping[torch.dtype, int]] = {
 
 _CASTS: Final = frozenset({"float", "half", "bfloat16"})
 """Methods of a tensor that are named after a format."""
-
-_MOVES: Final = frozenset({
-    "cat", "clone", "constant_pad_nd", "embedding", "flip", "gather", "index", "index_select",
-    "repeat", "roll", "stack",
-})  # fmt: skip
-"""Operators that make a new tensor of values that were there before."""
-
-_AXES: Final = frozenset({"axis", "dim", "dims"})
-"""Names of arguments of operators that work along an axis, such as sums and softmax…"""
-_PRODUCTS: Final = ("mm", "mv", "dot", "conv")
-"""…and parts of the names of products."""
-
 
 _PART_ELEMENTS: Final = 1 << 27
 """Elements that are compared at a time."""
@@ -139,48 +125,3 @@ def _writes(name: str) -> bool:
     if name.startswith("__"):
         return name == "__setitem__" or name.startswith("__i")
     return name.endswith("_")
-
-
-class OperatorLog(TorchDispatchMode):
-    """While active, notes what operators run, and the formats that they round their results to."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # torch's own base
-        self.dtypes: set[torch.dtype] = set()
-        self.operators: Counter[str] = Counter()
-        """How often each ran, by names without name space and overload."""
-        self.combinations: Counter[str] = Counter()
-        """The same of those whose results are each made of many elements: products, sums."""
-
-    def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        """Run the operator and look at what it made anew."""
-        result = func(*args, **(kwargs or {}))
-        name = func._schema.name.partition("::")[2]
-        self.operators[name] += 1
-        if rounds(func, args):
-            self.combinations[name] += _combines(func, name)
-            self.dtypes |= {leaf.dtype for leaf in tree_leaves(result) if _is_float(leaf)}
-        return result
-
-
-def _combines(func: Any, name: str) -> bool:
-    """Return whether elements of a result are made of many: along an axis, or in a product."""
-    arguments = {argument.name for argument in func._schema.arguments}
-    return not _AXES.isdisjoint(arguments) or any(part in name for part in _PRODUCTS)
-
-
-def rounds(func: Any, args: Any) -> bool:
-    """Return whether an operator computes new floating-point values from others."""
-    schema = func._schema
-    makes_new = not schema.is_mutable and all(r.alias_info is None for r in schema.returns)
-    return makes_new and schema.name.partition("::")[2] not in _MOVES and tree_any(_is_float, args)
-
-
-def _is_float(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.is_floating_point()

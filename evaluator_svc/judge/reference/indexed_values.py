@@ -14,6 +14,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_any
 
+from evaluator_svc.judge.reference.operators import operator_name
+
 PLACING: Final = frozenset({
     "_cummax_helper", "_cummin_helper", "adaptive_max_pool2d", "adaptive_max_pool3d", "argmax",
     "argmin", "cummax", "cummin", "fractional_max_pool2d", "fractional_max_pool3d", "kthvalue",
@@ -85,7 +87,7 @@ class IndexLog(TorchDispatchMode):
     ) -> Any:
         """Run the operator and note what its indices, if it gives any, look up."""
         result = func(*args, **(kwargs or {}))
-        name = func._schema.name.partition("::")[2]
+        name = operator_name(func)
         if name in PLACING:
             self._note_indices(func, name, args, kwargs or {}, result)
             self._has_places = True

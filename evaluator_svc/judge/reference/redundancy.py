@@ -17,6 +17,7 @@ from torch import fx, nn
 
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.reference.operators import operator_name
 
 _SAMPLE_ELEMENTS: Final = 4096
 """Most elements of a result that are kept to be compared between draws, evenly spaced."""
@@ -358,7 +359,7 @@ def _is_mutable(node: fx.Node) -> bool:
 def _name(node: fx.Node) -> str:
     """Return an operator's name without name space and overload."""
     if isinstance(node.target, torch._ops.OpOverload):
-        return node.target._schema.name.partition("::")[2]
+        return operator_name(node.target)
     return getattr(node.target, "__name__", str(node.target))
 
 

