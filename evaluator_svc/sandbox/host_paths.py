@@ -33,6 +33,10 @@ _INSTALLED: Final = ("bin", "lib", "lib64", "include")
 
 _PACKAGES: Final = ("evaluator_svc", "kernel_foundry", "kernel_foundry_native")
 
+_PACKAGE_FOLDERS: Final = ("site-packages", "dist-packages")
+"""Names of folders that packages are installed in. A `.pth` file may put those of another
+environment on `sys.path`, and any other folder, which stays closed."""
+
 _LIBRARY_VARIABLES: Final = (
     "LD_LIBRARY_PATH", "OCL_ICD_FILENAMES", "CUDA_HOME", "CUDA_PATH", "KERNEL_FOUNDRY_NVRTC",
     "KERNEL_FOUNDRY_CUDA_DRIVER", "KERNEL_FOUNDRY_NVML", "KERNEL_FOUNDRY_CUTLASS",
@@ -75,6 +79,7 @@ def readable_paths() -> tuple[str, ...]:
     wanted = [*_SYSTEM, *_PROCESS, sys.prefix, sys.base_prefix, sys.exec_prefix]
     # The environment's python is a link, often to an installation somewhere else.
     wanted.append(str(Path(sys.executable).resolve().parent.parent))
+    wanted += [path for path in sys.path if Path(path).name in _PACKAGE_FOLDERS]
     for package in _PACKAGES:
         wanted += _package_folders(package)
     for variable in _LIBRARY_VARIABLES:

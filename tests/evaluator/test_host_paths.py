@@ -35,6 +35,20 @@ def test_an_interpreter_in_the_home_folder_does_not_open_it(
     assert not _is_readable(tmp_path / ".ssh")
 
 
+def test_packages_of_another_environment_are_readable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A `.pth` file puts them on the path; of any other folder that it names nothing is opened."""
+    packages, other = tmp_path / "lib" / "site-packages", tmp_path / "other"
+    for folder in (packages, other):
+        folder.mkdir(parents=True)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(packages), str(other)])
+    assert str(packages) in readable_paths()
+    assert not _is_readable(other)
+    monkeypatch.setenv("HOME", str(packages))
+    assert str(packages) not in readable_paths()
+
+
 def test_a_library_in_the_home_folder_does_not_open_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
