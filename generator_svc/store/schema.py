@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from kernel_foundry.sql.migrate import SchemaLocation
 
-HEAD: Final = "0002"
+HEAD: Final = "0001"
 """Schema version this code reads and writes."""
 
 SCHEMA: Final = SchemaLocation(
@@ -53,6 +53,7 @@ PROPOSALS = sa.Table(
     sa.Column("model", sa.String(200), nullable=False),
     sa.Column("usd", sa.Float, nullable=False),
     sa.Column("lessons", sa.Text, nullable=False),
+    sa.Column("mechanisms", sa.Text, nullable=False),
     sa.Column("sections", sa.Integer),
     sa.Column("parent", sa.String(64), nullable=False),
     sa.Column("parent_fitness", sa.Float),
@@ -63,7 +64,6 @@ PROPOSALS = sa.Table(
     sa.Column("gain", sa.Float),
     sa.Column("judged_unix_s", sa.Float),
     sa.Column("learnt", sa.Boolean, nullable=False, server_default=sa.false()),
-    sa.Column("mechanisms", sa.Text, nullable=False, server_default=sa.text("'[]'")),
     sa.Index("ix_proposals_judged", "judged_unix_s"),
 )
 """How each proposal was made, and what came of it. `lessons`, `parent_findings`, `mechanisms` are

@@ -39,6 +39,7 @@ def upgrade() -> None:
         sa.Column("model", sa.String(200), nullable=False),
         sa.Column("usd", sa.Float, nullable=False),
         sa.Column("lessons", sa.Text, nullable=False),
+        sa.Column("mechanisms", sa.Text, nullable=False),
         sa.Column("sections", sa.Integer),
         sa.Column("parent", sa.String(64), nullable=False),
         sa.Column("parent_fitness", sa.Float),
