@@ -47,8 +47,9 @@ class LanguageBackend:
     """Folders all of whose headers it may include."""
     headers_hint: str
     """The same in a message."""
-    has_assembly: bool
-    """Whether device code may hold inline assembly, whose directives are then looked at."""
+    rules: frozenset[str]
+    """Ids of the policy rules that are for this language and not for every one. A new language
+    decides about each of them: `evaluator_svc/policy/source_rules.py` and `object_rules.py`."""
 
     clock: str
     """What samples are measured with, for the evidence."""

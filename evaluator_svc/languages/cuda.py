@@ -37,7 +37,20 @@ CUDA: Final = LanguageBackend(
     ),
     headers_hint="cub/…, cuda/std/…, cute/…, cutlass/…, cuda_fp16.h, mma.h and standard headers "
     "such as cstdint",
-    has_assembly=True,
+    rules=frozenset(
+        {
+            "object.assert",
+            "object.cache_hint",
+            "object.device_runtime",
+            "object.discard",
+            "object.foreign_memory",
+            "object.heap",
+            "object.launch_counter",
+            "object.processor_id",
+            "object.sleep",
+            "source.assembly_directive",
+        }
+    ),
     clock="device events around a call, less what a pair of events itself takes",
     is_timed_by_events=True,
     believed_share=0.95,

@@ -28,7 +28,16 @@ SYCL: Final = LanguageBackend(
     headers=frozenset({"CL/sycl.hpp"}),
     header_folders=("sycl/",),
     headers_hint="sycl/… and standard headers such as cmath, cstdint, limits, array",
-    has_assembly=False,
+    rules=frozenset(
+        {
+            "object.assembly",
+            "object.device_launch",
+            "object.forged_pointer",
+            "object.function_pointer",
+            "object.pipe",
+            "source.assembly",
+        }
+    ),
     clock="host's steady clock, first submit to completion",
     is_timed_by_events=False,
     # A host's memory and cores may have been busy when their rates were measured.

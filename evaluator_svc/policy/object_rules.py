@@ -6,10 +6,6 @@
 from typing import Final
 
 from evaluator_svc.policy.rule import PolicyRule, RuleClass, Subject
-from kernel_foundry.domain.language import Language
-
-_SYCL: Final = (Language.SYCL,)
-_CUDA: Final = (Language.CUDA,)
 
 OBJECT_RULES: Final = (
     PolicyRule(
@@ -55,7 +51,7 @@ OBJECT_RULES: Final = (
     PolicyRule(
         id="object.foreign_memory",
         subject=Subject.OBJECT,
-        languages=_CUDA,
+        is_for_every_language=False,
         verdict=RuleClass.REJECT,
         catches="managed variables, and external ones that are not shared memory",
         why="the host or another module would take part",
@@ -72,7 +68,7 @@ OBJECT_RULES: Final = (
     PolicyRule(
         id="object.heap",
         subject=Subject.OBJECT,
-        languages=_CUDA,
+        is_for_every_language=False,
         verdict=RuleClass.REJECT,
         catches="malloc, free and new on the device",
         why="the device's heap outlives a call",
@@ -81,7 +77,7 @@ OBJECT_RULES: Final = (
     PolicyRule(
         id="object.assert",
         subject=Subject.OBJECT,
-        languages=_CUDA,
+        is_for_every_language=False,
         verdict=RuleClass.REJECT,
         catches="an assertion that is still there after the build, which drops assert()",
         why="it prints, and leaves the device in an error",
@@ -90,7 +86,7 @@ OBJECT_RULES: Final = (
     PolicyRule(
         id="object.device_runtime",
         subject=Subject.OBJECT,
-        languages=_CUDA,
+        is_for_every_language=False,
         verdict=RuleClass.REJECT,
         catches="calls of the CUDA runtime from a kernel, launches of kernels among them",
         why="work that the plan does not show, and that may go on after the measured call",
@@ -99,7 +95,7 @@ OBJECT_RULES: Final = (
     PolicyRule(
         id="object.device_launch",
         subject=Subject.OBJECT,
-        languages=_SYCL,
+        is_for_every_language=False,
         verdict=RuleClass.REJECT,
         catches="kernels that enqueue kernels",
         why="work that the plan does not show, and that may go on after the measured call",
@@ -108,7 +104,7 @@ OBJECT_RULES: Final = (
     PolicyRule(
         id="object.pipe",
         subject=Subject.OBJECT,
-        languages=_SYCL,
+        is_for_every_language=False,
         verdict=RuleClass.REJECT,
         catches="pipes",
         why="what is left in one outlives a call",
@@ -117,7 +113,7 @@ OBJECT_RULES: Final = (
     PolicyRule(
         id="object.function_pointer",
         subject=Subject.OBJECT,
-        languages=_SYCL,
+        is_for_every_language=False,
         verdict=RuleClass.REJECT,
         catches="function pointers and indirect calls",
         why="on a CPU any address of the process could be called",
@@ -126,7 +122,7 @@ OBJECT_RULES: Final = (
     PolicyRule(
         id="object.assembly",
         subject=Subject.OBJECT,
-        languages=_SYCL,
+        is_for_every_language=False,
         verdict=RuleClass.REJECT,
         catches="inline assembly, however it is spelt in the source",
         why="on the CPU device it is the process's own machine code: system calls, clocks",
@@ -135,7 +131,7 @@ OBJECT_RULES: Final = (
     PolicyRule(
         id="object.launch_counter",
         subject=Subject.OBJECT,
-        languages=_CUDA,
+        is_for_every_language=False,
         verdict=RuleClass.REJECT,
         catches="%gridid, %current_graph_exec and special registers that no rule knows",
         why="they tell one launch from the next, and so checked calls from timed ones",
@@ -144,7 +140,7 @@ OBJECT_RULES: Final = (
     PolicyRule(
         id="object.discard",
         subject=Subject.OBJECT,
-        languages=_CUDA,
+        is_for_every_language=False,
         verdict=RuleClass.REJECT,
         catches="discard.L2",
         why="it throws away what was written last, such as a poisoned output, for what was before",
@@ -161,7 +157,7 @@ OBJECT_RULES: Final = (
     PolicyRule(
         id="object.forged_pointer",
         subject=Subject.OBJECT,
-        languages=_SYCL,
+        is_for_every_language=False,
         verdict=RuleClass.SUSPECT,
         catches="pointers that come out of memory or of numbers that were read there",
         why="scratch and inputs hold numbers: who takes them for addresses may reach anything",
@@ -186,7 +182,7 @@ OBJECT_RULES: Final = (
     PolicyRule(
         id="object.cache_hint",
         subject=Subject.OBJECT,
-        languages=_CUDA,
+        is_for_every_language=False,
         verdict=RuleClass.NOTE,
         catches="createpolicy, applypriority and evict_last",
         why="data that stays in the L2 cache shortens warm times; caches are emptied in between",
@@ -195,7 +191,7 @@ OBJECT_RULES: Final = (
     PolicyRule(
         id="object.processor_id",
         subject=Subject.OBJECT,
-        languages=_CUDA,
+        is_for_every_language=False,
         verdict=RuleClass.NOTE,
         catches="%smid, %nsmid, %warpid and %nwarpid",
         why="what depends on where a block runs differs from run to run",
@@ -204,7 +200,7 @@ OBJECT_RULES: Final = (
     PolicyRule(
         id="object.sleep",
         subject=Subject.OBJECT,
-        languages=_CUDA,
+        is_for_every_language=False,
         verdict=RuleClass.NOTE,
         catches="nanosleep in the candidate's own code",
         why="time that is spent on purpose, such as to cut a warm-up short",

@@ -6,6 +6,7 @@ The rules are in `*_rules.py`; `source.py`, `plan.py`, the inspector and the pip
 from dataclasses import dataclass
 from enum import StrEnum
 
+from evaluator_svc.languages import backend_of
 from kernel_foundry.domain.language import Language
 
 
@@ -42,8 +43,8 @@ class PolicyRule:
     id: str
     """Subject and name: "source.include"; stored with findings, so it never changes."""
     subject: Subject
-    languages: tuple[Language, ...] = ()
-    """Languages that it is for; empty: every one."""
+    is_for_every_language: bool = True
+    """Else it is for the languages whose record names it: `LanguageBackend.rules`."""
     verdict: RuleClass
     catches: str
     """What is found, in one line."""
@@ -54,4 +55,4 @@ class PolicyRule:
 
     def is_for(self, language: Language) -> bool:
         """Return whether it applies to device code and object code of a language."""
-        return not self.languages or language in self.languages
+        return self.is_for_every_language or self.id in backend_of(language).rules

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from evaluator_svc.languages import backend_of
 from evaluator_svc.policy.directives import is_loop_pragma, probes_allowed_header
 from evaluator_svc.policy.lexemes import SourceText
 from evaluator_svc.policy.limits import LARGE_EXTENT, MAX_LIST_NUMBERS, MAX_STRING_CHARACTERS
@@ -132,7 +131,7 @@ def pattern_violations(text: SourceText, language: Language) -> Iterator[Violati
                         hint=pattern.hint,
                         offset=match.start(),
                     )
-    if backend_of(language).has_assembly:
+    if rule_of("source.assembly_directive").is_for(language):
         yield from _assembly_directives(text)
     yield from _attributes(text)
     yield from _externals(text)

@@ -3,7 +3,6 @@
 from typing import Final
 
 from evaluator_svc.policy.rule import PolicyRule, RuleClass, Subject
-from kernel_foundry.domain.language import Language
 
 SOURCE_RULES: Final = (
     PolicyRule(
@@ -114,7 +113,7 @@ SOURCE_RULES: Final = (
     PolicyRule(
         id="source.assembly",
         subject=Subject.SOURCE,
-        languages=(Language.SYCL,),
+        is_for_every_language=False,
         verdict=RuleClass.REJECT,
         catches="inline assembly in SYCL",
         why="on the CPU device it is the process's own machine code: system calls, clocks",
@@ -123,7 +122,7 @@ SOURCE_RULES: Final = (
     PolicyRule(
         id="source.assembly_directive",
         subject=Subject.SOURCE,
-        languages=(Language.CUDA,),
+        is_for_every_language=False,
         verdict=RuleClass.REJECT,
         catches="assembler's directives for files, lines, sections and functions in a string",
         why="they make other code of the module look as if it came from elsewhere",

@@ -65,7 +65,7 @@ def toy() -> Iterator[Language]:
         headers=frozenset({"toy.h"}),
         header_folders=("toys/",),
         headers_hint="toy.h and toys/…",
-        has_assembly=False,
+        rules=frozenset({"source.assembly"}),
         clock="a cuckoo",
         is_timed_by_events=True,
         believed_share=0.5,

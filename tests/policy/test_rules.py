@@ -3,8 +3,10 @@
 import re
 from pathlib import Path
 
+from evaluator_svc.languages import BACKENDS
 from evaluator_svc.policy import RULES, RuleClass, Subject, narrow_findings, policy_checks
 from evaluator_svc.policy.finding import rule_finding
+from evaluator_svc.policy.rule import PolicyRule
 from kernel_foundry.domain.check import CheckKind, CheckResult
 from kernel_foundry.domain.finding import Severity
 from kernel_foundry.domain.language import Language
@@ -24,6 +26,13 @@ def test_ids_are_unique_and_begin_with_the_subject() -> None:
     )
 
 
+def test_records_of_languages_name_rules_of_some_languages() -> None:
+    """And each of these rules is for one of them."""
+    named = {rule for backend in BACKENDS.values() for rule in backend.rules}
+
+    assert named == {rule.id for rule in RULES if not rule.is_for_every_language}
+
+
 def test_every_rule_says_what_why_and_what_passes() -> None:
     assert all(rule.catches and rule.why and rule.honest_use for rule in RULES)
 
@@ -34,13 +43,19 @@ def test_the_document_holds_exactly_these_rules() -> None:
         (
             rule.id,
             rule.verdict.value,
-            rule.languages[0].value if len(rule.languages) == 1 else "both",
+            _languages(rule),
             *(text.replace("|", "\\|") for text in (rule.catches, rule.why, rule.honest_use)),
         )
         for rule in RULES
     ]
 
     assert ROW.findall(DOCUMENT.read_text(encoding="utf-8")) == expected
+
+
+def _languages(rule: PolicyRule) -> str:
+    if rule.is_for_every_language:
+        return "both"
+    return ", ".join(language.value for language in BACKENDS if rule.is_for(language))
 
 
 def test_every_rule_that_a_finding_names_is_in_the_table() -> None:
