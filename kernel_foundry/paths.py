@@ -48,6 +48,11 @@ def sweeps_dir(run: str) -> Path:
     return data_dir() / "sweeps" / (f"%2E{run[1:]}" if run.startswith(".") else run)
 
 
+def suites_path() -> Path:
+    """Return the file that remembers where suites stand."""
+    return data_dir() / "suites.db"
+
+
 def reports_dir() -> Path:
     """Return the folder of HTML reports."""
     return data_dir() / "reports"

@@ -36,6 +36,7 @@ _COMMANDS = {
     "devices": "Show devices, what is missing and why.",
     "selftest": "Try device, clock and sandbox; with --cheats the verdict itself.",
     "serve": "Run services for other machines and tools.",
+    "suite": "Optimise many tasks as one job, and report on them.",
     "export": "Write a winner as a file for your own program.",
     "runs": "List, show, watch, report, copy, replay and delete runs.",
     "clean": "Show what is kept on this machine; remove caches and leftovers.",

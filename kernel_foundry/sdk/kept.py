@@ -90,6 +90,7 @@ _WHAT: Final = {
     "runs.db": "runs",
     "generator.db": "spending, lessons, guidance",
     "exchanges": "what models were asked and answered",
+    "suites.db": "where suites stand",
     "sweeps": "landscapes of sweeps",
     "reports": "reports and records",
     "evaluator.key": "key that signs verdicts",

@@ -133,8 +133,9 @@ async def _evolve(
     def left() -> RunBudget:
         return budget.left_after(time.monotonic() - started_s)
 
+    # Before the lease, which an evaluator that is away would leave to run out.
+    judging = await _evaluations_at_once(services.evaluator, run.spec)
     async with held(services.archive, run.spec.name, holder, left) as finish:
-        judging = await _evaluations_at_once(services.evaluator, run.spec)
         evolution = Evolution(
             evaluator=services.evaluator,
             archive=services.archive,

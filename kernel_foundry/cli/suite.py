@@ -1,0 +1,25 @@
+"""`kfoundry suite`: many tasks as one job, and the field's numbers of it."""
+
+import click
+
+from kernel_foundry.cli.suite_list import list_command
+from kernel_foundry.cli.suite_run import run_command
+
+
+@click.group()
+def command() -> None:
+    """Optimise many tasks as one job, and report the field's numbers. NAME is the newest suite.
+
+    \b
+    Start here:
+      kfoundry import KernelBench/KernelBench/level1 --out level1
+      kfoundry suite run level1 --name level1 --evaluations 40 --estimate
+      kfoundry suite run level1 --name level1 --evaluations 40
+      kfoundry suite run --resume                     after Ctrl-C, a kill or a new budget
+
+    Each task is a run like that of `kfoundry optimize`, called NAME.TASK: `kfoundry runs` shows it.
+    """  # noqa: D301  a backspace keeps click from joining the lines
+
+
+command.add_command(run_command)
+command.add_command(list_command)

@@ -1,0 +1,62 @@
+"""`kfoundry suite list`: the suites of this machine and how far each is."""
+
+import time
+from contextlib import closing
+
+import click
+from rich.box import SIMPLE
+from rich.table import Column, Table
+
+from kernel_foundry.cli.console import PrintableConsole
+from kernel_foundry.cli.name import as_called
+from kernel_foundry.cli.options import json_option
+from kernel_foundry.cli.output import print_json
+from kernel_foundry.paths import suites_path
+from kernel_foundry.sdk.suite_run.entry import EntryState
+from kernel_foundry.sdk.suite_run.store.store import SuiteStore
+
+
+@click.command("list")
+@json_option
+def list_command(as_json: bool) -> int:
+    """List all suites, newest first."""
+    with closing(SuiteStore(suites_path())) as store:
+        suites = [store.find(name) for name in store.names()]
+    if as_json:
+        print_json(
+            [
+                {
+                    "suite": suite.plan.name,
+                    "runs": {state.value: suite.count(state) for state in EntryState},
+                    "cost_usd": suite.cost_usd,
+                    "used_seconds": suite.used_seconds,
+                    "created_unix_s": suite.created_unix_s,
+                }
+                for suite in suites
+            ]
+        )
+        return 0
+    table = Table(
+        Column("suite", no_wrap=True),
+        Column("tasks", justify="right"),
+        Column("ended", justify="right"),
+        Column("refused or failed", justify="right"),
+        Column("USD", justify="right"),
+        "created",
+        box=SIMPLE,
+        pad_edge=False,
+    )
+    for suite in suites:
+        created = time.strftime("%Y-%m-%d %H:%M", time.localtime(suite.created_unix_s))
+        ended = sum(entry.has_ended for entry in suite.entries)
+        table.add_row(
+            suite.plan.name,
+            str(len(suite.plan.tasks)),
+            f"{ended} of {len(suite.entries)}",
+            str(suite.count(EntryState.REFUSED) + suite.count(EntryState.FAILED)),
+            f"{suite.cost_usd:.2f}",
+            created,
+        )
+    makes_one = f"no suites yet: `{as_called('suite run FOLDER')}` makes one"
+    PrintableConsole().print(table if suites else makes_one)
+    return 0

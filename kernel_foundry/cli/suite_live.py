@@ -1,0 +1,235 @@
+"""Progress of a suite on stderr: a live table on a terminal, a line for each run else."""
+
+import sys
+import time
+from collections import deque
+from types import TracebackType
+from typing import Final, Protocol, Self
+
+from rich.box import SIMPLE
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.table import Column, Table
+from rich.text import Text
+
+from kernel_foundry.cli.console import PrintableConsole
+from kernel_foundry.domain.archive import Elite
+from kernel_foundry.printable import one_line
+from kernel_foundry.sdk.loop.progress import RunResult, VerdictEvent
+from kernel_foundry.sdk.suite_run.entry import EntryState, SuiteEntry
+from kernel_foundry.sdk.suite_run.estimate import SuiteEstimate
+from kernel_foundry.sdk.suite_run.progress import EntryEvent, RunEvent, SuiteEvent, WaitEvent
+from kernel_foundry.sdk.suite_run.suite import Suite
+from kernel_foundry.sdk.view import headline_text
+
+_ENDED_SHOWN: Final = 12
+"""Rows of runs that have ended; the older ones scroll out of the table."""
+
+
+class SuiteProgress(Protocol):
+    """Shows events while it is entered."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+    def on(self, event: SuiteEvent) -> None:
+        """Show one event."""
+        ...
+
+
+class _Best:
+    """The best of each run so far, and its winner once it has ended."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, Elite] = {}
+        self._evaluations: dict[int, int] = {}
+
+    def hear(self, event: RunEvent) -> None:
+        """Note what one event says."""
+        found: Elite | None = None
+        if isinstance(event.event, VerdictEvent):
+            found = event.event.best
+            self._evaluations[event.entry.number] = event.event.spent.evaluations
+        elif isinstance(event.event, RunResult):
+            found = event.event.winner
+        if found is not None:
+            self._of[event.entry.number] = found
+
+    def text(self, entry: SuiteEntry) -> str:
+        """Return the speed-up of a run's best with its interval; a dash without any."""
+        elite = self._of.get(entry.number)
+        if elite is None:
+            return "–"
+        return headline_text(elite.evaluation.speedup, elite.evaluation.speedup_interval)
+
+    def evaluations(self, entry: SuiteEntry) -> int:
+        """Return how many evaluations a run has made."""
+        return entry.progress.evaluations or self._evaluations.get(entry.number, 0)
+
+
+class PlainSuite:
+    """A line for each run that begins or ends, for logs and pipes."""
+
+    def __init__(self, suite: Suite) -> None:
+        self._suite = suite
+        self._best = _Best()
+
+    def __enter__(self) -> Self:
+        _write(head_text(self._suite))
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        """Nothing is held."""
+
+    def on(self, event: SuiteEvent) -> None:
+        """Print one event."""
+        if isinstance(event, RunEvent):
+            self._best.hear(event)
+            return
+        entry = event.entry
+        if isinstance(event, WaitEvent):
+            _write(f"{entry.title}: again in {event.seconds:.0f} s: {event.reason}")
+            return
+        ended = sum(one.has_ended for one in self._suite.entries)
+        line = f"[{ended}/{len(self._suite.entries)}] {entry.title} {entry.state.value}"
+        progress = entry.progress
+        if entry.state is EntryState.BEGUN:
+            line += f" on {progress.device}"
+        elif entry.state is EntryState.FINISHED:
+            line += f": {self._best.text(entry)}, {progress.evaluations} evaluations"
+            line += f", {progress.cost_usd:.2f} USD, {progress.seconds:.0f} s"
+        else:
+            line += f": {progress.reason}"
+        _write(line)
+
+
+class LiveSuite:
+    """A table of the runs in progress and of those that ended last, with the suite's totals."""
+
+    def __init__(self, suite: Suite) -> None:
+        self._suite = suite
+        self._best = _Best()
+        self._begun_s: dict[int, float] = {}
+        self._ended: deque[SuiteEntry] = deque(maxlen=_ENDED_SHOWN)
+        self._waiting = ""
+        self._live = Live(
+            get_renderable=self._shown, console=PrintableConsole(stderr=True), refresh_per_second=2
+        )
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self._live.stop()
+
+    def on(self, event: SuiteEvent) -> None:
+        """Note one event; the table is drawn by its own clock."""
+        if isinstance(event, RunEvent):
+            self._best.hear(event)
+        elif isinstance(event, WaitEvent):
+            self._waiting = f"{event.entry.title}: {event.reason}"
+        elif isinstance(event, EntryEvent):
+            self._waiting = ""
+            if event.entry.has_ended:
+                self._begun_s.pop(event.entry.number, None)
+                self._ended.append(event.entry)
+            else:
+                self._begun_s.setdefault(event.entry.number, time.monotonic())
+
+    def _shown(self) -> RenderableType:
+        table = Table(
+            Column("task", no_wrap=True),
+            "state",
+            "device",
+            Column("evaluations", justify="right"),
+            "best",
+            Column("USD", justify="right"),
+            Column("time", justify="right"),
+            box=SIMPLE,
+            pad_edge=False,
+        )
+        begun = [e for e in self._suite.entries if e.number in self._begun_s]
+        for entry in (*self._ended, *begun):
+            table.add_row(*self._row(entry), style=_STYLES.get(entry.state, ""))
+        lines: list[RenderableType] = [Text(head_text(self._suite)), table]
+        if self._waiting:
+            lines.append(Text(one_line(self._waiting), style="yellow"))
+        return Group(*lines)
+
+    def _row(self, entry: SuiteEntry) -> tuple[str, ...]:
+        progress = entry.progress
+        most = progress.budget.evaluations
+        made = str(self._best.evaluations(entry)) + (f"/{most}" if most else "")
+        seconds = progress.seconds
+        if entry.number in self._begun_s:
+            seconds += time.monotonic() - self._begun_s[entry.number]
+        says = one_line(progress.reason)[:60] if progress.reason else self._best.text(entry)
+        return (
+            one_line(entry.title),
+            entry.state.value,
+            progress.device,
+            made,
+            says,
+            f"{progress.cost_usd:.2f}" if entry.has_ended else "",
+            clock_text(seconds),
+        )
+
+
+_STYLES: Final = {
+    EntryState.FINISHED: "green",
+    EntryState.REFUSED: "yellow",
+    EntryState.FAILED: "red",
+}
+
+
+def head_text(suite: Suite) -> str:
+    """Return a suite's totals: "suite l1: 3 of 250 runs ended, 0.41 USD, 0:12:03, about …"."""
+    ended = [entry for entry in suite.entries if entry.has_ended]
+    text = f"suite {suite.plan.name}: {len(ended)} of {len(suite.entries)} runs ended"
+    text += f", {suite.cost_usd:.2f} USD, {clock_text(suite.used_seconds)}"
+    left = len(suite.entries) - len(ended)
+    if ended and left:
+        text += f", about {clock_text(suite.used_seconds / len(ended) * left)} left"
+    return text
+
+
+def estimate_text(found: SuiteEstimate) -> str:
+    """Return an estimate for people, and what it rests on."""
+    pace = found.pace
+    if pace.runs:
+        basis = (
+            f"By the pace of {pace.runs} earlier runs ({pace.seconds:.2g} s and"
+            f" {pace.cost_usd:.2g} USD an evaluation): about {_hours(found.hours)} and"
+            f" {_usd(found.cost_usd)}."
+        )
+    else:
+        basis = "No earlier run in this language with these models tells what an evaluation takes."
+    hours = "no cap on time" if found.most_hours is None else f"at most {_hours(found.most_hours)}"
+    usd = "no cap on cost" if found.most_usd is None else f"at most {_usd(found.most_usd)}"
+    return f"{found.runs} runs, {found.devices} at once. {basis} Caps: {hours}, {usd}."
+
+
+def clock_text(seconds: float) -> str:
+    """Return a time as hours, minutes and seconds: "1:02:03"."""
+    whole = round(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+
+
+def _hours(hours: float | None) -> str:
+    return "an unknown time" if hours is None else clock_text(3600 * hours)
+
+
+def _usd(usd: float | None) -> str:
+    return "an unknown cost" if usd is None else f"{usd:.2f} USD"
+
+
+def _write(line: str) -> None:
+    sys.stderr.write(one_line(line) + "\n")
+    sys.stderr.flush()

@@ -1,0 +1,232 @@
+"""`kfoundry suite run`: make the runs of a suite, go on with one, or say what it would take."""
+
+import sys
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from kernel_foundry.cli.main import EXIT_NOTHING_CORRECT
+from kernel_foundry.cli.name import as_called
+from kernel_foundry.cli.options import json_option, model_option, open_foundry, target_options
+from kernel_foundry.cli.output import print_json, print_text
+from kernel_foundry.cli.suite_live import LiveSuite, PlainSuite, SuiteProgress, estimate_text
+from kernel_foundry.domain.archive import STRATEGIES
+from kernel_foundry.domain.language import Language
+from kernel_foundry.domain.mechanisms import MECHANISMS
+from kernel_foundry.domain.plain import to_plain
+from kernel_foundry.errors import KernelFoundryError
+from kernel_foundry.paths import suites_path
+from kernel_foundry.sdk.client import Foundry
+from kernel_foundry.sdk.local import Services
+from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS
+from kernel_foundry.sdk.suite_run.entry import EntryState, entries_of
+from kernel_foundry.sdk.suite_run.estimate import SuiteEstimate, estimated, pace_of
+from kernel_foundry.sdk.suite_run.plan import SuitePlan, WholeBudget, read_plan
+from kernel_foundry.sdk.suite_run.store.store import SuiteStore
+from kernel_foundry.sdk.suite_run.suite import Suite
+from kernel_foundry.sdk.suite_run.suite_run import devices_of, run_suite
+
+
+@click.command("run")
+@click.argument("source", required=False, type=click.Path(path_type=Path))
+@click.option("--name", default="", help="Name of the suite.  [default: SOURCE's, with the time]")
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Go on with --name, or the newest suite. It keeps its plan; of the options only the "
+    "--total-… have an effect: they replace its budget.",
+)
+@click.option("--retry", is_flag=True, help="With --resume: also what was refused or failed.")
+@click.option("--estimate", is_flag=True, help="Say what it takes, and begin nothing.")
+@click.option(
+    "--device",
+    "devices",
+    multiple=True,
+    help="Device such as cuda:0, or cuda for all of that kind; repeatable. As many tasks are in "
+    "progress as there are devices.  [default: those that run the language]",
+)
+@click.option(
+    "--language",
+    type=click.Choice([language.value for language in Language]),
+    help="Language of the kernels.  [default: that of --device, else sycl]",
+)
+@model_option
+@click.option(
+    "--evaluations",
+    type=click.IntRange(min=1),
+    help="Most evaluations of each run.  "
+    f"[default: {DEFAULT_EVALUATIONS}, unless minutes or USD are given]",
+)
+@click.option("--minutes", type=float, help="Most minutes of each run.")
+@click.option("--usd", type=float, help="Most that the models of one run may cost.")
+@click.option("--tokens", type=int, help="Most tokens of each run, in and out.")
+@click.option("--total-usd", type=float, help="Most that the models of all runs may cost.")
+@click.option("--total-tokens", type=int, help="Most tokens of all runs.")
+@click.option("--total-hours", type=float, help="Most hours of the suite.")
+@click.option("--repeats", type=click.IntRange(min=1), help="Runs of each task.  [default: 1]")
+@click.option("--seed", type=click.IntRange(min=0), help="Of the first repeat.  [default: 0]")
+@click.option("--strategy", type=click.Choice(STRATEGIES), help="As of `optimize`.")
+@click.option(
+    "--without",
+    multiple=True,
+    type=click.Choice(MECHANISMS),
+    help="Switch off a mechanism, as for `optimize`; repeatable.",
+)
+@click.option(
+    "--requests-per-minute", type=click.IntRange(min=1), help="Most requests of each run to models."
+)
+@json_option
+@target_options
+def run_command(
+    source: Path | None,
+    name: str,
+    resume: bool,
+    retry: bool,
+    estimate: bool,
+    as_json: bool,
+    evaluator_target: str,
+    archive_target: str,
+    generator_target: str,
+    store: str,
+    unsafe_no_sandbox: bool,
+    **given: Any,
+) -> int:
+    """Optimise every task of SOURCE: a folder of task files, or a plan in YAML.
+
+    \b
+    kfoundry suite run tasks --evaluations 40
+    kfoundry suite run plan.yaml --total-usd 50 --total-hours 12 --estimate
+    kfoundry suite run --resume
+
+    Keys of a plan: tasks, devices, language, models, each and whole (budgets of a run and of all),
+    repeats, seed and more (docs/suites.md). Options here replace them. A run gets an equal share
+    of what is left of the total; what one does not use, later ones get.
+
+    Ctrl-C and kills are safe: --resume goes on, and nothing is judged twice. Tasks that trivial
+    answers pass are judged too and reported apart. The exit code is 1 if a run was refused, failed
+    or is left for want of budget.
+    """  # noqa: D301  a backspace keeps click from joining the lines
+    if (source is None) == (not resume):
+        raise click.UsageError("give SOURCE, or --resume to go on with a suite")
+    if retry and not resume:
+        raise click.UsageError("--retry needs --resume")
+    targets: dict[str, Any] = {
+        "evaluator_target": evaluator_target,
+        "archive_target": archive_target,
+        "generator_target": generator_target,
+        "store": store,
+        "unsafe_no_sandbox": unsafe_no_sandbox,
+    }
+    whole = {key: given.pop(f"total_{key}") for key in ("usd", "tokens", "hours")}
+    with closing(SuiteStore(suites_path())) as suites, open_foundry(**targets) as foundry:
+        if source is not None:
+            plan = read_plan(source, name, **_settings(given, whole))
+            if estimate:
+                return _show_estimate(foundry, plan, len(entries_of(plan)), as_json=as_json)
+            suite = suites.create(plan)
+        else:
+            suite = suites.find(name)
+            plan = replace(suite.plan, whole=_more(suite.plan.whole, whole))
+            if retry:
+                for entry in suite.begin_again():
+                    suites.write(suite, entry)
+            if estimate:
+                left = sum(not entry.has_ended for entry in suite.entries)
+                return _show_estimate(foundry, plan, left, as_json=as_json)
+            suites.replace_plan(suite, plan)
+        _make(foundry, suites, suite, as_json=as_json)
+    return _finish(suite, as_json=as_json)
+
+
+def _settings(given: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Options as `read_plan` takes them; models of the environment stand behind the plan's."""
+    values = dict(given)
+    each = {key: values.pop(key) for key in ("evaluations", "minutes", "usd", "tokens")}
+    of_source = click.get_current_context().get_parameter_source("models")
+    models = values.pop("models")
+    defaults = {"models": list(models)} if models else {}
+    replaced = {key: value for key, value in values.items() if value}
+    if models and of_source is ParameterSource.COMMANDLINE:
+        replaced["models"] = list(models)
+    for key, group in (("each", each), ("whole", whole)):
+        kept = {name: value for name, value in group.items() if value is not None}
+        if kept:
+            replaced[key] = kept
+    return {"given": replaced, "defaults": defaults}
+
+
+def _more(kept: WholeBudget, given: Mapping[str, Any]) -> WholeBudget:
+    """The budget of a suite that goes on."""
+    return WholeBudget(
+        cost_usd=kept.cost_usd if given["usd"] is None else given["usd"],
+        tokens=kept.tokens if given["tokens"] is None else given["tokens"],
+        hours=kept.hours if given["hours"] is None else given["hours"],
+    )
+
+
+def _make(foundry: Foundry, suites: SuiteStore, suite: Suite, *, as_json: bool) -> None:
+    is_live = sys.stderr.isatty() and not as_json
+    progress: SuiteProgress = LiveSuite(suite) if is_live else PlainSuite(suite)
+    try:
+        with progress:
+            foundry.with_services(lambda services: run_suite(services, suites, suite, progress.on))
+    except (KernelFoundryError, KeyboardInterrupt):
+        words = f"suite run --resume --name {suite.plan.name}"
+        print_text(f"suite {suite.plan.name} is kept: `{as_called(words)}` goes on", err=True)
+        raise
+
+
+def _show_estimate(foundry: Foundry, plan: SuitePlan, runs: int, *, as_json: bool) -> int:
+    async def ask(services: Services) -> SuiteEstimate:
+        devices = await devices_of(services.evaluator, plan.devices)
+        pace = await pace_of(services.archive, plan)
+        return estimated(plan, pace, runs=runs, devices=len(devices))
+
+    found = foundry.with_services(ask)
+    if as_json:
+        print_json(to_plain(found))
+    else:
+        print_text(estimate_text(found))
+    return 0
+
+
+def _finish(suite: Suite, *, as_json: bool) -> int:
+    counts = {state: suite.count(state) for state in EntryState}
+    left = counts[EntryState.WAITING] + counts[EntryState.BEGUN]
+    if as_json:
+        runs = [
+            {
+                "task": entry.task.name,
+                "repeat": entry.repeat,
+                "run": entry.run,
+                "state": entry.state.value,
+                **to_plain(entry.progress),
+            }
+            for entry in suite.entries
+        ]
+        print_json(
+            {
+                "suite": suite.plan.name,
+                "has_ended": suite.has_ended,
+                "cost_usd": suite.cost_usd,
+                "used_seconds": suite.used_seconds,
+                "runs": runs,
+            }
+        )
+    else:
+        said = ", ".join(f"{count} {state.value}" for state, count in counts.items() if count)
+        print_text(f"suite {suite.plan.name}: {said}, {suite.cost_usd:.2f} USD")
+        if left:
+            more = f"suite run --resume --name {suite.plan.name} --total-usd …"
+            print_text(f"the suite's budget is used up: `{as_called(more)}` gives it more")
+        if counts[EntryState.REFUSED] or counts[EntryState.FAILED]:
+            again = f"suite run --resume --retry --name {suite.plan.name}"
+            print_text(f"`{as_called(again)}` tries again what was refused or failed")
+    return (
+        EXIT_NOTHING_CORRECT if left or suite.count(EntryState.FINISHED) < len(suite.entries) else 0
+    )

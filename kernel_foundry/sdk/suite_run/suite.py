@@ -1,0 +1,39 @@
+"""A suite as its store has it: the plan and where each of its runs stands."""
+
+from dataclasses import dataclass
+
+from kernel_foundry.sdk.suite_run.entry import EntryState, Progress, SuiteEntry
+from kernel_foundry.sdk.suite_run.plan import SuitePlan
+
+
+@dataclass(slots=True, kw_only=True)
+class Suite:
+    """One suite."""
+
+    id: int
+    plan: SuitePlan
+    entries: list[SuiteEntry]
+    created_unix_s: float
+    used_seconds: float = 0.0
+    """Wall-clock seconds in which a process worked on it, up to the last change of an entry."""
+
+    def count(self, state: EntryState) -> int:
+        """Return how many runs stand so."""
+        return sum(entry.state is state for entry in self.entries)
+
+    def begin_again(self) -> list[SuiteEntry]:
+        """Make runs wait again that were refused or failed, and return them."""
+        again = [e for e in self.entries if e.state in (EntryState.REFUSED, EntryState.FAILED)]
+        for entry in again:
+            entry.state, entry.progress = EntryState.WAITING, Progress()
+        return again
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether every run has ended, in whichever way."""
+        return all(entry.has_ended for entry in self.entries)
+
+    @property
+    def cost_usd(self) -> float:
+        """What the runs that ended have cost."""
+        return sum(entry.progress.cost_usd for entry in self.entries)

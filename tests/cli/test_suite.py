@@ -1,0 +1,50 @@
+"""`kfoundry suite` as a command: its JSON, its exit codes and its messages."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kernel_foundry.cli.suite import command
+from kernel_foundry.errors import AlreadyExistsError, InvalidArgumentError
+from tests.cli.conftest import TASK
+
+
+@pytest.fixture
+def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with one task, and a data folder of its own."""
+    monkeypatch.setenv("KERNEL_FOUNDRY_DATA_DIR", str(tmp_path / "data"))
+    folder = tmp_path / "tasks"
+    folder.mkdir()
+    (folder / "relu.py").write_text(TASK)
+    return folder
+
+
+def test_a_suite_runs_and_is_listed(
+    tasks: Path, served: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["run", str(tasks), "--name", "small", "--device", "null", "--model", "recipes"]
+    asked += ["--evaluations", "2", "--evaluator", served, "--json"]
+    assert command.main([*asked, "--estimate"], standalone_mode=False) == 0
+    estimate = json.loads(capsys.readouterr().out)
+    assert (estimate["runs"], estimate["pace"]["runs"]) == (1, 0)
+    assert command.main(asked, standalone_mode=False) == 0
+    said = capsys.readouterr()
+    answer = json.loads(said.out)
+    assert answer["has_ended"]
+    (run,) = answer["runs"]
+    assert (run["task"], run["run"], run["state"]) == ("relu", "small.relu", "finished")
+    assert run["evaluations"] >= 2
+    assert "[0/1] relu begun on null:0" in said.err
+    assert command.main(["list", "--json"], standalone_mode=False) == 0
+    (listed,) = json.loads(capsys.readouterr().out)
+    assert listed["runs"]["finished"] == 1
+    with pytest.raises(AlreadyExistsError, match="--resume --name small"):
+        command.main(asked, standalone_mode=False)
+
+
+def test_what_is_missing_is_said(tasks: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match="no suite called 'none'"):
+        command.main(["run", "--resume", "--name", "none"], standalone_mode=False)
+    with pytest.raises(InvalidArgumentError, match="a folder of task files or a plan"):
+        command.main(["run", str(tasks / "plan.yaml")], standalone_mode=False)
