@@ -7,10 +7,8 @@ from types import TracebackType
 from typing import Final, Protocol, Self
 
 from rich.box import SIMPLE
-from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Column, Table
-from rich.text import Text
 
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.domain.archive import Elite
@@ -143,7 +141,7 @@ class LiveSuite:
             else:
                 self._begun_s.setdefault(event.entry.number, time.monotonic())
 
-    def _shown(self) -> RenderableType:
+    def _shown(self) -> Table:
         table = Table(
             Column("task", no_wrap=True),
             "state",
@@ -154,14 +152,15 @@ class LiveSuite:
             Column("time", justify="right"),
             box=SIMPLE,
             pad_edge=False,
+            title=one_line(head_text(self._suite)),
+            title_justify="left",
+            caption=one_line(self._waiting),
+            caption_justify="left",
         )
         begun = [e for e in self._suite.entries if e.number in self._begun_s]
         for entry in (*self._ended, *begun):
             table.add_row(*self._row(entry), style=_STYLES.get(entry.state, ""))
-        lines: list[RenderableType] = [Text(head_text(self._suite)), table]
-        if self._waiting:
-            lines.append(Text(one_line(self._waiting), style="yellow"))
-        return Group(*lines)
+        return table
 
     def _row(self, entry: SuiteEntry) -> tuple[str, ...]:
         progress = entry.progress
