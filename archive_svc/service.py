@@ -28,7 +28,7 @@ _PAGE_SIZE = 100
 """The most runs, elites or told evaluations of one answer."""
 
 _PAGE_BYTES = 32 * 1024 * 1024
-"""Where a page of candidates ends, however few they are: texts may be large."""
+"""Where a page of runs or candidates ends, however few they are: texts may be large."""
 
 _MOST_WATCHERS = 500
 """Event streams open at a time: each looks for other processes' tells twice a second, in the
@@ -65,12 +65,12 @@ class ArchiveServicer(pb2_grpc.ArchiveServiceServicer):
     ) -> pb2.ListRunsResponse:
         runs = await self._archive.list_runs()
         start = _page_start(runs, request.page_token)
-        end = start + _page_size(request.page_size, "page_size")
-        return build(
-            pb2.ListRunsResponse,
-            runs=runs[start:end],
-            next_page_token=runs[end - 1].spec.name if end < len(runs) else "",
-        )
+        size = _page_size(request.page_size, "page_size")
+        response = build(pb2.ListRunsResponse, runs=runs[start : start + size])
+        del response.runs[_fitting(response.runs) :]
+        end = start + len(response.runs)
+        response.next_page_token = runs[end - 1].spec.name if end < len(runs) else ""
+        return response
 
     async def HoldRun(self, request: pb2.HoldRunRequest, context: _Context) -> pb2.HoldRunResponse:
         holder = read_field(LeaseHolder, request, "holder")

@@ -4,6 +4,7 @@ import math
 
 from archive_svc.search.strategies import STRATEGIES
 from kernel_foundry.domain.archive import RunSpec
+from kernel_foundry.domain.candidate import LONGEST_CANDIDATE
 from kernel_foundry.domain.material import material_fault
 from kernel_foundry.domain.mechanisms import MECHANISMS
 from kernel_foundry.domain.name import LONGEST_WORKLOAD, check_name
@@ -12,7 +13,7 @@ from kernel_foundry.errors import InvalidArgumentError
 
 
 def check_spec(spec: RunSpec) -> None:
-    """Refuse a run whose name, strategy, mechanisms or materials cannot be.
+    """Refuse a run whose name, strategy, mechanisms, materials or first candidates cannot be.
 
     Raises:
         InvalidArgumentError: it says which field and what is allowed.
@@ -30,6 +31,12 @@ def check_spec(spec: RunSpec) -> None:
     fault = material_fault(spec.materials)
     if fault:
         raise InvalidArgumentError(fault, field="materials")
+    length = sum(len(source.device_code) + len(source.plan) for source in spec.first_candidates)
+    if length > LONGEST_CANDIDATE:
+        raise InvalidArgumentError(
+            f"first candidates of {length} characters in all, expected at most {LONGEST_CANDIDATE}",
+            field="first_candidates",
+        )
 
 
 def check_strategy(strategy: str) -> None:

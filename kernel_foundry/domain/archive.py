@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Final
 
-from kernel_foundry.domain.candidate import Candidate, Operator
+from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
 from kernel_foundry.domain.evaluation import Evaluation
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.material import Material
@@ -60,6 +60,8 @@ class RunSpec:
     None: `AT_TRAFFIC_BOUND`."""
     materials: tuple[Material, ...] = ()
     """Code that models are shown to start from."""
+    first_candidates: tuple[KernelSource, ...] = ()
+    """Judged before any is proposed: the first parents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,6 @@ from typing import Final
 
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.archive import DEFAULT_STRATEGY, Run, RunBudget, RunSpec, RunState
-from kernel_foundry.domain.candidate import KernelSource
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.model_limit import ModelLimit, limits_text
 from kernel_foundry.domain.request import EvaluationLimits
@@ -78,9 +77,10 @@ async def optimize(
         left_out=left_out,
         stop_at=budget.stop_at,
         materials=begun.materials,
+        first_candidates=begun.candidates,
     )
     created = await services.archive.create_run(spec)
-    return await _evolve(services, created, budget, limits, in_flight, listener, begun.candidates)
+    return await _evolve(services, created, budget, limits, in_flight, listener)
 
 
 async def resume(
@@ -125,7 +125,6 @@ async def _evolve(
     limits: EvaluationLimits,
     in_flight: int,
     listener: Listener,
-    first: tuple[KernelSource, ...] = (),
 ) -> RunResult:
     holder = new_holder()
     started_s = time.monotonic()
@@ -147,7 +146,6 @@ async def _evolve(
             judging=judging,
             listener=keeping_sweeps(run.spec.name, listener),
             finish=finish,
-            first=first,
         )
         return await evolution.run()
 

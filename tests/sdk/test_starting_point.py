@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from archive_svc.archive import LocalArchive
-from kernel_foundry.domain.candidate import Candidate, Operator
+from kernel_foundry.domain.archive import Run
+from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.material import LONGEST_MATERIAL, MOST_MATERIALS
@@ -67,6 +68,22 @@ async def _begin(archive: LocalArchive, *sources: Path | str) -> StartingPoint:
     )
 
 
+async def _evolve(
+    archive: LocalArchive, generator: FakeGenerator, run: Run, *, evaluations: int
+) -> None:
+    await Evolution(
+        evaluator=FakeEvaluator(),
+        archive=archive,
+        generator=generator,
+        run=run,
+        budget=Budget(evaluations=evaluations),
+        limits=EvaluationLimits(),
+        in_flight=1,
+        judging=1,
+        listener=lambda _event: None,
+    ).run()
+
+
 async def test_what_binds_is_a_parent_and_the_rest_is_material(
     archive: LocalArchive, tmp_path: Path
 ) -> None:
@@ -124,20 +141,11 @@ async def test_a_run_judges_its_first_candidates_and_goes_on_from_them(
     (tmp_path / "fast.cu").write_text(CODE)
     (tmp_path / "mine.md").write_text(TEXT)
     begun = await _begin(archive, tmp_path / "mine.md", tmp_path / "fast.cu")
-    spec = replace(SPEC, models=("fake",), materials=begun.materials)
+    spec = replace(
+        SPEC, models=("fake",), materials=begun.materials, first_candidates=begun.candidates
+    )
     generator = RequestLog()
-    await Evolution(
-        evaluator=FakeEvaluator(),
-        archive=archive,
-        generator=generator,
-        run=await archive.create_run(spec),
-        budget=Budget(evaluations=6),
-        limits=EvaluationLimits(),
-        in_flight=1,
-        judging=1,
-        listener=lambda _event: None,
-        first=begun.candidates,
-    ).run()
+    await _evolve(archive, generator, await archive.create_run(spec), evaluations=6)
     told = await archive.evaluations(spec.name)
     assert told[0].candidate.source == split(TEXT)
     assert told[0].selection is None
@@ -145,3 +153,25 @@ async def test_a_run_judges_its_first_candidates_and_goes_on_from_them(
     operators = [request.selection.operator for request in generator.requests]
     assert operators[:4] != [Operator.SEED] * 4
     assert (await archive.get_run(spec.name)).spec.materials == begun.materials
+
+
+async def test_first_candidates_that_were_not_judged_are_judged_on_resume(
+    archive: LocalArchive,
+) -> None:
+    sources = (split(TEXT), split(OTHER))
+    spec = replace(SPEC, models=("fake",), first_candidates=sources)
+    await _evolve(archive, FakeGenerator(), await archive.create_run(spec), evaluations=1)
+    await _evolve(archive, FakeGenerator(), await archive.get_run(spec.name), evaluations=3)
+    told = await archive.evaluations(spec.name)
+    first, second, third = [entry for entry in told if not entry.evaluation.is_final]
+    assert (first.candidate.source, second.candidate.source) == sources
+    assert third.selection is not None
+
+
+async def test_first_candidates_are_bounded_in_all(archive: LocalArchive) -> None:
+    long = tuple(
+        KernelSource(language=Language.SYCL, device_code="x" * (1 << 19), plan=str(number))
+        for number in range(2)
+    )
+    with pytest.raises(InvalidArgumentError, match="first candidates of 1048578 characters"):
+        await archive.create_run(replace(SPEC, first_candidates=long))

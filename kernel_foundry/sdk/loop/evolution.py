@@ -67,7 +67,6 @@ class Evolution:
             where builds do not disturb timings.
         listener: Told of every event, in the loop's thread.
         finish: Finishes the run; None: nobody holds its lease. See `lease`.
-        first: Candidates to judge before any is proposed.
     """
 
     def __init__(
@@ -83,7 +82,6 @@ class Evolution:
         judging: int,
         listener: Listener,
         finish: Finish | None = None,
-        first: tuple[KernelSource, ...] = (),
     ) -> None:
         self._evaluator = evaluator
         self._archive = archive
@@ -98,7 +96,6 @@ class Evolution:
         self._judging = judging
         self._listener = listener
         self._finish_held = finish
-        self._first = first
         self._unjudged = 0
         self._best: Elite | None = None
         self._sweeper = Sweeper(evaluator, run.spec, limits)
@@ -173,8 +170,8 @@ class Evolution:
             await self._sweep(self._best.candidate, self._best.evaluation, is_elite=True)
 
     async def _judge_first(self) -> None:
-        """Judge the candidates that the run is begun with; they are the first parents."""
-        for source in self._first:
+        """Judge the candidates that the run begins with, those that a killed loop left as well."""
+        for source in self._run.spec.first_candidates:
             if source.digest in self._proposer.seen or self._meter.stop_cause() is not None:
                 continue
             self._proposer.seen.add(source.digest)
