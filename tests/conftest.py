@@ -21,7 +21,7 @@ from evaluator_svc.settings import EvaluatorSettings
 from tests.archive.postgres import PostgresServer, absence
 from tests.turns import Turns
 
-pytest_plugins = ["tests.llm_server.fixtures", "tests.cli.served"]
+pytest_plugins = ["tests.llm_server.fixtures", "tests.cli.served", "tests.native.fake_cuda_build"]
 
 _PROBE = """
 import sys

@@ -2,7 +2,7 @@
 
 from benchmarks.suite.table import SuiteTask
 
-_IMAGES = {"batch": (10, 2), "size": (224, 64)}
+_IMAGES = {"batch": (10, 2), "size": (224, 32)}
 _IMAGE = "torch.rand(batch, 3, size, size)"
 
 _DENSE = """

@@ -1,6 +1,7 @@
 """The command line: exit codes, clean stdout, messages that say what to do."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,6 @@ def test_evaluation_is_one_json_object_with_its_outcome_as_exit_code(
         (("evaluate", "relu.py", "missing.md"), 2, "missing.md"),
         (("evaluate", "relu.py", "relu.md", "--set", "BLOCK"), 2, "NAME=VALUE"),
         (("admit", "no_model.py"), 2, "Model"),
-        (("admit", "raises.py"), 2, "division by zero"),
         (("runs", "show", "nothing"), 2, "nothing"),
         (("runs", "best"), 2, "no run yet"),
         (("optimize",), 2, "TASK"),
@@ -64,7 +64,15 @@ def test_evaluation_is_one_json_object_with_its_outcome_as_exit_code(
 def test_bad_input_has_its_exit_code_and_says_what_is_wrong(
     folder: Path, arguments: tuple[str, ...], code: int, words: str
 ) -> None:
-    result = run_kfoundry(folder, *arguments)
+    _assert_refused(run_kfoundry(folder, *arguments), code, words)
+
+
+def test_a_reference_that_raises_is_bad_input(folder: Path, served: str) -> None:
+    result = run_kfoundry(folder, "admit", "raises.py", evaluator=served)
+    _assert_refused(result, 2, "division by zero")
+
+
+def _assert_refused(result: subprocess.CompletedProcess[str], code: int, words: str) -> None:
     assert code == result.returncode, result.stderr
     assert words in result.stderr
     assert "Traceback" not in result.stderr
@@ -101,8 +109,8 @@ def test_help_keeps_the_lines_of_its_examples(folder: Path) -> None:
     assert "\\b" not in help_text
 
 
-def test_missing_device_kind_is_reported_with_its_reason(folder: Path) -> None:
-    result = run_kfoundry(folder, "devices", "--json")
+def test_devices_and_processes_are_told_as_one_json_object(folder: Path, served: str) -> None:
+    result = run_kfoundry(folder, "devices", "--json", evaluator=served)
     assert result.returncode == 0, result.stderr
     capabilities = json.loads(result.stdout)
     assert [d["id"] for d in capabilities["devices"]] == ["null:0"]
@@ -119,8 +127,8 @@ def test_missing_device_kind_is_reported_with_its_reason(folder: Path) -> None:
     }
 
 
-def test_isolation_is_told_for_each_process(folder: Path) -> None:
-    result = run_kfoundry(folder, "devices")
+def test_isolation_is_told_for_each_process(folder: Path, served: str) -> None:
+    result = run_kfoundry(folder, "devices", evaluator=served)
     assert "isolation of all that meets a candidate: " in result.stdout
     for words in ("null builder: ", "null runner: ", "seccomp: ", "limits: memory "):
         assert words in result.stdout

@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import dataclasses
 import json
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,35 +22,48 @@ from kernel_foundry.evidence.fingerprint import fingerprint
 from kernel_foundry.evidence.record import EvidenceRecord, read_record, record_of, write_record
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.sdk.verification.verify import Verification, verification
-from tests.cli.conftest import CANDIDATE, TASK, run_kfoundry
+from tests.cli.conftest import CANDIDATE, TASK, run_kfoundry, serving_evaluator
 from tests.evidence import conftest as signed_by_hand
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def evaluator() -> Iterator[str]:
+    """Address of an evaluator whose key is that of the commands here."""
+    with (
+        tempfile.TemporaryDirectory(prefix="kf-") as name,
+        serving_evaluator(f"unix:{name}/evaluator.sock", Path(name)) as address,
+    ):
+        yield address
+
+
+@pytest.fixture(scope="module")
+def folder(evaluator: str) -> Path:
     """A folder with a task, candidates, and the record of one that passed on the null device."""
-    path = tmp_path_factory.mktemp("records")
+    path = Path(evaluator.removeprefix("unix:")).parent
     (path / "relu.py").write_text(TASK)
     (path / "relu.md").write_text(CANDIDATE)
     (path / "wrong.md").write_text(CANDIDATE.replace("null_relu", "null_copy"))
-    judged = run_kfoundry(path, "evaluate", "relu.py", "relu.md", "--json", "--record", "r.json")
+    arguments = ("evaluate", "relu.py", "relu.md", "--json", "--record", "r.json")
+    judged = run_kfoundry(path, *arguments, evaluator=evaluator)
     assert judged.returncode == 0, judged.stderr
     assert "record: r.json" in judged.stderr
     (path / "verdict.json").write_text(judged.stdout)
     return path
 
 
-def _verify(folder: Path, *arguments: str) -> tuple[int, dict[str, dict[str, str]]]:
-    result = run_kfoundry(folder, "verify", *arguments, "--json")
+def _verify(
+    folder: Path, *arguments: str, evaluator: str = "local"
+) -> tuple[int, dict[str, dict[str, str]]]:
+    result = run_kfoundry(folder, "verify", *arguments, "--json", evaluator=evaluator)
     told = json.loads(result.stdout)
     assert told["agrees"] is (result.returncode == 0), result.stderr
     return result.returncode, {s["subject"]: s for s in told["statements"]}
 
 
-def test_a_record_is_checked_and_run_again(folder: Path) -> None:
-    _, lines = _verify(folder, "r.json")
+def test_a_record_is_checked_and_run_again(folder: Path, evaluator: str) -> None:
+    _, lines = _verify(folder, "r.json", evaluator=evaluator)
     # A busy host may have asked for a second measurement, which is in one of the two only.
     of_clock = ("time of", "speed-up", "check second measurement", "trust in")
     of_numbers = {n: s for n, s in lines.items() if not n.startswith(of_clock)}
@@ -91,8 +106,9 @@ def test_what_is_no_record_is_bad_input(folder: Path, name: str) -> None:
     assert result.stdout == ""
 
 
-def test_what_fails_has_no_record_and_keeps_its_verdict(folder: Path) -> None:
-    result = run_kfoundry(folder, "evaluate", "relu.py", "wrong.md", "--record", "wrong.json")
+def test_what_fails_has_no_record_and_keeps_its_verdict(folder: Path, evaluator: str) -> None:
+    arguments = ("evaluate", "relu.py", "wrong.md", "--record", "wrong.json")
+    result = run_kfoundry(folder, *arguments, evaluator=evaluator)
     assert result.returncode == 1
     assert "WRONG_RESULT" in result.stdout
     assert "1 failed (comparison)" in result.stdout

@@ -5,17 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from tests.native.fake_cuda_build import build_fake_driver, fake_driver_environment
+from tests.native.fake_cuda_build import fake_driver_environment
 
 FOLDER = Path(__file__).parent
-
-
-@pytest.fixture(scope="module")
-def fake_driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the driver's library."""
-    return build_fake_driver(tmp_path_factory.mktemp("fake_cuda"))
 
 
 def run_child(driver: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:

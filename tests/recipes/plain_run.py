@@ -144,10 +144,14 @@ class Opened:
 
     @property
     def options(self) -> list[str]:
-        """Options of the compiler: where CUDA's headers are."""
-        is_cuda = self.spec.language is Language.CUDA
-        folders = native.cuda_include_paths() if is_cuda else ()
-        return [f"--include-path={folder}" for folder in folders]
+        """Options of the compiler: where CUDA's headers are; for SYCL, to optimise nothing.
+
+        What is tried is the text of some hundred kernels, and optimising them takes most of the
+        time: recipes are built as users have them in `test_kernels.py` and by evaluators.
+        """
+        if self.spec.language is not Language.CUDA:
+            return ["-O0"]
+        return [f"--include-path={folder}" for folder in native.cuda_include_paths()]
 
     def run(
         self, texts: dict[str, tuple[str, str]], works: dict[str, Workload]

@@ -3,6 +3,7 @@
 import random
 import re
 from collections.abc import Sequence
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -32,11 +33,10 @@ SHAPES = ((1, 1), (3, 17), (5, 1001), (4, 64))
 @pytest.fixture(scope="module")
 def sycl():  # type: ignore[no-untyped-def]
     kind = native.device_kind("sycl")
-    device = kind.open_device(0)
-    compiler = kind.open_compiler(0)
-    yield kind, device, compiler
-    compiler.release()
-    device.release()
+    opened = SimpleNamespace(kind=kind, device=kind.open_device(0), compiler=kind.open_compiler(0))
+    yield opened
+    opened.compiler.release()
+    opened.device.release()
 
 
 class Style:
@@ -109,15 +109,16 @@ def _argument(kind, argument):  # type: ignore[no-untyped-def]
     return kind.local_argument(argument.element_bytes, argument.count)
 
 
-def _check(sycl, styles: Sequence[Style]) -> None:  # type: ignore[no-untyped-def]
+def _build(compiler, styles: Sequence[Style], options: Sequence[str] = ()):  # type: ignore[no-untyped-def]
     """Build all styles in one run of the compiler, most of which goes into headers."""
-    kind, device, compiler = sycl
     kernels = [name for style in styles for name in style.kernels]
     source = native.prelude("sycl") + "\n" + "".join(style.text for style in styles)
-    built = compiler.compile(source=source, options=[], kernels=kernels)
-    program = device.load(code=built.code, kernels=kernels)
+    return compiler.compile(source=source, options=list(options), kernels=kernels)
+
+
+def _check(sycl, styles: Sequence[Style], program) -> None:  # type: ignore[no-untyped-def]
     for style in styles:
-        style.run(kind, device, program)
+        style.run(sycl.kind, sycl.device, program)
         np.testing.assert_allclose(
             style.out.numpy(),
             style.expected.numpy(),
@@ -127,11 +128,15 @@ def _check(sycl, styles: Sequence[Style]) -> None:  # type: ignore[no-untyped-de
         )
 
 
-@pytest.mark.parametrize("name", ROW_MODULES)
-def test_row_recipe_is_right_in_every_style(sycl, name: str) -> None:  # type: ignore[no-untyped-def]
+def _load(sycl, styles: Sequence[Style], options: Sequence[str] = ()):  # type: ignore[no-untyped-def]
+    built = _build(sycl.compiler, styles, options)
+    return sycl.device.load(code=built.code, kernels=[k for s in styles for k in s.kernels])
+
+
+def _row_styles(name: str, first_number: int) -> list[Style]:
     torch.manual_seed(1)
     rng = random.Random(name)
-    styles = []
+    styles: list[Style] = []
     for who, shape in zip(("item", "vector", "group", "sub_group"), SHAPES[::-1], strict=True):
         model = ROW_MODULES[name](shape[-1])
         if name == "standardise" and shape[-1] == 1:
@@ -144,8 +149,23 @@ def test_row_recipe_is_right_in_every_style(sycl, name: str) -> None:  # type: i
         genome = plain(recipe.family, recipe.genes)
         if who != "item":
             genome = draw(recipe.family, recipe.genes, rng).replaced("who", who)
-        styles.append(Style(len(styles), recipe, recipe.normalised(genome), model, shape))
-    _check(sycl, styles)
+        number = first_number + len(styles)
+        styles.append(Style(number, recipe, recipe.normalised(genome), model, shape))
+    return styles
+
+
+@pytest.fixture(scope="module")
+def rows(sycl):  # type: ignore[no-untyped-def]
+    """Return (styles of each module, the program of all); unoptimised, which takes a third."""
+    styles = {name: _row_styles(name, 10 * n) for n, name in enumerate(ROW_MODULES)}
+    program = _load(sycl, [s for found in styles.values() for s in found], ["-O0"])
+    return styles, program
+
+
+@pytest.mark.parametrize("name", ROW_MODULES)
+def test_row_recipe_is_right_in_every_style(sycl, rows, name: str) -> None:  # type: ignore[no-untyped-def]
+    styles, program = rows
+    _check(sycl, styles[name], program)
 
 
 def test_product_with_epilogue_is_right_for_odd_sizes(sycl) -> None:  # type: ignore[no-untyped-def]
@@ -167,7 +187,8 @@ def test_product_with_epilogue_is_right_for_odd_sizes(sycl) -> None:  # type: ig
     )
     first = plain(recipe.family, recipe.genes)
     genomes = [first.replaced("who", who) for who in ("item", "tile", "vector")]
-    _check(sycl, [Style(n, recipe, g, named, (13, 37)) for n, g in enumerate(genomes)])
+    styles = [Style(n, recipe, g, named, (13, 37)) for n, g in enumerate(genomes)]
+    _check(sycl, styles, _load(sycl, styles))
 
 
 def test_product_with_columns_is_right_for_odd_sizes(sycl) -> None:  # type: ignore[no-untyped-def]
@@ -188,22 +209,18 @@ def test_product_with_columns_is_right_for_odd_sizes(sycl) -> None:  # type: ign
         device=DEVICE,
     )
     genome = plain(recipe.family, recipe.genes).replaced("who", "vector")
-    _check(sycl, [Style(0, recipe, genome, model, (13, 37))])
+    styles = [Style(0, recipe, genome, model, (13, 37))]
+    _check(sycl, styles, _load(sycl, styles))
 
 
 @pytest.mark.parametrize("keep", ["nothing", "local"])
 @pytest.mark.parametrize("who", ["item", "group", "sub_group"])
 def test_row_styles_land_where_they_are_expected(sycl, who: str, keep: str) -> None:  # type: ignore[no-untyped-def]
-    _, _, compiler = sycl
     admission = admission_of(ROW_MODULES["softmax"](64), (torch.randn(4, 64),))
     recipe = choose_recipe(read_graph(admission), language=Language.SYCL, device=DEVICE)
     first = plain(recipe.family, recipe.genes)
     genome = recipe.normalised(first.replaced("who", who).replaced("keep", keep))
-    code, plan_text = recipe.write(genome)
-    macros = plans.default_configuration(plans.parse(plan_text))
-    names = [s.name for s in plans.kernels(code, "sycl", macros)]
-    unit = plans.translation_unit(code, macros, native.prelude("sycl"), "sycl")
-    built = compiler.compile(source=unit, options=[], kernels=names)
+    built = _build(sycl.compiler, [Style(0, recipe, genome, ROW_MODULES["softmax"](64), (4, 64))])
     counts = PlanCounts(launch_count=1, scratch_count=0, reference_op_count=1)
     found = measures(inspect_spirv(built.code).kernels, counts)
     assert found.cell == recipe.expected(genome)

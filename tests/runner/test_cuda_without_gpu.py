@@ -19,7 +19,7 @@ from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
-from tests.native.fake_cuda_build import build_fake_driver, fake_driver_environment
+from tests.native.fake_cuda_build import fake_driver_environment
 from tests.runner.conftest import SEEDS, Bench, HostDraw, draw_inputs
 
 KERNELS = """```cuda
@@ -46,10 +46,9 @@ class ZeroDraw(HostDraw):
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory):
+def environment(fake_driver):
     """Variables that put the driver in place."""
-    library = build_fake_driver(tmp_path_factory.mktemp("fake-cuda"))
-    whole = fake_driver_environment(library)
+    whole = fake_driver_environment(fake_driver)
     return {name: value for name, value in whole.items() if os.environ.get(name) != value}
 
 

@@ -21,7 +21,7 @@ from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
 from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.plan.sequence import BufferSpec, LaunchSequence
-from tests.native.fake_cuda_build import build_fake_driver, fake_driver_environment
+from tests.native.fake_cuda_build import fake_driver_environment
 
 COUNT = 1000
 BYTES = 4 * COUNT
@@ -116,9 +116,9 @@ def replay_input(
 
 
 @pytest.fixture(scope="module")
-def fake_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def fake_environment(fake_driver: Path) -> dict[str, str]:
     """Variables that put the driver without a GPU in place."""
-    return fake_driver_environment(build_fake_driver(tmp_path_factory.mktemp("fake-cuda")))
+    return fake_driver_environment(fake_driver)
 
 
 def replayed(folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
