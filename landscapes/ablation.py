@@ -13,8 +13,8 @@ import numpy as np
 
 from kernel_foundry.domain import mechanisms
 from kernel_foundry.errors import InvalidArgumentError
-from landscapes.bootstrap import Bootstrap, share
-from landscapes.comparison import Estimate
+from kernel_foundry.sdk.statistics.bootstrap import Bootstrap, share
+from kernel_foundry.sdk.statistics.estimate import Estimate
 
 FULL: Final = "full"
 """The arm with every mechanism."""

@@ -2,19 +2,7 @@
 
 from dataclasses import dataclass
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
-    """A number over seeds and the interval that holds it with 95 % confidence."""
-
-    value: float
-    low: float
-    high: float
-
-    @property
-    def excludes_zero(self) -> bool:
-        """Whether zero is outside of the interval."""
-        return self.low > 0 or self.high < 0
+from kernel_foundry.sdk.statistics.estimate import Estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from landscapes.bootstrap import Bootstrap, estimate, share
+from kernel_foundry.sdk.statistics.bootstrap import Bootstrap, estimate, share
 from landscapes.comparison import (
     Curve,
     LandscapeResult,

@@ -30,9 +30,9 @@ from kernel_foundry.domain.plain import to_plain
 from kernel_foundry.scratch import scratch_folder
 from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS, Budget
 from kernel_foundry.sdk.loop.progress import Event, VerdictEvent
+from kernel_foundry.sdk.statistics.estimate import Estimate
 from kernel_foundry.sdk.task_file import read_task
 from landscapes.ablation import Ablation, Trial, TrialResult, ablate
-from landscapes.comparison import Estimate
 from landscapes.texts import ratio_text
 
 _STORES: Final = ("KERNEL_FOUNDRY_STORE", "KERNEL_FOUNDRY_GENERATOR_STORE")

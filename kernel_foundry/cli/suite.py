@@ -2,8 +2,10 @@
 
 import click
 
+from kernel_foundry.cli.suite_compare import compare_command
 from kernel_foundry.cli.suite_list import list_command
 from kernel_foundry.cli.suite_run import run_command
+from kernel_foundry.cli.suite_show import export_command, report_command, show_command
 
 
 @click.group()
@@ -16,6 +18,8 @@ def command() -> None:
       kfoundry suite run level1 --name level1 --evaluations 40 --estimate
       kfoundry suite run level1 --name level1 --evaluations 40
       kfoundry suite run --resume                     after Ctrl-C, a kill or a new budget
+      kfoundry suite show                             fast_p, means, each run
+      kfoundry suite compare level1 level1-b          what changed, and whether it is noise
 
     Each task is a run like that of `kfoundry optimize`, called NAME.TASK: `kfoundry runs` shows it.
     """  # noqa: D301  a backspace keeps click from joining the lines
@@ -23,3 +27,7 @@ def command() -> None:
 
 command.add_command(run_command)
 command.add_command(list_command)
+command.add_command(show_command)
+command.add_command(report_command)
+command.add_command(export_command)
+command.add_command(compare_command)

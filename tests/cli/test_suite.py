@@ -41,6 +41,23 @@ def test_a_suite_runs_and_is_listed(
     assert listed["runs"]["finished"] == 1
     with pytest.raises(AlreadyExistsError, match="--resume --name small"):
         command.main(asked, standalone_mode=False)
+    _show(tasks.parent, capsys)
+
+
+def _show(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every view of a suite that ended."""
+    assert command.main(["show", "--json"], standalone_mode=False) == 0
+    assert json.loads(capsys.readouterr().out)["summary"]["tasks"] == 1
+    assert command.main(["show"], standalone_mode=False) == 0
+    assert "of 1 tasks" in capsys.readouterr().out
+    out = ["--out", str(folder / "out.html")]
+    assert command.main(["report", "small", *out], standalone_mode=False) == 0
+    assert command.main(["export", "--out", str(folder / "out")], standalone_mode=False) == 0
+    written = {path.name for path in (folder / "out").iterdir()}
+    assert {"results.csv", "results.json", "eval_results.json"} <= written
+    capsys.readouterr()
+    assert command.main(["compare", "small", "small"], standalone_mode=False) == 0
+    assert "small against small, 1 tasks that both have" in capsys.readouterr().out
 
 
 def test_what_is_missing_is_said(tasks: Path) -> None:

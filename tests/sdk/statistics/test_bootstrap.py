@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from landscapes.bootstrap import Bootstrap, share
+from kernel_foundry.sdk.statistics.bootstrap import Bootstrap, share
 
 
 def test_interval_of_the_mean_holds_the_true_mean_in_95_of_100_cases() -> None:

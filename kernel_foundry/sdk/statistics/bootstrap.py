@@ -1,4 +1,4 @@
-"""Intervals of statistics over seeds, by resampling whole seeds.
+"""Intervals of statistics over seeds or tasks, by resampling whole ones.
 
 Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), ch. 13 (percentile
 interval); Wilson 1927 (interval of a share).
@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from landscapes.comparison import Estimate
+from kernel_foundry.sdk.statistics.estimate import Estimate
 
 RESAMPLES: Final = 2000
 """Enough for the 2.5 % quantile to repeat within a few per cent of the interval's width."""
@@ -19,10 +19,10 @@ _Z95: Final = 1.959963984540054
 
 
 class Bootstrap:
-    """Resamples of seeds, the same for every statistic, so that pairs stay paired.
+    """Resamples of units (seeds, tasks), the same for every statistic, so that pairs stay paired.
 
     Args:
-        count: Seeds.
+        count: Units.
         seed: Of the resampling itself.
     """
 
@@ -36,20 +36,20 @@ class Bootstrap:
         self._weights = weights
 
     def resampled_means(self, values: np.ndarray) -> np.ndarray:
-        """Return `(resample, …)` means of `(seed, …)` values."""
+        """Return `(resample, …)` means of `(unit, …)` values."""
         means: np.ndarray = self._weights @ values
         return means
 
     def mean(self, values: np.ndarray) -> Estimate:
-        """Return the mean of `(seed,)` values."""
+        """Return the mean of `(unit,)` values."""
         return estimate(float(values.mean()), self.resampled_means(values))
 
     def median(self, values: np.ndarray) -> Estimate:
-        """Return the median of `(seed,)` values."""
+        """Return the median of `(unit,)` values."""
         return estimate(float(np.median(values)), np.median(values[self._picked], axis=1))
 
     def mean_curve(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return (mean, low, high) over seeds of `(seed, evaluation)` values, point by point."""
+        """Return (mean, low, high) over units of `(unit, evaluation)` values, point by point."""
         low, high = np.quantile(self.resampled_means(values), _QUANTILES, axis=0)
         return values.mean(axis=0), low, high
 
@@ -60,8 +60,11 @@ def estimate(value: float, resampled: np.ndarray) -> Estimate:
     return Estimate(value=value, low=float(low), high=float(high))
 
 
-def share(hits: int, count: int) -> Estimate:
-    """Return the share `hits / count` with Wilson's interval, which holds at 0 and 1 too."""
+def share(hits: float, count: int) -> Estimate:
+    """Return the share `hits / count` with Wilson's interval, which holds at 0 and 1 too.
+
+    Hits may be sums of shares, as of a task's repeats: the interval is wider than need be then.
+    """
     centre = (hits + _Z95**2 / 2) / (count + _Z95**2)
     variance = hits * (count - hits) / count + _Z95**2 / 4
     reach = _Z95 * math.sqrt(variance) / (count + _Z95**2)

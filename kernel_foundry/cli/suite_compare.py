@@ -1,0 +1,69 @@
+"""`kfoundry suite compare`: what changed between two suites, and whether it is more than noise."""
+
+from typing import Any
+
+import click
+from rich.box import SIMPLE
+from rich.table import Column, Table
+
+from kernel_foundry.cli.console import PrintableConsole
+from kernel_foundry.cli.options import json_option, target_options
+from kernel_foundry.cli.output import print_json, print_text
+from kernel_foundry.cli.suite_show import open_results
+from kernel_foundry.domain.plain import to_plain
+from kernel_foundry.printable import one_line
+from kernel_foundry.sdk.suite_run.comparison import Change, SuiteComparison, compare
+from kernel_foundry.sdk.suite_run.texts import difference_text, noise_text, ratio_text
+
+_STYLES = {
+    Change.FASTER: "green",
+    Change.SOLVED: "green",
+    Change.SLOWER: "red",
+    Change.LOST: "red",
+}
+
+
+@click.command("compare")
+@click.argument("before")
+@click.argument("after")
+@json_option
+@target_options
+def compare_command(before: str, after: str, as_json: bool, **targets: Any) -> int:
+    """Compare two suites of the same tasks: what changed, and whether it is more than noise.
+
+    A task's figure is its speed-up over the fastest baseline in AFTER over that in BEFORE. With one
+    run of a task on each side its interval holds the noise of measuring alone, and another search
+    may end elsewhere: --repeats of `suite run` tells. Figures over all tasks resample tasks.
+    """
+    (old, old_results), (new, new_results) = open_results([before, after], **targets)
+    found = compare(old.plan.name, old_results, new.plan.name, new_results)
+    if as_json:
+        print_json(to_plain(found))
+    else:
+        _show(found, is_single=min(old.plan.repeats, new.plan.repeats) == 1)
+    return 0
+
+
+def _show(found: SuiteComparison, *, is_single: bool) -> None:
+    table = Table(
+        Column("task", no_wrap=True), "change", "speed-up, after over before", box=SIMPLE,
+        pad_edge=False,
+    )  # fmt: skip
+    for task in found.tasks:
+        change = task.change.value + ("" if task.same_task else " (the task differs)")
+        table.add_row(
+            one_line(task.task), change, ratio_text(task.ratio), style=_STYLES.get(task.change, "")
+        )
+    PrintableConsole().print(table)
+    print_text(f"{found.after} against {found.before}, {len(found.tasks)} tasks that both have:")
+    print_text(f"  speed-up {ratio_text(found.ratio)}: {noise_text(found.ratio, 1.0)}")
+    print_text(f"  fast_1 {difference_text(found.fast_1)}: {noise_text(found.fast_1, 0.0)}")
+    print_text(
+        f"  solved {difference_text(found.correctness)}: {noise_text(found.correctness, 0.0)}"
+    )
+    counts = ", ".join(f"{found.count(c)} {c.value}" for c in Change if found.count(c))
+    print_text(f"  {counts}; by chance alone {found.expected_by_chance:.1f} would show a change")
+    if is_single:
+        print_text("  one run of each task: intervals of tasks hold the noise of measuring alone")
+    if found.left_out:
+        print_text(one_line(f"  left out: {', '.join(found.left_out)}"))

@@ -1,0 +1,188 @@
+"""`kfoundry suite show`, `report` and `export`: the field's numbers of a suite."""
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.box import SIMPLE
+from rich.table import Column, Table
+
+from kernel_foundry.cli.console import PrintableConsole
+from kernel_foundry.cli.options import json_option, open_foundry, target_options
+from kernel_foundry.cli.output import print_json, print_text
+from kernel_foundry.cli.suite_live import clock_text, head_text
+from kernel_foundry.domain.plain import to_json
+from kernel_foundry.errors import InvalidArgumentError
+from kernel_foundry.paths import report_path, suites_path
+from kernel_foundry.printable import one_line
+from kernel_foundry.sdk.report.suite import write_suite_report
+from kernel_foundry.sdk.suite_run.kernelbench_files import baseline_times, eval_results, level_of
+from kernel_foundry.sdk.suite_run.results import FASTEST, EntryResult, results_of
+from kernel_foundry.sdk.suite_run.store.store import SuiteStore
+from kernel_foundry.sdk.suite_run.suite import Suite
+from kernel_foundry.sdk.suite_run.summary import SuiteSummary, summary_of
+from kernel_foundry.sdk.suite_run.tables import csv_text, suite_object
+from kernel_foundry.sdk.suite_run.texts import number_text, ratio_text, share_text
+from kernel_foundry.sdk.view import doubt_text, headline_text
+
+
+def open_results(
+    names: Sequence[str], **targets: Any
+) -> list[tuple[Suite, tuple[EntryResult, ...]]]:
+    """Return suites with their results; "" is the newest."""
+    with closing(SuiteStore(suites_path())) as store:
+        suites = [store.find(name) for name in names]
+    with open_foundry(**targets) as foundry:
+        return [
+            (suite, foundry.ask_archive(lambda a, s=suite: results_of(a, s)))  # type: ignore[misc]
+            for suite in suites
+        ]
+
+
+@click.command("show")
+@click.argument("name", default="")
+@json_option
+@target_options
+def show_command(name: str, as_json: bool, **targets: Any) -> int:
+    """Show a suite in the field's numbers, and each of its runs.
+
+    fast_p is KernelBench's: the share of all tasks that are correct and more than p times faster.
+    Geometric mean and median are over solved tasks. Intervals of 95 % are over tasks. Tasks that a
+    trivial answer passes are not counted; those that were refused or failed count as not solved.
+    """
+    ((suite, results),) = open_results([name], **targets)
+    if as_json:
+        print_json(suite_object(suite, results))
+        return 0
+    console = PrintableConsole()
+    print_text(head_text(suite))
+    _show_numbers(console, summary_of(results))
+    _show_runs(console, results)
+    return 0
+
+
+@click.command("report")
+@click.argument("name", default="")
+@click.option("--out", type=click.Path(path_type=Path), help="File to write.")
+@target_options
+def report_command(name: str, out: Path | None, **targets: Any) -> int:
+    """Write the HTML report of a suite: one self-contained file."""
+    ((suite, results),) = open_results([name], **targets)
+    path = out or report_path(f"suite.{suite.plan.name}")
+    write_suite_report(suite, results, path)
+    print_text(path)
+    return 0
+
+
+@click.command("export")
+@click.argument("name", default="")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder to write into.  [default: the suite's name]",
+)
+@target_options
+def export_command(name: str, out: Path | None, **targets: Any) -> int:
+    """Write a suite's results as files: results.csv, results.json and KernelBench's own.
+
+    eval_results.json and baseline_time_KIND.json are what KernelBench's analysis reads; of a suite
+    with several of its levels there is one eval_results file for each. `kfoundry export` writes the
+    kernels themselves.
+    """
+    ((suite, results),) = open_results([name], **targets)
+    folder = out or Path(suite.plan.name)
+    files = {
+        "results.csv": csv_text(results),
+        "results.json": to_json(suite_object(suite, results)) + "\n",
+    }
+    levels = dict.fromkeys(level_of(result.entry.task.name) for result in results)
+    for level in levels:
+        of_level = [r for r in results if level_of(r.entry.task.name) == level]
+        suffix = f"_level{level}" if level and len(levels) > 1 else ""
+        files[f"eval_results{suffix}.json"] = to_json(eval_results(of_level)) + "\n"
+    for baseline in dict.fromkeys(b for result in results for b in result.baselines):
+        kind = baseline.replace(".", "_")
+        files[f"baseline_time_{kind}.json"] = to_json(baseline_times(results, baseline)) + "\n"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for file_name, text in files.items():
+            (folder / file_name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidArgumentError(
+            f"{folder} cannot be written: {error.strerror}", field="out"
+        ) from error
+    for file_name in files:
+        print_text(folder / file_name)
+    return 0
+
+
+def _show_numbers(console: PrintableConsole, summary: SuiteSummary) -> None:
+    print_text(f"solved: {share_text(summary.correctness)} of {summary.tasks} tasks")
+    if summary.baselines:
+        table = Table(
+            Column("over", no_wrap=True),
+            Column("geometric mean", justify="right"),
+            Column("median", justify="right"),
+            *(
+                Column(f"fast_{fast.p:g}", justify="right")
+                for fast in summary.baselines[0].fast
+                if fast.p > 0
+            ),
+            box=SIMPLE,
+            pad_edge=False,
+        )
+        for numbers in summary.baselines:
+            table.add_row(
+                "fastest baseline" if numbers.baseline == FASTEST else numbers.baseline,
+                ratio_text(numbers.geometric_mean),
+                ratio_text(numbers.median),
+                *(share_text(fast.share) for fast in numbers.fast if fast.p > 0),
+            )
+        console.print(table)
+    print_text(
+        f"effective bits {number_text(summary.effective_bits)}, device time in own kernels"
+        f" {share_text(summary.own_share)}; {summary.evaluations} evaluations,"
+        f" {summary.tokens} tokens, {summary.cost_usd:.2f} USD,"
+        f" {clock_text(summary.seconds)} of all runs together"
+    )
+    for count, what in (
+        (summary.refused, "runs refused: they count as not solved"),
+        (summary.failed, "runs failed: they count as not solved"),
+        (summary.suspect, "winners are not fully trusted"),
+        (len(summary.unfinished), "tasks have not ended: they are not counted"),
+    ):
+        if count:
+            print_text(f"{count} {what}")
+    if summary.degenerate:
+        names = ", ".join(summary.degenerate)
+        print_text(one_line(f"not counted, since a trivial answer passes: {names}"))
+
+
+def _show_runs(console: PrintableConsole, results: Sequence[EntryResult]) -> None:
+    table = Table(
+        Column("task", no_wrap=True),
+        "state",
+        Column("over the fastest baseline"),
+        Column("bits", justify="right"),
+        Column("USD", justify="right"),
+        Column("time", justify="right"),
+        box=SIMPLE,
+        pad_edge=False,
+    )
+    for result in results:
+        progress, verdict = result.entry.progress, result.verdict
+        gain = "–"
+        if verdict is not None:
+            gain = headline_text(verdict.speedup, verdict.speedup_interval) + doubt_text(verdict)
+        bits = result.effective_bits
+        table.add_row(
+            one_line(result.entry.title),
+            result.entry.state.value,
+            one_line(progress.reason) if progress.reason else gain,
+            "" if bits is None else f"{bits:.1f}",
+            f"{progress.cost_usd:.2f}",
+            clock_text(progress.seconds),
+        )
+    console.print(table)

@@ -1,0 +1,1 @@
+"""Estimates with intervals, for suites and for searches on recorded landscapes."""
