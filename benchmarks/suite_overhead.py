@@ -18,6 +18,7 @@ from typing import Any
 from archive_svc.archive import LocalArchive
 from benchmarks.result_file import out_option, write_host_result
 from kernel_foundry.domain.archive import RunBudget
+from kernel_foundry.domain.bounds import NEVER
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.task import Task
@@ -44,6 +45,7 @@ def plan_of(tasks: int, evaluations: int) -> SuitePlan:
         language=Language.SYCL,
         devices=("fake:0",),
         models=("fake",),
+        stop_at=NEVER,
         each=RunBudget(evaluations=evaluations),
         whole=WholeBudget(),
         limits=EvaluationLimits(),

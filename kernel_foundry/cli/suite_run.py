@@ -12,6 +12,7 @@ from click.core import ParameterSource
 
 from kernel_foundry.cli.main import EXIT_NOTHING_CORRECT
 from kernel_foundry.cli.name import as_called
+from kernel_foundry.cli.optimize import StopShare
 from kernel_foundry.cli.options import json_option, model_option, open_foundry, target_options
 from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.cli.suite_live import LiveSuite, PlainSuite, SuiteProgress, estimate_text
@@ -68,6 +69,7 @@ from kernel_foundry.sdk.suite_run.suite_run import devices_of, run_suite
 @click.option("--total-usd", type=float, help="Most that the models of all runs may cost.")
 @click.option("--total-tokens", type=int, help="Most tokens of all runs.")
 @click.option("--total-hours", type=float, help="Most hours of the suite.")
+@click.option("--stop-at", type=StopShare(), metavar="SHARE|never", help="As of `optimize`.")
 @click.option("--repeats", type=click.IntRange(min=1), help="Runs of each task.  [default: 1]")
 @click.option("--seed", type=click.IntRange(min=0), help="Of the first repeat.  [default: 0]")
 @click.option("--strategy", type=click.Choice(STRATEGIES), help="As of `optimize`.")

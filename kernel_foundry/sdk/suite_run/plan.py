@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from kernel_foundry.domain.archive import DEFAULT_STRATEGY, STRATEGIES, RunBudget
+from kernel_foundry.domain.bounds import NEVER
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.mechanisms import MECHANISMS
 from kernel_foundry.domain.request import EvaluationLimits
@@ -59,6 +60,8 @@ class SuitePlan:
     repeats: int = 1
     without: tuple[str, ...] = ()
     in_flight: int = 2
+    stop_at: float | None = None
+    """Share of the traffic bound at which a run ends, as in `loop.budget.Budget`."""
     each: RunBudget
     whole: WholeBudget
     limits: EvaluationLimits
@@ -163,6 +166,7 @@ def _plan(settings: Mapping[str, Any], folder: Path, name: str) -> SuitePlan:
         repeats=repeats,
         without=setting("without", _some_of(MECHANISMS), ()),
         in_flight=setting("in_flight", _count, 2),
+        stop_at=setting("stop_at", _stop_at, None),
         each=RunBudget(
             evaluations=each.get("evaluations", None if has_end else DEFAULT_EVALUATIONS),
             minutes=each.get("minutes"),
@@ -265,6 +269,14 @@ def _amount(key: str, value: Any) -> float:
     return float(value)
 
 
+def _stop_at(key: str, value: Any) -> float:
+    if value in ("never", NEVER):
+        return NEVER
+    if _amount(key, value) > 1:
+        raise _PlanError(f"{key}: expected a share such as 0.97, or never, got {shown(value)}")
+    return float(value)
+
+
 def _language(key: str, value: Any) -> Language:
     return Language(_one_of([one.value for one in Language])(key, value))
 
@@ -297,6 +309,7 @@ _KEYS: Final = (
     "repeats",
     "without",
     "in_flight",
+    "stop_at",
     "each",
     "whole",
     "requests_per_minute",

@@ -234,7 +234,7 @@ class _SuiteRun:
                 progress.degeneracies = event.admission.degeneracies
             self._listener(RunEvent(entry=entry, event=event))
 
-        budget = _loop_budget(progress.budget)
+        budget = _loop_budget(progress.budget, plan.stop_at)
         try:
             found = await self._services.archive.get_run(entry.run)
         except RunNotFoundError:
@@ -320,13 +320,14 @@ def _timed(progress: Progress) -> Iterator[None]:
         progress.seconds += time.monotonic() - started_s
 
 
-def _loop_budget(given: RunBudget) -> Budget:
+def _loop_budget(given: RunBudget, stop_at: float | None) -> Budget:
     return Budget(
         evaluations=given.evaluations,
         minutes=given.minutes,
         cost_usd=given.cost_usd,
         tokens=given.tokens,
         requests_per_minute=given.requests_per_minute,
+        stop_at=stop_at,
     )
 
 
