@@ -223,7 +223,11 @@ def _finish(suite: Suite, *, as_json: bool) -> int:
     else:
         said = ", ".join(f"{count} {state.value}" for state, count in counts.items() if count)
         print_text(f"suite {suite.plan.name}: {said}, {suite.cost_usd:.2f} USD")
-        if left:
+        if counts[EntryState.BEGUN]:
+            begun = [e.progress.device for e in suite.entries if e.state is EntryState.BEGUN]
+            devices = ", ".join(dict.fromkeys(begun))
+            print_text(f"{len(begun)} runs were begun on {devices}, which is not here now")
+        if counts[EntryState.WAITING]:
             more = f"suite run --resume --name {suite.plan.name} --total-usd …"
             print_text(f"the suite's budget is used up: `{as_called(more)}` gives it more")
         if counts[EntryState.REFUSED] or counts[EntryState.FAILED]:

@@ -2,7 +2,8 @@
 
 `eval_results.json` has the winner of each run as a sample, times in milliseconds, -1 where nothing
 was timed. `baseline_time_KIND.json` has the baselines that were timed beside them. Of a task with
-several timed workloads the first one stands there, since KernelBench has one.
+several timed workloads the first one stands there, since KernelBench has one. `compiled` says what
+`correctness` says: what failed in a run is no sample.
 Source: KernelBench, `src/kernelbench/eval.py` and `scripts/eval_from_generations.py` (423217d).
 """
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kernel_foundry.sdk.suite_run.entry import EntryState, Progress, SuiteEntry
+from kernel_foundry.sdk.suite_run.entry import EntryState, SuiteEntry
 from kernel_foundry.sdk.suite_run.plan import SuitePlan
 
 
@@ -22,10 +22,14 @@ class Suite:
         return sum(entry.state is state for entry in self.entries)
 
     def begin_again(self) -> list[SuiteEntry]:
-        """Make runs wait again that were refused or failed, and return them."""
+        """Take up runs again that were refused or failed, and return them.
+
+        They keep device and budget: some of them are in the archive with these.
+        """
         again = [e for e in self.entries if e.state in (EntryState.REFUSED, EntryState.FAILED)]
         for entry in again:
-            entry.state, entry.progress = EntryState.WAITING, Progress()
+            entry.state = EntryState.BEGUN
+            entry.progress.attempts, entry.progress.reason = 0, ""
         return again
 
     @property

@@ -25,6 +25,7 @@ from kernel_foundry.process_identity import new_holder
 from kernel_foundry.sdk.suite_run import suite_run
 from kernel_foundry.sdk.suite_run.entry import EntryState
 from kernel_foundry.sdk.suite_run.plan import WholeBudget
+from kernel_foundry.sdk.suite_run.progress import RunEvent, SuiteEvent
 from kernel_foundry.sdk.suite_run.store.store import SuiteStore
 from kernel_foundry.sdk.suite_run.suite import Suite
 from kernel_foundry.testing.generator import FakeGenerator
@@ -153,6 +154,40 @@ async def test_one_task_that_cannot_be_run_ends_no_other(
     assert reasons[0] == "its reference raises"
     assert reasons[2] == "the judge died"
     assert suite.entries[2].progress.attempts == suite_run.MOST_ATTEMPTS
+
+
+async def test_what_failed_is_taken_up_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(suite_run, "_FIRST_PAUSE_S", 0.0)
+    await work(tmp_path, plan_of(4), services_in(tmp_path, evaluator=_Picky()))
+    store = SuiteStore(tmp_path / "suites.db")
+    suite = store.find("small")
+    for entry in suite.begin_again():
+        store.write(suite, entry)
+    store.close()
+    suite = await work(tmp_path, plan_of(4), services_in(tmp_path))
+    assert states(suite) == ["finished"] * 4
+    assert [entry.progress.reason for entry in suite.entries] == [""] * 4
+
+
+async def test_an_interrupted_suite_is_free_and_goes_on(tmp_path: Path) -> None:
+    is_under_way = asyncio.Event()
+
+    def listen(event: SuiteEvent) -> None:
+        if isinstance(event, RunEvent):
+            is_under_way.set()
+
+    services = services_in(tmp_path)
+    task = asyncio.create_task(work(tmp_path, plan_of(3), services, listen))
+    await is_under_way.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    suite = await work(tmp_path, plan_of(3), services)
+    assert states(suite) == ["finished"] * 3
+    for entry in suite.entries:
+        assert len(await told(tmp_path, entry.run)) == EVALUATIONS
 
 
 class _Away(TwoDevices):
