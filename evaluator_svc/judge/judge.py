@@ -32,6 +32,7 @@ from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory, open_memory
+from evaluator_svc.judge.openmp import set_threads
 from evaluator_svc.judge.reference.describe import describe_task
 from evaluator_svc.judge.threads import threads_for
 from evaluator_svc.memory_needs import USABLE_SHARE
@@ -88,7 +89,7 @@ class Judge:
         baselines: tuple[str, ...] = (COMPILE, GRAPH),
         baseline_seconds: float = 1.0,
     ) -> None:
-        torch.set_num_threads(threads)
+        set_threads(threads)
         torch.set_float32_matmul_precision("highest")
         self._device = device
         self._local_id = local_id or device.id

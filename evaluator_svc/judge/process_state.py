@@ -23,6 +23,7 @@ import torch
 from torch import overrides
 from torch.utils import _config_module, _python_dispatch
 
+from evaluator_svc.judge.openmp import set_threads
 from kernel_foundry.errors import TaskInvalidError
 
 _TASKS_KEPT: Final = 256
@@ -232,7 +233,7 @@ def _settings() -> Iterator[tuple[str, _Setting]]:
     # A default device is a mode, too, so the depth comes after it.
     yield "function modes", _Setting(_function_depth, _leave_function_modes)
     yield "dispatch modes", _Setting(_dispatch_depth, _leave_dispatch_modes)
-    yield "threads of torch", _Setting(torch.get_num_threads, torch.set_num_threads)
+    yield "threads of torch", _Setting(torch.get_num_threads, set_threads)
     yield "threads between operators", _Setting(torch.get_num_interop_threads, None)
     yield "operators of torch.library", _Setting(partial(_count_overrides, known), None)
     yield "gradients", _Setting(torch.is_grad_enabled, torch.set_grad_enabled)

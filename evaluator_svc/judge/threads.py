@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 import torch
 
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.openmp import set_threads
 
 
 def threads_for(prepared: Sequence[PreparedWorkload]) -> AbstractContextManager[None]:
@@ -22,9 +23,9 @@ def threads_for(prepared: Sequence[PreparedWorkload]) -> AbstractContextManager[
 def one_thread() -> Iterator[None]:
     """Have one thread; what a task's own code sets meanwhile stays."""
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+    set_threads(1)
     try:
         yield
     finally:
         if torch.get_num_threads() == 1:
-            torch.set_num_threads(threads)
+            set_threads(threads)

@@ -88,3 +88,23 @@ def test_a_task_that_is_none_is_said_so(judged, there, instead):
     with pytest.raises(TaskInvalidError):
         asyncio.run(judged.evaluator.admit(task))
     assert judged.judge_process == judge
+
+
+def test_a_batch_of_large_systems_is_solved_by_all_threads(judged):
+    """Set by torch itself, several threads factorise such matrices with wrong pivots."""
+    reference = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def forward(self, a, b):
+        return torch.linalg.solve(a, b)
+
+def get_inputs():
+    return [torch.randn(4, 160, 160) + 16 * torch.eye(160), torch.randn(4, 160)]
+
+def get_init_inputs():
+    return []
+"""
+    task = Task(name="solve", reference=reference, workloads=(Workload(name="default"),))
+    assert asyncio.run(judged.evaluator.admit(task)).admitted

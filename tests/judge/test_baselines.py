@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 import torch
 
-from evaluator_svc.judge import baselines
+from evaluator_svc.judge import baselines, threads
 from evaluator_svc.judge.baselines import EAGER, settled_baseline, time_baseline
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
@@ -83,10 +83,10 @@ def test_eager_is_timed_on_one_thread_too_and_the_faster_counts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """On a loaded host threads that wait for each other are many times slower than one."""
-    memory, threads = open_memory("null:0"), torch.get_num_threads()
+    memory, before = open_memory("null:0"), torch.get_num_threads()
     seen: list[int] = []
     monkeypatch.setattr(torch, "get_num_threads", lambda: seen[-1] if seen else 2)
-    monkeypatch.setattr(torch, "set_num_threads", seen.append)
+    monkeypatch.setattr(threads, "set_threads", seen.append)
     taken: list[tuple[int, float]] = []
 
     def timing(measurement: object, plan: MeasurePlan) -> Timing:
@@ -101,4 +101,4 @@ def test_eager_is_timed_on_one_thread_too_and_the_faster_counts(
     assert seen == [1, 2]
     assert found.timing.median_ns == 70.0
     monkeypatch.undo()
-    assert torch.get_num_threads() == threads
+    assert torch.get_num_threads() == before

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.openmp import set_threads
 from evaluator_svc.judge.threads import threads_for
 from tests.judge.judge_tasks import SOFTMAX, make_task
 
@@ -26,13 +27,13 @@ def test_one_thread_works_on_what_is_light(task, *, is_light: bool) -> None:
     device = torch.device("cpu")
     prepared = PreparedWorkload(task, task.workloads[0], device=device, memory_bytes=1 << 33)
     before = torch.get_num_threads()
-    torch.set_num_threads(3)
+    set_threads(3)
     try:
         with threads_for([prepared]):
             assert torch.get_num_threads() == (1 if is_light else 3)
         assert torch.get_num_threads() == 3
         with threads_for([prepared]):
-            torch.set_num_threads(2)  # a task's own setting, which is noted elsewhere
+            set_threads(2)  # a task's own setting, which is noted elsewhere
         assert torch.get_num_threads() == 2
     finally:
-        torch.set_num_threads(before)
+        set_threads(before)

@@ -28,7 +28,8 @@ _LIMITS: Final = EvaluationLimits(build_seconds=20.0, run_seconds=5.0, timing_se
 _GAIN_TRIES: Final = 3
 """Times are noisy, and a gain that is none does not come four times."""
 _CASE_SECONDS: Final = 180.0
-"""More than the limits of all stages together: whoever needs longer hangs."""
+"""More than the limits of all stages together: whoever needs longer hangs. The task's admission
+is not among them: an evaluator limits that itself."""
 _ARCHITECTURE: Final = "sm_90"
 """What CUDA is built for where there is no GPU."""
 _AT_BUILD: Final = (
@@ -97,17 +98,17 @@ class _CaseRun:
 
     async def _guarded(self, case: Case) -> CaseResult:
         try:
+            has_device = case.language in self._devices
+            if has_device:
+                await self._admit(case)
             async with asyncio.timeout(_CASE_SECONDS):
-                if case.language in self._devices:
-                    return await self._judged(case)
-                return await self._built(case)
+                return await (self._judged(case) if has_device else self._built(case))
         # Whatever fails, a bug included, is this case's result: a self-test that ends at
         # the first would hide the others.
         except Exception as error:  # noqa: BLE001
             return _result(case, CaseState.ERROR, detail=f"{type(error).__name__}: {error}")
 
     async def _judged(self, case: Case) -> CaseResult:
-        await self._admit(case)
         started_s = time.perf_counter()
         evaluation = await self._evaluate(case)
         seconds = time.perf_counter() - started_s

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kernel_foundry.domain.language import Language
+from kernel_foundry.sdk.selftest import run_cases as run_cases_module
 from kernel_foundry.sdk.selftest.case import CaseResult, CaseState
 from kernel_foundry.sdk.selftest.case_folder import read_cases
 from kernel_foundry.sdk.selftest.rates import rates
@@ -153,6 +154,21 @@ def test_no_more_run_at_once_than_an_evaluator_judges_at_once(tmp_path: Path) ->
     results = _run(tmp_path, cases, evaluator=evaluator)
     assert list(results) == sorted(cases)
     assert evaluator.most == AT_ONCE
+
+
+def test_an_admission_may_take_longer_than_a_case(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The evaluator limits it: at a loaded moment one took more than three minutes."""
+
+    class Slow(ScriptedEvaluator):
+        async def admit(self, *task_and_device: Any) -> Any:
+            await asyncio.sleep(0.3)
+            return await super().admit(*task_and_device)
+
+    monkeypatch.setattr(run_cases_module, "_CASE_SECONDS", 0.2)
+    results = _run(tmp_path, {"one": ("rejected", "rejected")}, evaluator=Slow())
+    assert results["one"].state is CaseState.AS_EXPECTED, results["one"].detail
 
 
 def test_rates_are_shares_of_what_was_run(tmp_path: Path) -> None:
