@@ -13,6 +13,7 @@ import pytest
 
 import kernel_foundry_native as native
 from kernel_foundry_native._core import POISON_BYTE
+from kernel_foundry_native.sycl_headers import header_option
 
 pytestmark = [pytest.mark.sycl, pytest.mark.slow]
 
@@ -34,7 +35,8 @@ def run_once(
 ) -> None:
     """Build `text` behind the prelude and launch one kernel on numpy arrays."""
     compiler = sycl.open_compiler()
-    built = compiler.compile(source=native.prelude("sycl") + text, options=[], kernels=[kernel])
+    source, headers = native.prelude("sycl") + text, header_option(text)
+    built = compiler.compile(source=source, options=[headers], kernels=[kernel])
     compiler.release()
     sequence = sycl.LaunchSequence(device)
     sequence.launch(

@@ -9,6 +9,7 @@ import kernel_foundry_native as native
 from evaluator_svc.inspector import inspect_spirv
 from evaluator_svc.policy.source import check_source
 from kernel_foundry.domain.finding import Severity
+from kernel_foundry_native.sycl_headers import header_option
 
 KERNEL = """\
 extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((syclexp::nd_range_kernel<1>))
@@ -49,6 +50,7 @@ def compiler() -> Iterator[Any]:
 @pytest.mark.parametrize("name", BODIES)
 def test_everyday_code_is_built_and_passes(compiler: Any, name: str) -> None:
     code = f"{KERNEL}  {BODIES[name]}\n}}\n"
-    built = compiler.compile(source=native.prelude("sycl") + code, options=[], kernels=["k"])
+    source, headers = native.prelude("sycl") + code, header_option(code)
+    built = compiler.compile(source=source, options=[headers], kernels=["k"])
     found = (*check_source(code, "sycl"), *inspect_spirv(built.code, ("k",)).findings)
     assert [f.rule for f in found if f.severity is not Severity.INFO] == []

@@ -20,6 +20,7 @@ from generator_svc.recipes.recipes import choose_recipe
 from kernel_foundry import plan as plans
 from kernel_foundry.domain.language import Language
 from kernel_foundry.plan.from_domain import device_limits, name_table
+from kernel_foundry_native.sycl_headers import header_option
 from tests.recipes.modules import ROW_MODULES
 from tests.recipes.reference_graph import DEVICE, admission_of, tensors_of
 
@@ -112,8 +113,9 @@ def _argument(kind, argument):  # type: ignore[no-untyped-def]
 def _build(compiler, styles: Sequence[Style], options: Sequence[str] = ()):  # type: ignore[no-untyped-def]
     """Build all styles in one run of the compiler, most of which goes into headers."""
     kernels = [name for style in styles for name in style.kernels]
-    source = native.prelude("sycl") + "\n" + "".join(style.text for style in styles)
-    return compiler.compile(source=source, options=list(options), kernels=kernels)
+    text = "".join(style.text for style in styles)
+    source, headers = native.prelude("sycl") + "\n" + text, header_option(text)
+    return compiler.compile(source=source, options=[headers, *options], kernels=kernels)
 
 
 def _check(sycl, styles: Sequence[Style], program) -> None:  # type: ignore[no-untyped-def]
