@@ -19,10 +19,11 @@ from kernel_foundry.paths import report_path, suites_path
 from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.report.suite import write_suite_report
 from kernel_foundry.sdk.suite_run.kernelbench_files import baseline_times, eval_results, level_of
+from kernel_foundry.sdk.suite_run.numbers.fast_p import THRESHOLDS
 from kernel_foundry.sdk.suite_run.results import FASTEST, EntryResult, results_of
 from kernel_foundry.sdk.suite_run.store.store import SuiteStore
 from kernel_foundry.sdk.suite_run.suite import Suite
-from kernel_foundry.sdk.suite_run.summary import SuiteSummary, summary_of
+from kernel_foundry.sdk.suite_run.summary import BaselineNumbers, SuiteSummary, summary_of
 from kernel_foundry.sdk.suite_run.tables import csv_text, suite_object
 from kernel_foundry.sdk.suite_run.texts import number_text, ratio_text, share_text
 from kernel_foundry.sdk.view import doubt_text, headline_text
@@ -122,24 +123,17 @@ def _show_numbers(console: PrintableConsole, summary: SuiteSummary) -> None:
     print_text(f"solved: {share_text(summary.correctness)} of {summary.tasks} tasks")
     if summary.baselines:
         table = Table(
-            Column("over", no_wrap=True),
-            Column("geometric mean", justify="right"),
-            Column("median", justify="right"),
-            *(
-                Column(f"fast_{fast.p:g}", justify="right")
-                for fast in summary.baselines[0].fast
-                if fast.p > 0
-            ),
+            "over",
+            *(_baseline_column(numbers) for numbers in summary.baselines),
             box=SIMPLE,
             pad_edge=False,
         )
-        for numbers in summary.baselines:
-            table.add_row(
-                "fastest baseline" if numbers.baseline == FASTEST else numbers.baseline,
-                ratio_text(numbers.geometric_mean),
-                ratio_text(numbers.median),
-                *(share_text(fast.share) for fast in numbers.fast if fast.p > 0),
-            )
+        means = [ratio_text(numbers.geometric_mean) for numbers in summary.baselines]
+        table.add_row("geometric mean", *means)
+        table.add_row("median", *(ratio_text(numbers.median) for numbers in summary.baselines))
+        for at, p in enumerate(THRESHOLDS):
+            shares = [share_text(numbers.fast[at].share) for numbers in summary.baselines]
+            table.add_row(f"fast_{p:g}", *shares)
         console.print(table)
     print_text(
         f"effective bits {number_text(summary.effective_bits)}, device time in own kernels"
@@ -158,6 +152,11 @@ def _show_numbers(console: PrintableConsole, summary: SuiteSummary) -> None:
     if summary.degenerate:
         names = ", ".join(summary.degenerate)
         print_text(one_line(f"not counted, since a trivial answer passes: {names}"))
+
+
+def _baseline_column(numbers: BaselineNumbers) -> Column:
+    name = "fastest baseline" if numbers.baseline == FASTEST else numbers.baseline
+    return Column(name, justify="right")
 
 
 def _show_runs(console: PrintableConsole, results: Sequence[EntryResult]) -> None:
