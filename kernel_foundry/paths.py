@@ -64,6 +64,11 @@ def report_path(run: str, suffix: str = ".html") -> Path:
     return reports_dir() / f"{run}{suffix}"
 
 
+def suite_report_path(suite: str) -> Path:
+    """Return the file of a suite's report; raises as `check_run_name`."""
+    return report_path(f"suite.{suite}")
+
+
 def generator_store_url() -> str:
     """Return the URL of the generator's store ($KERNEL_FOUNDRY_GENERATOR_STORE or SQLite)."""
     chosen = os.environ.get("KERNEL_FOUNDRY_GENERATOR_STORE")

@@ -3,7 +3,9 @@
 import click
 
 from kernel_foundry.cli.suite_compare import compare_command
+from kernel_foundry.cli.suite_delete import delete_command
 from kernel_foundry.cli.suite_list import list_command
+from kernel_foundry.cli.suite_matrix import matrix_command
 from kernel_foundry.cli.suite_run import run_command
 from kernel_foundry.cli.suite_show import export_command, report_command, show_command
 
@@ -31,3 +33,5 @@ command.add_command(show_command)
 command.add_command(report_command)
 command.add_command(export_command)
 command.add_command(compare_command)
+command.add_command(matrix_command)
+command.add_command(delete_command)

@@ -15,7 +15,7 @@ from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.cli.suite_live import clock_text, head_text
 from kernel_foundry.domain.plain import to_json
 from kernel_foundry.errors import InvalidArgumentError
-from kernel_foundry.paths import report_path, suites_path
+from kernel_foundry.paths import suite_report_path, suites_path
 from kernel_foundry.printable import one_line
 from kernel_foundry.sdk.report.suite import write_suite_report
 from kernel_foundry.sdk.suite_run.kernelbench_files import baseline_times, eval_results, level_of
@@ -71,7 +71,7 @@ def show_command(name: str, as_json: bool, **targets: Any) -> int:
 def report_command(name: str, out: Path | None, **targets: Any) -> int:
     """Write the HTML report of a suite: one self-contained file."""
     ((suite, results),) = open_results([name], **targets)
-    path = out or report_path(f"suite.{suite.plan.name}")
+    path = out or suite_report_path(suite.plan.name)
     write_suite_report(suite, results, path)
     print_text(path)
     return 0

@@ -58,6 +58,11 @@ def _show(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert command.main(["compare", "small", "small"], standalone_mode=False) == 0
     assert "small against small, 1 tasks that both have" in capsys.readouterr().out
+    assert command.main(["matrix", "small", "small"], standalone_mode=False) == 0
+    assert "small (null)" in capsys.readouterr().out
+    assert command.main(["delete", "small"], standalone_mode=False) == 0
+    assert command.main(["list", "--json"], standalone_mode=False) == 0
+    assert json.loads(capsys.readouterr().out) == []
 
 
 def test_what_is_missing_is_said(tasks: Path) -> None:

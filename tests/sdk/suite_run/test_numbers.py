@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from kernel_foundry.sdk.suite_run.numbers.fast_p import THRESHOLDS, fast_p
 from kernel_foundry.sdk.suite_run.numbers.speedup_change import (
     MeasuredSpeedup,
+    mean_speedup,
     speedup_change,
     t95,
 )
@@ -93,6 +94,15 @@ def test_nothing_changes_between_a_suite_and_itself(runs: list[MeasuredSpeedup])
     assert found.value == pytest.approx(1.0)
     assert found.low <= 1.0 + 1e-9
     assert found.high >= 1.0 - 1e-9
+
+
+@given(SIDE)
+def test_the_mean_of_a_tasks_runs_lies_between_them(runs: list[MeasuredSpeedup]) -> None:
+    found = mean_speedup(runs)
+    values = [one.value for one in runs]
+    assert min(values) <= found.value * (1 + 1e-9)
+    assert found.value <= max(values) * (1 + 1e-9)
+    assert found.low <= found.value <= found.high
 
 
 def test_intervals_over_runs_hold_the_true_change_in_95_of_100_cases() -> None:

@@ -19,6 +19,7 @@ from kernel_foundry.sdk.report.suite import write_suite_report
 from kernel_foundry.sdk.suite_run.comparison import Change, compare
 from kernel_foundry.sdk.suite_run.entry import EntryState
 from kernel_foundry.sdk.suite_run.kernelbench_files import baseline_times, eval_results, level_of
+from kernel_foundry.sdk.suite_run.matrix import matrix_of
 from kernel_foundry.sdk.suite_run.results import FASTEST, EntryResult, results_of
 from kernel_foundry.sdk.suite_run.suite import Suite
 from kernel_foundry.sdk.suite_run.summary import summary_of
@@ -114,6 +115,24 @@ def test_changes_of_tasks_are_named(ended: tuple[Suite, tuple[EntryResult, ...]]
     assert found.correctness.value == pytest.approx(-1 / 3)
     back = compare("b", new, "a", results)
     assert [task.change for task in back.tasks] == [Change.FASTER, Change.SOLVED, Change.SLOWER]
+
+
+def test_a_matrix_has_a_column_for_each_suite(
+    ended: tuple[Suite, tuple[EntryResult, ...]],
+) -> None:
+    suite, results = ended
+    other = [slower(results[0], 2.0), unsolved(results[1])]
+    found = matrix_of([(suite.plan, results), (replace(suite.plan, name="other"), other)])
+    assert [column.suite for column in found.suites] == ["small", "other"]
+    assert [row.task for row in found.tasks] == list(NAMES)
+    first, second = found.tasks[0].cells
+    assert first.speedup is not None
+    assert second.speedup is not None
+    assert second.speedup.value == pytest.approx(first.speedup.value / 2)
+    assert (found.tasks[1].cells[1].counts, found.tasks[1].cells[1].speedup) == (True, None)
+    assert not found.tasks[2].cells[1].counts
+    assert found.suites[1].correctness is not None
+    assert found.suites[1].correctness.value == 0.5
 
 
 def test_kernelbenchs_files_give_kernelbenchs_fast_p(

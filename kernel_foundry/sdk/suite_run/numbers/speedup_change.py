@@ -50,6 +50,23 @@ def speedup_change(before: Sequence[MeasuredSpeedup], after: Sequence[MeasuredSp
     )
 
 
+def mean_speedup(speedups: Sequence[MeasuredSpeedup]) -> Estimate:
+    """Return the geometric mean of a task's correct runs with its 95 % interval.
+
+    Of one run the interval is that of measuring, of several it is over runs (Student's t).
+    """
+    logarithms = _logarithms(speedups)
+    centre = float(logarithms.mean())
+    if len(speedups) > 1:
+        error = float(np.std(logarithms, ddof=1)) / math.sqrt(len(speedups))
+        below = above = t95(len(speedups) - 1) * error
+    else:
+        below, above = _reach(speedups, -1), _reach(speedups, +1)
+    return Estimate(
+        value=math.exp(centre), low=math.exp(centre - below), high=math.exp(centre + above)
+    )
+
+
 def _logarithms(speedups: Sequence[MeasuredSpeedup]) -> np.ndarray:
     return np.log([one.value for one in speedups])
 

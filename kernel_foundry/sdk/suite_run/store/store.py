@@ -109,6 +109,12 @@ class SuiteStore:
                 )
             self._set(connection, suite, holder=to_json(holder))
 
+    def delete(self, suite: Suite) -> None:
+        """Forget a suite; its runs stay in the archive."""
+        with store_errors(self._shown_url), self._engine.begin() as connection:
+            connection.execute(ENTRIES.delete().where(ENTRIES.c.suite_id == suite.id))
+            connection.execute(SUITES.delete().where(SUITES.c.id == suite.id))
+
     def free(self, suite: Suite) -> None:
         """Let others work on a suite."""
         with store_errors(self._shown_url), self._engine.begin() as connection:
