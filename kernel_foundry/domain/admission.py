@@ -104,13 +104,28 @@ class Distribution(StrEnum):
     WEIGHT_OUTLIERS = "weight_outliers"
     """One element of large magnitude at a random place of each row of ordinary parameters."""
     LARGE_INTEGERS = "large_integers"
-    """Integer inputs of sizes up to 2^30, in 64 bits 2^40; of both signs where the reference takes
-    them."""
+    """Integer inputs of sizes up to 2^30, in 64 bits 2^40; floats that are whole, larger and with
+    fractions; both of both signs where the reference takes them."""
     BLOCKS = "blocks"
     """Two blocks of rows and columns with little between them, on which iterations converge
-    slowly; of references that repeat an operator."""
+    slowly, and graphs that are one long cycle; of references that repeat an operator."""
     NEGATIVE = "negative"
     """Below zero as a whole, each row multiplied by a factor of its own, up to 64."""
+    ALIKE = "alike"
+    """Inputs of the same shape with the same values, rows of them moved by some places."""
+    DENSE = "dense"
+    """Inputs without the zeros that lie at the same places in every draw."""
+    EXTREMES = "extremes"
+    """Rows of masks that keep all or nothing, rows of shares with zeros or with a single one,
+    labels that a loss is to ignore."""
+    NEAR_ONE = "near_one"
+    """Around one, so that products of many do not vanish; of references that multiply or add up
+    many."""
+    NEAR_ZERO = "near_zero"
+    """A 256th of what is usual, so that products of what is left of one do not vanish; of the same
+    references."""
+    ABSOLUTE = "absolute"
+    """Whole numbers of up to 240, which every format holds, where LARGE does not reach so far."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

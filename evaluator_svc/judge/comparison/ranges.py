@@ -281,9 +281,15 @@ _WORDS = {
     "weights": "dense parameters of both signs and of up to 64 times the usual size",
     "usual_weights": "dense parameters of both signs",
     "weight_outliers": "ordinary parameters with one large element in each row",
-    "large_integers": "integer inputs of large magnitude",
+    "large_integers": "whole numbers of large magnitude, or with fractions",
     "blocks": "matrices of two blocks with little between them",
     "negative": "inputs of which none is above zero, rows of different magnitudes",
+    "alike": "inputs that are alike, some rows of them moved",
+    "dense": "inputs without the zeros that lie alike in every draw",
+    "extremes": "masks that keep all or nothing, shares of zero or one, or labels to be ignored",
+    "near_one": "inputs around one",
+    "near_zero": "inputs near zero",
+    "absolute": "inputs of whole numbers up to 240",
 }
 _ANY_WEIGHTS = (
     "Rely on no zeros, signs or sizes of parameters; where the task means them, its sidecar has the"
@@ -309,4 +315,16 @@ _HINTS = {
         " has the sign that the reference gives it."
     ),
     "negative": "Begin a maximum at minus infinity, and subtract it before exp.",
+    "alike": "Leave out nothing that differs only where inputs are near each other.",
+    "dense": (
+        "Rely on no zeros of inputs; where the task means them, its sidecar has the input among its"
+        " `constants`."
+    ),
+    "extremes": (
+        "Do as the reference does where a mask keeps nothing, a share is zero, or a label is the"
+        " loss's ignore_index."
+    ),
+    "near_one": "Leave out no factor: products of many need not vanish.",
+    "near_zero": "Leave out no factor: products of many need not vanish.",
+    "absolute": "Subtract the maximum before exp, whatever size inputs usually have.",
 }

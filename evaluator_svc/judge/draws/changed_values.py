@@ -11,7 +11,7 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.draws.structure import is_in_order, keeps_structure
+from evaluator_svc.judge.draws.structure import is_in_order, is_symmetric, keeps_structure
 from evaluator_svc.judge.reference.formats import computable
 from kernel_foundry.domain.admission import Distribution
 
@@ -66,6 +66,18 @@ _WEIGHT_EXPONENT: Final = {
 _INTEGER_BITS: Final = {torch.int64: 40}
 """Of large integers; 30 in formats of up to 32 bits, which hold the sum of two. 64 bits are there
 to be used: what fits 32 says nothing of a kernel that computes in those."""
+_NARROW_INTEGERS: Final = (torch.int8, torch.uint8, torch.int16)
+"""Formats of which large integers have any size alike: few bits are no small numbers."""
+_ABSOLUTE_RMS: Final = 64.0
+"""What ABSOLUTE has for a root mean square: of numbers drawn evenly, too, some are beyond 88, where
+an exponential overflows…"""
+_ABSOLUTE_MOST: Final = 240.0
+"""…and the most, which bfloat16 holds exactly and whose square float16 holds."""
+_FAR_FROM_ONE: Final = 0.5
+"""Root mean square below which LARGE does not reach what an exponential overflows on."""
+_NEAR_ZERO: Final = 2.0**-8
+_SIDE_EXPONENT: Final = 4
+"""Most that the exponents of a symmetric matrix's rows and columns change by in MAGNITUDES."""
 _FEW: Final = 2
 """Elements of a row that stay."""
 _PIVOTS: Final = 1
@@ -180,12 +192,54 @@ def large_integers(tensor: torch.Tensor, *, any_sign: bool = False) -> torch.Ten
 
     def larger(values: torch.Tensor) -> torch.Tensor:
         shape, device = values.shape, values.device
+        if tensor.dtype in _NARROW_INTEGERS:
+            drawn = torch.randint(1, most + 1, shape, generator=generator, device=device)
+            grown = drawn * values.long().sign()
+            return grown * _random_signs(grown, generator) if any_sign else grown
         bits = torch.randint(room + 1, shape, generator=generator, device=device, dtype=torch.int64)
         share = torch.rand(shape, generator=generator, device=device, dtype=torch.float64)
         grown = (values.long() << bits) + torch.ldexp(share, bits).long() * values.sign()
         return grown * _random_signs(grown, generator) if any_sign else grown
 
     return _by_block(tensor, larger)
+
+
+def with_fractions(tensor: torch.Tensor, *, any_sign: bool) -> torch.Tensor:
+    """Return whole floats with fractions; half of the rows are larger besides, up to 64 times.
+
+    Zeros stay. Numbers become larger, so that none changes its sign.
+
+    Args:
+        tensor: Ordinary values.
+        any_sign: Whether signs are drawn; else each element keeps its own.
+    """
+    most, generator = math.log2(_LARGE_FACTOR.get(tensor.dtype, 64.0)), _generator(tensor)
+
+    def moved(values: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
+        shape, dtype, device = values.shape, values.dtype, values.device
+        fraction = torch.rand(shape, generator=generator, dtype=dtype, device=device)
+        factor = torch.exp2(most * (2.0 * drawn - 1.0).clamp(min=0.0)).to(dtype)
+        grown = factor * (values + fraction * values.sign())
+        return grown * _random_signs(grown, generator) if any_sign else grown
+
+    return _by_row(tensor, moved)
+
+
+def absolute(tensor: torch.Tensor) -> torch.Tensor:
+    """Return whole numbers of up to 240; the tensor itself where LARGE has such numbers.
+
+    Zeros stay.
+    """
+    rms = _rms(tensor)
+    is_reached = tensor.element_size() >= torch.float32.itemsize and rms >= _FAR_FROM_ONE
+    if is_reached or rms == 0.0 or tensor.element_size() < torch.float16.itemsize:
+        return tensor
+
+    def whole(values: torch.Tensor) -> torch.Tensor:
+        scaled = (values.double() * (_ABSOLUTE_RMS / rms)).round()
+        return scaled.clamp(-_ABSOLUTE_MOST, _ABSOLUTE_MOST)
+
+    return _by_block(tensor, whole)
 
 
 def _blocks(tensor: torch.Tensor) -> torch.Tensor:
@@ -220,6 +274,46 @@ def _blocks(tensor: torch.Tensor) -> torch.Tensor:
         taken = torch.where(is_low[part] & ~is_right[part], below[part], taken)
         result[part] = torch.ldexp(computable(matrices[part]), -taken).to(tensor.dtype)
     return result.reshape(tensor.shape)
+
+
+def is_graph(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor holds square matrices of zeros and ones, any number in a row."""
+    if tensor.ndim < 2 or tensor.shape[-1] != tensor.shape[-2] or tensor.shape[-1] < _LEAST_MATRIX:
+        return False
+    tensor = computable(tensor)
+    counts = tensor.count_nonzero(-1)
+    is_either = bool(((tensor == 0) | (tensor == 1)).all())
+    return is_either and bool((counts != counts.reshape(-1)[0]).any())
+
+
+def cycles(tensor: torch.Tensor) -> torch.Tensor:
+    """Return graphs of which each is one cycle through all nodes: no way is longer.
+
+    Symmetric ones lead both ways. The seed follows from how many edges there were.
+    """
+    size, device = tensor.shape[-1], tensor.device
+    result = torch.zeros_like(tensor, memory_format=torch.contiguous_format)
+    generator = torch.Generator(device).manual_seed(int(tensor.count_nonzero()))
+    both_ways = is_symmetric(tensor)
+    for graph in result.view(-1, size, size):
+        order = torch.randperm(size, generator=generator, device=device)
+        graph[order, order.roll(-1)] = 1
+        if both_ways:
+            graph[order.roll(-1), order] = 1
+    return result
+
+
+def _near_one(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the tensor less its mean, small beside one and moved there."""
+    mean = sum(float(part.double().nan_to_num().sum()) for part in _parts(tensor)) / tensor.numel()
+    spread = _OFFSET_IN_RMS * _rms(tensor)
+    if spread == 0.0:
+        return tensor
+    return _by_block(tensor, lambda values: 1.0 + (values - mean) / spread)
+
+
+def _near_zero(tensor: torch.Tensor) -> torch.Tensor:
+    return _by_block(tensor, lambda values: _NEAR_ZERO * values)
 
 
 def _offset(tensor: torch.Tensor) -> torch.Tensor:
@@ -293,6 +387,8 @@ def _signs(tensor: torch.Tensor) -> torch.Tensor:
 def _magnitudes(tensor: torch.Tensor) -> torch.Tensor:
     if is_in_order(tensor):
         return _uneven(tensor)
+    if is_symmetric(tensor):
+        return _scaled_sides(tensor)
     most, generator = _EXPONENTS.get(tensor.dtype, 2), _generator(tensor)
 
     def scaled(values: torch.Tensor) -> torch.Tensor:
@@ -302,6 +398,19 @@ def _magnitudes(tensor: torch.Tensor) -> torch.Tensor:
         return torch.ldexp(values, exponents)
 
     return _by_block(tensor, scaled)
+
+
+def _scaled_sides(tensor: torch.Tensor) -> torch.Tensor:
+    """Return symmetric matrices whose rows and columns are multiplied by powers of two alike.
+
+    What is positive definite stays so; eigenvalues get far apart.
+    """
+    most, generator = min(_EXPONENTS.get(tensor.dtype, 2), _SIDE_EXPONENT), _generator(tensor)
+    sides = torch.randint(
+        -most, most + 1, tensor.shape[:-1], generator=generator, device=tensor.device
+    )
+    exponents = sides[..., :, None] + sides[..., None, :]
+    return torch.ldexp(computable(tensor), exponents).to(tensor.dtype)
 
 
 def _uneven(tensor: torch.Tensor) -> torch.Tensor:
@@ -390,9 +499,12 @@ CHANGES: Final[dict[Distribution, Callable[[torch.Tensor], torch.Tensor]]] = {
     Distribution.POWERS: _powers,
     Distribution.BLOCKS: _blocks,
     Distribution.NEGATIVE: _negative,
+    Distribution.NEAR_ONE: _near_one,
+    Distribution.NEAR_ZERO: _near_zero,
+    Distribution.ABSOLUTE: absolute,
 }
 """What becomes of a tensor; LARGE, OUTLIERS, FEW and those of parameters and of integers are
-functions above."""
+functions above, what needs more than one tensor lies in files of its own."""
 
 
 def _by_block(tensor: torch.Tensor, change: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:

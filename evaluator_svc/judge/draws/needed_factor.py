@@ -37,6 +37,7 @@ _CANCELLING: Final = (
     Distribution.OUTLIERS,
     Distribution.FEW,
     Distribution.WEIGHT_OUTLIERS,
+    Distribution.NEAR_ONE,
 )
 _CANCELLING_FACTOR: Final = {torch.float32: 32.0}
 """Variance as mean of squares less square of mean is honest in float32, and so are sums about an
@@ -52,6 +53,8 @@ _TIED: Final = (
     Distribution.POWERS,
     Distribution.FEW,
     Distribution.NEGATIVE,
+    Distribution.EXTREMES,
+    Distribution.ABSOLUTE,
 )
 """Equal values, among which a kernel may take another index than the reference does."""
 _NOISE_SEEDS: Final = (1, 2)
@@ -123,7 +126,8 @@ def _noise(
     """Return a safe multiple of each output's largest error in a reordered run, in tolerances.
 
     What is unusual, inputs or parameters, is moved by a rounding error too: what a kernel computes
-    of it in its own way cannot be better defined than that; what it only compares can. Infinity for
+    of it in its own way cannot be better defined than that; what it only compares can. Numbers of
+    ABSOLUTE stay: all formats hold them, and their differences. Infinity for
     what is not finite and for whole numbers that differ. Where ties are broken zeros move too: what
     is looked up at the place of one of several maxima is another then.
     """
@@ -135,7 +139,9 @@ def _noise(
     for seed in _NOISE_SEEDS:
         generator = torch.Generator(device).manual_seed(seed)
         move = partial(_moved, generator=generator, breaks_ties=breaks_ties)
-        moved = [move(tensor) for tensor in changed.inputs]
+        moved = list(changed.inputs)
+        if distribution is not Distribution.ABSOLUTE:
+            moved = [move(tensor) for tensor in moved]
         state = changed.state
         if distribution in WEIGHTS:
             state = {path: move(tensor) for path, tensor in state.items()}

@@ -15,11 +15,12 @@ from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.layout import lay_out
 from evaluator_svc.judge.draws.output_formats import output_roundings
 from evaluator_svc.judge.draws.redraw import RedrawRule, dense, fixed, redraw, redraw_rules
-from evaluator_svc.judge.draws.structure import structures
+from evaluator_svc.judge.draws.structure import structures, zeros_lie_alike
 from evaluator_svc.judge.draws.telling_mantissas import with_telling_mantissas
 from evaluator_svc.judge.memory.peak import torch_peak
 from evaluator_svc.judge.reference.formats import computable, narrowest, same_values
 from evaluator_svc.judge.reference.indexed_values import PLACING
+from evaluator_svc.judge.reference.input_uses import InputTrace, InputUses
 from evaluator_svc.judge.reference.name_table import named_scalars, named_tensors
 from evaluator_svc.judge.reference.operators import OperatorLog
 from evaluator_svc.judge.reference.task_module import TaskModule
@@ -56,6 +57,11 @@ _COMBINED_ROUNDS = 2
 """…and runs of one each of whose results is made of many elements, as a sum's are…"""
 _ITERATING = ("eig", "inverse", "linalg", "matrix_exp", "solve", "svd")
 """…and parts of the names of operators that are one themselves."""
+
+_SCANS = frozenset({"cumprod", "cumsum", "logcumsumexp", "prod"})
+"""Operators of which some multiply many elements, or add up their logarithms…"""
+_MULTIPLYING = ("addcmul", "mul", "mul_")
+"""…and those that do so in a loop."""
 
 _LIGHT_BYTES = 1 << 26
 """Most inputs, parameters and outputs of a workload that one thread is enough for…"""
@@ -114,6 +120,11 @@ class PreparedWorkload:
             or any(part in name for name in computed.operators for part in _ITERATING)
         )
         """Whether the reference may do the same again and again, until it has converged."""
+        self.combines_many = (
+            not _SCANS.isdisjoint(computed.operators)
+            or sum(computed.operators[name] for name in _MULTIPLYING) >= _ROUNDS
+        )
+        """Whether the reference may multiply or add up as many elements as there are."""
         self.module.names_places = not PLACING.isdisjoint(computed.operators)
         self.module.output_roundings = output_roundings(sample, outputs, self.module.rounding)
         self._has_exact_outputs = not all(o.is_floating_point() for o in outputs)
@@ -137,6 +148,8 @@ class PreparedWorkload:
         """Which sign large inputs get; None until `value_ranges` has found out."""
         self.any_integer_sign: bool | None = None
         """Whether large integers have both signs; None until `value_ranges` has found out."""
+        self.has_empty_rows: bool | None = None
+        """Whether masks may keep nothing of a row; None until `value_ranges` has found out."""
         self.any_weight_sign: bool | None = None
         """Whether unusual parameters have both signs; None until `value_ranges` has found out."""
         self.redrawn: tuple[str, ...] | None = None
@@ -229,6 +242,21 @@ class PreparedWorkload:
     def known_inputs(self) -> tuple[bool, ...]:
         """Which inputs a kernel may know by heart: no seed changes a bit, nor do mantissas."""
         return self._repetition[3]
+
+    @cached_property
+    def inputs_with_zeros(self) -> tuple[bool, ...]:
+        """Which inputs have zeros at the same places under every seed, and values elsewhere."""
+        first, second = (self.input_set(PREPARATION_SEED + more) for more in (0, 1))
+        pairs = zip(first.inputs, second.inputs, self.fixed_inputs, strict=True)
+        return tuple(not is_fixed and zeros_lie_alike(a, b) for a, b, is_fixed in pairs)
+
+    @cached_property
+    def input_uses(self) -> InputUses:
+        """What the reference takes the whole numbers of its inputs for."""
+        sample = self.input_set(PREPARATION_SEED)
+        with InputTrace(sample.inputs) as trace:
+            sample.run()
+        return trace.uses
 
     @property
     def is_repeatable(self) -> bool:

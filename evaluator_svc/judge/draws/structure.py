@@ -10,7 +10,7 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.reference.formats import computable
+from evaluator_svc.judge.reference.formats import FLOAT8, computable
 
 _LEAST_SORTED: Final = 8
 """Fewest elements in order that are no accident."""
@@ -25,7 +25,7 @@ def structures(tensor: torch.Tensor) -> frozenset[str]:
         return frozenset()
     tensor = computable(tensor)
     found = {
-        "symmetric": _is_symmetric(tensor),
+        "symmetric": is_symmetric(tensor),
         "rising": _is_sorted(tensor, descending=False),
         "falling": _is_sorted(tensor, descending=True),
         "permutation": _is_permutation(tensor),
@@ -58,7 +58,18 @@ def keeps_structure(before: torch.Tensor, after: torch.Tensor) -> bool:
     return not bound or ("labels" not in bound and bound <= structures(after))
 
 
-def _is_symmetric(tensor: torch.Tensor) -> bool:
+def zeros_lie_alike(one: torch.Tensor, two: torch.Tensor) -> bool:
+    """Return whether two draws of an input have zeros, at the same places, and other values."""
+    if not one.is_floating_point() or one.dtype in FLOAT8 or one.shape != two.shape:
+        return False
+    zeros = one == 0
+    is_mixed = bool(zeros.any()) and not bool(zeros.all())
+    return is_mixed and torch.equal(zeros, two == 0) and not _is_triangular(zeros)
+
+
+def is_symmetric(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor holds symmetric matrices."""
+    tensor = computable(tensor)
     if tensor.ndim < 2 or tensor.shape[-1] != tensor.shape[-2] or tensor.shape[-1] < 2:
         return False
     return torch.equal(tensor, tensor.transpose(-1, -2))
@@ -116,3 +127,11 @@ def _are_shares(rows: torch.Tensor) -> bool:
     error = _SHARE_ERROR.get(rows.dtype, _SHARE_ERROR_16_BIT) if rows.is_floating_point() else 0.0
     sums = rows.sum(-1, dtype=torch.float32 if rows.is_floating_point() else torch.int64)
     return bool(((sums - 1).abs() <= error).all())
+
+
+def _is_triangular(zeros: torch.Tensor) -> bool:
+    """Return whether zeros are one half of each square matrix, or more of that half alone."""
+    if zeros.ndim < 2 or zeros.shape[-1] != zeros.shape[-2]:
+        return False
+    above, below = (bool((~zeros).triu(1).any()), bool((~zeros).tril(-1).any()))
+    return above is not below

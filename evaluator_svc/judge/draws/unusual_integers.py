@@ -1,26 +1,29 @@
-"""Integer inputs of any size that a reference takes.
+"""Whole numbers of any size that a reference takes: integers, and floats that are whole.
 
-What a kernel may take for a place, a length or a class stays: numbers no larger than the longest
-axis, few of them, offsets in order.
+What a kernel may take for a place, a length or a class stays: what the reference itself takes for
+one (`reference/input_uses.py`), offsets in order, masks of two or three values.
 """
 
 from typing import Final
 
 import torch
 
-from evaluator_svc.judge.draws.changed_values import large_integers
+from evaluator_svc.judge.draws.changed_values import large_integers, with_fractions
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.structure import structures
+from evaluator_svc.judge.reference.formats import computable
 
 _CODES: Final = 256
-"""So many values, or fewer, are classes or codes of 8 bits."""
+"""So many values or fewer may be classes; more are numbers, whatever they look up in the end…"""
+_MASKS: Final = 3
+"""…and so many are the values of masks and signs."""
 
 
 def with_large_integers(
     prepared: PreparedWorkload, input_set: InputSet, *, any_sign: bool
 ) -> InputSet:
-    """Return a set with larger integers; itself where there are none, or the reference takes none.
+    """Return a set with larger numbers; itself where there are none, or the reference takes none.
 
     A GPU's reference is asked for every draw, on the host: an index beyond its table would end the
     judge. One that takes numbers of a tensor for sizes is not asked at all.
@@ -32,14 +35,15 @@ def with_large_integers(
     """
     if prepared.sizes_by_values:
         return input_set
-    longest = max(size for tensor in prepared.tensors for size in (*tensor.shape, 1))
     constants = prepared.task.constants
     names, fixed = input_set.arguments.names, prepared.fixed_inputs
     inputs = [
         tensor
-        if name in constants or is_fixed or not _is_number(tensor, longest)
-        else large_integers(tensor, any_sign=any_sign)
-        for name, tensor, is_fixed in zip(names, input_set.inputs, fixed, strict=True)
+        if name in constants or is_fixed or not _is_number(prepared, index, tensor)
+        else _larger(tensor, any_sign=any_sign)
+        for index, (name, tensor, is_fixed) in enumerate(
+            zip(names, input_set.inputs, fixed, strict=True)
+        )
     ]
     if all(new is old for new, old in zip(inputs, input_set.inputs, strict=True)):
         return input_set
@@ -47,11 +51,30 @@ def with_large_integers(
     return input_set.with_values(inputs, input_set.state) if is_accepted else input_set
 
 
-def _is_number(tensor: torch.Tensor, longest: int) -> bool:
-    if tensor.is_floating_point() or tensor.dtype is torch.bool or not tensor.numel():
+def _larger(tensor: torch.Tensor, *, any_sign: bool) -> torch.Tensor:
+    change = with_fractions if tensor.is_floating_point() else large_integers
+    return change(tensor, any_sign=any_sign)
+
+
+def _is_number(prepared: PreparedWorkload, index: int, tensor: torch.Tensor) -> bool:
+    if tensor.dtype is torch.bool or not tensor.numel():
         return False
+    bound = structures(tensor)
+    if tensor.is_floating_point():
+        return bound == {"labels"} and _has_sizes(tensor) and _is_free(prepared, index)
     low, high = int(tensor.min()), int(tensor.max())
-    if max(high, -low) <= longest or high - low < _CODES:
-        return False
-    # Large numbers of which a row has none twice look like a permutation, and are none of places.
-    return structures(tensor) <= {"permutation"}
+    longest = max(size for other in prepared.tensors for size in (*other.shape, 1))
+    if max(high, -low) > longest and high - low >= _CODES:
+        # Large numbers of which a row has none twice look like a permutation, and are none of
+        # places.
+        return bound <= {"permutation"}
+    return not bound and high - low >= _MASKS and _is_free(prepared, index)
+
+
+def _has_sizes(tensor: torch.Tensor) -> bool:
+    low, high = (float(end) for end in torch.aminmax(computable(tensor)))
+    return -float("inf") < low < high - _MASKS < float("inf")
+
+
+def _is_free(prepared: PreparedWorkload, index: int) -> bool:
+    return index not in prepared.input_uses.places

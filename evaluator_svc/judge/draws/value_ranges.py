@@ -14,13 +14,18 @@ from typing import Final
 
 import torch
 
+from evaluator_svc.judge.draws.alike_inputs import with_alike_inputs
 from evaluator_svc.judge.draws.changed_values import (
     CHANGES,
+    cycles,
     few,
+    is_graph,
     large,
     outliers,
     weights,
 )
+from evaluator_svc.judge.draws.dense_inputs import with_dense_inputs
+from evaluator_svc.judge.draws.extreme_rows import with_extreme_rows
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.needed_factor import (
     USUAL_FACTOR,
@@ -51,6 +56,8 @@ _BY_ELEMENT: Final = (
 """Each element changes in a way of its own, which breaks the pattern of a table."""
 _SIGNED: Final = (Distribution.LARGE, Distribution.OUTLIERS)
 """They ask which signs the reference is defined on."""
+_OF_MANY: Final = (Distribution.NEAR_ONE, Distribution.NEAR_ZERO)
+"""Of references that multiply or add up many elements."""
 _OTHERS_FACTOR: Final = 2.0
 """Times the factors found on a smaller workload, where they are not found out anew."""
 
@@ -63,8 +70,10 @@ def in_range(
         return _of_weights(prepared, input_set, distribution)
     if distribution is Distribution.BLOCKS and not prepared.iterates:
         return input_set
-    if distribution is Distribution.LARGE_INTEGERS:
-        return _with_integers(prepared, input_set)
+    if distribution in _OF_MANY and not prepared.combines_many:
+        return input_set
+    if distribution in _OF_THE_SET:
+        return _OF_THE_SET[distribution](prepared, input_set)
     if distribution in _SIGNED and prepared.large_sign is None:
         prepared.large_sign = _large_sign(prepared)
     kept = [name in prepared.task.constants for name in input_set.arguments.names]
@@ -87,6 +96,23 @@ def _with_integers(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
         signed = with_large_integers(prepared, ordinary, any_sign=True)
         prepared.any_integer_sign = signed is not ordinary and _is_defined(prepared, signed)
     return with_large_integers(prepared, input_set, any_sign=prepared.any_integer_sign)
+
+
+def _with_extremes(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
+    if prepared.has_empty_rows is None:
+        ordinary = prepared.input_set(PREPARATION_SEED)
+        empty = with_extreme_rows(prepared, ordinary, has_empty=True)
+        prepared.has_empty_rows = empty is not ordinary and _is_defined(prepared, empty)
+    return with_extreme_rows(prepared, input_set, has_empty=prepared.has_empty_rows)
+
+
+_OF_THE_SET: Final = {
+    Distribution.LARGE_INTEGERS: _with_integers,
+    Distribution.ALIKE: with_alike_inputs,
+    Distribution.DENSE: with_dense_inputs,
+    Distribution.EXTREMES: _with_extremes,
+}
+"""Distributions that need more than one tensor, or to know what the reference takes it for."""
 
 
 def _of_weights(
@@ -149,6 +175,8 @@ def _where_free(
     tensor: torch.Tensor, change: Callable[[torch.Tensor], torch.Tensor]
 ) -> torch.Tensor:
     """Return a tensor changed, or as it is where that would break what a kernel may rely on."""
+    if change is CHANGES[Distribution.BLOCKS] and is_graph(tensor):
+        return cycles(tensor)
     if not tensor.is_floating_point() or not tensor.numel():
         return tensor
     result = change(tensor)
@@ -220,7 +248,7 @@ def _fitting(prepared: Sequence[PreparedWorkload]) -> list[PreparedWorkload]:
         for item in prepared
         if (has_ranges_size(item.sizes) or item.is_repeatable)
         and (
-            any(t.role is TensorRole.INPUT and t.dtype != "bool" for t in item.tensors)
+            any(t.role is TensorRole.INPUT for t in item.tensors)
             or any(rule.is_free for rule in item.rules)
         )
     ]

@@ -24,9 +24,9 @@ PLACING: Final = frozenset({
 })  # fmt: skip
 """Names of operators that may name places of values."""
 
-_ALONE: Final = ("argmax", "argmin")
+ALONE: Final = ("argmax", "argmin")
 """Those of them that give nothing but indices…"""
-_BESIDE: Final = ("kthvalue", "max", "median", "min", "mode", "nanmedian", "sort", "topk")
+BESIDE: Final = ("kthvalue", "max", "median", "min", "mode", "nanmedian", "sort", "topk")
 """…and those that give values before them. Others name places of a part of an axis."""
 
 _MOVES: Final = frozenset({"_to_copy", "clone", "flip", "gather", "index", "index_select", "roll"})
@@ -98,8 +98,8 @@ class IndexLog(TorchDispatchMode):
     def _note_indices(
         self, func: Any, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any
     ) -> None:
-        is_pair = isinstance(result, tuple) and name in _BESIDE
-        if func._schema.is_mutable or not (is_pair or name in _ALONE):
+        is_pair = isinstance(result, tuple) and name in BESIDE
+        if func._schema.is_mutable or not (is_pair or name in ALONE):
             return
         names = [argument.name for argument in func._schema.arguments]
         given = {a.name: a.default_value for a in func._schema.arguments}

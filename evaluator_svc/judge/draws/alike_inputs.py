@@ -1,0 +1,86 @@
+"""Inputs that are alike: of the same values, rows of them moved by some places.
+
+Of tensors that are drawn one by one no two are ever near each other, so that a distance is never
+small, and the best path of an alignment never far from the diagonal.
+"""
+
+from typing import Final
+
+import torch
+
+from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.draws.structure import structures
+from evaluator_svc.judge.reference.formats import FLOAT8
+
+_LEAST_LENGTH: Final = 8
+"""Fewest places of a row that is moved."""
+_UNMOVED_SHARE: Final = 3
+"""One row in so many is not moved at all."""
+_STREAM: Final = 0x1B87_3593_CC9E_2D51
+"""Tells these draws from those of the inputs."""
+
+
+def with_alike_inputs(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
+    """Return a set in which inputs of one type and row shape have the values of the first of them.
+
+    The set itself where there are no two such inputs. Integers stay within the range that a tensor
+    has, and so does what is never negative; a tensor that would lose its structure stays.
+    """
+    device = prepared.module.device
+    generator = torch.Generator(device).manual_seed((input_set.seed ^ _STREAM) % 2**63)
+    constants, fixed = prepared.task.constants, prepared.fixed_inputs
+    sources, inputs = dict[object, torch.Tensor](), list(input_set.inputs)
+    for index, (name, tensor) in enumerate(
+        zip(input_set.arguments.names, input_set.inputs, strict=True)
+    ):
+        if name in constants or fixed[index] or not _has_rows(tensor):
+            continue
+        kind = (tensor.dtype, tensor.ndim, tensor.shape[_axis(tensor) :])
+        source = sources.setdefault(kind, tensor)
+        if source is tensor:
+            continue
+        alike = _within(_moved(source, tensor, generator), tensor)
+        if structures(tensor) <= structures(alike):
+            inputs[index] = alike
+    if all(new is old for new, old in zip(inputs, input_set.inputs, strict=True)):
+        return input_set
+    return input_set.with_values(inputs, input_set.state)
+
+
+def _has_rows(tensor: torch.Tensor) -> bool:
+    if not tensor.ndim or not tensor.numel() or tensor.dtype in FLOAT8:
+        return False
+    return tensor.shape[_axis(tensor)] >= _LEAST_LENGTH
+
+
+def _axis(tensor: torch.Tensor) -> int:
+    """Return along which axis rows are moved: of sequences of vectors along the sequence."""
+    return -1 if tensor.ndim < 3 else -2
+
+
+def _moved(source: torch.Tensor, other: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Return the rows of `source` in the shape of `other`, each moved by places of its own."""
+    axis, device = _axis(source), source.device
+    length = source.shape[axis]
+    pieces = source.reshape(-1, *source.shape[axis:])
+    count = other.shape[:axis].numel()
+    pieces = pieces[torch.arange(count, device=device) % len(pieces)]
+    # As many short ways as long ones, up to half of a row.
+    drawn = torch.rand(count, generator=generator, device=device)
+    shifts = torch.exp2(drawn * torch.tensor(length / 2).log2()).long()
+    is_unmoved = torch.randint(0, _UNMOVED_SHARE, (count,), generator=generator, device=device) == 0
+    shifts = torch.where(is_unmoved, 0, shifts)
+    places = (torch.arange(length, device=device) - shifts[:, None]) % length
+    places = places.reshape(count, length, *(1,) * (pieces.ndim - 2)).expand_as(pieces)
+    return pieces.gather(1, places).reshape(other.shape)
+
+
+def _within(values: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
+    """Return values in the range of a tensor that may stand for places, or is never negative."""
+    if tensor.dtype is torch.bool:
+        return values
+    low, high = torch.aminmax(tensor)
+    if not tensor.is_floating_point():
+        return values.clamp(low, high)
+    return values.abs() if bool(low >= 0) else values

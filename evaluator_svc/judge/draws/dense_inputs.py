@@ -1,0 +1,48 @@
+"""Inputs without the zeros that lie at the same places in every draw: bands, blocks, empty tails.
+
+A kernel may leave out what is always zero only where the task says that its values are
+`constants`. Triangular matrices keep their half: that is what they are called. Zeros of parameters
+are filled in `redraw.py`.
+"""
+
+from typing import Final
+
+import torch
+
+from evaluator_svc.judge.draws.input_set import InputSet
+from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.draws.structure import keeps_structure
+
+_STREAM: Final = 0x52DC_E729_38B3_4F27
+"""Tells these draws from those of the inputs."""
+
+
+def with_dense_inputs(prepared: PreparedWorkload, input_set: InputSet) -> InputSet:
+    """Return a set with other values of a tensor in place of its zeros; itself where none is so.
+
+    A tensor that would lose its structure stays.
+    """
+    device = prepared.module.device
+    generator = torch.Generator(device).manual_seed((input_set.seed ^ _STREAM) % 2**63)
+    constants, names = prepared.task.constants, input_set.arguments.names
+    inputs = [
+        _filled(tensor, generator) if has_zeros and name not in constants else tensor
+        for name, tensor, has_zeros in zip(
+            names, input_set.inputs, prepared.inputs_with_zeros, strict=True
+        )
+    ]
+    if all(new is old for new, old in zip(inputs, input_set.inputs, strict=True)):
+        return input_set
+    return input_set.with_values(inputs, input_set.state)
+
+
+def _filled(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    zeros = tensor == 0
+    values = tensor[~zeros]
+    if not values.numel():
+        return tensor
+    count = int(zeros.sum())
+    drawn = torch.randint(0, len(values), (count,), generator=generator, device=tensor.device)
+    result = tensor.clone(memory_format=torch.contiguous_format)
+    result[zeros] = values[drawn]
+    return result if keeps_structure(tensor, result) else tensor

@@ -1,0 +1,126 @@
+"""What a reference takes the whole numbers of its inputs for: places and classes, or numbers.
+
+Found where the reference runs, by its operators: what follows from an input is traced until it
+indexes something, is compared with places or with a single class, decides a size, or is a result.
+Of a number any size may be asked for (`draws/unusual_integers.py`), of a place none. What indices
+of an output look up is in `indexed_values.py`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from evaluator_svc.judge.reference.indexed_values import ALONE, BESIDE
+
+_PLACES: Final = frozenset({"index", "indices", "offsets", "repeats"})
+"""Names of arguments of operators that say where something is, or how often."""
+_COUNTING: Final = (
+    "bag", "bincount", "ctc", "local_scalar", "multi_margin", "multilabel", "nested", "one_hot",
+    "packed", "segment", "unpool",
+)  # fmt: skip
+"""Parts of the names of operators that take every number for a place, a class or a size."""
+_SHIFTS: Final = ("__lshift__", "__rshift__", "bitwise_left_shift", "bitwise_right_shift")
+_CLASSES: Final = ("eq", "ne")
+"""Operators that ask for one value…"""
+_ORDERS: Final = ("ge", "gt", "le", "lt")
+"""…and that compare in order, with places too."""
+_LOSS: Final = "nll_loss"
+
+_Inputs = frozenset[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputUses:
+    """What inputs are taken for, by their indices."""
+
+    places: frozenset[int]
+    """Those that say where something is, how much of it, or of which class."""
+    ignored: Mapping[int, int]
+    """Which label of a loss's classes says that there is none."""
+
+
+class InputTrace(TorchDispatchMode):
+    """While active, follows inputs through operators.
+
+    Args:
+        inputs: Those that the reference runs on.
+    """
+
+    def __init__(self, inputs: Sequence[torch.Tensor]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # torch's own base
+        self._sources: Any = WeakTensorKeyDictionary()
+        """From which inputs a tensor follows by its numbers."""
+        for index, tensor in enumerate(inputs):
+            self._sources[tensor] = frozenset({index})
+        self._places = set[int]()
+        self._ignored = dict[int, int]()
+
+    @property
+    def uses(self) -> InputUses:
+        """What was found so far."""
+        return InputUses(places=frozenset(self._places), ignored=dict(self._ignored))
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Run the operator and note what it takes inputs for."""
+        result = func(*args, **(kwargs or {}))
+        names = [argument.name for argument in func._schema.arguments]
+        given = {a.name: a.default_value for a in func._schema.arguments}
+        given |= dict(zip(names, args, strict=False)) | dict(kwargs or {})
+        sources = {name: self._sources_of(value) for name, value in given.items()}
+        every = _Inputs().union(*sources.values())
+        if every:
+            name = func._schema.name.partition("::")[2]
+            self._note_places(name, given, sources, every)
+            self._follow(name, result, every)
+        return result
+
+    def _sources_of(self, value: Any) -> _Inputs:
+        tensors = [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+        return _Inputs().union(*(self._sources.get(tensor, _Inputs()) for tensor in tensors))
+
+    def _note_places(
+        self,
+        name: str,
+        given: Mapping[str, Any],
+        sources: Mapping[str, _Inputs],
+        every: _Inputs,
+    ) -> None:
+        if any(part in name for part in _COUNTING):
+            self._places |= every
+        for argument in _PLACES.intersection(sources):
+            self._places |= sources[argument]
+        if name in _SHIFTS:
+            self._places |= sources["other"]
+        if _LOSS in name:
+            self._places |= sources["target"]
+            self._ignored |= dict.fromkeys(sources["target"], given["ignore_index"])
+        if name in _CLASSES and not all(sources[side] for side in ("self", "other")):
+            self._places |= every
+        if name in _ORDERS and any(
+            not sources[side] and _is_list_of_places(given[side]) for side in ("self", "other")
+        ):
+            self._places |= every
+
+    def _follow(self, name: str, result: Any, every: _Inputs) -> None:
+        if name in ALONE:
+            return
+        results = result[:1] if name in BESIDE and isinstance(result, tuple) else result
+        for leaf in tree_leaves(results):
+            # A truth value has no size.
+            if isinstance(leaf, torch.Tensor) and leaf.dtype is not torch.bool:
+                self._sources[leaf] = self._sources.get(leaf, _Inputs()) | every
+
+
+def _is_list_of_places(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and not value.is_floating_point() and value.numel() > 1
