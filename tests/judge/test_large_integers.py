@@ -43,6 +43,10 @@ def test_sizes_are_all_between_the_usual_and_the_largest(dtype: torch.dtype, mos
     assert torch.equal(large_integers(signed).sign(), signed.sign())
     bytes_ = torch.randint(0, 256, (20, 30), dtype=torch.uint8)
     assert large_integers(bytes_) is bytes_
+    small = torch.randint(-8, 8, (200, 300), dtype=torch.int8)
+    found = large_integers(small)
+    assert float(found.float().abs().mean()) > 50
+    assert torch.equal(found == 0, small == 0)
 
 
 def test_ids_and_sizes_are_larger_where_the_reference_takes_them() -> None:
@@ -68,12 +72,13 @@ def test_they_keep_their_sign_where_the_reference_takes_no_other() -> None:
     [
         ("torch.randn(1 << 20, generator=torch.Generator().manual_seed(1))[x0]", IDS),
         ("torch.arange(cols) < x0[:, None]", "torch.randint(1, cols + 1, (rows,))"),
-        ("x0 * 2.5", "torch.randint(0, 200, (rows, cols))"),
+        ("torch.where(x0 == 3, 2.5, 1.0)", "torch.randint(0, 200, (rows, cols))"),
+        ("x0 * 2.5", "torch.randint(-1, 2, (rows, cols))"),
         ("x0.float().cumsum(-1)", f"torch.sort({IDS}).values"),
         ("torch.zeros(int(x0.max()) >> 10) + 1", IDS),
         ("x0 + 1", "torch.arange(rows * cols).mul(7919)"),
     ],
-    ids=["indices", "lengths", "classes", "offsets", "a size", "constants"],
+    ids=["indices", "lengths", "classes", "signs", "offsets", "a size", "constants"],
 )
 def test_what_integers_mean_is_kept(result: str, values: str) -> None:
     """An index beyond its table, or a length beyond its axis, is no input."""
@@ -88,3 +93,31 @@ def test_what_integers_mean_is_kept(result: str, values: str) -> None:
 def test_hashed_indices_are_larger() -> None:
     result = "torch.arange(1000.0)[x0 % 1000]"
     assert _is_found(_task(result, IDS))
+
+
+@pytest.mark.parametrize(
+    ("result", "values"),
+    [
+        ("torch.sort(x0, dim=-1).values", "torch.randint(0, 20, (rows, cols), dtype=torch.int32)"),
+        ("x0.int() @ x0.int().T", "torch.randint(-8, 8, (rows, cols), dtype=torch.int8)"),
+        ("(x0 / 255.0).square()", "torch.randint(0, 256, (rows, cols)).float()"),
+    ],
+    ids=["scores", "bytes", "pixels"],
+)
+def test_few_values_that_stand_for_nothing_are_numbers(result: str, values: str) -> None:
+    """However few there are: a kernel may not count them, nor read them from a table."""
+    task = _task(result, values)
+    assert _is_found(task)
+    ordinary = _prepared(task).input_set(5)
+    (found,) = in_range(_prepared(task), ordinary, LARGE).inputs
+    (usual,) = ordinary.inputs
+    assert float(found.double().max()) > 4 * float(usual.double().max())
+    assert float(found.double().min()) < -float(usual.double().max())
+    if found.is_floating_point():
+        assert float((found != found.round()).float().mean()) > 0.9
+
+
+def test_floats_that_are_places_or_masks_stay() -> None:
+    values = "torch.randint(0, 20, (rows, cols)).float()"
+    assert not _is_found(_task("torch.arange(20.0)[x0.long()]", values))
+    assert not _is_found(_task("x0 * 2.5", values.replace("20", "2")))

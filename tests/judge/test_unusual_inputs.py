@@ -30,8 +30,17 @@ def forward(self, x):
     return torch.argmax(x, dim=-1)
 """
 
-_OF_OTHERS = (Distribution.LARGE_INTEGERS, Distribution.BLOCKS)
-"""Of inputs that are integers, and of references that iterate."""
+_OF_OTHERS = (
+    Distribution.LARGE_INTEGERS,
+    Distribution.BLOCKS,
+    Distribution.ALIKE,
+    Distribution.DENSE,
+    Distribution.EXTREMES,
+    Distribution.NEAR_ONE,
+    Distribution.NEAR_ZERO,
+    Distribution.ABSOLUTE,
+)
+"""Of inputs that are bound in some way or have a certain size, and of references that iterate."""
 _OF_INPUTS = [d for d in Distribution if "weight" not in d.value and d not in _OF_OTHERS]
 
 

@@ -11,7 +11,7 @@ import torch
 
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
-from evaluator_svc.judge.draws.structure import keeps_structure
+from evaluator_svc.judge.draws.structure import is_symmetric, keeps_structure
 
 _STREAM: Final = 0x52DC_E729_38B3_4F27
 """Tells these draws from those of the inputs."""
@@ -45,4 +45,6 @@ def _filled(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     drawn = torch.randint(0, len(values), (count,), generator=generator, device=tensor.device)
     result = tensor.clone(memory_format=torch.contiguous_format)
     result[zeros] = values[drawn]
+    if is_symmetric(tensor):
+        result = result.tril() + result.tril(-1).mT
     return result if keeps_structure(tensor, result) else tensor

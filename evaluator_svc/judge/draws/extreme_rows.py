@@ -6,12 +6,13 @@ import torch
 
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
-from evaluator_svc.judge.draws.structure import structures
+from evaluator_svc.judge.draws.structure import structures, sums_to_one
 from evaluator_svc.judge.reference.formats import FLOAT8
 
 _SHARE: Final = 8
 """One row, or label, in so many is of each kind."""
 _LEAST_ROWS: Final = 4
+_FIRST: Final = 8
 _STREAM: Final = 0x38B3_4AE5_A1E3_8B93
 """Tells these draws from those of the inputs."""
 
@@ -41,7 +42,7 @@ def with_extreme_rows(
             changed = _with_single_shares(tensor, generator)
         else:
             changed = _with_ignored(prepared, index, tensor, generator)
-        if structures(tensor) <= structures(changed):
+        if changed is not tensor and structures(tensor) <= structures(changed):
             inputs[index] = changed
     if all(new is old for new, old in zip(inputs, input_set.inputs, strict=True)):
         return input_set
@@ -50,7 +51,11 @@ def with_extreme_rows(
 
 def _is_mask(tensor: torch.Tensor) -> bool:
     """Return whether a tensor holds zeros and ones, and not as many in each row."""
-    if tensor.ndim < 2 or not bool(((tensor == 0) | (tensor == 1)).all()):
+    if tensor.ndim < 2:
+        return False
+    flat = tensor.reshape(-1)
+    # A few elements tell most tensors at once.
+    if not all(bool(((part == 0) | (part == 1)).all()) for part in (flat[:_FIRST], flat)):
         return False
     counts = tensor.count_nonzero(-1)
     return bool((counts != counts.reshape(-1)[0]).any())
@@ -69,7 +74,7 @@ def _with_full_rows(
 
 
 def _with_single_shares(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    if tensor.ndim < 2 or "shares" not in structures(tensor):
+    if tensor.ndim < 2 or not sums_to_one(tensor):
         return tensor
     single, half = _chosen_rows(tensor, generator)
     result, width = tensor.clone(memory_format=torch.contiguous_format), tensor.shape[-1]

@@ -29,8 +29,8 @@ def structures(tensor: torch.Tensor) -> frozenset[str]:
         "rising": _is_sorted(tensor, descending=False),
         "falling": _is_sorted(tensor, descending=True),
         "permutation": _is_permutation(tensor),
-        "labels": _is_whole(tensor),
-        "shares": _sums_to_one(tensor),
+        "labels": is_whole(tensor),
+        "shares": sums_to_one(tensor),
     }
     return frozenset(name for name, is_there in found.items() if is_there)
 
@@ -105,7 +105,7 @@ def _is_permutation(tensor: torch.Tensor) -> bool:
     )
 
 
-def _is_whole(tensor: torch.Tensor) -> bool:
+def is_whole(tensor: torch.Tensor) -> bool:
     """Return whether a tensor of floats holds whole numbers or infinities alone: labels, masks."""
     if not tensor.is_floating_point() or not bool(tensor.any()):
         return False
@@ -113,7 +113,7 @@ def _is_whole(tensor: torch.Tensor) -> bool:
     return all(bool((part == part.round()).all()) for part in (flat[:_LEAST_SORTED], flat))
 
 
-def _sums_to_one(tensor: torch.Tensor) -> bool:
+def sums_to_one(tensor: torch.Tensor) -> bool:
     """Return whether each row holds shares of a whole: probabilities, one of several."""
     if tensor.ndim < 1 or tensor.shape[-1] < 2 or tensor.dtype is torch.bool:
         return False

@@ -11,7 +11,7 @@ import torch
 from evaluator_svc.judge.draws.changed_values import large_integers, with_fractions
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
-from evaluator_svc.judge.draws.structure import structures
+from evaluator_svc.judge.draws.structure import is_whole, structures
 from evaluator_svc.judge.reference.formats import computable
 
 _CODES: Final = 256
@@ -59,9 +59,10 @@ def _larger(tensor: torch.Tensor, *, any_sign: bool) -> torch.Tensor:
 def _is_number(prepared: PreparedWorkload, index: int, tensor: torch.Tensor) -> bool:
     if tensor.dtype is torch.bool or not tensor.numel():
         return False
-    bound = structures(tensor)
     if tensor.is_floating_point():
-        return bound == {"labels"} and _has_sizes(tensor) and _is_free(prepared, index)
+        is_number = is_whole(computable(tensor)) and _has_sizes(tensor)
+        return is_number and structures(tensor) == {"labels"} and _is_free(prepared, index)
+    bound = structures(tensor)
     low, high = int(tensor.min()), int(tensor.max())
     longest = max(size for other in prepared.tensors for size in (*other.shape, 1))
     if max(high, -low) > longest and high - low >= _CODES:

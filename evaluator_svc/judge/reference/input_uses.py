@@ -82,7 +82,7 @@ class InputTrace(TorchDispatchMode):
         if every:
             name = func._schema.name.partition("::")[2]
             self._note_places(name, given, sources, every)
-            self._follow(name, result, every)
+            self._follow(name, result, every, is_mutable=func._schema.is_mutable)
         return result
 
     def _sources_of(self, value: Any) -> _Inputs:
@@ -108,19 +108,21 @@ class InputTrace(TorchDispatchMode):
         if name in _CLASSES and not all(sources[side] for side in ("self", "other")):
             self._places |= every
         if name in _ORDERS and any(
-            not sources[side] and _is_list_of_places(given[side]) for side in ("self", "other")
+            not sources[side] and _has_elements(given[side]) for side in ("self", "other")
         ):
             self._places |= every
 
-    def _follow(self, name: str, result: Any, every: _Inputs) -> None:
+    def _follow(self, name: str, result: Any, every: _Inputs, *, is_mutable: bool) -> None:
         if name in ALONE:
             return
         results = result[:1] if name in BESIDE and isinstance(result, tuple) else result
-        for leaf in tree_leaves(results):
-            # A truth value has no size.
-            if isinstance(leaf, torch.Tensor) and leaf.dtype is not torch.bool:
-                self._sources[leaf] = self._sources.get(leaf, _Inputs()) | every
+        tensors = [leaf for leaf in tree_leaves(results) if isinstance(leaf, torch.Tensor)]
+        if is_mutable:  # of a view that was written to, the whole is looked at later
+            tensors += [tensor._base for tensor in tensors if tensor._base is not None]
+        for tensor in tensors:
+            if tensor.dtype is not torch.bool:  # a truth value has no size
+                self._sources[tensor] = self._sources.get(tensor, _Inputs()) | every
 
 
-def _is_list_of_places(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and not value.is_floating_point() and value.numel() > 1
+def _has_elements(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.numel() > 1
