@@ -254,7 +254,8 @@ class PreparedWorkload:
     def input_uses(self) -> InputUses:
         """What the reference takes the whole numbers of its inputs for."""
         sample = self.input_set(PREPARATION_SEED)
-        with InputTrace(sample.inputs) as trace:
+        trace = InputTrace(sample.inputs)
+        with trace:
             sample.run()
         return trace.uses
 
