@@ -166,6 +166,20 @@ def forward(self, edges):
     assert torch.equal(edges, edges.mT)
 
 
+def test_the_largest_of_half_of_the_rows_lie_side_by_side_or_at_an_even_distance() -> None:
+    """So that one of 16 work-items has more of them than it may keep."""
+    found = CHANGES[Distribution.MAGNITUDES](torch.randn(256, 4096))
+    steps = found.abs().topk(8).indices.sort(-1).values.diff(dim=-1)
+    even = [s for s in range(9) if bool((steps % 2**s == 0).all(-1).any())]
+    is_near = steps.sum(-1) < 16 * 256
+    assert float(is_near.float().mean()) > 0.3
+    assert even[-1] == 8
+    lanes = found.abs().topk(8).indices % 16
+    crowded = (lanes[:, :, None] == lanes[:, None]).sum(-1).amax(-1)
+    assert float((crowded > 6).float().mean()) > 0.1
+    assert float((crowded < 5).float().mean()) > 0.4
+
+
 def test_symmetric_matrices_are_scaled_from_both_sides() -> None:
     m = torch.randn(2, 30, 30, dtype=torch.float64)
     matrix = m @ m.mT + torch.eye(30)

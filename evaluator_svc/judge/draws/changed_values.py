@@ -35,6 +35,8 @@ _MIXED_SHARE: Final = 0.25
 """Where so many elements are negative, and so many positive, sums cancel as they are."""
 _EXPONENTS: Final = {torch.float32: 10, torch.float64: 10, torch.bfloat16: 10}
 """Most that MAGNITUDES adds to an exponent, or takes away; 2 in formats of few exponents."""
+_LEADERS: Final = 16
+"""Elements of a row that are the largest in half of the rows of MAGNITUDES."""
 _STRETCHES: Final = 16
 """Parts of a row in order, each of which has distances of its own in MAGNITUDES…"""
 _JITTER: Final = 2
@@ -391,13 +393,37 @@ def _magnitudes(tensor: torch.Tensor) -> torch.Tensor:
         return _scaled_sides(tensor)
     most, generator = _EXPONENTS.get(tensor.dtype, 2), _generator(tensor)
 
-    def scaled(values: torch.Tensor) -> torch.Tensor:
+    def scaled(values: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
         exponents = torch.randint(
             -most, most + 1, values.shape, generator=generator, device=values.device
         )
-        return torch.ldexp(values, exponents)
+        is_leader, has_leaders = _leaders(values.shape[1], drawn)
+        rest = torch.where(has_leaders, exponents.clamp(max=most // 2), exponents)
+        return torch.ldexp(values, torch.where(is_leader, most, rest))
 
-    return _by_block(tensor, scaled)
+    return _by_row(tensor, scaled)
+
+
+def _leaders(width: int, drawn: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return which elements of rows are the largest, and which rows have such ones: about half.
+
+    They lie side by side or at an even distance, a power of two, so that a work-item which takes
+    every n-th element may have all of them.
+
+    Args:
+        width: Elements of a row.
+        drawn: Between 0 and 1 for each row, shape (rows, 1).
+    """
+    steps = (width // _LEADERS).bit_length()
+    if not steps:
+        return torch.zeros_like(drawn, dtype=torch.bool), torch.zeros_like(drawn, dtype=torch.bool)
+    place = (2.0 * drawn - 1.0).clamp(min=0.0) * (steps - 2**-10)
+    step = torch.exp2(place.floor()).long()
+    first = (place.frac() * (width - (_LEADERS - 1) * step)).long()
+    distance = torch.arange(width, device=drawn.device) - first
+    has_leaders = drawn > 0.5
+    is_leader = (distance >= 0) & (distance < _LEADERS * step) & (distance % step == 0)
+    return is_leader & has_leaders, has_leaders
 
 
 def _scaled_sides(tensor: torch.Tensor) -> torch.Tensor:
