@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from evaluator_svc.judge.draws.changed_values import large_integers
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.value_ranges import find_value_ranges, in_range
+from evaluator_svc.judge.draws.whole_numbers import large_integers
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Task
 from tests.judge.judge_tasks import TOLERANCE, make_task

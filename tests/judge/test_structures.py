@@ -3,10 +3,11 @@
 import pytest
 import torch
 
-from evaluator_svc.judge.draws.changed_values import CHANGES, absolute
+from evaluator_svc.judge.draws.changed_values import CHANGES
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.structure import structures
 from evaluator_svc.judge.draws.value_ranges import find_value_ranges, in_range
+from evaluator_svc.judge.draws.whole_numbers import absolute
 from kernel_foundry.domain.admission import Distribution
 from kernel_foundry.domain.task import Task
 from tests.judge.judge_tasks import SOFTMAX, TOLERANCE, make_task

@@ -8,10 +8,10 @@ from typing import Final
 
 import torch
 
-from evaluator_svc.judge.draws.changed_values import large_integers, with_fractions
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.structure import is_whole, structures
+from evaluator_svc.judge.draws.whole_numbers import large_integers, with_fractions
 from evaluator_svc.judge.reference.formats import computable
 
 _CODES: Final = 256

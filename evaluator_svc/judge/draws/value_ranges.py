@@ -15,11 +15,10 @@ from typing import Final
 import torch
 
 from evaluator_svc.judge.draws.alike_inputs import with_alike_inputs
+from evaluator_svc.judge.draws.changed_matrices import cycles, is_graph
 from evaluator_svc.judge.draws.changed_values import (
     CHANGES,
-    cycles,
     few,
-    is_graph,
     large,
     outliers,
     weights,

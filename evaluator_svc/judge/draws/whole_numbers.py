@@ -1,0 +1,118 @@
+"""Whole numbers of sizes that ordinary ones do not have, in tensors of integers and of floats.
+
+Which integers may be changed is in `unusual_integers.py`.
+"""
+
+import math
+from typing import Final
+
+import torch
+
+from evaluator_svc.judge.draws.tensor_parts import (
+    LARGE_FACTOR,
+    LEAST_ROW,
+    by_block,
+    by_row,
+    generator_of,
+    random_signs,
+    root_mean_square,
+)
+
+_INTEGERS: Final = {torch.float32: 1 << 12, torch.float64: 1 << 12}
+"""Half of the greatest of INTEGERS; 4 in formats of few bits."""
+_INTEGER_BITS: Final = {torch.int64: 40}
+"""Of large integers; 30 in formats of up to 32 bits, which hold the sum of two. 64 bits are there
+to be used: what fits 32 says nothing of a kernel that computes in those."""
+_NARROW_INTEGERS: Final = (torch.int8, torch.uint8, torch.int16)
+"""Formats in which every size is as likely: of few bits the large ones would be rare."""
+_ABSOLUTE_RMS: Final = 64.0
+"""What ABSOLUTE has for a root mean square: of numbers drawn evenly, too, some are beyond 88, where
+an exponential overflows…"""
+_ABSOLUTE_MOST: Final = 240.0
+"""…and the most, which bfloat16 holds exactly and whose square float16 holds."""
+_FAR_FROM_ONE: Final = 0.5
+"""Root mean square below which LARGE does not reach what an exponential overflows on."""
+
+
+def large_integers(tensor: torch.Tensor, *, any_sign: bool = False) -> torch.Tensor:
+    """Return integers of random sizes, from the usual to the largest.
+
+    Zeros stay. The tensor itself where its type has no larger ones.
+
+    Args:
+        tensor: Ordinary values.
+        any_sign: Whether signs are drawn; else each element keeps its own.
+    """
+    any_sign &= torch.iinfo(tensor.dtype).min < 0
+    most = min(torch.iinfo(tensor.dtype).max, 1 << _INTEGER_BITS.get(tensor.dtype, 30))
+    usual = max(int(tensor.max()), -int(tensor.min()), 1)
+    room = (most // usual).bit_length() - 1
+    if room < 1:
+        return tensor
+    # From the values, which follow from the seed.
+    seed = int(tensor.flatten()[:LEAST_ROW].long().sum()) % 2**31
+    generator = torch.Generator(tensor.device).manual_seed(seed)
+
+    def larger(values: torch.Tensor) -> torch.Tensor:
+        shape, device = values.shape, values.device
+        if tensor.dtype in _NARROW_INTEGERS:
+            drawn = torch.randint(1, most + 1, shape, generator=generator, device=device)
+            grown = drawn * values.long().sign()
+            return grown * random_signs(grown, generator) if any_sign else grown
+        bits = torch.randint(room + 1, shape, generator=generator, device=device, dtype=torch.int64)
+        share = torch.rand(shape, generator=generator, device=device, dtype=torch.float64)
+        grown = (values.long() << bits) + torch.ldexp(share, bits).long() * values.sign()
+        return grown * random_signs(grown, generator) if any_sign else grown
+
+    return by_block(tensor, larger)
+
+
+def with_fractions(tensor: torch.Tensor, *, any_sign: bool) -> torch.Tensor:
+    """Return whole floats with fractions; half of the rows are larger besides, up to 64 times.
+
+    Zeros stay.
+
+    Args:
+        tensor: Ordinary values.
+        any_sign: Whether signs are drawn; else each element keeps its own.
+    """
+    most, generator = math.log2(LARGE_FACTOR.get(tensor.dtype, 64.0)), generator_of(tensor)
+
+    def moved(values: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
+        shape, dtype, device = values.shape, values.dtype, values.device
+        fraction = torch.rand(shape, generator=generator, dtype=dtype, device=device)
+        factor = torch.exp2(most * (2.0 * drawn - 1.0).clamp(min=0.0)).to(dtype)
+        grown = factor * (values + fraction * values.sign())
+        return grown * random_signs(grown, generator) if any_sign else grown
+
+    return by_row(tensor, moved)
+
+
+def absolute(tensor: torch.Tensor) -> torch.Tensor:
+    """Return whole numbers of up to 240; the tensor itself where LARGE has such numbers.
+
+    Zeros stay.
+    """
+    rms = root_mean_square(tensor)
+    is_reached = tensor.element_size() >= torch.float32.itemsize and rms >= _FAR_FROM_ONE
+    if is_reached or rms == 0.0 or tensor.element_size() < torch.float16.itemsize:
+        return tensor
+
+    def whole(values: torch.Tensor) -> torch.Tensor:
+        scaled = (values.double() * (_ABSOLUTE_RMS / rms)).round()
+        return scaled.clamp(-_ABSOLUTE_MOST, _ABSOLUTE_MOST)
+
+    return by_block(tensor, whole)
+
+
+def odd_numbers(tensor: torch.Tensor) -> torch.Tensor:
+    """Return odd whole numbers of as many bits as INTEGERS has, with the signs of the tensor."""
+    half, generator = _INTEGERS.get(tensor.dtype, 4), generator_of(tensor)
+
+    def whole(values: torch.Tensor) -> torch.Tensor:
+        drawn = torch.randint(
+            half // 2, half, values.shape, generator=generator, device=values.device
+        )
+        return (2 * drawn + 1).to(values.dtype) * values.sign()
+
+    return by_block(tensor, whole)
