@@ -16,6 +16,7 @@ from archive_svc.grids.island import Island
 from archive_svc.grids.island_model import ISLANDS, ONE_ISLAND, IslandModel, island_shares
 from archive_svc.grids.result import Result
 from archive_svc.search.curiosity import Curiosity
+from archive_svc.search.draw import draw
 from archive_svc.search.gradient import GradientField, gradient_cells, gradient_field
 from archive_svc.search.in_flight import InFlight
 from archive_svc.search.selection import SelectionPlan, View, inspirations, temperature
@@ -225,7 +226,7 @@ class RunArchive:
             return islands[number % len(islands)]
         best = [island.best_fitness for island in islands]
         shares = island_shares(self._model, best, temperature=temperature(np.array(best)))
-        return islands[int(rng.choice(len(islands), p=shares))]
+        return islands[draw(rng, shares)]
 
     def _plan(self, island: Island, number: int, rng: np.random.Generator) -> SelectionPlan:
         visitors = [e for i in self._islands.values() if i is not island for e in i.elites()]
@@ -245,7 +246,7 @@ class RunArchive:
         )
         parent = island.templatisable if operator is Operator.TEMPLATISE else None
         if parent is None:
-            parent = elites[int(rng.choice(len(elites), p=self._strategy.parents(view)))]
+            parent = elites[draw(rng, self._strategy.parents(view))]
         shown = inspirations(view, parent, rng)
         if mechanisms.INSPIRATIONS in self._without:  # but for the partner of a combination
             shown = shown[: operator is Operator.COMBINE]
@@ -277,8 +278,7 @@ class RunArchive:
             return Operator.SEED
         if self._passed_seeds + self._in_flight.seed_count < self._most_seeds:
             possible.insert(0, Operator.SEED)
-        shares = np.array([weights[operator] for operator in possible])
-        return possible[int(rng.choice(len(possible), p=shares / shares.sum()))]
+        return possible[draw(rng, np.array([weights[operator] for operator in possible]))]
 
     def _is_at_start(self, number: int) -> bool:
         """Return whether a selection is one of those that every new run starts with."""

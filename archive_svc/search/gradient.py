@@ -98,7 +98,8 @@ def gradient_field(
     largest = np.abs(fitness).max()
     if largest > 0:
         fitness = fitness / largest
-    rate = _rate(transitions.up) - _rate(transitions.down)
+    up, down = _smooth(transitions.up), _smooth(transitions.down)
+    rate = _rate(up) - _rate(down)
     exploration = _exploration(worth, transitions.misses)
     total = weights.fitness * fitness + weights.rate * rate + weights.exploration * exploration
     return GradientField(
@@ -107,7 +108,7 @@ def gradient_field(
         rate=rate,
         exploration=exploration,
         confidence=(observed / (observed + SHRINKAGE)).max(axis=1),
-        backed=_backed(transitions),
+        backed=_backed(up, down, rate),
     )
 
 
@@ -135,27 +136,25 @@ def _direction(values: np.ndarray) -> Direction:
     return (memory, algorithm, synchronization)
 
 
-def _backed(transitions: Transitions) -> np.ndarray:
+def _backed(up: np.ndarray, down: np.ndarray, likelier: np.ndarray) -> np.ndarray:
     """Return which steps made a better child here or nearby, and no less often than the reverse."""
-    up, down = transitions.up, transitions.down
-    likelier = _rate(up) - _rate(down)
     return np.stack(
         [
-            (_smooth(down)[..., 1] >= BACKING) & (likelier <= 0),
-            (_smooth(up)[..., 1] >= BACKING) & (likelier >= 0),
+            (down[..., 1] >= BACKING) & (likelier <= 0),
+            (up[..., 1] >= BACKING) & (likelier >= 0),
         ],
         axis=-1,
     )
 
 
 def _smooth(moves: np.ndarray) -> np.ndarray:
+    """Return moves of each cell and its neighbours, which count for less."""
     smooth: np.ndarray = (_SMOOTHING @ moves.reshape(CELL_COUNT, -1)).reshape(moves.shape)
     return smooth
 
 
-def _rate(moves: np.ndarray) -> np.ndarray:
+def _rate(smooth: np.ndarray) -> np.ndarray:
     """Return the expected probability that a move is better, `(cell, dimension)`."""
-    smooth = _smooth(moves)
     rate: np.ndarray = (smooth[..., 1] + 1.0) / (smooth[..., 0] + 2.0)
     return rate
 

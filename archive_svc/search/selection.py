@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from archive_svc.grids.grid import Entry, cell_index
+from archive_svc.search.draw import draw, draw_distinct
 from archive_svc.search.gradient import POSITIONS, GradientField
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.measures import LEVELS, Cell
@@ -144,7 +145,7 @@ def gradient_aim(
     scores = np.where(inside & allowed, _MOVES @ direction, -np.inf)
     scores[_STAYING] = STAY
     chances = np.exp((scores - scores.max()) / AIM_TEMPERATURE)
-    move = int(rng.choice(len(_MOVES), p=chances / chances.sum()))
+    move = draw(rng, chances)
     if move == _STAYING:
         return None
     memory, algorithm, synchronization = ends[move].astype(int).tolist()
@@ -171,8 +172,7 @@ def inspirations(view: View, parent: Entry, rng: np.random.Generator) -> tuple[E
     if not count:
         return ()
     weights = _closeness_to_best(found) + 1e-3
-    picked = rng.choice(len(found), size=count, replace=False, p=weights / weights.sum())
-    return tuple(found[i] for i in picked.tolist())
+    return tuple(found[i] for i in draw_distinct(rng, weights, count))
 
 
 def _softmax_of_fitness(view: View) -> np.ndarray:

@@ -4,8 +4,7 @@ Writers take turns: SQLite's lock is the file's and taken at the start, PostgreS
 run's row. So sequences have no gaps and no two writers wait for each other.
 """
 
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -35,11 +34,8 @@ _OF_REQUEST: Final = RESULTS.where(
 )
 
 # Not sorted here: a planner may then look for sequences, not for digests.
-_OF_DIGESTS: Final = sa.select(
-    EVALUATIONS.c.sequence, EVALUATIONS.c.fitness, EVALUATIONS.c.digest
-).where(
-    EVALUATIONS.c.run_id == sa.bindparam("run"),
-    EVALUATIONS.c.digest.in_(sa.bindparam("digests", expanding=True)),
+_OF_DIGEST: Final = sa.select(EVALUATIONS.c.sequence, EVALUATIONS.c.fitness).where(
+    EVALUATIONS.c.run_id == sa.bindparam("run"), EVALUATIONS.c.digest == sa.bindparam("digest")
 )
 
 _TEXT_AT: Final = sa.select(TEXTS.c.candidate).where(
@@ -83,8 +79,7 @@ LARGEST_EVALUATION: Final = 16 * 2**20
 and its inspirations are one answer, and a quarter of what any answer may have is left."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Newest:
+class _Newest(NamedTuple):
     """The newest evaluation of a digest."""
 
     sequence: int
@@ -143,19 +138,12 @@ def insert_evaluation(
     if run is None:
         raise RunNotFoundError(f"no run number {run_id} in the store")
     numbers = row.numbers
-    newest = _newest(connection, run_id, (candidate.digest, *candidate.parents))
-    previous = newest.get(candidate.digest)
+    previous = _newest(connection, run_id, candidate.digest)
     if previous is not None:
         _check_source(connection, run_id, previous.sequence, candidate)
-    for digest in candidate.parents:
-        if digest not in newest:
-            raise InvalidArgumentError(
-                f"parent {digest} was not told in this run: tell it first, or leave it out",
-                field="candidate.parents",
-                parent=digest,
-            )
+    parents = [_parent(connection, run_id, digest) for digest in candidate.parents]
     # Told again, it is no new child of its parent.
-    parent = newest.get(numbers["parent"]) if previous is None else None
+    parent = parents[0] if parents and previous is None else None
     key = {"run_id": run_id, "sequence": run.told_count + 1}
     columns = {
         **key,
@@ -190,11 +178,22 @@ def find_request(connection: sa.Connection, run_id: int, numbers: dict[str, Any]
     return result_of(earlier)
 
 
-def _newest(connection: sa.Connection, run_id: int, digests: tuple[str, ...]) -> dict[str, _Newest]:
-    """Return the newest evaluation of each of `digests` that was told."""
-    found = connection.execute(_OF_DIGESTS, {"run": run_id, "digests": digests})
-    in_order = sorted(tuple(row) for row in found)
-    return {digest: _Newest(sequence, fitness) for sequence, fitness, digest in in_order}
+def _newest(connection: sa.Connection, run_id: int, digest: str) -> _Newest | None:
+    """Return the newest evaluation of `digest`; None where it was not told."""
+    found = connection.execute(_OF_DIGEST, {"run": run_id, "digest": digest})
+    return max((_Newest(*row) for row in found), default=None)
+
+
+def _parent(connection: sa.Connection, run_id: int, digest: str) -> _Newest:
+    """Return the newest evaluation of a parent."""
+    parent = _newest(connection, run_id, digest)
+    if parent is None:
+        raise InvalidArgumentError(
+            f"parent {digest} was not told in this run: tell it first, or leave it out",
+            field="candidate.parents",
+            parent=digest,
+        )
+    return parent
 
 
 def _check_source(

@@ -27,6 +27,10 @@ _StreamMethod = Callable[[Any, Any], AsyncIterator[Any]]
 class ErrorInterceptor(grpc.aio.ServerInterceptor):
     """Maps every exception of methods that take one request; an unknown one is our bug."""
 
+    def __init__(self) -> None:
+        self._guarded: dict[str, _Handler] = {}
+        """By method; there are as many as the server has."""
+
     async def intercept_service(
         self,
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable["_Handler | None"]],
@@ -34,20 +38,28 @@ class ErrorInterceptor(grpc.aio.ServerInterceptor):
     ) -> "_Handler | None":
         """Return the method's handler with its errors mapped."""
         handler = await continuation(handler_call_details)
-        if handler is not None and handler.unary_unary is not None:
-            return grpc.unary_unary_rpc_method_handler(
-                _guarded(handler.unary_unary, handler_call_details.method),
-                request_deserializer=_reader(handler, handler_call_details.method),
-                response_serializer=handler.response_serializer,
-            )
-        if handler is not None and _is_ours(handler, handler_call_details.method):
-            stream: Any = handler.unary_stream  # of an asynchronous server
-            return grpc.unary_stream_rpc_method_handler(
-                _guarded_stream(stream, handler_call_details.method),
-                request_deserializer=_reader(handler, handler_call_details.method),
-                response_serializer=handler.response_serializer,
-            )
-        return handler
+        method = handler_call_details.method
+        if handler is not None and method not in self._guarded:
+            self._guarded[method] = _guarded_handler(handler, method)
+        return self._guarded.get(method)
+
+
+def _guarded_handler(handler: "_Handler", method: str) -> "_Handler":
+    """The handler with its errors mapped, unless it sets its status itself."""
+    if handler.unary_unary is not None:
+        return grpc.unary_unary_rpc_method_handler(
+            _guarded(handler.unary_unary, method),
+            request_deserializer=_reader(handler, method),
+            response_serializer=handler.response_serializer,
+        )
+    if _is_ours(handler, method):
+        stream: Any = handler.unary_stream  # of an asynchronous server
+        return grpc.unary_stream_rpc_method_handler(
+            _guarded_stream(stream, method),
+            request_deserializer=_reader(handler, method),
+            response_serializer=handler.response_serializer,
+        )
+    return handler
 
 
 def _is_ours(handler: "_Handler", method: str) -> bool:
