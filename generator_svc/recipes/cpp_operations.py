@@ -41,8 +41,7 @@ USES_ERF = frozenset({"erf", "gelu"})
 NEUTRAL = {"sum": "0.0f", "max": "-INFINITY", "min": "INFINITY"}
 """Neutral element of each reduction."""
 
-_COMBINE = {"sum": "{0} += {1};", "max": "{0} = {1} > {0} ? {1} : {0};",
-            "min": "{0} = {1} < {0} ? {1} : {0};"}  # fmt: skip
+_JOINED_BY = {"sum": "add", "max": "max", "min": "min"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +60,16 @@ class Spelling:
         template = self.own.get(operation, _TEMPLATES[operation])
         return template.format(*operands, T=element_type, **self.names)
 
+    def join(self, kind: str, first: str, second: str, element_type: str = "float") -> str:
+        """Return the expression that joins two parts of a reduction."""
+        return self.apply(_JOINED_BY[kind], [first, second], element_type)
+
+    def accumulate(self, kind: str, part: str, value: str, element_type: str = "float") -> str:
+        """Return the statement that takes `value` into a part of a reduction."""
+        if kind == "sum":
+            return f"{part} += {value};"
+        return f"{part} = {self.join(kind, value, part, element_type)};"
+
     def functions(self, used: frozenset[str]) -> str:
         """Return the code that the operations in `used` need."""
         return "".join(code for callers, code in self.brought if callers & used)
@@ -73,8 +82,3 @@ def literal(number: float) -> str:
     if math.isinf(number):
         return "INFINITY" if number > 0 else "-INFINITY"
     return f"({float(number)!r}f)" if number < 0 else f"{float(number)!r}f"
-
-
-def accumulate(kind: str, accumulator: str, value: str) -> str:
-    """Return the statement that takes `value` into `accumulator`."""
-    return _COMBINE[kind].format(accumulator, value)

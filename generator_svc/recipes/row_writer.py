@@ -119,6 +119,12 @@ class RowWriter:
         self._rows[value] = self.constant(text)
         return self._rows[value]
 
+    def store_rows(self, outputs: Iterable[tuple[str, Value]], condition: str) -> None:
+        """Store those of `outputs` that have one value a row, where `condition` holds."""
+        for output, value in outputs:
+            if value.extent is Extent.ROW:
+                self.lines.append(f"if ({condition}) {output}_to[row] = {self.row(value)};")
+
     def prepare(self, wanted: Iterable[Value], available: Value | None) -> None:
         """Compute before a loop what does not change in it.
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from generator_svc.recipes import RecipeUnsupported, propose
-from generator_svc.recipes.genome import draw, mutate, read_genome
+from generator_svc.recipes.genome import draw, mutate, plain, read_genome
 from generator_svc.recipes.graph_reader import read_graph
 from generator_svc.recipes.sycl.row_genes import FAMILY
 from generator_svc.recipes.sycl.row_recipe import SyclRowRecipe
@@ -19,6 +19,7 @@ from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.plan.candidate_text import split
+from tests.recipes.cuda_candidates import cuda_recipe
 from tests.recipes.modules import ROW_MODULES, LinearRelu
 from tests.recipes.reference_graph import CUDA_DEVICE, admission_of
 
@@ -169,3 +170,16 @@ def test_first_cuda_product_fills_the_device() -> None:
     assert "tile=128x128x8x8 split=1" in first[0]
     assert "split=1 " not in first[1]
     assert "sum_parts" in first[1]
+
+
+def test_two_sums_of_exponentials_of_one_value_are_both_written() -> None:
+    """Two operators may ask for the same sum about the same maximum."""
+
+    class Scaled(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.softmax(x, -1) * torch.logsumexp(x, -1, keepdim=True)
+
+    recipe = cuda_recipe(Scaled(), (torch.randn(2, 64),))
+    genome = plain(recipe.family, recipe.genes).replaced("moments", "one_pass")
+    device_code, _ = recipe.write(recipe.normalised(genome))
+    assert device_code.count("over_team<Sum, ") == 2

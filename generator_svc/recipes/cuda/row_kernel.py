@@ -7,7 +7,6 @@ from generator_svc.recipes.cpp_operations import NEUTRAL
 from generator_svc.recipes.cuda.pack_body import PackBody, loop
 from generator_svc.recipes.cuda.spelling import (
     cuda_spelling,
-    join,
     memory_functions,
     over_team,
     team_functions,
@@ -63,7 +62,8 @@ class CudaRowKernel:
             later = frozenset().union(*reads[index + 1 :])
             last = reads[index] - later if self._is_streaming else frozenset()
             self._emit_pass(row_pass, f"p{index}", last)
-        self._emit_row_outputs()
+        ours = "lane == 0" if self._who == "block" else "lane == 0 && ours"
+        self._writer.store_rows(self._program.outputs, ours)
         body = "".join(f"  {line}\n" for line in lines)
         return self._functions() + self._head() + body + "}\n"
 
@@ -87,7 +87,7 @@ class CudaRowKernel:
         team = "tree" if self._genes.get("team") == "tree" else self._who
         return (
             memory_functions(streaming=self._is_streaming)
-            + (team_functions(frozenset(kinds), team) if kinds and team != "thread" else "")
+            + (team_functions(self._spelling, kinds, team) if kinds and team != "thread" else "")
             + self._spelling.functions(used)
         )
 
@@ -174,12 +174,11 @@ class CudaRowKernel:
     ) -> list[tuple[Reduce, str]]:
         """Add the reductions to the body; return the text of each one's total."""
         totals: list[tuple[Reduce, str]] = []
-        online = {r.operand: r for r in row_pass.reductions if r.kind == "exp_sum"}
         tops: dict[Value, str] = {}
-        for operand, reduction in online.items():
-            top, total = self._online(operand, body, names)
-            tops[operand] = top
-            totals.append((reduction, total))
+        for reduction in row_pass.reductions:
+            if reduction.kind == "exp_sum":
+                tops[reduction.operand], total = self._online(reduction.operand, body, names)
+                totals.append((reduction, total))
         for reduction in row_pass.reductions:
             if reduction.kind == "max" and reduction.operand in tops:
                 totals.append((reduction, tops[reduction.operand]))
@@ -191,7 +190,7 @@ class CudaRowKernel:
         part = self._writer.fresh("part")
         self._writer.lines.append(f"float {part} = {NEUTRAL[reduction.kind]};")
         element = self._writer.element(reduction.operand, names, body.elements)
-        body.elements.append(join(reduction.kind, part, element))
+        body.elements.append(self._spelling.accumulate(reduction.kind, part, element))
         return self._over_team(reduction.kind, part)
 
     def _online(self, operand: Value, body: PackBody, names: dict[Value, str]) -> tuple[str, str]:
@@ -204,7 +203,8 @@ class CudaRowKernel:
         writer.lines.append(f"float {top} = {_LOWEST}, {part} = 0.0f;")
         element = writer.element(operand, names, body.elements)
         body.before += [f"Pack {pack};", f"float {pack}_top = {top};"]
-        body.elements += [f"{pack}.v[j] = {element};", join("max", f"{pack}_top", element)]
+        higher = self._spelling.accumulate("max", f"{pack}_top", element)
+        body.elements += [f"{pack}.v[j] = {element};", higher]
         body.after += [
             f"{part} *= {exp}({top} - {pack}_top);",
             f"{top} = {pack}_top;",
@@ -220,11 +220,3 @@ class CudaRowKernel:
             return value
         self._places += 1
         return over_team(kind, self._places, value)
-
-    def _emit_row_outputs(self) -> None:
-        for output, value in self._program.outputs:
-            if value.extent is Extent.ROW:
-                ours = "lane == 0" if self._who == "block" else "lane == 0 && ours"
-                self._writer.lines.append(
-                    f"if ({ours}) {output}_to[row] = {self._writer.row(value)};"
-                )

@@ -20,11 +20,8 @@ _FAST = {
     "1.0f + {exp}(-1.59576912f * ({0} + 0.044715f * {0} * {0} * {0})))",
 }
 
-_JOINS = {
-    "sum": ("Sum", "{0} + {1}"),
-    "max": ("Maximum", "fmaxf({0}, {1})"),
-    "min": ("Minimum", "fminf({0}, {1})"),
-}
+_JOINS = {"sum": "Sum", "max": "Maximum", "min": "Minimum"}
+"""Types that join two parts of a reduction."""
 
 
 def cuda_spelling(*, fast: bool, polynomial_erf: bool) -> Spelling:
@@ -52,25 +49,21 @@ def memory_functions(*, streaming: bool) -> str:
 
 def over_team(kind: str, place: int, value: str) -> str:
     """Return the reduction of `value` over the threads that share a row."""
-    return f"over_team<{_JOINS[kind][0]}, {place}>({value})"
+    return f"over_team<{_JOINS[kind]}, {place}>({value})"
 
 
-def team_functions(kinds: frozenset[str], team: str) -> str:
+def team_functions(spelling: Spelling, kinds: frozenset[str], team: str) -> str:
     """Return what `over_team` needs for the reductions `kinds`.
 
     Args:
+        spelling: Of operations.
         kinds: "sum", "max", "min".
         team: "warp", "block", or "tree": a block that reduces by barriers alone.
     """
     joins = "".join(
         f"struct {name} {{\n  static __device__ __forceinline__ float join(float a, float b) "
-        f"{{ return {text.format('a', 'b')}; }}\n}};\n"
-        for kind, (name, text) in _JOINS.items()
+        f"{{ return {spelling.join(kind, 'a', 'b')}; }}\n}};\n"
+        for kind, name in _JOINS.items()
         if kind in kinds
     )
     return joins + kernel_text(f"cuda/kernels/team_{team}.cuh")
-
-
-def join(kind: str, accumulator: str, value: str) -> str:
-    """Return the statement that takes `value` into `accumulator`."""
-    return f"{accumulator} = {_JOINS[kind][1].format(accumulator, value)};"

@@ -1,6 +1,6 @@
 """Emits a row program as one SYCL kernel in the style that a genome chooses."""
 
-from generator_svc.recipes.cpp_operations import NEUTRAL, accumulate
+from generator_svc.recipes.cpp_operations import NEUTRAL
 from generator_svc.recipes.expression import Extent, Load, Reduce, Value, operations
 from generator_svc.recipes.genome import Genome
 from generator_svc.recipes.row_program import RowProgram
@@ -52,7 +52,7 @@ class SyclRowKernel:
             self._lines.append(f"float kept[{self._loop.kept_count}];")
         for row_pass in passes:
             self._emit_pass(row_pass)
-        self._emit_row_outputs()
+        self._writer.store_rows(self._program.outputs, "lane == 0")
         body = "".join(f"  {line}\n" for line in self._lines)
         functions = self._spelling.functions(operations(self._program.values))
         vectors = vector_types() + vector_stream() if self._is_vector else ""
@@ -95,7 +95,7 @@ class SyclRowKernel:
 
     def _emit_pass(self, row_pass: RowPass) -> None:
         sums = {r: self._writer.fresh("acc") for r in row_pass.reductions}
-        self._prepare_rows(row_pass)
+        self._writer.prepare(row_pass.wanted(self._program.values), row_pass.available)
         width = self._loop.accumulators
         for reduction, name in sums.items():
             self._lines.append(f"{self._loop.element_type} {name}[{width}];")
@@ -114,7 +114,8 @@ class SyclRowKernel:
     def _total(self, reduction: Reduce, name: str) -> str:
         """Add up the accumulators of this work-item, then those of all that share the row."""
         kind, width = reduction.kind, self._loop.accumulators
-        first = accumulate(kind, f"{name}[0]", f"{name}[u]")
+        accumulate = self._spelling.accumulate
+        first = accumulate(kind, f"{name}[0]", f"{name}[u]", self._loop.element_type)
         self._lines.append(f"for (int u = 1; u < {width}; ++u) {first}")
         if self._is_vector:
             lane = accumulate(kind, f"{name}_tail", f"{name}[0][j]")
@@ -138,7 +139,7 @@ class SyclRowKernel:
             element = self._writer.element(reduction.operand, names, lines, kind)
             is_tail = self._is_vector and kind == "float"
             target = f"{name}_tail" if is_tail else f"{name}[{part}]"
-            lines.append(accumulate(reduction.kind, target, element))
+            lines.append(self._spelling.accumulate(reduction.kind, target, element, kind))
         if row_pass.is_last:
             for output, value in self._program.outputs:
                 if value.extent is Extent.FULL:
@@ -186,12 +187,3 @@ class SyclRowKernel:
     def _array(self, load: Load) -> str:
         is_full = load.extent is Extent.FULL
         return f"({load.name}_in + start)" if is_full else f"{load.name}_in"
-
-    def _prepare_rows(self, row_pass: RowPass) -> None:
-        """Compute before the loop what does not change in it."""
-        self._writer.prepare(row_pass.wanted(self._program.values), row_pass.available)
-
-    def _emit_row_outputs(self) -> None:
-        for output, value in self._program.outputs:
-            if value.extent is Extent.ROW:
-                self._lines.append(f"if (lane == 0) {output}_to[row] = {self._writer.row(value)};")
