@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.draws.unusual_integers import unvaried_numbers
 from evaluator_svc.judge.draws.value_ranges import find_value_ranges, in_range
 from evaluator_svc.judge.draws.whole_numbers import large_integers
 from kernel_foundry.domain.admission import Distribution
@@ -121,3 +122,17 @@ def test_floats_that_are_places_or_masks_stay() -> None:
     values = "torch.randint(0, 20, (rows, cols)).float()"
     assert not _is_found(_task("torch.arange(20.0)[x0.long()]", values))
     assert not _is_found(_task("x0 * 2.5", values.replace("20", "2")))
+
+
+def test_numbers_that_are_tried_in_no_other_size_are_named() -> None:
+    ids, few = IDS, "torch.randint(0, 20, (rows, cols))"
+    for result, values, is_tried, names in (
+        ("x0 * 2.5 + x1", few, True, ()),
+        ("(20 - x0).double().log() + x1", few, False, ("x0", "x1")),
+        ("x0 * 2.5 + x1", f"torch.sort({few}).values", True, ("x0",)),
+        ("torch.arange(40.0)[x0] + x1", few, True, ()),
+        ("torch.where(x0 == 3, x1, 2)", few, True, ()),
+        ("x0 + x1", "torch.randint(0, 256, (rows, cols), dtype=torch.uint8)", True, ()),
+    ):
+        prepared = _prepared(_task(result, values, ids))
+        assert unvaried_numbers(prepared, is_tried=is_tried) == names

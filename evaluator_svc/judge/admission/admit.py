@@ -29,6 +29,7 @@ from evaluator_svc.judge.baselines import (
 from evaluator_svc.judge.draws.call_inputs import redrawn_tensors
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.draws.unusual_integers import unvaried_numbers
 from evaluator_svc.judge.draws.value_ranges import find_value_ranges
 from evaluator_svc.judge.memory.judge_memory import JudgeMemory
 from evaluator_svc.judge.reference.arithmetic import arithmetic_estimate
@@ -42,7 +43,14 @@ from evaluator_svc.judge.reference.traffic import count_traffic, traffic_bound_n
 from evaluator_svc.judge.threads import threads_for
 from evaluator_svc.memory_needs import lean_need, refusal
 from evaluator_svc.messages.exchange import MeasurePlan
-from kernel_foundry.domain.admission import Admission, GraphNode, TensorRole, WorkloadAdmission
+from kernel_foundry.domain.admission import (
+    Admission,
+    Distribution,
+    GraphNode,
+    TensorRole,
+    ValueRange,
+    WorkloadAdmission,
+)
 from kernel_foundry.domain.device import DeviceSpec, Peaks
 from kernel_foundry.domain.evaluation import Baseline, Fact
 from kernel_foundry.domain.task import Task, Tolerance, Workload
@@ -126,6 +134,9 @@ def admit_task(
                 refusals=[refusal for refusal in answers.refusals if refusal not in accepted],
                 warnings=[*_cast(task, prepared), *_conditioning(answers), *answers.warnings],
             )
+            if is_admitted:
+                ranges = value_ranges.get(smallest or "", ())
+                found.warnings += _unvaried(at or prepared[0], ranges)
             with stages.stage("graph"):
                 workloads, programs = [], []
                 for item in prepared:
@@ -192,6 +203,21 @@ def admit_task(
 def _refused(task: Task, device: DeviceSpec, tolerance: Tolerance, *reasons: str) -> Admission:
     return Admission(
         task=task.digest, device=device, workloads=(), tolerance=tolerance, refusals=reasons
+    )
+
+
+def _unvaried(prepared: PreparedWorkload, ranges: Sequence[ValueRange]) -> tuple[str, ...]:
+    """Return a warning where a kernel may rely on the range of an input's whole numbers."""
+    if prepared.is_large:
+        return ()
+    is_tried = any(r.distribution is Distribution.LARGE_INTEGERS and r.is_binding for r in ranges)
+    names = unvaried_numbers(prepared, is_tried=is_tried)
+    if not names:
+        return ()
+    return (
+        f"{', '.join(names)}: whole numbers of no other size than get_inputs() gives, because they"
+        " have an order or the reference is not defined on larger ones: a kernel that relies on"
+        " their range goes unnoticed",
     )
 
 

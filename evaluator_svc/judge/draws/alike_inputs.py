@@ -4,6 +4,7 @@ Of tensors that are drawn one by one no two are ever near each other, so that a 
 small, and the best path of an alignment never far from the diagonal.
 """
 
+import math
 from typing import Final
 
 import torch
@@ -11,6 +12,7 @@ import torch
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.structure import structures
+from evaluator_svc.judge.draws.tensor_parts import BLOCK_ELEMENTS
 from evaluator_svc.judge.reference.formats import FLOAT8
 
 _LEAST_LENGTH: Final = 8
@@ -65,15 +67,18 @@ def _moved(source: torch.Tensor, other: torch.Tensor, generator: torch.Generator
     length = source.shape[axis]
     pieces = source.reshape(-1, *source.shape[axis:])
     count = other.shape[:axis].numel()
-    pieces = pieces[torch.arange(count, device=device) % len(pieces)]
     # As many short ways as long ones, up to half of a row.
     drawn = torch.rand(count, generator=generator, device=device)
-    shifts = torch.exp2(drawn * torch.tensor(length / 2).log2()).long()
+    shifts = torch.exp2(drawn * math.log2(length / 2)).long()
     is_unmoved = torch.randint(0, _UNMOVED_SHARE, (count,), generator=generator, device=device) == 0
     shifts = torch.where(is_unmoved, 0, shifts)
-    places = (torch.arange(length, device=device) - shifts[:, None]) % length
-    places = places.reshape(count, length, *(1,) * (pieces.ndim - 2)).expand_as(pieces)
-    return pieces.gather(1, places).reshape(other.shape)
+    result = torch.empty((count, *pieces.shape[1:]), dtype=source.dtype, device=device)
+    at_once = max(BLOCK_ELEMENTS // pieces[0].numel(), 1)
+    for first in range(0, count, at_once):
+        rows = torch.arange(first, min(first + at_once, count), device=device)
+        places = (torch.arange(length, device=device) - shifts[rows, None]) % length
+        result[rows] = pieces[(rows % len(pieces))[:, None], places]
+    return result.reshape(other.shape)
 
 
 def _within(values: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:

@@ -12,6 +12,7 @@ import torch
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.structure import is_symmetric, keeps_structure
+from evaluator_svc.judge.draws.tensor_parts import BLOCK_ELEMENTS
 
 _STREAM: Final = 0x52DC_E729_38B3_4F27
 """Tells these draws from those of the inputs."""
@@ -37,14 +38,19 @@ def with_dense_inputs(prepared: PreparedWorkload, input_set: InputSet) -> InputS
 
 
 def _filled(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    zeros = tensor == 0
-    values = tensor[~zeros]
-    if not values.numel():
+    kept = next((part[part != 0] for part in _blocks(tensor) if bool(part.any())), None)
+    if kept is None:
         return tensor
-    count = int(zeros.sum())
-    drawn = torch.randint(0, len(values), (count,), generator=generator, device=tensor.device)
     result = tensor.clone(memory_format=torch.contiguous_format)
-    result[zeros] = values[drawn]
+    for part in _blocks(result):
+        zeros = part == 0
+        count = int(zeros.count_nonzero())
+        drawn = torch.randint(0, len(kept), (count,), generator=generator, device=part.device)
+        part[zeros] = kept[drawn]
     if is_symmetric(tensor):
         result = result.tril() + result.tril(-1).mT
     return result if keeps_structure(tensor, result) else tensor
+
+
+def _blocks(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return torch.split(tensor.reshape(-1), BLOCK_ELEMENTS)

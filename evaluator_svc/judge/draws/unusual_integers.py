@@ -9,7 +9,7 @@ from typing import Final
 import torch
 
 from evaluator_svc.judge.draws.input_set import InputSet
-from evaluator_svc.judge.draws.prepared import PreparedWorkload
+from evaluator_svc.judge.draws.prepared import PREPARATION_SEED, PreparedWorkload
 from evaluator_svc.judge.draws.structure import is_whole, structures
 from evaluator_svc.judge.draws.whole_numbers import large_integers, with_fractions
 from evaluator_svc.judge.reference.formats import computable
@@ -51,6 +51,35 @@ def with_large_integers(
     return input_set.with_values(inputs, input_set.state) if is_accepted else input_set
 
 
+def unvaried_numbers(prepared: PreparedWorkload, *, is_tried: bool) -> tuple[str, ...]:
+    """Return the names of inputs whose whole numbers have no other sizes than `get_inputs` gives.
+
+    Not those that the reference takes for places or classes, nor masks and signs.
+
+    Args:
+        prepared: The workload.
+        is_tried: Whether candidates are tried on larger numbers of others.
+    """
+    sample, constants = prepared.input_set(PREPARATION_SEED), prepared.task.constants
+    named = zip(sample.arguments.names, sample.inputs, prepared.fixed_inputs, strict=True)
+    return tuple(
+        name
+        for index, (name, tensor, is_fixed) in enumerate(named)
+        if name not in constants
+        and not is_fixed
+        and _has_whole_sizes(tensor)
+        and _is_free(prepared, index)
+        and not (is_tried and _is_number(prepared, index, tensor))
+        and _larger(tensor, any_sign=False) is not tensor
+    )
+
+
+def _has_whole_sizes(tensor: torch.Tensor) -> bool:
+    if tensor.dtype is torch.bool or not tensor.numel():
+        return False
+    return (not tensor.is_floating_point() or is_whole(computable(tensor))) and _has_sizes(tensor)
+
+
 def _larger(tensor: torch.Tensor, *, any_sign: bool) -> torch.Tensor:
     change = with_fractions if tensor.is_floating_point() else large_integers
     return change(tensor, any_sign=any_sign)
@@ -74,7 +103,7 @@ def _is_number(prepared: PreparedWorkload, index: int, tensor: torch.Tensor) -> 
 
 def _has_sizes(tensor: torch.Tensor) -> bool:
     low, high = (float(end) for end in torch.aminmax(computable(tensor)))
-    return -float("inf") < low < high - _MASKS < float("inf")
+    return -float("inf") < low <= high - _MASKS < float("inf")
 
 
 def _is_free(prepared: PreparedWorkload, index: int) -> bool:

@@ -82,7 +82,12 @@ class InputTrace(TorchDispatchMode):
         if every:
             name = func._schema.name.partition("::")[2]
             self._note_places(name, given, sources, every)
-            self._follow(name, result, every, is_mutable=func._schema.is_mutable)
+            written = [
+                given[argument.name]
+                for argument in func._schema.arguments
+                if argument.alias_info is not None and argument.alias_info.is_write
+            ]
+            self._follow(name, result, written, every)
         return result
 
     def _sources_of(self, value: Any) -> _Inputs:
@@ -112,15 +117,16 @@ class InputTrace(TorchDispatchMode):
         ):
             self._places |= every
 
-    def _follow(self, name: str, result: Any, every: _Inputs, *, is_mutable: bool) -> None:
+    def _follow(self, name: str, result: Any, written: Sequence[Any], every: _Inputs) -> None:
         if name in ALONE:
             return
         results = result[:1] if name in BESIDE and isinstance(result, tuple) else result
-        tensors = [leaf for leaf in tree_leaves(results) if isinstance(leaf, torch.Tensor)]
-        if is_mutable:  # of a view that was written to, the whole is looked at later
-            tensors += [tensor._base for tensor in tensors if tensor._base is not None]
-        for tensor in tensors:
-            if tensor.dtype is not torch.bool:  # a truth value has no size
+        changed = [leaf for leaf in tree_leaves(written) if isinstance(leaf, torch.Tensor)]
+        # Of a view that is written to, the whole is looked at later.
+        changed += [tensor._base for tensor in changed if tensor._base is not None]
+        for tensor in (*tree_leaves(results), *changed):
+            # A truth value has no size.
+            if isinstance(tensor, torch.Tensor) and tensor.dtype is not torch.bool:
                 self._sources[tensor] = self._sources.get(tensor, _Inputs()) | every
 
 
