@@ -28,6 +28,7 @@ from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS
 from kernel_foundry.sdk.suite_run.entry import EntryState, entries_of
 from kernel_foundry.sdk.suite_run.estimate import SuiteEstimate, estimated, pace_of
 from kernel_foundry.sdk.suite_run.plan import SuitePlan, WholeBudget, read_plan
+from kernel_foundry.sdk.suite_run.starting_points import check_start_from
 from kernel_foundry.sdk.suite_run.store.store import SuiteStore
 from kernel_foundry.sdk.suite_run.suite import Suite
 from kernel_foundry.sdk.suite_run.suite_run import devices_of, run_suite
@@ -80,6 +81,14 @@ from kernel_foundry.sdk.suite_run.suite_run import devices_of, run_suite
     help="Switch off a mechanism, as for `optimize`; repeatable.",
 )
 @click.option(
+    "--from",
+    "start_from",
+    multiple=True,
+    metavar="FOLDER|SUITE",
+    help="Begin each task with the folder's files called like it (TASK.md, TASK.cu, TASK/…), or "
+    "with its winners in another suite, as `optimize --from` does; repeatable.",
+)
+@click.option(
     "--requests-per-minute", type=click.IntRange(min=1), help="Most requests of each run to models."
 )
 @json_option
@@ -130,6 +139,7 @@ def run_command(
             plan = read_plan(source, name, **_settings(given, whole))
             if estimate:
                 return _show_estimate(foundry, plan, len(entries_of(plan)), as_json=as_json)
+            check_start_from(plan.start_from, suites)
             suite = suites.create(plan)
         else:
             suite = suites.find(name)
@@ -152,6 +162,8 @@ def _settings(given: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, d
     of_source = click.get_current_context().get_parameter_source("models")
     models = values.pop("models")
     defaults = {"models": list(models)} if models else {}
+    folders = {name: Path(name) for name in values.pop("start_from")}
+    values["from"] = [str(p.resolve()) if p.is_dir() else name for name, p in folders.items()]
     replaced = {key: value for key, value in values.items() if value}
     if models and of_source is ParameterSource.COMMANDLINE:
         replaced["models"] = list(models)

@@ -59,6 +59,8 @@ class SuitePlan:
     """Of the first run of each task; each repeat has the next one."""
     repeats: int = 1
     without: tuple[str, ...] = ()
+    start_from: tuple[str, ...] = ()
+    """Folders and suites, see `starting_points.py`."""
     in_flight: int = 2
     stop_at: float | None = None
     """Share of the traffic bound at which a run ends, as in `loop.budget.Budget`."""
@@ -165,6 +167,7 @@ def _plan(settings: Mapping[str, Any], folder: Path, name: str) -> SuitePlan:
         seed=setting("seed", _whole_number, 0),
         repeats=repeats,
         without=setting("without", _some_of(MECHANISMS), ()),
+        start_from=_start_from(settings.get("from") or [], folder),
         in_flight=setting("in_flight", _count, 2),
         stop_at=setting("stop_at", _stop_at, None),
         each=RunBudget(
@@ -212,6 +215,12 @@ def _files(folder: Path, pattern: str) -> list[Path]:
             f"tasks: {shown(pattern)}: no task file there; expected files such as x.py"
         )
     return [path for path in found if path.name != "__init__.py"]
+
+
+def _start_from(value: Any, folder: Path) -> tuple[str, ...]:
+    """Folders by their whole path, and names of suites."""
+    paths = ((name, folder / name) for name in _names("from", value))
+    return tuple(str(path.resolve()) if path.is_dir() else name for name, path in paths)
 
 
 def _language_of(devices: tuple[str, ...]) -> Language:
@@ -308,6 +317,7 @@ _KEYS: Final = (
     "seed",
     "repeats",
     "without",
+    "from",
     "in_flight",
     "stop_at",
     "each",

@@ -45,6 +45,7 @@ from kernel_foundry.sdk.suite_run.progress import (
     WaitEvent,
 )
 from kernel_foundry.sdk.suite_run.shares import left_of, minutes_share, share, whole_share
+from kernel_foundry.sdk.suite_run.starting_points import starting_points
 from kernel_foundry.sdk.suite_run.store.store import SuiteStore
 from kernel_foundry.sdk.suite_run.suite import Suite
 
@@ -251,6 +252,7 @@ class _SuiteRun:
                 seed=entry.seed,
                 in_flight=plan.in_flight,
                 without=plan.without,
+                start_from=starting_points(plan.start_from, entry.task.name, self._store),
                 listener=listen,
             )
             self._take(entry, ended)

@@ -16,6 +16,7 @@ from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import (
     BackendUnavailableError,
     DeviceMemoryError,
+    InvalidArgumentError,
     ProcessLostError,
     RunHeldError,
     ServiceUnavailableError,
@@ -26,6 +27,7 @@ from kernel_foundry.sdk.suite_run import suite_run
 from kernel_foundry.sdk.suite_run.entry import EntryState
 from kernel_foundry.sdk.suite_run.plan import WholeBudget
 from kernel_foundry.sdk.suite_run.progress import RunEvent, SuiteEvent
+from kernel_foundry.sdk.suite_run.starting_points import check_start_from
 from kernel_foundry.sdk.suite_run.store.store import SuiteStore
 from kernel_foundry.sdk.suite_run.suite import Suite
 from kernel_foundry.testing.generator import FakeGenerator
@@ -98,6 +100,34 @@ def test_nothing_is_lost_or_judged_twice_when_a_suite_is_killed(tmp_path: Path) 
     assert all(digest in digests[run] for run, digest in searched)
     store = SuiteStore(tmp_path / "suites.db")
     assert states(store.find("small")) == ["finished"] * TASKS
+    store.close()
+
+
+async def test_runs_begin_with_files_of_their_name_and_with_winners_of_a_suite(
+    tmp_path: Path,
+) -> None:
+    await work(tmp_path, plan_of(2), services_in(tmp_path))
+    files = tmp_path / "files"
+    (files / "t1").mkdir(parents=True)
+    (files / "t1" / "old.cu").write_text("// an old kernel\n")
+    (files / "t1.py").write_text("the task itself\n")
+    plan = plan_of(2, name="more", seed=50, start_from=(str(files), "small"))
+    suite = await work(tmp_path, plan, services_in(tmp_path))
+    assert states(suite) == ["finished"] * 2
+    archive = LocalArchive(f"sqlite:///{tmp_path / 'runs.db'}")
+    specs = [(await archive.get_run(f"more.t{i}")).spec for i in range(2)]
+    elites = {e.candidate.digest for e in await archive.elites("small.t1")}
+    await archive.close()
+    assert [[m.name for m in spec.materials] for spec in specs] == [[], ["old.cu"]]
+    begun = {candidate.digest for candidate in specs[1].first_candidates}
+    assert begun
+    assert begun <= elites
+
+
+def test_what_is_neither_a_folder_nor_a_suite_is_refused(tmp_path: Path) -> None:
+    store = SuiteStore(tmp_path / "suites.db")
+    with pytest.raises(InvalidArgumentError, match="none is neither a folder nor a suite"):
+        check_start_from(("none",), store)
     store.close()
 
 
