@@ -10,12 +10,14 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.main import EXIT_NOTHING_CORRECT
 from kernel_foundry.cli.name import as_called
 from kernel_foundry.cli.optimize import StopShare
 from kernel_foundry.cli.options import json_option, model_option, open_foundry, target_options
 from kernel_foundry.cli.output import print_json, print_text
 from kernel_foundry.cli.suite_live import LiveSuite, PlainSuite, SuiteProgress, estimate_text
+from kernel_foundry.cli.suite_show import show_numbers
 from kernel_foundry.domain.archive import STRATEGIES
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.mechanisms import MECHANISMS
@@ -28,10 +30,13 @@ from kernel_foundry.sdk.loop.budget import DEFAULT_EVALUATIONS
 from kernel_foundry.sdk.suite_run.entry import EntryState, entries_of
 from kernel_foundry.sdk.suite_run.estimate import SuiteEstimate, estimated, pace_of
 from kernel_foundry.sdk.suite_run.plan import SuitePlan, WholeBudget, read_plan
+from kernel_foundry.sdk.suite_run.results import results_of
 from kernel_foundry.sdk.suite_run.starting_points import check_start_from
 from kernel_foundry.sdk.suite_run.store.store import SuiteStore
 from kernel_foundry.sdk.suite_run.suite import Suite
 from kernel_foundry.sdk.suite_run.suite_run import devices_of, run_suite
+from kernel_foundry.sdk.suite_run.summary import summary_of
+from kernel_foundry.sdk.suite_run.tables import suite_object
 
 
 @click.command("run")
@@ -145,14 +150,13 @@ def run_command(
             suite = suites.find(name)
             plan = replace(suite.plan, whole=_more(suite.plan.whole, whole))
             if retry:
-                for entry in suite.begin_again():
-                    suites.write(suite, entry)
+                suite.begin_again()
             if estimate:
                 left = sum(not entry.has_ended for entry in suite.entries)
                 return _show_estimate(foundry, plan, left, as_json=as_json)
             suites.replace_plan(suite, plan)
         _make(foundry, suites, suite, as_json=as_json)
-    return _finish(suite, as_json=as_json)
+        return _finish(foundry, suite, as_json=as_json)
 
 
 def _settings(given: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -209,42 +213,27 @@ def _show_estimate(foundry: Foundry, plan: SuitePlan, runs: int, *, as_json: boo
     return 0
 
 
-def _finish(suite: Suite, *, as_json: bool) -> int:
-    counts = {state: suite.count(state) for state in EntryState}
-    left = counts[EntryState.WAITING] + counts[EntryState.BEGUN]
+def _finish(foundry: Foundry, suite: Suite, *, as_json: bool) -> int:
+    results = foundry.ask_archive(lambda archive: results_of(archive, suite))
     if as_json:
-        runs = [
-            {
-                "task": entry.task.name,
-                "repeat": entry.repeat,
-                "run": entry.run,
-                "state": entry.state.value,
-                **to_plain(entry.progress),
-            }
-            for entry in suite.entries
-        ]
-        print_json(
-            {
-                "suite": suite.plan.name,
-                "has_ended": suite.has_ended,
-                "cost_usd": suite.cost_usd,
-                "used_seconds": suite.used_seconds,
-                "runs": runs,
-            }
-        )
+        print_json(suite_object(suite, results))
     else:
-        said = ", ".join(f"{count} {state.value}" for state, count in counts.items() if count)
-        print_text(f"suite {suite.plan.name}: {said}, {suite.cost_usd:.2f} USD")
-        if counts[EntryState.BEGUN]:
-            begun = [e.progress.device for e in suite.entries if e.state is EntryState.BEGUN]
-            devices = ", ".join(dict.fromkeys(begun))
-            print_text(f"{len(begun)} runs were begun on {devices}, which is not here now")
-        if counts[EntryState.WAITING]:
-            more = f"suite run --resume --name {suite.plan.name} --total-usd …"
-            print_text(f"the suite's budget is used up: `{as_called(more)}` gives it more")
-        if counts[EntryState.REFUSED] or counts[EntryState.FAILED]:
-            again = f"suite run --resume --retry --name {suite.plan.name}"
-            print_text(f"`{as_called(again)}` tries again what was refused or failed")
-    return (
-        EXIT_NOTHING_CORRECT if left or suite.count(EntryState.FINISHED) < len(suite.entries) else 0
-    )
+        show_numbers(PrintableConsole(), summary_of(results))
+        _say_what_is_left(suite)
+    return 0 if suite.count(EntryState.FINISHED) == len(suite.entries) else EXIT_NOTHING_CORRECT
+
+
+def _say_what_is_left(suite: Suite) -> None:
+    name = suite.plan.name
+    begun = [e.progress.device for e in suite.entries if e.state is EntryState.BEGUN]
+    if begun:
+        devices = ", ".join(dict.fromkeys(begun))
+        print_text(f"{len(begun)} runs were begun on {devices}, which is not here now")
+    if suite.count(EntryState.WAITING):
+        more = as_called(f"suite run --resume --name {name} --total-usd …")
+        print_text(f"the suite's budget is used up: `{more}` gives it more")
+    if suite.count(EntryState.REFUSED) + suite.count(EntryState.FAILED):
+        again = as_called(f"suite run --resume --retry --name {name}")
+        print_text(
+            f"`{again}` tries again what was refused or failed; `suite show` has the reasons"
+        )

@@ -59,7 +59,7 @@ def show_command(name: str, as_json: bool, **targets: Any) -> int:
         return 0
     console = PrintableConsole()
     print_text(head_text(suite))
-    _show_numbers(console, summary_of(results))
+    show_numbers(console, summary_of(results))
     _show_runs(console, results)
     return 0
 
@@ -119,7 +119,8 @@ def export_command(name: str, out: Path | None, **targets: Any) -> int:
     return 0
 
 
-def _show_numbers(console: PrintableConsole, summary: SuiteSummary) -> None:
+def show_numbers(console: PrintableConsole, summary: SuiteSummary) -> None:
+    """Print a suite's numbers: a table with a column for each baseline, and what was not counted."""
     print_text(f"solved: {share_text(summary.correctness)} of {summary.tasks} tasks")
     if summary.baselines:
         table = Table(

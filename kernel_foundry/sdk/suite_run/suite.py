@@ -21,16 +21,15 @@ class Suite:
         """Return how many runs stand so."""
         return sum(entry.state is state for entry in self.entries)
 
-    def begin_again(self) -> list[SuiteEntry]:
-        """Take up runs again that were refused or failed, and return them.
+    def begin_again(self) -> None:
+        """Take up runs again that were refused or failed.
 
         They keep device and budget: some of them are in the archive with these.
         """
-        again = [e for e in self.entries if e.state in (EntryState.REFUSED, EntryState.FAILED)]
-        for entry in again:
-            entry.state = EntryState.BEGUN
-            entry.progress.attempts, entry.progress.reason = 0, ""
-        return again
+        for entry in self.entries:
+            if entry.state in (EntryState.REFUSED, EntryState.FAILED):
+                entry.state = EntryState.BEGUN
+                entry.progress.attempts, entry.progress.reason = 0, ""
 
     @property
     def has_ended(self) -> bool:

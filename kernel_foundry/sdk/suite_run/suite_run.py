@@ -75,6 +75,8 @@ async def run_suite(
 ) -> None:
     """Make the runs of `suite` that have not ended; `suite` and `store` say what came of each.
 
+    `Suite.begin_again` before it takes up what was refused or failed.
+
     Raises:
         RunHeldError: another process works on the suite.
         BackendUnavailableError: the evaluator has none of the devices.
@@ -82,6 +84,9 @@ async def run_suite(
     """
     store.hold(suite, new_holder())
     try:
+        for entry in suite.entries:
+            if entry.state is EntryState.BEGUN:  # also what its caller has taken up again
+                store.write(suite, entry)
         await services.generator.check_models(suite.plan.models)
         devices = await devices_of(services.evaluator, suite.plan.devices)
         await _SuiteRun(services, store, suite, devices, listener).run()
