@@ -234,6 +234,4 @@ def _say_what_is_left(suite: Suite) -> None:
         print_text(f"the suite's budget is used up: `{more}` gives it more")
     if suite.count(EntryState.REFUSED) + suite.count(EntryState.FAILED):
         again = as_called(f"suite run --resume --retry --name {name}")
-        print_text(
-            f"`{again}` tries again what was refused or failed; `suite show` has the reasons"
-        )
+        print_text(f"`{again}` tries again what was refused or failed, as `suite show` says")

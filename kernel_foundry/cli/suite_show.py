@@ -120,7 +120,7 @@ def export_command(name: str, out: Path | None, **targets: Any) -> int:
 
 
 def show_numbers(console: PrintableConsole, summary: SuiteSummary) -> None:
-    """Print a suite's numbers: a table with a column for each baseline, and what was not counted."""
+    """Print a suite's numbers, with a column for each baseline, and what was not counted."""
     print_text(f"solved: {share_text(summary.correctness)} of {summary.tasks} tasks")
     if summary.baselines:
         table = Table(
