@@ -27,11 +27,7 @@ EVALUATIONS = 6
 
 
 class TwoDevices(FakeEvaluator):
-    """Has two devices, and counts how many evaluations it makes at once."""
-
-    def __init__(self) -> None:
-        super().__init__(self._counted)
-        self._now, self.most_at_once = 0, 0
+    """Has two devices."""
 
     async def capabilities(self) -> Capabilities:
         found = await super().capabilities()
@@ -40,12 +36,6 @@ class TwoDevices(FakeEvaluator):
 
     async def admit(self, task: Task, device: str = "") -> Admission:
         return await super().admit(task)
-
-    async def _counted(self) -> None:
-        self._now += 1
-        self.most_at_once = max(self.most_at_once, self._now)
-        await asyncio.sleep(0)
-        self._now -= 1
 
 
 def plan_of(count: int, *, whole: WholeBudget | None = None, **fields: object) -> SuitePlan:

@@ -26,7 +26,7 @@ from kernel_foundry.process_identity import new_holder
 from kernel_foundry.sdk.suite_run import suite_run
 from kernel_foundry.sdk.suite_run.entry import EntryState
 from kernel_foundry.sdk.suite_run.plan import WholeBudget
-from kernel_foundry.sdk.suite_run.progress import RunEvent, SuiteEvent
+from kernel_foundry.sdk.suite_run.progress import EntryEvent, RunEvent, SuiteEvent
 from kernel_foundry.sdk.suite_run.starting_points import check_start_from
 from kernel_foundry.sdk.suite_run.store.store import SuiteStore
 from kernel_foundry.sdk.suite_run.suite import Suite
@@ -50,11 +50,16 @@ async def told(folder: Path, run: str) -> list[str]:
 
 
 async def test_every_task_is_a_run_and_both_devices_work(tmp_path: Path) -> None:
-    evaluator = TwoDevices()
-    suite = await work(tmp_path, plan_of(TASKS), services_in(tmp_path, evaluator=evaluator))
+    stood: list[EntryState] = []
+
+    def listen(event: SuiteEvent) -> None:
+        if isinstance(event, EntryEvent):
+            stood.append(event.entry.state)
+
+    suite = await work(tmp_path, plan_of(TASKS), services_in(tmp_path), listen)
+    assert stood[:3] == [EntryState.BEGUN, EntryState.BEGUN, EntryState.FINISHED]
     assert states(suite) == ["finished"] * TASKS
     assert {entry.progress.device for entry in suite.entries} == {"fake:0", "fake:1"}
-    assert evaluator.most_at_once == 2
     for entry in suite.entries:
         assert len(await told(tmp_path, entry.run)) == EVALUATIONS
         assert entry.progress.evaluations == EVALUATIONS
