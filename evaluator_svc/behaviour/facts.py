@@ -53,6 +53,8 @@ class KernelFacts:
     """Of every barrier, each once."""
     has_global_atomics: bool = False
     has_local_atomics: bool = False
+    may_wait: bool = False
+    """A loop may end by what others write; in SYCL."""
 
     @property
     def strided_share(self) -> float:

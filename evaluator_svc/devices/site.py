@@ -8,8 +8,10 @@ import importlib.metadata
 import os
 import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -233,21 +235,32 @@ class DeviceSite:
             if self._judge is not None:
                 self._judge.close()
 
-    def _runners(self, *, with_library: bool, size: int) -> SparePool:
-        def start() -> ChildProcess:
-            process, ready = self._starter.start(
-                RUNNER,
-                kind=self.kind,
-                index=self._index,
-                node=self._node,
-                with_library=with_library,
-            )
-            if ready.device is None:
-                process.kill()
-                raise BackendUnavailableError(ready.unavailable, device=self.spec.id)
-            return process
+    @contextmanager
+    def one_thread_runner(self, *, with_library: bool) -> Iterator[ChildProcess]:
+        """Start a runner whose CPU device runs one work-group at a time; end it afterwards."""
+        process = self._start_runner(with_library=with_library, threads=1)
+        try:
+            yield process
+        finally:
+            process.kill()
 
+    def _runners(self, *, with_library: bool, size: int) -> SparePool:
+        start = partial(self._start_runner, with_library=with_library)
         return SparePool(start, device_lock=self.lock, size=size)
+
+    def _start_runner(self, *, with_library: bool, threads: int = 0) -> ChildProcess:
+        process, ready = self._starter.start(
+            RUNNER,
+            kind=self.kind,
+            index=self._index,
+            node=self._node,
+            with_library=with_library,
+            threads=threads,
+        )
+        if ready.device is None:
+            process.kill()
+            raise BackendUnavailableError(ready.unavailable, device=self.spec.id)
+        return process
 
     def _start_judge(self) -> JudgeClient:
         return start_judge(self.spec, self.settings, self._launcher)

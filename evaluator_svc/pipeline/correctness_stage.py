@@ -5,6 +5,7 @@ How one workload is run and judged lies in `runs.py`, what an audit of the preci
 """
 
 import dataclasses
+import time
 from collections.abc import Sequence
 
 from evaluator_svc import diagnosis
@@ -19,9 +20,9 @@ from evaluator_svc.pipeline.evaluation_context import EvaluationContext
 from evaluator_svc.pipeline.generated_sizes import GeneratedTrials, has_one_seed
 from evaluator_svc.pipeline.loaded_candidate import LoadedCandidate
 from evaluator_svc.pipeline.precision import PrecisionResult, judge_precision
-from evaluator_svc.pipeline.run import DrawnInputs, damage_checks, failure_of
+from evaluator_svc.pipeline.run import DrawnInputs, damage_checks, failure_of, load
 from evaluator_svc.pipeline.runs import run_and_judge
-from evaluator_svc.pipeline.schedule import run_in_reverse
+from evaluator_svc.pipeline.schedule import run_in_reverse, run_one_by_one
 from evaluator_svc.pipeline.tools import explain_failure
 from evaluator_svc.policy import ObjectFacts
 from kernel_foundry.domain.admission import WorkloadAdmission
@@ -45,6 +46,8 @@ class CorrectnessStage:
         self._record = context.record
         self._draws = draws
         self._candidate = candidate
+        self._reverse_seconds: dict[str, float] = {}
+        """What a workload's run in reverse order took, and the comparison."""
 
     def verify(self, workloads: Sequence[WorkloadAdmission]) -> CandidateFailure | None:
         """Run each workload and compare every element; return the first failure."""
@@ -81,9 +84,37 @@ class CorrectnessStage:
         with self._record.stage("schedule"):
             for workload in workloads:
                 drawn = self._draws.of(workload)
+                started = time.monotonic()
                 tried = run_in_reverse(
                     self._candidate.runner, context.judge, drawn, seconds=seconds
                 )
+                self._reverse_seconds[workload.workload] = time.monotonic() - started
+                self._record.add_checks((tried.check,))
+                if tried.failure is not None:
+                    return tried.failure
+        return None
+
+    def try_one_by_one(self, workloads: Sequence[WorkloadAdmission]) -> CandidateFailure | None:
+        """Run workloads with one work-group at a time, if work-groups may wait for each other."""
+        context, again = self._context, self._candidate.one_by_one
+        if again is None:
+            return None
+        uses_library = self._candidate.uses_library
+        with (
+            self._record.stage("schedule"),
+            context.site.one_thread_runner(with_library=uses_library) as runner,
+        ):
+            loaded = load(runner, again.load, again.codes)
+            if isinstance(loaded, CandidateFailure):
+                return loaded
+            for workload in workloads:
+                drawn = self._draws.of(workload)
+                # One thread has the work of all, for several runs in place of one.
+                work = self._reverse_seconds.get(workload.workload, 0.0) * drawn.draw.slot_count
+                seconds = (
+                    context.request.limits.run_seconds + context.site.settings.thread_count * work
+                )
+                tried = run_one_by_one(runner, context.judge, drawn, seconds=seconds)
                 self._record.add_checks((tried.check,))
                 if tried.failure is not None:
                     return tried.failure

@@ -168,6 +168,7 @@ class CandidateEvaluation:
         failure = (
             correctness.audit_precision(self._workloads)
             or correctness.try_schedule(self._workloads)
+            or correctness.try_one_by_one(self._workloads)
             or self._ranges.run(runner, correctness.judge_precision, binding=True)
         )
         correctness.name_arithmetic()

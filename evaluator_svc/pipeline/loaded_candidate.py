@@ -32,6 +32,8 @@ class LoadedCandidate:
     uses_library: bool
     rerun: Rerun | None
     """Set where the vendor's tools may and can look at the candidate."""
+    one_by_one: Rerun | None
+    """Set where work-groups may wait for each other: run with one at a time they would for ever."""
 
     def launch_facts(self, workload: str) -> LaunchFacts:
         """Return what a workload launches, for the diagnosis."""
@@ -88,12 +90,14 @@ def load_candidate(
     # Device code alone is run outside the sandbox, and only without library calls.
     may_look = request.use_tools or request.sanitize
     can_look = site.kind == "cuda" and not prepared.uses_library
-    codes = candidate.built.codes
+    rerun = Rerun(load=load_request, codes=candidate.built.codes)
+    may_wait = any(report.kernels.may_wait for report in candidate.built.reports)
     return LoadedCandidate(
         runner=runner,
         bound={bound.workload: bound for bound in loaded.workloads},
         kernel_facts=kernel_facts,
         facts=candidate.facts,
         uses_library=prepared.uses_library,
-        rerun=Rerun(load=load_request, codes=codes) if may_look and can_look else None,
+        rerun=rerun if may_look and can_look else None,
+        one_by_one=rerun if may_wait and site.kind == "sycl" else None,
     )

@@ -185,8 +185,12 @@ class RangeTrials:
         return DrawnInputs(draw=draw, descriptors=descriptors)
 
     def _report(self, failure: CandidateFailure, workload: str) -> CandidateFailure | None:
-        """Take a bad end on NaN or denormals as something to know; a stray write stays one."""
-        if any(finding.kind is FindingKind.STRAY_WRITE for finding in failure.findings):
+        """Take a bad end on NaN or denormals as something to know.
+
+        A stray write stays one, and so does what is wrong where the reference asks for NaN.
+        """
+        kinds = {finding.kind for finding in failure.findings}
+        if not kinds.isdisjoint((FindingKind.STRAY_WRITE, FindingKind.VALUE_RANGE)):
             return failure
         reason = "; ".join(finding.message for finding in failure.findings)
         finding = Finding(

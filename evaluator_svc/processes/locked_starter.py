@@ -81,6 +81,7 @@ class LockedStarter:
         architecture: str = "",
         with_library: bool = False,
         counts_devices: bool = False,
+        threads: int = 0,
     ) -> tuple[ChildProcess, Ready]:
         """Start `module` for a device and wait until it is ready.
 
@@ -92,6 +93,7 @@ class LockedStarter:
             architecture: What a builder builds for; "" is the device's own.
             with_library: Whether a runner can make library calls.
             counts_devices: Whether a runner says how many devices of the kind there are.
+            threads: Of the CPU device in it; 0: as the settings have it.
 
         Raises:
             IsolationUnavailableError: nothing locks it in, and that is not allowed.
@@ -102,9 +104,10 @@ class LockedStarter:
         folder = bubblewrap.SCRATCH if scratch is None else scratch.name
         if without:
             forks = self._library_forks if with_library else self._forks
-            process = forks.fork(module, (*_scratch_variables(folder), *_passed_on()))
+            variables = (*_scratch_variables(folder), *_passed_on(), *self._device_threads(threads))
+            process = forks.fork(module, variables)
         else:
-            process = self._start_in_bubblewrap(module, kind, folder)
+            process = self._start_in_bubblewrap(module, kind, folder, threads)
         process.scratch = scratch
         confinement = self._confinement(module, folder, kind, node, architecture)
         self._watch.add(process, memory_bytes=confinement.memory_bytes + _BEFORE_LOCK_BYTES)
@@ -157,11 +160,13 @@ class LockedStarter:
         self._library_forks.close()
         self._watch.close()
 
-    def _start_in_bubblewrap(self, module: str, kind: str, scratch: str) -> ChildProcess:
+    def _start_in_bubblewrap(
+        self, module: str, kind: str, scratch: str, threads: int
+    ) -> ChildProcess:
         command = ProcessCommand(
             module=module,
-            environment=self._environment(scratch),
-            wrapping=self._wrapping(module, kind, scratch),
+            environment=self._environment(scratch, threads),
+            wrapping=self._wrapping(module, kind, scratch, threads),
             accepts_descriptors=False,
         )
         return self._launcher.start(command)
@@ -187,28 +192,33 @@ class LockedStarter:
             return "switched off"
         return bubblewrap.probe(self._wrapping(module, kind, bubblewrap.SCRATCH), sys.executable)
 
-    def _wrapping(self, module: str, kind: str, scratch: str) -> bubblewrap.MountPlan:
+    def _wrapping(
+        self, module: str, kind: str, scratch: str, threads: int = 0
+    ) -> bubblewrap.MountPlan:
         opens_device = kind == "sycl" and module != INSPECTOR
         return bubblewrap.MountPlan(
             readable=self._readable,
             devices=device_nodes(kind) if opens_device else (),
-            environment=self._environment(scratch),
+            environment=self._environment(scratch, threads),
         )
 
-    def _environment(self, scratch: str) -> tuple[tuple[str, str], ...]:
-        threads = str(self._settings.thread_count)
+    def _environment(self, scratch: str, threads: int = 0) -> tuple[tuple[str, str], ...]:
         variables = {
             "PATH": "/usr/bin:/bin",
             "LANG": "C.UTF-8",
             **dict(_scratch_variables(scratch)),
             "PYTHONPATH": package_root(),
             "PYTHONDONTWRITEBYTECODE": "1",
-            "DPCPP_CPU_NUM_CUS": threads,
+            **dict(self._device_threads(threads)),
             "CUDA_CACHE_DISABLE": "1",
-            "OMP_NUM_THREADS": threads,
+            "OMP_NUM_THREADS": str(self._settings.thread_count),
             **dict(_passed_on()),
         }
         return tuple(variables.items())
+
+    def _device_threads(self, threads: int) -> tuple[tuple[str, str], ...]:
+        """Return what decides how many work-groups the CPU device runs at once."""
+        return (("DPCPP_CPU_NUM_CUS", str(threads or self._settings.thread_count)),)
 
     def _confinement(
         self, module: str, scratch: str, kind: str, node: str, architecture: str

@@ -1,10 +1,13 @@
 """Inspects a SPIR-V module: findings of the rules, number formats, kernel facts."""
 
+import dataclasses
+
 from evaluator_svc.inspector.from_spirv.access import accesses
 from evaluator_svc.inspector.from_spirv.dataflow import dataflow
 from evaluator_svc.inspector.from_spirv.formats import number_formats
 from evaluator_svc.inspector.from_spirv.lower import lower
 from evaluator_svc.inspector.from_spirv.rules import findings
+from evaluator_svc.inspector.from_spirv.waits import may_wait
 from evaluator_svc.inspector.kernel_facts import kernel_facts
 from evaluator_svc.inspector.recurrence import recurrences
 from evaluator_svc.object_report import ObjectReport
@@ -20,5 +23,7 @@ def report(module: Module, kernels: tuple[str, ...]) -> ObjectReport:
     return ObjectReport(
         findings=findings(module, program, kernels),
         numbers=number_formats(module),
-        kernels=kernel_facts(program, accesses(module, program), carried),
+        kernels=dataclasses.replace(
+            kernel_facts(program, accesses(module, program), carried), may_wait=may_wait(program)
+        ),
     )

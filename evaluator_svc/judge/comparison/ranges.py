@@ -7,6 +7,7 @@ from typing import Final
 from evaluator_svc.judge.comparison.batch_slice import batch_slice, is_independent
 from evaluator_svc.judge.comparison.checks import figures
 from evaluator_svc.judge.comparison.mismatch import modified_finding, stray_finding
+from evaluator_svc.judge.comparison.non_finite import wrong_numbers
 from evaluator_svc.judge.comparison.precision import CallOutputs, audit_call
 from evaluator_svc.judge.comparison.verify import OutputCheck, check_output
 from evaluator_svc.judge.draws.needed_factor import NeededFactor, needed_factor
@@ -123,6 +124,10 @@ def _verdict(
         value_range = dataclasses.replace(value_range, factor=factor)
         outputs = _compared(draw, seed, slot, factor, held)
     wrong = [output for output in outputs if output.is_wrong]
+    if wrong and value_range.distribution is Distribution.NON_FINITE:
+        numbers = wrong_numbers(draw, seed, wrong, slot=slot, factor=value_range.factor)
+        if numbers:
+            wrong, value_range = numbers, dataclasses.replace(value_range, is_binding=True)
     if not wrong:
         check = _check(
             draw,
@@ -298,6 +303,7 @@ _ANY_WEIGHTS = (
 _HINTS = {
     "large": "Subtract the maximum before exp, and keep sums and squares from overflowing.",
     "offset": "Subtract the mean before squaring, and sum in float32 at least.",
+    "non_finite": "Leave out what is no number where the reference does.",
     "zeros": "Guard divisions and logarithms as the reference does.",
     "sparse": "Leave out no work because inputs look like zeros.",
     "signs": "Keep all bits of each term: sums may cancel.",

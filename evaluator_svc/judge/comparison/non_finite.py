@@ -1,0 +1,67 @@
+"""What a kernel is held to on NaN and infinity: numbers, where the reference asks for NaN itself.
+
+Elsewhere nobody is: whether a NaN passes a maximum, or which elements it moves in a sorted row,
+differs among honest kernels.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Final
+
+import torch
+
+from evaluator_svc.judge.comparison.compare import compare_output, expect
+from evaluator_svc.judge.comparison.verify import OutputCheck
+from evaluator_svc.judge.draws.shared_draw import SharedDraw
+from evaluator_svc.judge.reference.formats import FLOAT8
+from evaluator_svc.judge.reference.operators import OperatorLog
+
+_ASKING: Final = frozenset(
+    {"isnan", "isinf", "isposinf", "isneginf", "nan_to_num", "nan_to_num_", "nansum", "nanmedian"}
+)
+"""Operators by which a reference says what is to become of NaN or infinity."""
+_LARGEST: Final = 0.75
+"""Power of a format's largest number up to which an element is held to: what stands for infinity
+is beyond, and sums of it may overflow in another order."""
+
+
+def wrong_numbers(
+    draw: SharedDraw, seed: int, outputs: Sequence[OutputCheck], *, slot: int, factor: float
+) -> list[OutputCheck]:
+    """Return the outputs that are wrong where the reference gives a number, and asked for NaN.
+
+    Args:
+        draw: Has inputs with NaN and infinity.
+        seed: Index of the draw's seed.
+        outputs: Those that differ from the reference in some way.
+        slot: Where the candidate wrote them.
+        factor: What the tolerance is multiplied by.
+
+    Raises:
+        TaskInvalidError: the reference raises.
+    """
+    with OperatorLog() as log:
+        draw.reference_set(seed).run()
+    if _ASKING.isdisjoint(log.operators):
+        return []
+    compared = [_on_numbers(draw, seed, output, slot, factor) for output in outputs]
+    return [output for output in compared if output is not None and output.is_wrong]
+
+
+def _on_numbers(
+    draw: SharedDraw, seed: int, output: OutputCheck, slot: int, factor: float
+) -> OutputCheck | None:
+    expected = draw.expected(seed)[output.output]
+    values = expected.tensor
+    if expected.is_exact or values.dtype in FLOAT8:
+        return None
+    is_number = values.abs() <= torch.finfo(values.dtype).max ** _LARGEST
+    actual = draw.output_tensor(seed, output.output, slot).where(is_number, 0.0).contiguous()
+    numbers = expect(
+        values.where(is_number, 0.0).contiguous(),
+        is_scaled=expected.scale is not None,
+        memory=expected.memory,
+    )
+    tolerance = draw.tolerance.times(factor).of(output.output)
+    comparison = compare_output(actual.data_ptr(), numbers, tolerance)
+    return dataclasses.replace(output, comparisons=(comparison,), allowed_counts=())
