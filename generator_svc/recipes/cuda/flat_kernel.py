@@ -35,9 +35,7 @@ class FlatKernel:
         self._program = program
         genes = dict(genome.genes)
         self._is_streaming = genes["cache"] == "streaming"
-        self._spelling = cuda_spelling(
-            fast=genes.get("exp") == "fast", polynomial_erf=genes.get("erf") == "polynomial"
-        )
+        self._spelling = cuda_spelling(genes)
         self._body = PackBody(prefix="p", subscript="[u]")
         self._is_tail = False
 

@@ -84,11 +84,8 @@ class CudaMatmulRecipe:
 
     def write(self, genome: Genome) -> tuple[str, str]:
         """Return (device code, plan)."""
-        program, genes = self._program, dict(genome.genes)
-        spelling = cuda_spelling(
-            fast=genes.get("exp") == "fast", polynomial_erf=genes.get("erf") == "polynomial"
-        )
-        epilogue = CudaEpilogue(program, spelling)
+        program = self._program
+        epilogue = CudaEpilogue(program, cuda_spelling(dict(genome.genes)))
         tensors = (program.product.left, program.product.right, *epilogue.tensors)
         is_split = genome["who"] == "tiles" and genome["split"] != "1"
         values = _values(program, epilogue, is_split=is_split)

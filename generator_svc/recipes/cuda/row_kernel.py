@@ -42,10 +42,7 @@ class CudaRowKernel:
         self._who = self._genes["who"]
         self._keep = self._genes.get("keep", "nothing")
         self._is_streaming = self._genes["cache"] == "streaming"
-        self._spelling = cuda_spelling(
-            fast=self._genes.get("exp") == "fast",
-            polynomial_erf=self._genes.get("erf") == "polynomial",
-        )
+        self._spelling = cuda_spelling(self._genes)
         self._writer = RowWriter(self._spelling, self, columns="(float)COLS")
         self._body = PackBody(prefix="", subscript="")
         self._behind: list[str] = []

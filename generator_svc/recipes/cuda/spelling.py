@@ -1,6 +1,7 @@
 """CUDA spellings: operations, and the functions and types that kernels bring along."""
 
 from generator_svc.recipes.cpp_operations import USES_ERF, Spelling
+from generator_svc.recipes.genome import Genes
 from generator_svc.recipes.kernel_templates import kernel_text
 
 _NAMES = {"abs": "fabsf", "sqrt": "sqrtf", "log": "logf", "fmax": "fmaxf", "pow": "powf"}
@@ -24,13 +25,13 @@ _JOINS = {"sum": "Sum", "max": "Maximum", "min": "Minimum"}
 """Types that join two parts of a reduction."""
 
 
-def cuda_spelling(*, fast: bool, polynomial_erf: bool) -> Spelling:
+def cuda_spelling(genes: Genes) -> Spelling:
     """Return the spelling of operations.
 
-    Args:
-        fast: Use the hardware's exponential and quotient instead of the library's.
-        polynomial_erf: Use our own error function instead of the library's.
+    Gene "exp" may ask for the hardware's exponential and quotient in place of the library's, gene
+    "erf" for our own error function.
     """
+    fast, polynomial_erf = genes.get("exp") == "fast", genes.get("erf") == "polynomial"
     return Spelling(
         names={
             **_NAMES,

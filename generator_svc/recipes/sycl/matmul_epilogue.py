@@ -19,7 +19,7 @@ class SyclEpilogue(MatmulEpilogue):
 
     def __init__(self, program: MatmulProgram) -> None:
         super().__init__(program)
-        spell = sycl_spelling(polynomial_exp=False, polynomial_erf=False, is_vector=False)
+        spell = sycl_spelling({})
         writer = RowWriter(spell, self, columns="")
         lines: list[str] = []
         result = writer.element(program.value, {}, lines)

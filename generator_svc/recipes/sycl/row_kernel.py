@@ -31,11 +31,7 @@ class SyclRowKernel:
     def __init__(self, program: RowProgram, genome: Genome) -> None:
         self._program = program
         self._genes = dict(genome.genes)
-        self._spelling = sycl_spelling(
-            polynomial_exp=self._genes.get("exp") == "polynomial",
-            polynomial_erf=self._genes.get("erf") == "polynomial",
-            is_vector=self._genes["who"] == "vector",
-        )
+        self._spelling = sycl_spelling(self._genes)
         self._keep = self._genes.get("keep", "nothing")
         self._loop = RowLoop(kind=self._genes["loop"], who=self._genes["who"])
         self._writer = RowWriter(self._spelling, self, columns="(float)cols")

@@ -1,6 +1,7 @@
 """SYCL spellings: operations, kernel heads, and functions that recipes bring along."""
 
 from generator_svc.recipes.cpp_operations import USES_ERF, USES_EXP, Spelling
+from generator_svc.recipes.genome import Genes
 from generator_svc.recipes.kernel_templates import kernel_text
 
 _NAMES = {
@@ -15,24 +16,25 @@ _REDUCERS = {"sum": "sycl::plus<float>()", "max": "sycl::maximum<float>()",
              "min": "sycl::minimum<float>()"}  # fmt: skip
 
 
-def sycl_spelling(*, polynomial_exp: bool, polynomial_erf: bool, is_vector: bool) -> Spelling:
+def sycl_spelling(genes: Genes) -> Spelling:
     """Return the spelling of operations.
 
-    Args:
-        polynomial_exp: Use our own exponential instead of the library's.
-        polynomial_erf: Use our own error function instead of the library's; vectors always do.
-        is_vector: Elements are explicit vectors.
+    Genes "exp" and "erf" may ask for our own functions in place of the library's; where gene "who"
+    makes elements explicit vectors, the error function always is our own.
     """
+    is_vector = genes.get("who") == "vector"
+    polynomial_exp = genes.get("exp") == "polynomial"
+    polynomial_erf = genes.get("erf") == "polynomial" or is_vector
     brought: list[tuple[frozenset[str], str]] = []
     if polynomial_exp:
         brought.append((USES_EXP, kernel_text("sycl/kernels/exp.hpp", is_vector=is_vector)))
-    if polynomial_erf or is_vector:
+    if polynomial_erf:
         brought.append((USES_ERF, kernel_text("sycl/kernels/erf.hpp")))
     return Spelling(
         names={
             **_NAMES,
             "exp": "recipe_exp" if polynomial_exp else "__builtin_elementwise_exp",
-            "erf": "recipe_erf" if polynomial_erf or is_vector else "sycl::erf",
+            "erf": "recipe_erf" if polynomial_erf else "sycl::erf",
         },
         brought=tuple(brought),
     )
