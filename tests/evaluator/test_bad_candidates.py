@@ -153,6 +153,25 @@ def test_a_hung_kernel_costs_its_deadline_only(judged):
     assert judged.judge_process == judge
 
 
+def test_groups_that_wait_for_later_ones_are_found_though_all_run_at_once(judged):
+    """Two of them do where there are two threads; one after the other they would wait for ever."""
+    head = HEAD.replace("int count, int cols", "unsigned* begun, int count, int cols")
+    body = """
+  sycl::atomic_ref<unsigned, sycl::memory_order::acq_rel, sycl::memory_scope::device> all(*begun);
+  all.fetch_add(1);
+  while (all.load() < 2) {
+  }
+  for (int j = i; j < count; j += 2) out[j] = sycl::fmax(x[j], 0.0f) * weight[j % cols];"""
+    plan = """def launch(x, weight, out):
+    rows, cols = x.shape
+    begun = zeros(1, uint32)
+    scaled_relu[2, 1](x, weight, out, begun, rows * cols, cols)
+"""
+    limits = EvaluationLimits(build_seconds=20.0, run_seconds=2.0, timing_seconds=0.05)
+    evaluation = judged(candidate(head=head, body=body, plan=plan), limits=limits)
+    assert evaluation.outcome is EvaluationOutcome.TIMEOUT, evaluation.findings
+
+
 def test_an_endless_compile_ends_at_its_deadline(judged):
     """Template recursion is ended as a time-out, and the next candidate is judged."""
     text = candidate(head=_TEMPLATES + HEAD, body="  out[i] = Grow<26, 1>::value;")
