@@ -77,6 +77,7 @@ class PlainSuite:
     def __init__(self, suite: Suite) -> None:
         self._suite = suite
         self._best = _Best()
+        self._begun: set[int] = set()
 
     def __enter__(self) -> Self:
         _write(head_text(self._suite))
@@ -94,6 +95,9 @@ class PlainSuite:
         if isinstance(event, WaitEvent):
             _write(f"{entry.title}: again in {event.seconds:.0f} s: {event.reason}")
             return
+        if entry.state is EntryState.BEGUN and entry.number in self._begun:
+            return  # it is tried again, which was said
+        self._begun.add(entry.number)
         ended = sum(one.has_ended for one in self._suite.entries)
         line = f"[{ended}/{len(self._suite.entries)}] {entry.title} {entry.state.value}"
         progress = entry.progress

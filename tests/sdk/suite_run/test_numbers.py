@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernel_foundry.sdk.suite_run.numbers.fast_p import THRESHOLDS, fast_p
@@ -41,6 +41,7 @@ def test_fast_p_falls_with_p_and_a_task_that_is_not_solved_lowers_it(
     assert fast_p([*tasks, [None]], 0.0).value <= values[0]
 
 
+@settings(max_examples=25)  # each resamples some thousand times
 @given(SUITES, SPEEDUPS)
 def test_means_scale_with_all_speedups_and_ignore_what_is_not_solved(
     tasks: list[list[float | None]], factor: float
@@ -60,6 +61,7 @@ def test_means_scale_with_all_speedups_and_ignore_what_is_not_solved(
         assert found.value <= found.high * (1 + 1e-9)
 
 
+@settings(max_examples=25)  # each resamples some thousand times
 @given(SUITES)
 def test_the_geometric_mean_of_slowdowns_is_the_inverse(tasks: list[list[float | None]]) -> None:
     slow = [[one and 1 / one for one in runs] for runs in tasks]
