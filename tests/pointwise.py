@@ -5,11 +5,9 @@ from kernel_foundry.domain.admission import (
     GraphNode,
     NamedTensor,
     TensorRole,
-    WorkloadAdmission,
 )
-from kernel_foundry.domain.device import DeviceSpec
-from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Task, Tolerance
+from tests.domain_values import CPU, workload_admission
 
 
 def pointwise_admission(task: Task) -> Admission:
@@ -28,36 +26,17 @@ def pointwise_admission(task: Task) -> Admission:
         )
         for name, op, arguments in nodes
     )
-    workload = WorkloadAdmission(
-        workload="default",
-        held_out=False,
+    workload = workload_admission(
         tensors=(x, out),
-        scalars=(),
         graph=graph,
         flops=512,
         minimal_bytes=2048,
         traffic_bound_ns=100.0,
         arithmetic_estimate_ns=100.0,
-        arithmetic_unit="FMA",
-        baselines=(),
-    )
-    device = DeviceSpec(
-        id="sycl:0",
-        language=Language.SYCL,
-        name="a CPU",
-        vendor="a vendor",
-        architecture="x86_64",
-        driver_version="1",
-        compute_units=2,
-        sub_group_size=16,
-        max_block=8192,
-        shared_bytes=1 << 18,
-        memory_bytes=1 << 33,
-        cache_bytes=1 << 25,
     )
     return Admission(
         task=task.digest,
-        device=device,
+        device=CPU,
         workloads=(workload,),
         tolerance=Tolerance(rtol=1e-4, atol=1e-5),
     )

@@ -12,7 +12,6 @@ from kernel_foundry.domain.evaluation import (
     CompileReport,
     Evaluation,
     EvaluationOutcome,
-    StopReason,
     Timing,
     WorkloadResult,
 )
@@ -20,6 +19,7 @@ from kernel_foundry.domain.fitness import fitness_bounds
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.task import Task, Workload
+from tests.domain_values import run_spec, timing_of
 
 TASK = Task(name="softmax", reference="...", workloads=(Workload(name="default"),))
 
@@ -33,15 +33,7 @@ def task() -> Task:
 @pytest.fixture(scope="session")
 def spec(task: Task) -> RunSpec:
     """A run of that task."""
-    return RunSpec(
-        name="first",
-        task=task,
-        language=Language.SYCL,
-        device="sycl:0",
-        models=("recipes",),
-        strategy="fitness",
-        seed=1,
-    )
+    return run_spec("first", task=task, device="sycl:0", models=("recipes",), seed=1)
 
 
 def make_candidate(
@@ -54,15 +46,7 @@ def make_candidate(
 
 def make_timing(median_ns: float, half_width: float = 0.001) -> Timing:
     """Return a converged timing."""
-    return Timing(
-        samples_ns=(median_ns,) * 10,
-        median_ns=median_ns,
-        ci95_ns=(median_ns * (1 - half_width), median_ns * (1 + half_width)),
-        stop_reason=StopReason.CONVERGED,
-        is_cold=True,
-        warmup_count=3,
-        discarded_count=0,
-    )
+    return timing_of(median_ns, half_width=half_width)
 
 
 def make_evaluation(

@@ -28,7 +28,7 @@ from generator_svc.store.store import GeneratorStore
 from kernel_foundry.cli.console import PrintableConsole
 from kernel_foundry.cli.main import main
 from kernel_foundry.cli.output import print_exact, print_json
-from kernel_foundry.domain.archive import RunSpec, RunState
+from kernel_foundry.domain.archive import RunState
 from kernel_foundry.domain.candidate import Candidate, KernelSource
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.exchange import ChatMessage, Exchange, FinishReason
@@ -36,10 +36,10 @@ from kernel_foundry.domain.finding import Finding, FindingKind, Severity
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.model_limit import ModelLimit
 from kernel_foundry.domain.request import TokenUsage
-from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import InvalidArgumentError
 from kernel_foundry.printable import LineFormatter, PrintableStream, print_safely, printable
 from tests.archive.conftest import make_evaluation
+from tests.domain_values import run_spec
 
 # A title, a clipboard, a cleared screen, a colour of its own, a link, C1, DEL, directions, no
 # width, a tag, markup, and a line that looks like ours.
@@ -92,15 +92,8 @@ def hostile(value: Any, *kept: str) -> Any:
     return dataclasses.replace(value, **{n: hostile(getattr(value, n), *kept) for n in fields})
 
 
-SPEC = RunSpec(
-    name="first",
-    task=Task(name="t", reference="class Model: ...\n", workloads=(Workload(name="default"),)),
-    language=Language.SYCL,
-    device="fake:0",
-    models=("fake",),
-    left_out=(ModelLimit(model="m", missing="aten.relu"),),
-    strategy="gradient",
-    seed=0,
+SPEC = run_spec(
+    "first", left_out=(ModelLimit(model="m", missing="aten.relu"),), strategy="gradient"
 )
 
 

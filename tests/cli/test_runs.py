@@ -10,23 +10,15 @@ from pathlib import Path
 import pytest
 
 from archive_svc.archive import LocalArchive
-from kernel_foundry.domain.archive import RunSpec, RunState
+from kernel_foundry.domain.archive import RunState
 from kernel_foundry.domain.candidate import Candidate, KernelSource
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationRequest
-from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from tests.cli.conftest import environment_of, run_kfoundry
+from tests.domain_values import run_spec
 
-SPEC = RunSpec(
-    name="first",
-    task=Task(name="t", reference="class Model: ...\n", workloads=(Workload(name="default"),)),
-    language=Language.SYCL,
-    device="fake:0",
-    models=("fake",),
-    strategy="gradient",
-    seed=0,
-)
+SPEC = run_spec("first", strategy="gradient")
 
 
 async def _tell(archive: LocalArchive, number: int) -> None:

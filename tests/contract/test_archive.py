@@ -34,6 +34,7 @@ from kernel_foundry.ports import Archive
 from kernel_foundry.rpc.archive import RemoteArchive
 from kernel_foundry.testing.archive import FakeArchive
 from kernel_foundry.testing.evaluator import FakeEvaluator
+from tests.domain_values import run_spec
 
 BUDGET = RunBudget(evaluations=9, minutes=0.5)
 
@@ -53,15 +54,7 @@ async def archive(request: pytest.FixtureRequest, reach, tmp_path: Path) -> Asyn
 @pytest.fixture
 def spec(task: Task) -> RunSpec:
     """A run."""
-    return RunSpec(
-        name="first",
-        task=task,
-        language=Language.SYCL,
-        device="fake:0",
-        models=("recipes",),
-        strategy="fitness",
-        seed=7,
-    )
+    return run_spec("first", task=task, models=("recipes",), seed=7)
 
 
 def _candidate(label: str, *parents: Candidate) -> Candidate:

@@ -1,13 +1,14 @@
+from dataclasses import replace
+
 import pytest
 
 from evaluator_svc.behaviour import KernelFacts
 from evaluator_svc.diagnosis import performance_findings
 from evaluator_svc.diagnosis.performance import LaunchFacts
-from kernel_foundry.domain.admission import WorkloadAdmission
-from kernel_foundry.domain.device import DeviceSpec, Peaks
-from kernel_foundry.domain.evaluation import StopReason, Timing, WorkloadResult
+from kernel_foundry.domain.device import Peaks
+from kernel_foundry.domain.evaluation import WorkloadResult
 from kernel_foundry.domain.finding import Finding, FindingKind
-from kernel_foundry.domain.language import Language
+from tests.domain_values import CPU, timing_of, workload_admission
 
 PEAKS = Peaks(
     bandwidth_bytes_per_second=1e9,
@@ -16,32 +17,7 @@ PEAKS = Peaks(
     launch_ns=10_000,
     read_bandwidth_bytes_per_second=1e9,
 )
-DEVICE = DeviceSpec(
-    id="sycl:0",
-    language=Language.SYCL,
-    name="cpu",
-    vendor="vendor",
-    architecture="spir64-cpu",
-    driver_version="1",
-    compute_units=8,
-    sub_group_size=16,
-    max_block=8192,
-    shared_bytes=32768,
-    memory_bytes=1 << 30,
-    cache_bytes=1 << 20,
-)
-
-
-def timing(median_ns: float, *, half_width: float = 0.01, is_cold: bool = True) -> Timing:
-    return Timing(
-        samples_ns=(median_ns,),
-        median_ns=median_ns,
-        ci95_ns=(median_ns * (1 - half_width), median_ns * (1 + half_width)),
-        stop_reason=StopReason.CONVERGED,
-        is_cold=is_cold,
-        warmup_count=1,
-        discarded_count=0,
-    )
+DEVICE = replace(CPU, compute_units=8, shared_bytes=32768, cache_bytes=1 << 20)
 
 
 def findings(
@@ -55,24 +31,17 @@ def findings(
     launches: LaunchFacts | None = None,
     own_share: float | None = None,
 ) -> dict[FindingKind, Finding]:
-    admission = WorkloadAdmission(
-        workload="default",
-        held_out=False,
-        tensors=(),
-        scalars=(),
-        graph=(),
+    admission = workload_admission(
         flops=flops,
         minimal_bytes=bytes_,
         traffic_bound_ns=float(bytes_),
         arithmetic_estimate_ns=float(flops),
-        arithmetic_unit="FMA",
-        baselines=(),
     )
     result = WorkloadResult(
         workload="default",
-        timing=timing(median_ns, half_width=half_width),
+        timing=timing_of(median_ns, half_width=half_width),
         own_share=own_share,
-        warm_timing=None if warm_ns is None else timing(warm_ns, is_cold=False),
+        warm_timing=None if warm_ns is None else timing_of(warm_ns, half_width=0.01, is_cold=False),
     )
     found = performance_findings(
         result, admission, DEVICE, PEAKS, kernels=kernels, launches=launches
@@ -153,18 +122,6 @@ def test_work_groups_that_waste_the_device_are_told(groups: int, size: int, word
 
 
 def test_an_untimed_workload_has_no_findings() -> None:
-    admission = WorkloadAdmission(
-        workload="w",
-        held_out=True,
-        tensors=(),
-        scalars=(),
-        graph=(),
-        flops=1,
-        minimal_bytes=1,
-        traffic_bound_ns=1.0,
-        arithmetic_estimate_ns=1.0,
-        arithmetic_unit="FMA",
-        baselines=(),
-    )
+    admission = workload_admission("w", held_out=True)
 
     assert performance_findings(WorkloadResult(workload="w"), admission, DEVICE, PEAKS) == ()

@@ -1,6 +1,7 @@
 """Occupancy by NVIDIA's rules, and what is told of it. The device's limits are an H200's."""
 
 import dataclasses
+from dataclasses import replace
 
 import pytest
 
@@ -8,24 +9,13 @@ from evaluator_svc.behaviour import KernelFacts
 from evaluator_svc.diagnosis import LaunchFacts, launch_findings
 from evaluator_svc.diagnosis.occupancy import Limit, occupancy
 from evaluator_svc.diagnosis.resources import resource_findings
-from kernel_foundry.domain.device import DeviceSpec, UnitLimits
+from kernel_foundry.domain.device import UnitLimits
 from kernel_foundry.domain.evaluation import KernelResources
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
-from kernel_foundry.domain.language import Language
+from tests.domain_values import H200
 
-DEVICE = DeviceSpec(
-    id="cuda:0",
-    language=Language.CUDA,
-    name="H200",
-    vendor="NVIDIA",
-    architecture="sm_90",
-    driver_version="580",
-    compute_units=132,
-    sub_group_size=32,
-    max_block=1024,
-    shared_bytes=227 << 10,
-    memory_bytes=140 << 30,
-    cache_bytes=60 << 20,
+DEVICE = replace(
+    H200,
     unit_limits=UnitLimits(registers=65536, shared_bytes=228 << 10, work_items=2048, groups=32),
 )
 

@@ -9,9 +9,10 @@ from evaluator_svc.policy import ObjectFacts
 from kernel_foundry.domain.admission import GraphKeyword, GraphNode, WorkloadAdmission
 from kernel_foundry.domain.check import Check, CheckResult
 from kernel_foundry.domain.device import MatrixRate, Peaks
-from kernel_foundry.domain.evaluation import StopReason, Timing, WorkloadResult
+from kernel_foundry.domain.evaluation import WorkloadResult
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
+from tests.domain_values import timing_of, workload_admission
 
 _PEAKS = Peaks(
     bandwidth_bytes_per_second=1e12,
@@ -41,32 +42,15 @@ def _node(op: str, *arguments: str, **keywords: str) -> GraphNode:
 
 def _workload(*nodes: GraphNode) -> WorkloadAdmission:
     """Return a workload of 1e9 operations: a millisecond at the rate of FMA."""
-    return WorkloadAdmission(
-        workload="default",
-        held_out=False,
-        tensors=(),
-        scalars=(),
+    return workload_admission(
         graph=(_node("matmul.default", "%a", "%b"), *nodes),
         flops=10**9,
-        minimal_bytes=0,
-        traffic_bound_ns=0.0,
         arithmetic_estimate_ns=1e6,
-        arithmetic_unit="FMA",
-        baselines=(),
     )
 
 
 def _took(ns: float) -> WorkloadResult:
-    timing = Timing(
-        samples_ns=(ns,),
-        median_ns=ns,
-        ci95_ns=(ns, ns),
-        stop_reason=StopReason.CONVERGED,
-        is_cold=True,
-        warmup_count=0,
-        discarded_count=0,
-    )
-    return WorkloadResult(workload="default", timing=timing)
+    return WorkloadResult(workload="default", timing=timing_of(ns))
 
 
 def _checked(

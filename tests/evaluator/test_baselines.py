@@ -21,11 +21,12 @@ from evaluator_svc.messages.exchange import MeasurePlan
 from evaluator_svc.pipeline.baseline_check import check_baselines
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.admission import Admission
-from kernel_foundry.domain.evaluation import Baseline, StopReason, Timing
+from kernel_foundry.domain.evaluation import Baseline
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.request import EvaluationRequest, Yardstick
 from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.sdk.task_file import read_task
+from tests.domain_values import timing_of
 from tests.evaluator.test_several_devices import LIMITS, RELU, TASK
 
 _LOADED = HostLoad(other_cores=2.0, core_count=2, needed_cores=2)
@@ -33,16 +34,7 @@ _QUIET = HostLoad(other_cores=0.0, core_count=2, needed_cores=2)
 
 
 def _baseline(name: str, median_ns: float) -> Baseline:
-    timing = Timing(
-        samples_ns=(median_ns,),
-        median_ns=median_ns,
-        ci95_ns=(0.98 * median_ns, 1.02 * median_ns),
-        stop_reason=StopReason.CONVERGED,
-        is_cold=True,
-        warmup_count=0,
-        discarded_count=0,
-    )
-    return Baseline(name=name, timing=timing)
+    return Baseline(name=name, timing=timing_of(median_ns, half_width=0.02))
 
 
 class _Clock:

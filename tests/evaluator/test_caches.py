@@ -18,25 +18,12 @@ from evaluator_svc.policy import ObjectFacts
 from evaluator_svc.policy.finding import rule_finding
 from evaluator_svc.settings import EvaluatorSettings
 from evaluator_svc.signing import Signer
-from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import KernelResources
 from kernel_foundry.domain.language import Language
 from kernel_foundry.errors import InvalidArgumentError
+from tests.domain_values import CPU
 
-_DEVICE = DeviceSpec(
-    id="sycl:0",
-    language=Language.SYCL,
-    name="cpu",
-    vendor="v",
-    architecture="a",
-    driver_version="1",
-    compute_units=2,
-    sub_group_size=32,
-    max_block=1024,
-    shared_bytes=1 << 15,
-    memory_bytes=1 << 30,
-    cache_bytes=1 << 20,
-)
+_DEVICE = CPU
 _UNIT = TranslationUnit(source="int x;", options=(), kernels=("k",))
 
 

@@ -7,9 +7,10 @@ import pytest
 from evaluator_svc.messages.locked import BoundWorkload
 from evaluator_svc.pipeline.layout import layout_limit_ns, prepare_findings
 from kernel_foundry.domain.device import Peaks
-from kernel_foundry.domain.evaluation import Baseline, StopReason, Timing, WorkloadResult
+from kernel_foundry.domain.evaluation import Baseline, WorkloadResult
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
+from tests.domain_values import timing_of
 
 _PEAKS = Peaks(
     bandwidth_bytes_per_second=1e9,
@@ -32,23 +33,11 @@ _BOUND = BoundWorkload(
 )
 
 
-def _timing(median_ns: float) -> Timing:
-    return Timing(
-        samples_ns=(median_ns,),
-        median_ns=median_ns,
-        ci95_ns=(0.9 * median_ns, 1.1 * median_ns),
-        stop_reason=StopReason.CONVERGED,
-        is_cold=True,
-        warmup_count=0,
-        discarded_count=0,
-    )
-
-
 def _result(prepare_ns: float | None, limit_ns: float | None) -> WorkloadResult:
     return WorkloadResult(
         workload="default",
-        timing=_timing(1e6),
-        baselines=(Baseline(name="eager", timing=_timing(4e6)),),
+        timing=timing_of(1e6, half_width=0.1),
+        baselines=(Baseline(name="eager", timing=timing_of(4e6, half_width=0.1)),),
         traffic_bound_ns=1e6,
         prepare_ns=prepare_ns,
         prepare_limit_ns=limit_ns,

@@ -15,6 +15,7 @@ from kernel_foundry.domain.admission import (
     WorkloadAdmission,
 )
 from kernel_foundry.domain.task import Tolerance
+from tests.domain_values import workload_admission
 from tests.judge.judge_tasks import DEVICE
 
 _RANGES = tuple(
@@ -31,20 +32,7 @@ def _workload(name: str, mib: int, *, held_out: bool = False) -> WorkloadAdmissi
         NamedTensor(name=role.value, role=role, dtype="float32", shape=(mib << 17,))
         for role in (TensorRole.INPUT, TensorRole.OUTPUT)
     ]
-    return WorkloadAdmission(
-        workload=name,
-        held_out=held_out,
-        tensors=tuple(tensors),
-        scalars=(),
-        graph=(),
-        flops=0,
-        minimal_bytes=0,
-        traffic_bound_ns=0.0,
-        arithmetic_estimate_ns=0.0,
-        arithmetic_unit="",
-        baselines=(),
-        value_ranges=_RANGES,
-    )
+    return workload_admission(name, held_out=held_out, tensors=tuple(tensors), value_ranges=_RANGES)
 
 
 def _choice(*workloads: WorkloadAdmission) -> RangeChoice:

@@ -7,6 +7,7 @@ from evaluator_svc.memory_needs import WorkloadSizes
 from evaluator_svc.pipeline.generated_sizes import has_one_seed
 from kernel_foundry.domain.admission import NamedTensor, TensorRole, WorkloadAdmission
 from kernel_foundry.domain.task import Size, Task, Workload
+from tests.domain_values import workload_admission
 from tests.judge.judge_tasks import SOFTMAX, make_task
 
 
@@ -61,20 +62,7 @@ def test_a_large_one_is_judged_on_one_seed() -> None:
             for role in (TensorRole.INPUT, TensorRole.OUTPUT)
         )
         assert WorkloadSizes.of(tensors).set_bytes == 8192 * rows
-        return WorkloadAdmission(
-            workload="w",
-            held_out=True,
-            tensors=tensors,
-            scalars=(),
-            graph=(),
-            flops=0,
-            minimal_bytes=0,
-            traffic_bound_ns=0.0,
-            arithmetic_estimate_ns=0.0,
-            arithmetic_unit="",
-            baselines=(),
-            is_generated=is_generated,
-        )
+        return workload_admission("w", held_out=True, tensors=tensors, is_generated=is_generated)
 
     assert has_one_seed(workload(4001))
     assert not has_one_seed(workload(1021))

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from kernel_foundry.domain.evaluation import (
     Baseline,
-    StopReason,
     Timing,
     WorkloadResult,
     speedup_interval_of,
@@ -17,21 +16,14 @@ from kernel_foundry.domain.evaluation import (
 )
 from kernel_foundry.domain.median import median_interval
 from kernel_foundry.sdk.view import headline_text
+from tests.domain_values import timing_of
 
 _TIMES = st.lists(st.floats(min_value=1.0, max_value=1e9), min_size=1, max_size=20)
 
 
 def _timing(samples_ns: list[float]) -> Timing:
     median_ns, interval_ns = median_interval(tuple(samples_ns))
-    return Timing(
-        samples_ns=tuple(samples_ns),
-        median_ns=median_ns,
-        ci95_ns=interval_ns,
-        stop_reason=StopReason.CONVERGED,
-        is_cold=True,
-        warmup_count=0,
-        discarded_count=0,
-    )
+    return timing_of(median_ns, samples_ns=tuple(samples_ns), ci95_ns=interval_ns)
 
 
 def _result(candidate: list[float], *baselines: list[float]) -> WorkloadResult:

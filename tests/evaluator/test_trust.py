@@ -9,8 +9,6 @@ from kernel_foundry.domain.evaluation import (
     CompileReport,
     Evaluation,
     EvaluationOutcome,
-    StopReason,
-    Timing,
     WorkloadResult,
 )
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
@@ -21,6 +19,7 @@ from kernel_foundry.domain.fitness import (
     failure_fitness,
 )
 from kernel_foundry.domain.measures import Measures
+from tests.domain_values import timing_of
 
 _SUSPECT = Check(kind=CheckKind.PRECISION, result=CheckResult.SUSPECT)
 _SUSPICION = Finding(
@@ -31,22 +30,13 @@ _SUSPICION = Finding(
 def _passed(
     fitness: float, checks: tuple[Check, ...] = (), findings: tuple[Finding, ...] = ()
 ) -> Evaluation:
-    timing = Timing(
-        samples_ns=(1e6,),
-        median_ns=1e6,
-        ci95_ns=(1e6, 1e6),
-        stop_reason=StopReason.CONVERGED,
-        is_cold=True,
-        warmup_count=0,
-        discarded_count=0,
-    )
     return Evaluation(
         candidate="c",
         task="t",
         device="null:0",
         outcome=EvaluationOutcome.PASSED,
         compile=CompileReport(log="", compile_ns=0.0, cached=True, object_bytes=1),
-        workloads=(WorkloadResult(workload="default", timing=timing),),
+        workloads=(WorkloadResult(workload="default", timing=timing_of(1e6)),),
         measures=Measures(memory=0, algorithm=0, synchronization=0),
         fitness=fitness,
         optimistic_fitness=fitness + 0.1,

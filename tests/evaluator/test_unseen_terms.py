@@ -14,13 +14,13 @@ from kernel_foundry.domain.admission import (
     NamedTensor,
     TensorRole,
     ValueRange,
-    WorkloadAdmission,
 )
 from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.evaluation import PrecisionAudit
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Task, Tolerance
+from tests.domain_values import workload_admission
 from tests.judge.judge_tasks import DEVICE
 
 TASK = Task(name="made", reference="")
@@ -57,20 +57,7 @@ def admission(
         shape=(64, 64),
     )
     out = NamedTensor(name="out", role=TensorRole.OUTPUT, dtype="float32", shape=(outputs,))
-    workload = WorkloadAdmission(
-        workload="w",
-        held_out=False,
-        tensors=(out,),
-        scalars=(),
-        graph=(product,),
-        flops=1,
-        minimal_bytes=1,
-        traffic_bound_ns=1.0,
-        arithmetic_estimate_ns=1.0,
-        arithmetic_unit="float32 FMA",
-        baselines=(),
-        value_ranges=ranges,
-    )
+    workload = workload_admission("w", tensors=(out,), graph=(product,), value_ranges=ranges)
     return Admission(
         task=TASK.digest,
         device=dataclasses.replace(DEVICE, language=Language.CUDA),

@@ -13,16 +13,15 @@ import pytest
 from archive_svc.archive import LocalArchive
 from kernel_foundry.cli import evaluate, verify
 from kernel_foundry.cli.main import EXIT_NOT_CONFIRMED
-from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.candidate import Candidate, KernelSource
 from kernel_foundry.domain.evaluation import Evaluation, Fact
-from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Task
 from kernel_foundry.evidence.fingerprint import fingerprint
 from kernel_foundry.evidence.record import EvidenceRecord, read_record, record_of, write_record
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.sdk.verification.verify import Verification, verification
 from tests.cli.conftest import CANDIDATE, TASK, run_kfoundry, serving_evaluator
+from tests.domain_values import run_spec
 from tests.evidence import conftest as signed_by_hand
 
 pytestmark = pytest.mark.slow
@@ -132,15 +131,7 @@ def test_the_json_of_a_verdict_says_what_it_rests_on(folder: Path) -> None:
 def test_the_record_of_a_run_is_its_winners(tmp_path: Path, evaluation: Evaluation) -> None:
     """By default; another candidate by its digest; none where nobody signed."""
     task, source = signed_by_hand.TASK, signed_by_hand.SOURCE
-    spec = RunSpec(
-        name="told",
-        task=task,
-        language=Language.SYCL,
-        device="fake:0",
-        models=("fake",),
-        strategy="gradient",
-        seed=0,
-    )
+    spec = run_spec("told", task=task, strategy="gradient")
 
     async def tell(told: KernelSource, verdict: Evaluation) -> None:
         archive = LocalArchive(f"sqlite:///{tmp_path / 'data' / 'runs.db'}")

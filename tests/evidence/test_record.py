@@ -12,10 +12,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from archive_svc.archive import LocalArchive
 from archive_svc.run.run_file import export_run, import_run
 from kernel_foundry.common.v1 import evaluation_pb2
-from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
-from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.plain import from_plain, to_plain
 from kernel_foundry.errors import EliteNotFoundError, InvalidArgumentError
 from kernel_foundry.evidence.record import (
@@ -30,17 +28,10 @@ from kernel_foundry.sdk.record_of_run import record_of_run
 from kernel_foundry.sdk.verification.signature import check_integrity
 from kernel_foundry.sdk.verification.statement import holds
 from kernel_foundry.wire.message import from_message, to_message
+from tests.domain_values import run_spec
 from tests.evidence.conftest import SOURCE, TASK, evaluate
 
-SPEC = RunSpec(
-    name="told",
-    task=TASK,
-    language=Language.SYCL,
-    device="fake:0",
-    models=("fake",),
-    strategy="gradient",
-    seed=0,
-)
+SPEC = run_spec("told", task=TASK, strategy="gradient")
 
 
 def _over_the_wire(evaluation: Evaluation) -> Evaluation:

@@ -15,13 +15,10 @@ from kernel_foundry.domain.admission import (
 )
 from kernel_foundry.domain.archive import Elite, Selection
 from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
-from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import (
     CompileReport,
     Evaluation,
     EvaluationOutcome,
-    StopReason,
-    Timing,
     WorkloadResult,
 )
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
@@ -30,6 +27,7 @@ from kernel_foundry.domain.lesson import Lesson, LessonOrigin
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.request import ProposalRequest
 from kernel_foundry.domain.task import Task, Tolerance, Workload
+from tests.domain_values import H200, timing_of, workload_admission
 
 HIDDEN = "rows=3,cols=1001"
 
@@ -81,15 +79,7 @@ def evaluation(
     """Return a verdict; its median is known to ± `noise`."""
     workloads: tuple[WorkloadResult, ...] = ()
     if outcome is EvaluationOutcome.PASSED and median_ns is not None:
-        timing = Timing(
-            samples_ns=(median_ns,),
-            median_ns=median_ns,
-            ci95_ns=(median_ns * (1 - noise), median_ns * (1 + noise)),
-            stop_reason=StopReason.CONVERGED,
-            is_cold=True,
-            warmup_count=1,
-            discarded_count=0,
-        )
+        timing = timing_of(median_ns, half_width=noise)
         workloads = (WorkloadResult(workload="default", timing=timing),)
     return Evaluation(
         candidate=source.digest,
@@ -156,35 +146,14 @@ def transition(
 
 def _admitted(name: str, shape: tuple[int, ...]) -> WorkloadAdmission:
     tensor = NamedTensor(name="x", role=TensorRole.INPUT, dtype="float32", shape=shape)
-    return WorkloadAdmission(
-        workload=name,
+    return workload_admission(
+        name,
         held_out=name == HIDDEN,
         tensors=(tensor, replace(tensor, name="out", role=TensorRole.OUTPUT)),
-        scalars=(),
-        graph=(),
-        flops=1,
-        minimal_bytes=1,
-        traffic_bound_ns=1.0,
-        arithmetic_estimate_ns=1.0,
-        arithmetic_unit="FMA",
-        baselines=(),
     )
 
 
-_DEVICE = DeviceSpec(
-    id="cuda:0",
-    language=Language.CUDA,
-    name="a GPU",
-    vendor="a vendor",
-    architecture="sm_90",
-    driver_version="1",
-    compute_units=132,
-    sub_group_size=32,
-    max_block=1024,
-    shared_bytes=1 << 17,
-    memory_bytes=1 << 36,
-    cache_bytes=1 << 25,
-)
+_DEVICE = H200
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """A small task, its admission, elites and scripted models that the generator tests share."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -20,14 +20,12 @@ from kernel_foundry.domain.admission import (
 )
 from kernel_foundry.domain.archive import Elite, Selection
 from kernel_foundry.domain.candidate import Candidate, KernelSource, Operator
-from kernel_foundry.domain.device import DeviceSpec, Peaks
+from kernel_foundry.domain.device import Peaks
 from kernel_foundry.domain.evaluation import (
     Baseline,
     CompileReport,
     Evaluation,
     EvaluationOutcome,
-    StopReason,
-    Timing,
     WorkloadResult,
 )
 from kernel_foundry.domain.exchange import FinishReason
@@ -37,6 +35,7 @@ from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.request import ProposalRequest, TokenUsage
 from kernel_foundry.domain.task import Task, Tolerance, Workload
+from tests.domain_values import CPU, timing_of, workload_admission
 
 REFERENCE = """\
 class Model(nn.Module):
@@ -53,36 +52,21 @@ REPLY = f"Here it is.\n```sycl\n{DEVICE_CODE}\n```\n```python\n{PLAN}\n```\n"
 HELD_OUT = "rows=3,cols=1001"
 
 
-def timing(median_ns: float) -> Timing:
-    """Return a timing with that median."""
-    return Timing(
-        samples_ns=(median_ns,),
-        median_ns=median_ns,
-        ci95_ns=(median_ns, median_ns),
-        stop_reason=StopReason.CONVERGED,
-        is_cold=True,
-        warmup_count=1,
-        discarded_count=0,
-    )
-
-
 def workload(name: str, shape: tuple[int, ...], *, held_out: bool = False) -> WorkloadAdmission:
     """Return the admission of a softmax over `shape`."""
-    baselines = () if held_out else (Baseline(name="eager", timing=timing(2.6e6)),)
-    return WorkloadAdmission(
-        workload=name,
+    baselines = () if held_out else (Baseline(name="eager", timing=timing_of(2.6e6)),)
+    return workload_admission(
+        name,
         held_out=held_out,
         tensors=(
             NamedTensor(name="x", role=TensorRole.INPUT, dtype="float32", shape=shape),
             NamedTensor(name="out", role=TensorRole.OUTPUT, dtype="float32", shape=shape),
         ),
         scalars=(NamedScalar(name="temperature", literal="0.5"),),
-        graph=(),
         flops=1_000_000,
         minimal_bytes=1 << 20,
         traffic_bound_ns=1e6,
         arithmetic_estimate_ns=1e6,
-        arithmetic_unit="FMA",
         baselines=baselines,
     )
 
@@ -107,8 +91,8 @@ def passed_elite(
         workloads=(
             WorkloadResult(
                 workload="default",
-                timing=timing(1.3e6),
-                baselines=(Baseline(name="eager", timing=timing(2.6e6)),),
+                timing=timing_of(1.3e6),
+                baselines=(Baseline(name="eager", timing=timing_of(2.6e6)),),
                 traffic_bound_ns=1e6,
                 arithmetic_estimate_ns=2e5,
                 kernel_times=kernel_times,
@@ -178,19 +162,11 @@ def request_() -> ProposalRequest:
         ),
         instructions="Prefer few kernels.",
     )
-    device = DeviceSpec(
-        id="sycl:0",
-        language=Language.SYCL,
+    device = replace(
+        CPU,
         name="Test CPU",
         vendor="ACME",
         architecture="x86-64",
-        driver_version="1",
-        compute_units=2,
-        sub_group_size=16,
-        max_block=8192,
-        shared_bytes=1 << 18,
-        memory_bytes=8 << 30,
-        cache_bytes=32 << 20,
         peaks=Peaks(
             bandwidth_bytes_per_second=21.5e9,
             cache_bandwidth_bytes_per_second=80e9,

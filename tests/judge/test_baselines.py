@@ -11,7 +11,8 @@ from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import open_memory
 from evaluator_svc.messages.exchange import MeasurePlan
-from kernel_foundry.domain.evaluation import Baseline, StopReason, Timing
+from kernel_foundry.domain.evaluation import Baseline, Timing
+from tests.domain_values import timing_of
 from tests.judge.judge_tasks import SOFTMAX, make_task
 
 PLAN = MeasurePlan(seconds=0.01, flush_bytes=0)
@@ -23,19 +24,6 @@ def drawn_set() -> InputSet:
     return PreparedWorkload(
         task, task.workloads[0], device=torch.device("cpu"), memory_bytes=8 << 30
     ).input_set(1)
-
-
-def timing_of(median_ns: float) -> Timing:
-    """Return a measurement with this median."""
-    return Timing(
-        samples_ns=(median_ns,),
-        median_ns=median_ns,
-        ci95_ns=(median_ns, median_ns),
-        stop_reason=StopReason.CONVERGED,
-        is_cold=True,
-        warmup_count=0,
-        discarded_count=0,
-    )
 
 
 def settled(monkeypatch: pytest.MonkeyPatch, medians_ns: Sequence[float]) -> Baseline:

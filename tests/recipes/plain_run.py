@@ -17,12 +17,12 @@ from kernel_foundry.domain.admission import (
     GraphNode,
     NamedTensor,
     TensorRole,
-    WorkloadAdmission,
 )
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.task import Tolerance
 from kernel_foundry.plan.from_domain import device_limits, name_table
+from tests.domain_values import workload_admission
 from tests.recipes.plain_modules import Case
 
 Tensors = dict[str, torch.Tensor]
@@ -93,18 +93,10 @@ def admission_of(workloads: list[Workload], device: DeviceSpec) -> Admission:
         device=device,
         tolerance=Tolerance(rtol=1e-4, atol=1e-4),
         workloads=tuple(
-            WorkloadAdmission(
-                workload=str(place),
-                held_out=False,
+            workload_admission(
+                str(place),
                 tensors=tuple(tensor for tensor, _ in workload.named),
-                scalars=(),
                 graph=workload.graph,
-                flops=0,
-                minimal_bytes=0,
-                traffic_bound_ns=0.0,
-                arithmetic_estimate_ns=0.0,
-                arithmetic_unit="",
-                baselines=(),
             )
             for place, workload in enumerate(workloads)
         ),

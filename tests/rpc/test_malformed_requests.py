@@ -25,7 +25,7 @@ from generator_svc.experience_service import experience_service
 from generator_svc.llm.litellm_models import LiteLlmModels
 from generator_svc.service import generator_service
 from kernel_foundry.archive.v1 import archive_service_pb2, run_pb2
-from kernel_foundry.domain.archive import LeaseHolder, RunBudget, RunSpec, RunState, Selection
+from kernel_foundry.domain.archive import LeaseHolder, RunBudget, RunState, Selection
 from kernel_foundry.domain.candidate import Operator
 from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
@@ -33,7 +33,6 @@ from kernel_foundry.domain.lesson import Lesson, LessonOrigin, LessonQuery
 from kernel_foundry.domain.measures import Measures
 from kernel_foundry.domain.request import EvaluationRequest, ProposalOutcome, ProposalRequest
 from kernel_foundry.domain.sweep import SweepRequest
-from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.evaluator.v1 import evaluator_service_pb2
 from kernel_foundry.generator.v1 import experience_service_pb2, generator_service_pb2
 from kernel_foundry.ports import Evaluator
@@ -42,6 +41,7 @@ from kernel_foundry.rpc.server import running
 from kernel_foundry.rpc.status import DETAILS_KEY
 from kernel_foundry.wire.message import build
 from tests.archive.conftest import make_candidate, make_evaluation
+from tests.domain_values import run_spec
 from tests.generators import assembled_in
 from tests.pointwise import pointwise_admission
 
@@ -60,15 +60,7 @@ METHODS = [
     for service in file.DESCRIPTOR.services_by_name.values()
     for method in service.methods
 ]
-SPEC = RunSpec(
-    name="first",
-    task=Task(name="t", reference="class Model: ...\n", workloads=(Workload(name="default"),)),
-    language=Language.SYCL,
-    device="null:0",
-    models=("recipes",),
-    strategy="gradient",
-    seed=0,
-)
+SPEC = run_spec("first", device="null:0", models=("recipes",), strategy="gradient")
 KNOWN = {"run": "first", "name": "first", "models": "recipes", "strategy": "gradient"}
 """Texts by name of a field where a request means something with them only."""
 

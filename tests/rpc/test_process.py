@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 from kernel_foundry.domain.archive import RunSpec
-from kernel_foundry.domain.language import Language
-from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import ServiceUnavailableError
 from kernel_foundry.rpc.archive import RemoteArchive
 from kernel_foundry.rpc.evaluator import RemoteEvaluator
 from kernel_foundry.rpc.generator import RemoteGenerator
 from kernel_foundry.rpc.readiness import wait_until_serving
+from tests.domain_values import run_spec
 
 
 @asynccontextmanager
@@ -51,15 +50,7 @@ async def serving(
 
 
 def _spec(name: str) -> RunSpec:
-    return RunSpec(
-        name=name,
-        task=Task(name="t", reference="...", workloads=(Workload(name="default"),)),
-        language=Language.SYCL,
-        device="sycl:0",
-        models=("recipes",),
-        strategy="fitness",
-        seed=1,
-    )
+    return run_spec(name, device="sycl:0", models=("recipes",), seed=1)
 
 
 async def test_archive_process_keeps_what_was_told_over_sigkill(tmp_path: Path) -> None:

@@ -14,25 +14,11 @@ from evaluator_svc.messages.locked import (
 )
 from evaluator_svc.processes.forking import BUILDER
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
-from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import EvaluationOutcome, Setting
-from kernel_foundry.domain.language import Language
 from kernel_foundry.plan.candidate_text import split
+from tests.domain_values import H200
 
-DEVICE = DeviceSpec(
-    id="cuda:0",
-    language=Language.CUDA,
-    name="any",
-    vendor="NVIDIA",
-    architecture="sm_90",
-    driver_version="",
-    compute_units=132,
-    sub_group_size=32,
-    max_block=1024,
-    shared_bytes=227 << 10,
-    memory_bytes=16 << 30,
-    cache_bytes=0,
-)
+DEVICE = H200
 NAMES = WorkloadNames(
     workload="default",
     tensors=(

@@ -1,32 +1,20 @@
 """Which configurations a sweep tries, and in which order."""
 
+from dataclasses import replace
+
 import pytest
 
 from evaluator_svc.builder.prepare import CandidateRefusedError
 from evaluator_svc.builder.sweep import enumerate_configurations
 from evaluator_svc.messages.locked import EnumerateRequest, WorkloadNames
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
-from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.evaluation import EvaluationOutcome
-from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.sweep import Configuration
 from kernel_foundry.plan.candidate_text import split
+from tests.domain_values import CPU
 from tests.sweep.conftest import candidate, configuration
 
-_DEVICE = DeviceSpec(
-    id="sycl:0",
-    language=Language.SYCL,
-    name="device",
-    vendor="",
-    architecture="",
-    driver_version="",
-    compute_units=2,
-    sub_group_size=16,
-    max_block=256,
-    shared_bytes=1 << 15,
-    memory_bytes=1 << 30,
-    cache_bytes=1 << 20,
-)
+_DEVICE = replace(CPU, max_block=256, shared_bytes=1 << 15)
 _NAMES = WorkloadNames(
     workload="default",
     tensors=tuple(

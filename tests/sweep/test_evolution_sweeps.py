@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from archive_svc.archive import LocalArchive
-from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.bounds import NEVER
 from kernel_foundry.domain.candidate import Candidate, KernelSource
 from kernel_foundry.domain.evaluation import Evaluation, Setting, Timing
@@ -19,7 +18,6 @@ from kernel_foundry.domain.request import (
     ProposalRequest,
 )
 from kernel_foundry.domain.sweep import ConfigurationResult, SweepRequest, best_of
-from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import DeadlineExceededError
 from kernel_foundry.sdk.loop.budget import Budget, StopCause
 from kernel_foundry.sdk.loop.evolution import Evolution
@@ -33,16 +31,9 @@ from kernel_foundry.sdk.loop.progress import (
 from kernel_foundry.sdk.loop.sweeping import CONFIGURATIONS_PER_EVALUATION, Sweeper, cost_of
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
+from tests.domain_values import run_spec
 
-SPEC = RunSpec(
-    name="run",
-    task=Task(name="t", reference="class Model: ...\n", workloads=(Workload(name="default"),)),
-    language=Language.SYCL,
-    device="fake:0",
-    models=("fake",),
-    strategy="fitness",
-    seed=3,
-)
+SPEC = run_spec(seed=3)
 PLAN = 'TUNE = {"AA": [1, 2, 3, 4], "BB": [1, 2]}\ndef launch(out):\n    pass'
 SPACE = 8
 

@@ -9,8 +9,6 @@ from kernel_foundry.domain.evaluation import (
     EvaluationOutcome,
     KernelResources,
     Setting,
-    StopReason,
-    Timing,
 )
 from kernel_foundry.domain.sweep import (
     ConfigurationResult,
@@ -19,20 +17,13 @@ from kernel_foundry.domain.sweep import (
     Validity,
 )
 from kernel_foundry.sdk.report.t4 import t4_results
+from tests.domain_values import timing_of
 
 _INVALIDITIES = {"timeout", "compile", "runtime", "correctness", "constraints", "correct"}
 
 
 def _result(validity: Validity) -> ConfigurationResult:
-    timing = Timing(
-        samples_ns=(2e6, 4e6),
-        median_ns=3e6,
-        ci95_ns=(2e6, 4e6),
-        stop_reason=StopReason.CONVERGED,
-        is_cold=True,
-        warmup_count=1,
-        discarded_count=0,
-    )
+    timing = timing_of(3e6, samples_ns=(2e6, 4e6), ci95_ns=(2e6, 4e6))
     is_right = validity is Validity.CORRECT
     return ConfigurationResult(
         configuration=tuple(

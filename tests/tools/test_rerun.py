@@ -18,9 +18,9 @@ from evaluator_svc.tools.rerun_folder import RerunInput, read, write
 from kernel_foundry.domain.admission import NamedTensor, TensorRole
 from kernel_foundry.domain.device import DeviceSpec
 from kernel_foundry.domain.finding import FindingKind
-from kernel_foundry.domain.language import Language
 from kernel_foundry.plan.candidate_text import split
 from kernel_foundry.plan.sequence import BufferSpec, LaunchSequence
+from tests.domain_values import H200
 from tests.native.fake_cuda_build import fake_driver_environment
 
 COUNT = 1000
@@ -45,20 +45,7 @@ SCALE = "scale[8, 128](x, out, 2.0, 1000)"
 
 
 def device() -> DeviceSpec:
-    return DeviceSpec(
-        id="cuda:0",
-        language=Language.CUDA,
-        name="device",
-        vendor="NVIDIA",
-        architecture="sm_90",
-        driver_version="1",
-        compute_units=132,
-        sub_group_size=32,
-        max_block=1024,
-        shared_bytes=227 << 10,
-        memory_bytes=1 << 34,
-        cache_bytes=50 << 20,
-    )
+    return H200
 
 
 def replay_input(

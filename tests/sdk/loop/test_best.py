@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archive_svc.archive import LocalArchive
-from kernel_foundry.domain.archive import RunSpec, ToldEvaluation
+from kernel_foundry.domain.archive import ToldEvaluation
 from kernel_foundry.domain.best import best_of, best_so_far
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.fitness import correct_fitness, failure_fitness
-from kernel_foundry.domain.language import Language
 from kernel_foundry.testing.archive import FakeArchive
 from tests.archive.conftest import TASK, make_candidate, make_evaluation
+from tests.domain_values import run_spec
 
 SPEEDUPS = st.floats(1e-9, 1e9)
 
@@ -32,15 +32,7 @@ VERDICTS = st.lists(
     max_size=12,
 )
 
-SPEC = RunSpec(
-    name="run",
-    task=TASK,
-    language=Language.SYCL,
-    device="sycl:0",
-    models=("m",),
-    strategy="gradient",
-    seed=0,
-)
+SPEC = run_spec(task=TASK, device="sycl:0", models=("m",), strategy="gradient")
 
 
 @given(SPEEDUPS, st.floats(1 + 1e-3, 1e3))

@@ -9,17 +9,16 @@ import pytest
 
 from archive_svc.archive import LocalArchive
 from kernel_foundry.domain.admission import Admission
-from kernel_foundry.domain.archive import RunSpec, RunState, ToldEvaluation
+from kernel_foundry.domain.archive import RunState, ToldEvaluation
 from kernel_foundry.domain.check import Trust
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
-from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import (
     EvaluationLimits,
     EvaluationRequest,
     Proposal,
     ProposalRequest,
 )
-from kernel_foundry.domain.task import Task, Workload
+from kernel_foundry.domain.task import Task
 from kernel_foundry.errors import (
     DeviceMemoryError,
     InvalidArgumentError,
@@ -40,6 +39,7 @@ from kernel_foundry.sdk.loop.progress import (
 from kernel_foundry.sdk.loop.proposer import REPEATS_BEFORE_EXHAUSTED, UNANSWERED_BEFORE_GIVING_UP
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
+from tests.domain_values import run_spec
 
 
 @pytest.fixture
@@ -49,19 +49,7 @@ async def archive(tmp_path: Path) -> AsyncIterator[LocalArchive]:
     await opened.close()
 
 
-SPEC = RunSpec(
-    name="run",
-    task=Task(
-        name="double",
-        reference="class Model: ...\n",
-        workloads=(Workload(name="default"),),
-    ),
-    language=Language.SYCL,
-    device="fake:0",
-    models=("fake",),
-    strategy="fitness",
-    seed=5,
-)
+SPEC = run_spec(seed=5)
 
 
 async def _evolve(

@@ -4,23 +4,14 @@ import asyncio
 
 import pytest
 
-from kernel_foundry.domain.archive import LeaseHolder, Run, RunBudget, RunSpec, RunState
-from kernel_foundry.domain.language import Language
-from kernel_foundry.domain.task import Task, Workload
+from kernel_foundry.domain.archive import LeaseHolder, Run, RunBudget, RunState
 from kernel_foundry.process_identity import new_holder
 from kernel_foundry.sdk.loop import lease
 from kernel_foundry.sdk.loop.lease import held
 from kernel_foundry.testing.archive import FakeArchive
+from tests.domain_values import run_spec
 
-SPEC = RunSpec(
-    name="run",
-    task=Task(name="t", reference="class Model: ...", workloads=(Workload(name="default"),)),
-    language=Language.SYCL,
-    device="sycl:0",
-    models=("m",),
-    strategy="gradient",
-    seed=0,
-)
+SPEC = run_spec()
 
 
 class _SlowToRenew(FakeArchive):

@@ -10,13 +10,10 @@ from pathlib import Path
 import pytest
 
 from archive_svc.archive import LocalArchive
-from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.check import CheckKind, CheckResult, Trust
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.fitness import failure_fitness, fitness_bounds
-from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
-from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import DeviceMemoryError
 from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.loop.evolution import Evolution
@@ -25,6 +22,7 @@ from kernel_foundry.sdk.loop.promotion import PROMOTIONS, REFUSALS, winner
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
 from tests.archive.conftest import make_timing
+from tests.domain_values import run_spec
 
 BASELINE_NS = 1e6
 
@@ -36,15 +34,7 @@ async def archive(tmp_path: Path) -> AsyncIterator[LocalArchive]:
     await opened.close()
 
 
-SPEC = RunSpec(
-    name="run",
-    task=Task(name="t", reference="class Model: ...", workloads=(Workload(name="default"),)),
-    language=Language.SYCL,
-    device="fake:0",
-    models=("fake",),
-    strategy="best_of_n",  # the candidate's number is that of its selection
-    seed=0,
-)
+SPEC = run_spec(strategy="best_of_n")  # the candidate's number is that of its selection
 
 
 async def _evolve(

@@ -8,29 +8,26 @@ from pathlib import Path
 
 from archive_svc.archive import LocalArchive
 from generator_svc.llm.litellm_models import LiteLlmModels
-from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.domain.finding import Finding, FindingKind, Severity
-from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.ports import Generator
 from kernel_foundry.sdk.loop.budget import Budget
 from kernel_foundry.sdk.loop.evolution import Evolution
 from kernel_foundry.testing.evaluator import FakeEvaluator
+from tests.domain_values import run_spec
 from tests.generators import generator_in
 from tests.llm_server.answers import Answer, good, truncated
 from tests.llm_server.server import ReceivedRequest
 
-SPEC = RunSpec(
-    name="recorded",
+SPEC = run_spec(
+    "recorded",
     task=Task(
         name="relu",
         reference="class Model: ...\n",
         workloads=(Workload(name="default"),),
     ),
-    language=Language.SYCL,
-    device="fake:0",
     models=("openai/gpt-4o-mini", "openai/gpt-4o"),
     strategy="gradient",
     seed=3,

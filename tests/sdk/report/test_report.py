@@ -10,10 +10,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from archive_svc.archive import LocalArchive
 from evaluator_svc.signing import signed
-from kernel_foundry.domain.archive import RunSpec
 from kernel_foundry.domain.candidate import Candidate
 from kernel_foundry.domain.kernel_time import KernelTime
-from kernel_foundry.domain.language import Language
 from kernel_foundry.domain.request import EvaluationLimits
 from kernel_foundry.domain.task import Task, Workload
 from kernel_foundry.errors import InvalidArgumentError
@@ -26,21 +24,18 @@ from kernel_foundry.sdk.report.chart import speedup_chart
 from kernel_foundry.sdk.report.write import write_report
 from kernel_foundry.testing.evaluator import FakeEvaluator
 from kernel_foundry.testing.generator import FakeGenerator
+from tests.domain_values import run_spec
 from tests.evidence import conftest as evidence
 
 _KEY = Ed25519PrivateKey.generate()
 
-SPEC = RunSpec(
-    name="shown",
+SPEC = run_spec(
+    "shown",
     task=Task(
         name="<b>odd</b> & name",
         reference="class Model: ...\n",
         workloads=(Workload(name="default"),),
     ),
-    language=Language.SYCL,
-    device="fake:0",
-    models=("fake",),
-    strategy="fitness",
     seed=5,
 )
 
