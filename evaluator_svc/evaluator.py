@@ -85,7 +85,7 @@ class LocalEvaluator:
         self._signer = Signer(settings.signing_key)
         self._sites = DeviceSites(settings, starter, self._launcher, self._signer)
         self._build_sites = BuildSites(settings, self._launcher, self._sites.pools, self._signer)
-        self._face = ThreadPoolExecutor(thread_name_prefix="evaluator")
+        self._threads = ThreadPoolExecutor(thread_name_prefix="evaluator")
         self._admission_lock = threading.Lock()
         self._closing = False
         self._answers: OrderedDict[str, asyncio.Future[Evaluation]] = OrderedDict()
@@ -93,7 +93,7 @@ class LocalEvaluator:
 
     async def capabilities(self) -> Capabilities:
         """Return devices with measured limits, what is missing and why, and the isolation."""
-        return await self._in_thread(self._face, self._capabilities)
+        return await self._in_thread(self._threads, self._capabilities)
 
     async def admit(self, task: Task, device: str = "") -> Admission:
         """Return what the device's judge found out about `task`; remembered on disk."""
@@ -104,12 +104,12 @@ class LocalEvaluator:
         """Judge one candidate; the same request id is judged once."""
         check_evaluation(request)
         if not request.request_id:
-            return await self._judged(request)
+            return await self._evaluated(request)
         # Two clients may choose the same id: the other's request is another one.
         key = content_digest(to_json(request))
         answer = self._answers.get(key)
         if answer is None or (answer.done() and not _succeeded(answer)):
-            answer = asyncio.ensure_future(self._judged(request))
+            answer = asyncio.ensure_future(self._evaluated(request))
             self._answers[key] = answer
             while len(self._answers) > _REMEMBERED_REQUESTS:
                 self._answers.popitem(last=False)
@@ -140,14 +140,14 @@ class LocalEvaluator:
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
-        self._face.shutdown()
+        self._threads.shutdown()
         self._build_sites.close()
         self._sites.close()
         self._launcher.close()
 
-    async def _judged(self, request: EvaluationRequest) -> Evaluation:
+    async def _evaluated(self, request: EvaluationRequest) -> Evaluation:
         if request.build_only and request.architecture:
-            return await self._in_thread(self._face, lambda: self._build(request))
+            return await self._in_thread(self._threads, lambda: self._build(request))
         return await self._on_site(
             request.device, request.source.language, lambda site: self._evaluate(request, site)
         )
@@ -160,7 +160,7 @@ class LocalEvaluator:
         Where any device of a kind will do, one that fails us is left for another.
         """
         # The first call probes the devices, which takes a while.
-        await self._in_thread(self._face, self._sites.working)
+        await self._in_thread(self._threads, self._sites.working)
         tried: list[str] = []
         while True:
             with self._sites.reserved(device, language, avoid=tried) as site:

@@ -425,7 +425,7 @@ class TimeReply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShareRequest:
+class StepTimesRequest:
     """Measure how a workload's time on its first input set divides among its steps."""
 
     workload: str
@@ -438,8 +438,8 @@ class ShareRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
-    """Answer to `ShareRequest`."""
+class StepTimes:
+    """Answer to `StepTimesRequest`."""
 
     own_ns: float
     """Time in the candidate's own kernels."""

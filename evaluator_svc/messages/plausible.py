@@ -24,7 +24,7 @@ from evaluator_svc.messages.locked import (
     PoolReady,
     PrepareReply,
     RunReply,
-    Share,
+    StepTimes,
     TimeReply,
     WithoutKernels,
 )
@@ -197,7 +197,7 @@ def _timed(answer: TimeReply, request: Any) -> None:
 
 
 @_check.register
-def _share(answer: Share, request: Any) -> None:
+def _step_times(answer: StepTimes, request: Any) -> None:
     _durations(answer.own_ns, answer.library_ns)
     named = [time.kernel for time in answer.kernel_times]
     _require(len(set(named)) == len(named), "a kernel that comes twice")

@@ -17,8 +17,8 @@ from evaluator_svc.messages.judge import KeptClaim, KeptVerdict, PrecisionReply
 from evaluator_svc.messages.locked import (
     CandidateFailure,
     PoolReady,
-    Share,
-    ShareRequest,
+    StepTimes,
+    StepTimesRequest,
     TimeReply,
     TimeRequest,
 )
@@ -179,9 +179,9 @@ class WorkloadTimer:
         warm_timed, warm_claim, warm_verdict = warm
         verdicts = [*verdicts, warm_verdict]
         failures = (failure_of(kept.verdict, self._draw.workload) for kept in verdicts)
-        share = self._share() if self._settings.divides_time else None
-        if isinstance(share, CandidateFailure):
-            return share
+        steps = self._step_times() if self._settings.divides_time else None
+        if isinstance(steps, CandidateFailure):
+            return steps
         clocked = self._clocked(claim, warm_claim, timing, pool)
         return WorkloadTimes(
             timing=timing,
@@ -189,9 +189,9 @@ class WorkloadTimer:
             baselines=baselines,
             pool=pool,
             flush_bytes=self._flush_bytes,
-            own_share=None if share is None else share.own_share,
+            own_share=None if steps is None else steps.own_share,
             prepare_ns=statistics.median(prepare_ns) if prepare_ns else None,
-            kernel_times=() if share is None else share.kernel_times,
+            kernel_times=() if steps is None else steps.kernel_times,
             failure=next(filter(None, failures), clocked.failure),
             checks=(*(c for kept in verdicts for c in kept.verdict.checks), *clocked.checks),
             findings=clocked.suspicions,
@@ -287,22 +287,22 @@ class WorkloadTimer:
                 break
         return timed, claim, self._judge.verify_kept(self._draw.draw, timed.kept, kept)
 
-    def _share(self) -> Share | CandidateFailure:
+    def _step_times(self) -> StepTimes | CandidateFailure:
         answer = ask_candidate(
             self._process,
-            ShareRequest(
+            StepTimesRequest(
                 workload=self._draw.workload,
                 kernels=self._settings.kernels,
                 flush_bytes=self._flush_bytes,
             ),
-            Share,
+            StepTimes,
             seconds=self._settings.run_seconds,
             doing="timing each step",
         )
         if isinstance(answer, CandidateFailure):
             return answer
-        share: Share = answer.message
-        return share
+        times: StepTimes = answer.message
+        return times
 
     def _measure(
         self,

@@ -33,7 +33,7 @@ def policy_checks(
 
 def _check(found: set[str], language: Language, subject: Subject) -> Check:
     ids = sorted(rule for rule in found if rule_of(rule).subject is subject)
-    classes = [rule_of(rule).verdict for rule in ids]
+    classes = [rule_of(rule).rule_class for rule in ids]
     if RuleClass.REJECT in classes:
         result = CheckResult.FAILED
     elif RuleClass.SUSPECT in classes:

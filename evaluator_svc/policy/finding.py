@@ -20,7 +20,7 @@ _KINDS: Final = {
 
 def rule_finding(rule_id: str, message: str, hint: str = "", line: int | None = None) -> Finding:
     """Return the finding of a rule; how bad it is follows from the rule's class."""
-    kind, severity = _KINDS[rule_of(rule_id).verdict]
+    kind, severity = _KINDS[rule_of(rule_id).rule_class]
     return Finding(
         kind=kind, severity=severity, message=message, line=line, hint=hint, rule=rule_id
     )

@@ -8,7 +8,7 @@ MEASURED_RULES: Final = (
     PolicyRule(
         id="timing.first_call",
         subject=Subject.TIMING,
-        verdict=RuleClass.SUSPECT,
+        rule_class=RuleClass.SUSPECT,
         catches="a first timed call that takes longer than all others together",
         why="it may do the work that the others only hand on",
         honest_use="what a first call costs of itself: warm-up comes before the first sample",
@@ -16,7 +16,7 @@ MEASURED_RULES: Final = (
     PolicyRule(
         id="timing.traffic_bound",
         subject=Subject.TIMING,
-        verdict=RuleClass.SUSPECT,
+        rule_class=RuleClass.SUSPECT,
         catches="a call below 95 % (SYCL: 75 %) of the time to move the bytes that it needs; below "
         "50 % it is refused",
         why="some of the inputs were not read, or some of the outputs not written",
@@ -26,7 +26,7 @@ MEASURED_RULES: Final = (
     PolicyRule(
         id="timing.arithmetic",
         subject=Subject.TIMING,
-        verdict=RuleClass.SUSPECT,
+        rule_class=RuleClass.SUSPECT,
         catches="a call that is 1.25 times (SYCL: twice) as fast as the graph's operations on the "
         "fastest unit that the object code uses",
         why="some of the work was left out",
@@ -35,7 +35,7 @@ MEASURED_RULES: Final = (
     PolicyRule(
         id="numbers.elements",
         subject=Subject.NUMBERS,
-        verdict=RuleClass.REJECT,
+        rule_class=RuleClass.REJECT,
         catches="1 output in 1024 or more that is off by more than an eighth of its own size, "
         "where the reference is well conditioned",
         why="what is small beside the rest of its row could be left out, within the tolerance",

@@ -45,7 +45,7 @@ class PolicyRule:
     subject: Subject
     is_for_every_language: bool = True
     """Else it is for the languages whose record names it: `LanguageBackend.rules`."""
-    verdict: RuleClass
+    rule_class: RuleClass
     catches: str
     """What is found, in one line."""
     why: str

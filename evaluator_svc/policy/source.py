@@ -84,7 +84,7 @@ def _line(code: str, offset: int) -> int:
 def _chosen(found: tuple[Violation, ...]) -> Iterator[Violation]:
     """Iterate over what is reported: what refuses first, by place; of the rest each rule once."""
     in_order = sorted(found, key=lambda v: -1 if v.offset is None else v.offset)
-    refused = [v for v in in_order if rule_of(v.rule).verdict is RuleClass.REJECT]
+    refused = [v for v in in_order if rule_of(v.rule).rule_class is RuleClass.REJECT]
     yield from refused[:MAX_FINDINGS]
     seen = {v.rule for v in refused}
     for violation in in_order:

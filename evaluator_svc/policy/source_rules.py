@@ -8,7 +8,7 @@ SOURCE_RULES: Final = (
     PolicyRule(
         id="source.size",
         subject=Subject.SOURCE,
-        verdict=RuleClass.REJECT,
+        rule_class=RuleClass.REJECT,
         catches="more than 262 144 characters",
         why="a text without end keeps whoever reads it busy",
         honest_use="generated kernels of thousands of lines",
@@ -16,7 +16,7 @@ SOURCE_RULES: Final = (
     PolicyRule(
         id="source.control_character",
         subject=Subject.SOURCE,
-        verdict=RuleClass.REJECT,
+        rule_class=RuleClass.REJECT,
         catches="control characters, such as NUL and escape",
         why="some readers stop there, and a terminal obeys them",
         honest_use="tabs, form feeds and every printed character",
@@ -24,7 +24,7 @@ SOURCE_RULES: Final = (
     PolicyRule(
         id="source.hidden_text",
         subject=Subject.SOURCE,
-        verdict=RuleClass.REJECT,
+        rule_class=RuleClass.REJECT,
         catches="characters that turn the direction of writing or have no width",
         why="people would read another text than the compiler",
         honest_use="comments in any script, such as Greek, Hebrew or Chinese",
@@ -32,7 +32,7 @@ SOURCE_RULES: Final = (
     PolicyRule(
         id="source.splice",
         subject=Subject.SOURCE,
-        verdict=RuleClass.REJECT,
+        rule_class=RuleClass.REJECT,
         catches="blanks between a line's last backslash and its end",
         why="compilers differ in whether the next line belongs to it",
         honest_use="macros of several lines, each ended by a backslash",
@@ -40,7 +40,7 @@ SOURCE_RULES: Final = (
     PolicyRule(
         id="source.raw_string",
         subject=Subject.SOURCE,
-        verdict=RuleClass.REJECT,
+        rule_class=RuleClass.REJECT,
         catches='raw strings: R"(…)"',
         why="they change where literals and comments end, and so what else is read",
         honest_use='ordinary strings, and names that end in R: VAR "x"',
@@ -48,7 +48,7 @@ SOURCE_RULES: Final = (
     PolicyRule(
         id="source.digraph",
         subject=Subject.SOURCE,
-        verdict=RuleClass.REJECT,
+        rule_class=RuleClass.REJECT,
         catches="digraphs and trigraphs, such as %: for #",
         why="a directive would not look like one",
         honest_use="a ? ::b : c, std::array<::sycl::half, 2>, n % (m)",
@@ -56,7 +56,7 @@ SOURCE_RULES: Final = (
     PolicyRule(
         id="source.escaped_name",
         subject=Subject.SOURCE,
-        verdict=RuleClass.REJECT,
+        rule_class=RuleClass.REJECT,
         catches="names with escapes, such as \\u0061sm",
         why="a name would not look like what it is",
         honest_use='line ends in strings: "a\\n"',
@@ -64,7 +64,7 @@ SOURCE_RULES: Final = (
     PolicyRule(
         id="source.directive",
         subject=Subject.SOURCE,
-        verdict=RuleClass.REJECT,
+        rule_class=RuleClass.REJECT,
         catches="directives other than #include, #define, #undef, #pragma, #error and conditionals",
         why="#embed and #include_next bring files, #line lets diagnostics point elsewhere",
         honest_use="#if, #ifdef, #elif, #define with several lines, #error and #warning",
@@ -72,7 +72,7 @@ SOURCE_RULES: Final = (
     PolicyRule(
         id="source.include",
         subject=Subject.SOURCE,
-        verdict=RuleClass.REJECT,
+        rule_class=RuleClass.REJECT,
         catches="headers that are not on the list, paths, names made by macros",
         why="the compiler would open any file of its host and show it in a message",
         honest_use="sycl/…, cub/…, cuda_fp16.h, mma.h, cmath, cstdint, limits and the like",
@@ -80,7 +80,7 @@ SOURCE_RULES: Final = (
     PolicyRule(
         id="source.pragma",
         subject=Subject.SOURCE,
-        verdict=RuleClass.REJECT,
+        rule_class=RuleClass.REJECT,
         catches="pragmas beyond unroll, ivdep, once, fp, loop and those for warnings",
         why="others name files or change what the compiler believes",
         honest_use="#pragma unroll (TILE / 4), #pragma clang loop unroll(full), nv_diag_suppress, "
@@ -89,7 +89,7 @@ SOURCE_RULES: Final = (
     PolicyRule(
         id="source.pragma_operator",
         subject=Subject.SOURCE,
-        verdict=RuleClass.REJECT,
+        rule_class=RuleClass.REJECT,
         catches="_Pragma that asks for more than unrolling, or whose text a macro makes; __pragma",
         why="a macro could hold one, out of sight",
         honest_use='_Pragma("unroll 4"), _Pragma("nounroll"), also in a macro',
@@ -97,7 +97,7 @@ SOURCE_RULES: Final = (
     PolicyRule(
         id="source.file_probe",
         subject=Subject.SOURCE,
-        verdict=RuleClass.REJECT,
+        rule_class=RuleClass.REJECT,
         catches="__has_include of a header that may not be included, and __has_embed",
         why="they tell which files the builder's host has",
         honest_use="__has_include(<cuda_fp8.h>), __has_builtin, __has_cpp_attribute, defined(NAME)",
@@ -105,7 +105,7 @@ SOURCE_RULES: Final = (
     PolicyRule(
         id="source.module",
         subject=Subject.SOURCE,
-        verdict=RuleClass.REJECT,
+        rule_class=RuleClass.REJECT,
         catches="import and module declarations",
         why="they bring files without an #include",
         honest_use="variables that are called module or import",
@@ -114,7 +114,7 @@ SOURCE_RULES: Final = (
         id="source.assembly",
         subject=Subject.SOURCE,
         is_for_every_language=False,
-        verdict=RuleClass.REJECT,
+        rule_class=RuleClass.REJECT,
         catches="inline assembly in SYCL",
         why="on the CPU device it is the process's own machine code: system calls, clocks",
         honest_use="in CUDA, where the PTX that it becomes is looked at",
@@ -123,7 +123,7 @@ SOURCE_RULES: Final = (
         id="source.assembly_directive",
         subject=Subject.SOURCE,
         is_for_every_language=False,
-        verdict=RuleClass.REJECT,
+        rule_class=RuleClass.REJECT,
         catches="assembler's directives for files, lines, sections and functions in a string",
         why="they make other code of the module look as if it came from elsewhere",
         honest_use='asm with instructions, .reg, .pred and modifiers: "ld.global.nc.f32 %0, [%1];"',
@@ -131,7 +131,7 @@ SOURCE_RULES: Final = (
     PolicyRule(
         id="source.linker_attribute",
         subject=Subject.SOURCE,
-        verdict=RuleClass.REJECT,
+        rule_class=RuleClass.REJECT,
         catches="constructor, destructor, section, alias, ifunc, weakref, cleanup and the like",
         why="they run code before a kernel or put it in another's place",
         honest_use="aligned, always_inline, noinline, packed, __launch_bounds__, sub_group_size",
@@ -139,7 +139,7 @@ SOURCE_RULES: Final = (
     PolicyRule(
         id="source.absolute_address",
         subject=Subject.SOURCE,
-        verdict=RuleClass.REJECT,
+        rule_class=RuleClass.REJECT,
         catches="a number cast to a pointer: reinterpret_cast<float*>(0x7f…)",
         why="it names memory that no plan handed over: on a CPU that of the runner itself",
         honest_use="reinterpret_cast<float4*>(p), (char*)(16 * i + p), (float*)0, nullptr",
@@ -147,7 +147,7 @@ SOURCE_RULES: Final = (
     PolicyRule(
         id="source.literal_table",
         subject=Subject.SOURCE,
-        verdict=RuleClass.SUSPECT,
+        rule_class=RuleClass.SUSPECT,
         catches="4096 numbers or more in one list, or a string of 4096 characters or more",
         why="a table of that size may hold answers instead of a way to them",
         honest_use="polynomial coefficients, look-up tables of 2049 entries, filter weights",
@@ -155,7 +155,7 @@ SOURCE_RULES: Final = (
     PolicyRule(
         id="source.token_paste",
         subject=Subject.SOURCE,
-        verdict=RuleClass.NOTE,
+        rule_class=RuleClass.NOTE,
         catches="## outside comments and strings",
         why="names that are put together are not found in the text; the built object shows them",
         honest_use="macros that write several similar functions",
@@ -163,7 +163,7 @@ SOURCE_RULES: Final = (
     PolicyRule(
         id="source.exact_shape",
         subject=Subject.SOURCE,
-        verdict=RuleClass.NOTE,
+        rule_class=RuleClass.NOTE,
         catches="a comparison for equality with a number of 1024 or more",
         why="a path for the measured shape alone; held-out shapes are checked for the others",
         honest_use="n % 4 == 0, rows <= 1024, lane == 31, constants of compile time",
@@ -171,7 +171,7 @@ SOURCE_RULES: Final = (
     PolicyRule(
         id="source.spin_wait",
         subject=Subject.SOURCE,
-        verdict=RuleClass.NOTE,
+        rule_class=RuleClass.NOTE,
         catches="a loop without a body that waits for memory to change",
         why="work-groups that wait for each other may wait for ever",
         honest_use="grid barriers of cooperative launches, one-pass scans; loops that compute",
@@ -179,7 +179,7 @@ SOURCE_RULES: Final = (
     PolicyRule(
         id="source.addressed_reader",
         subject=Subject.SOURCE,
-        verdict=RuleClass.NOTE,
+        rule_class=RuleClass.NOTE,
         catches="comments and strings that speak to a judge, a reviewer or a model",
         why="nothing here reads them; people who read a report should know",
         honest_use="comments on the kernel, such as: the compiler's judgement, reviewed for tails",
@@ -187,7 +187,7 @@ SOURCE_RULES: Final = (
     PolicyRule(
         id="source.extern",
         subject=Subject.SOURCE,
-        verdict=RuleClass.NOTE,
+        rule_class=RuleClass.NOTE,
         catches="a function or variable that is declared to be elsewhere",
         why="whatever is used of it is refused in the built object",
         honest_use='extern "C" kernels with a body, extern __shared__ arrays',

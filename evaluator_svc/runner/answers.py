@@ -12,7 +12,7 @@ from evaluator_svc.messages.locked import (
     PoolRequest,
     RunAgainRequest,
     RunRequest,
-    ShareRequest,
+    StepTimesRequest,
     TimeRequest,
 )
 from evaluator_svc.processes.conversation import Conversation, ReceivedMessage
@@ -29,7 +29,7 @@ _REQUESTS: Final = (
     RunAgainRequest,
     PoolRequest,
     TimeRequest,
-    ShareRequest,
+    StepTimesRequest,
     DropRequest,
 )
 _HARMLESS: Final = ("resources", "invalid")
@@ -59,8 +59,8 @@ def _step(session: Session, received: ReceivedMessage) -> Callable[[], object]:
             return partial(session.fill_pool, request)
         case TimeRequest():
             return partial(session.time, request, received.descriptors)
-        case ShareRequest():
-            return partial(session.share, request)
+        case StepTimesRequest():
+            return partial(session.step_times, request)
         case _:
             return partial(session.drop, request)
 

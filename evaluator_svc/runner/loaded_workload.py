@@ -16,7 +16,7 @@ from evaluator_svc.messages.exchange import Draw
 from evaluator_svc.messages.locked import (
     PoolReady,
     RunReply,
-    Share,
+    StepTimes,
     TimeReply,
     TimeRequest,
     WithoutKernels,
@@ -241,7 +241,7 @@ class LoadedWorkload:
             self._prepare_again(runs)  # it is of the weights that the last call had
         return taken
 
-    def share(self, *, flush_bytes: int) -> Share:
+    def step_times(self, *, flush_bytes: int) -> StepTimes:
         """Measure how the time of the first set divides among kernels and library calls.
 
         Args:
@@ -251,7 +251,7 @@ class LoadedWorkload:
         with _faults():
             calls = _profile(loaded, flush_bytes)
         pairs = list(zip(loaded.steps, _medians(calls), strict=True))
-        return Share(
+        return StepTimes(
             own_ns=sum(time for step, time in pairs if not isinstance(step, LibraryCall)),
             library_ns=sum(time for step, time in pairs if isinstance(step, LibraryCall)),
             kernel_times=_kernel_times(loaded.steps, calls),

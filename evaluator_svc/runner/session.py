@@ -20,8 +20,8 @@ from evaluator_svc.messages.locked import (
     RunAgainRequest,
     RunReply,
     RunRequest,
-    Share,
-    ShareRequest,
+    StepTimes,
+    StepTimesRequest,
     TimeReply,
     TimeRequest,
     WithoutKernels,
@@ -136,10 +136,10 @@ class Session:
         """Take one measurement."""
         return self._workload(request.number, request.workload).time(request, descriptors)
 
-    def share(self, request: ShareRequest) -> Share:
+    def step_times(self, request: StepTimesRequest) -> StepTimes:
         """Measure how a workload's time divides among its steps."""
         workload = self._workload(request.number, request.workload)
-        return workload.share(flush_bytes=request.flush_bytes)
+        return workload.step_times(flush_bytes=request.flush_bytes)
 
     def drop(self, request: DropRequest) -> DoneReply:
         """Forget a workload's pool and shared buffers."""

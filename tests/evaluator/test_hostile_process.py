@@ -19,7 +19,7 @@ from evaluator_svc.messages.locked import (
     PrepareReply,
     PrepareRequest,
     RunReply,
-    ShareRequest,
+    StepTimesRequest,
     TimeReply,
     TimeRequest,
     TranslationUnit,
@@ -201,7 +201,7 @@ def test_times_that_cannot_be_an_answer_are_refused(changed):
 @pytest.mark.parametrize("run_ns", [-1.0, math.inf, math.nan])
 def test_a_run_takes_a_time(run_ns):
     """It is held against an incumbent's."""
-    request = ShareRequest(workload="w", kernels=(), flush_bytes=0)
+    request = StepTimesRequest(workload="w", kernels=(), flush_bytes=0)
     check_answer(request, RunReply(run_ns=1.0), blob_count=0)
     with pytest.raises(ImplausibleError):
         check_answer(request, RunReply(run_ns=run_ns), blob_count=0)

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from evaluator_svc.messages.locked import Share, ShareRequest
+from evaluator_svc.messages.locked import StepTimes, StepTimesRequest
 from evaluator_svc.messages.plausible import ImplausibleError, check_answer
 from kernel_foundry.cli.evaluate import show
 from kernel_foundry.domain.kernel_time import KernelTime, shares
@@ -73,16 +73,16 @@ def test_shares_of_times_that_are_all_zero_are_zero():
     assert shares((nothing, nothing)) == (0.0, 0.0)
 
 
-_REQUEST = ShareRequest(workload="w", kernels=("split", "product"), flush_bytes=0)
+_REQUEST = StepTimesRequest(workload="w", kernels=("split", "product"), flush_bytes=0)
 
 
-def _share(*times: KernelTime) -> Share:
-    return Share(own_ns=1.0, library_ns=0.0, kernel_times=times)
+def _step_times(*times: KernelTime) -> StepTimes:
+    return StepTimes(own_ns=1.0, library_ns=0.0, kernel_times=times)
 
 
 def test_honest_times_are_taken():
     """What is refused below is refused for what it says."""
-    check_answer(_REQUEST, _share(SPLIT, PRODUCT), blob_count=0)
+    check_answer(_REQUEST, _step_times(SPLIT, PRODUCT), blob_count=0)
 
 
 @pytest.mark.parametrize(
@@ -100,4 +100,4 @@ def test_honest_times_are_taken():
 def test_times_that_cannot_be_are_refused(times):
     """No honest runner says this."""
     with pytest.raises(ImplausibleError):
-        check_answer(_REQUEST, _share(*times), blob_count=0)
+        check_answer(_REQUEST, _step_times(*times), blob_count=0)

@@ -26,8 +26,8 @@ from evaluator_svc.messages.locked import (
     PrepareRequest,
     Ready,
     RunReply,
-    Share,
-    ShareRequest,
+    StepTimes,
+    StepTimesRequest,
     TimeReply,
     TimeRequest,
     WorkloadNames,
@@ -68,7 +68,7 @@ _PARENT: Final = KernelSource(
 )
 _ANSWERS: Final = (
     CandidateFailure, CompileReply, DoneReply, LoadReply, PoolReady, PrepareReply, Ready, RunReply,
-    Share, TimeReply,
+    StepTimes, TimeReply,
 )  # fmt: skip
 _RECEIVE_SECONDS: Final = 1.0
 _MOST_REASON: Final = 2_000
@@ -160,7 +160,7 @@ def _requests() -> Mapping[type, object]:
     return {
         LoadReply: load,
         PrepareReply: prepare,
-        Share: ShareRequest(workload="w", kernels=("k",), flush_bytes=0),
+        StepTimes: StepTimesRequest(workload="w", kernels=("k",), flush_bytes=0),
         TimeReply: TimeRequest(workload="w", plan=plan, poison=True, keep_count=2),
     }
 

@@ -105,7 +105,7 @@ SEVERITIES = {
 def test_what_a_rule_catches_names_the_rule(rule: str, text: str) -> None:
     (found,) = (f for f in check_plan(parse(text)) if f.rule == rule)
 
-    assert (found.kind, found.severity) == SEVERITIES[rule_of(rule).verdict]
+    assert (found.kind, found.severity) == SEVERITIES[rule_of(rule).rule_class]
     assert found.line is None or text.splitlines()[found.line - 1]
 
 

@@ -42,7 +42,7 @@ def test_the_document_holds_exactly_these_rules() -> None:
     expected = [
         (
             rule.id,
-            rule.verdict.value,
+            rule.rule_class.value,
             _languages(rule),
             *(text.replace("|", "\\|") for text in (rule.catches, rule.why, rule.honest_use)),
         )
@@ -100,6 +100,6 @@ def test_narrow_formats_are_reported_where_the_task_has_none() -> None:
 
 
 def test_there_are_rules_of_every_class_for_every_text() -> None:
-    found = {(rule.subject, rule.verdict) for rule in RULES if rule.subject in TEXTS}
+    found = {(rule.subject, rule.rule_class) for rule in RULES if rule.subject in TEXTS}
 
     assert found == {(subject, verdict) for subject in TEXTS for verdict in RuleClass}

@@ -23,7 +23,7 @@ def test_what_a_rule_catches_names_the_rule(case: SourceCase, code: str) -> None
     found = {f.rule: f for f in check_source(code, case.language)}
 
     assert case.rule in found
-    expected = SEVERITIES[rule_of(case.rule).verdict]
+    expected = SEVERITIES[rule_of(case.rule).rule_class]
     assert (found[case.rule].kind, found[case.rule].severity) == expected
 
 

@@ -89,7 +89,7 @@ def test_what_a_rule_catches_names_the_rule(rule: str, code: bytes) -> None:
     found = {f.rule: f for f in inspect_spirv(code).findings}
 
     assert rule in found
-    expected = SEVERITIES[rule_of(rule).verdict]
+    expected = SEVERITIES[rule_of(rule).rule_class]
     assert (found[rule].kind, found[rule].severity) == expected
 
 
@@ -105,7 +105,7 @@ def test_every_refusing_rule_has_an_honest_look_alike() -> None:
         rule.id
         for rule in RULES
         if rule.subject is Subject.OBJECT
-        and rule.verdict is RuleClass.REJECT
+        and rule.rule_class is RuleClass.REJECT
         and rule.is_for(Language.SYCL)
     }
     stored = {path.stem for path in KERNELS.glob("honest_*.spv")}

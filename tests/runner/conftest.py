@@ -29,8 +29,8 @@ from evaluator_svc.messages.locked import (
     Ready,
     RunReply,
     RunRequest,
-    Share,
-    ShareRequest,
+    StepTimes,
+    StepTimesRequest,
     TimeReply,
     TimeRequest,
     WithoutKernels,
@@ -163,12 +163,12 @@ class Candidate:
         with draws_file(1) as draws:
             return self.ask(request, TimeReply, descriptors=(draws,))
 
-    def share(self) -> Share:
+    def step_times(self) -> StepTimes:
         """Return how the time divides."""
-        request = ShareRequest(
+        request = StepTimesRequest(
             workload=WORKLOAD, kernels=self.loaded.workloads[0].kernels, flush_bytes=1 << 16
         )
-        return self.ask(request, Share)
+        return self.ask(request, StepTimes)
 
     def kept(self, kept: KeptOutput, name: str = "out") -> np.ndarray:
         """Return the output of a timed call."""

@@ -82,7 +82,7 @@ def test_each_seed_has_its_own_prepared_weights(sycl, case):
         # Where inputs stay, what was prepared of them does.
         assert len(timed.prepare_ns) == (len(timed.samples_ns) if redraw_key else 0)
     assert min(timed.prepare_ns) > 0
-    assert candidate.share().library_ns == 0
+    assert candidate.step_times().library_ns == 0
 
 
 def test_prepare_runs_even_when_the_kernels_of_launch_are_left_out(sycl):

@@ -34,7 +34,6 @@ from kernel_foundry.errors import (
 from kernel_foundry.ports import Archive, Evaluator, Generator
 from kernel_foundry.sdk.loop.budget import Budget, StopCause
 from kernel_foundry.sdk.loop.budget_meter import BudgetMeter
-from kernel_foundry.sdk.loop.handover import Handover
 from kernel_foundry.sdk.loop.lease import Finish
 from kernel_foundry.sdk.loop.progress import (
     AdmissionEvent,
@@ -45,6 +44,7 @@ from kernel_foundry.sdk.loop.progress import (
     VerdictEvent,
 )
 from kernel_foundry.sdk.loop.promotion import Promotion, promotions, winner
+from kernel_foundry.sdk.loop.proposal_queue import ProposalQueue
 from kernel_foundry.sdk.loop.proposer import PendingProposal, Proposer
 from kernel_foundry.sdk.loop.sweeping import Sweeper, cost_of
 
@@ -128,7 +128,7 @@ class Evolution:
                 )
             )
             await self._sweep_recalled()
-            await self._judge_first()
+            await self._judge_first_candidates()
             await self._search(admission)
             await self._promote()
         except (asyncio.CancelledError, KernelFoundryError):
@@ -169,7 +169,7 @@ class Evolution:
         if self._best is not None:
             await self._sweep(self._best.candidate, self._best.evaluation, is_elite=True)
 
-    async def _judge_first(self) -> None:
+    async def _judge_first_candidates(self) -> None:
         """Judge the candidates that the run begins with, those that a killed loop left as well."""
         for source in self._run.spec.first_candidates:
             if source.digest in self._proposer.seen or self._meter.stop_cause() is not None:
@@ -177,49 +177,51 @@ class Evolution:
             self._proposer.seen.add(source.digest)
             candidate = Candidate(source=source)
             with self._meter.judging(1):
-                judged = await self._judged(PendingProposal(candidate=candidate))
+                judged = await self._judge(PendingProposal(candidate=candidate))
                 if judged is not None:
                     is_elite = judged.result.status is not AddStatus.NOT_ADDED
                     await self._sweep(candidate, judged.evaluation, is_elite=is_elite)
 
     async def _search(self, admission: Admission) -> None:
         """Propose and judge side by side; whichever meets the end of the budget stops both."""
-        handover: Handover[PendingProposal] = Handover(makers=self._in_flight, takers=self._judging)
+        queue: ProposalQueue[PendingProposal] = ProposalQueue(
+            producers=self._in_flight, consumers=self._judging
+        )
         try:
             async with asyncio.TaskGroup() as group:
-                makers = [
-                    group.create_task(self._proposer.keep_proposing(admission, handover))
+                proposers = [
+                    group.create_task(self._proposer.keep_proposing(admission, queue))
                     for _ in range(self._in_flight)
                 ]
                 judges = [
-                    group.create_task(self._keep_judging(handover)) for _ in range(self._judging)
+                    group.create_task(self._keep_judging(queue)) for _ in range(self._judging)
                 ]
-                await self._until_ended(judges, handover)
-                for maker in makers:
-                    maker.cancel()
+                await self._until_ended(judges, queue)
+                for proposer in proposers:
+                    proposer.cancel()
         except ExceptionGroup as failures:
             raise _first(failures) from failures
         self._meter.stop(self._proposer.dried_up)
 
     async def _until_ended(
-        self, judges: list[asyncio.Task[None]], handover: Handover[PendingProposal]
+        self, judges: list[asyncio.Task[None]], queue: ProposalQueue[PendingProposal]
     ) -> None:
         """Wait for the judges, but for no model once the time is up."""
         judging = set(judges)
         while judging:
             _, judging = await asyncio.wait(judging, timeout=self._meter.left_s())
             if judging and self._meter.stop_cause() is not None:
-                handover.end()
+                queue.end()
                 await asyncio.wait(judging)
                 return
 
-    async def _keep_judging(self, handover: Handover[PendingProposal]) -> None:
-        """Judge until the budget is used up or every maker has ended."""
-        while (pending := await handover.take()) is not None:
+    async def _keep_judging(self, queue: ProposalQueue[PendingProposal]) -> None:
+        """Judge until the budget is used up or every proposer has ended."""
+        while (pending := await queue.take()) is not None:
             if self._meter.is_spoken_for:
                 continue
             with self._meter.judging(1):
-                judged = await self._judged(pending)
+                judged = await self._judge(pending)
                 if judged is None or pending.selection is None:
                     continue
                 await self._generator.report(
@@ -233,16 +235,16 @@ class Evolution:
                 is_elite = judged.result.status is not AddStatus.NOT_ADDED
                 await self._sweep(pending.candidate, judged.evaluation, is_elite=is_elite)
             if self._meter.stop_cause() is not None:
-                handover.end()
+                queue.end()
 
-    async def _judged(self, pending: PendingProposal) -> VerdictEvent | None:
+    async def _judge(self, pending: PendingProposal) -> VerdictEvent | None:
         """Evaluate and tell one candidate; None where its device had not the memory for it.
 
         Raises:
             DeviceMemoryError: as for many candidates before.
         """
         try:
-            judged = await self._judge(pending)
+            judged = await self._evaluate_and_tell(pending)
         except DeviceMemoryError as error:
             self._unjudged += 1
             if self._unjudged >= UNJUDGED_BEFORE_GIVING_UP:
@@ -258,7 +260,7 @@ class Evolution:
         self._unjudged = 0
         return judged
 
-    async def _judge(self, pending: PendingProposal) -> VerdictEvent:
+    async def _evaluate_and_tell(self, pending: PendingProposal) -> VerdictEvent:
         """Evaluate and tell one candidate.
 
         A reply without a candidate is told as one that failed. So is a source that the evaluator

@@ -12,7 +12,7 @@ from kernel_foundry.errors import LlmQuotaError, LlmUnavailableError, ServiceUna
 from kernel_foundry.ports import Archive, Generator
 from kernel_foundry.sdk.loop.budget import StopCause
 from kernel_foundry.sdk.loop.budget_meter import BudgetMeter
-from kernel_foundry.sdk.loop.handover import Handover
+from kernel_foundry.sdk.loop.proposal_queue import ProposalQueue
 
 REPEATS_BEFORE_EXHAUSTED = 40
 """Proposals in a row that were judged before; then the search space counts as used up."""
@@ -69,7 +69,7 @@ class Proposer:
         self._unbooked_usd = 0.0
 
     async def keep_proposing(
-        self, admission: Admission, handover: Handover[PendingProposal]
+        self, admission: Admission, queue: ProposalQueue[PendingProposal]
     ) -> None:
         """Make proposals that were not judged before until the search stops.
 
@@ -100,8 +100,8 @@ class Proposer:
                 continue
             self._repeats = 0
             self.seen.add(pending.candidate.digest)
-            await handover.put(pending)
-        handover.maker_ended()
+            await queue.put(pending)
+        queue.producer_ended()
 
     def take_cost_usd(self) -> float:
         """Return what proposals have cost since the last call."""
