@@ -19,6 +19,10 @@ REQUIRED_NAMES: Final = ("Model", "get_inputs")
 _SHOWN: Final = 500
 """Characters of a line, or of names, in the text of an error."""
 _MOST_NAMES: Final = 50
+_DEEPEST: Final = 100
+"""Of expressions that make a size."""
+_LARGEST_BITS: Final = 128
+"""More than any size has; products of products would grow without end."""
 
 
 def parse_reference(text: str, *, file_name: str) -> ast.Module:
@@ -109,11 +113,6 @@ def _assignments(statement: ast.stmt) -> list[tuple[str, ast.expr]]:
     if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
         return [(statement.target.id, statement.value)] if statement.value else []
     return []
-
-
-_DEEPEST: Final = 100
-_LARGEST_BITS: Final = 128
-"""More than any size has; products of products would grow without end."""
 
 
 def _integer(node: ast.expr, depth: int = 0) -> int | None:

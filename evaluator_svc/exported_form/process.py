@@ -21,6 +21,7 @@ from evaluator_svc.judge.comparison.compare import expect
 from evaluator_svc.judge.memory.host_memory import HostMemory
 from evaluator_svc.judge.reference.task_module import seed_all
 from evaluator_svc.sandbox.confinement import Confinement, confine
+from evaluator_svc.sandbox.host_paths import OWN_PACKAGES
 from kernel_foundry.domain.median import median_interval
 from kernel_foundry.domain.plain import from_json, to_json
 from kernel_foundry.exported_form import (
@@ -31,7 +32,6 @@ from kernel_foundry.exported_form import (
     FormWorkload,
 )
 
-_PACKAGES: Final = frozenset({"kernel_foundry", "evaluator_svc", "kernel_foundry_native"})
 _FILE: Final = "exported.py"
 _SECONDS: Final = 0.4
 """Most that the samples of one figure take."""
@@ -49,7 +49,7 @@ class _Absent(importlib.abc.MetaPathFinder):
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
         """Refuse our own packages."""
-        if fullname.partition(".")[0] in _PACKAGES:
+        if fullname.partition(".")[0] in OWN_PACKAGES:
             raise ModuleNotFoundError(f"{fullname} is not installed here", name=fullname)
 
 
@@ -81,7 +81,7 @@ class Trial:
     def _run(self, workload: FormWorkload) -> FormResult:
         sizes = tuple(sorted((size.name, size.value) for size in workload.sizes))
         source = self._file.reference_at(sizes)
-        reference, model = self._made(source.Model, source), self._made(self._module(), source)
+        reference, model = self._new(source.Model, source), self._new(self._entry_class(), source)
         with torch.no_grad():
             for weight in reference.parameters():
                 if weight.is_floating_point():
@@ -97,7 +97,7 @@ class Trial:
             if changed:
                 return _failed(workload, f"the reference changes its own {', '.join(changed)}")
             before = self._file.stats()
-            results = self._called(model, values, expected)
+            results = self._results_of(model, values, expected)
         after = self._file.stats()
         if after["kernel"] != before["kernel"] + 1:
             return _failed(workload, f"the reference ran: {after['last_reason']}")
@@ -124,7 +124,7 @@ class Trial:
         results = call.results_on(self._device)
         with torch.no_grad():
             kernels = self._samples(lambda: call.run(tensors, results), alone=True)
-            calls = self._samples(lambda: self._called(model, values, expected), alone=False)
+            calls = self._samples(lambda: self._results_of(model, values, expected), alone=False)
             eager = self._samples(lambda: reference(*values), alone=False)
         lower, median, upper = _interval(kernels)
         return FormResult(
@@ -135,12 +135,12 @@ class Trial:
             eager_ns=_interval(eager)[1],
         )
 
-    def _module(self) -> Any:
+    def _entry_class(self) -> Any:
         """The class of the file that takes the place of the reference's."""
         is_new = self._request.entry is FormEntry.MODEL_NEW
         return self._file.ModelNew if is_new else self._file.Module
 
-    def _called(
+    def _results_of(
         self, model: Any, values: list[Any], expected: list[torch.Tensor]
     ) -> list[torch.Tensor]:
         """What the file's entry computes, called as where it is used."""
@@ -188,7 +188,7 @@ class Trial:
                 return float("inf")
         return worst
 
-    def _made(self, kind: Any, source: Any) -> Any:
+    def _new(self, kind: Any, source: Any) -> Any:
         """A module of a class, with the reference's arguments; two of them have equal weights."""
         seed_all(self._seed, torch.device("cpu"))
         model = kind(*getattr(source, "get_init_inputs", list)())
@@ -244,7 +244,7 @@ def _import(folder: Path, text: str) -> Any:
     path = folder / _FILE
     path.write_text(text, encoding="utf-8")
     sys.meta_path.insert(0, _Absent())
-    for name in [n for n in sys.modules if n.partition(".")[0] in _PACKAGES]:
+    for name in [n for n in sys.modules if n.partition(".")[0] in OWN_PACKAGES]:
         del sys.modules[name]
     spec = importlib.util.spec_from_file_location("exported", path)
     assert spec is not None, "a Python file has a loader"

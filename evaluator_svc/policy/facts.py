@@ -51,11 +51,6 @@ class ObjectFacts:
         """Formats of 8 bits in which a 16-bit product may be computed."""
         return tuple(name for name in self.narrow_products if name in (FLOAT8, INT8))
 
-    @property
-    def uses_16_bit_floats(self) -> bool:
-        """Whether it computes in float16 or bfloat16, on matrix units or elsewhere."""
-        return FLOAT16 in self.formats or BFLOAT16 in self.formats
-
     @classmethod
     def of_all(cls, units: "Sequence[Self]") -> Self:
         """The facts of several translation units of one candidate, taken together."""

@@ -31,7 +31,8 @@ _PROCESS: Final = tuple(
 _INSTALLED: Final = ("bin", "lib", "lib64", "include")
 """What an interpreter's installation consists of."""
 
-_PACKAGES: Final = ("evaluator_svc", "kernel_foundry", "kernel_foundry_native")
+OWN_PACKAGES: Final = ("evaluator_svc", "kernel_foundry", "kernel_foundry_native")
+"""What a locked process imports of ours."""
 
 _PACKAGE_FOLDERS: Final = ("site-packages", "dist-packages")
 """Names of folders that packages are installed in. A `.pth` file may put those of another
@@ -80,7 +81,7 @@ def readable_paths() -> tuple[str, ...]:
     # The environment's python is a link, often to an installation somewhere else.
     wanted.append(str(Path(sys.executable).resolve().parent.parent))
     wanted += [path for path in sys.path if Path(path).name in _PACKAGE_FOLDERS]
-    for package in _PACKAGES:
+    for package in OWN_PACKAGES:
         wanted += _package_folders(package)
     for variable in _LIBRARY_VARIABLES:
         wanted += _named(os.environ.get(variable, ""))

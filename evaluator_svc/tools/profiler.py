@@ -24,6 +24,8 @@ _WASTE: Final = 0.6
 _UNBALANCED: Final = 0.7
 """Of the possible occupancy: less achieved is told."""
 _SECTOR_BYTES: Final = 32
+_SECONDS: Final = 120.0
+"""After these the tool is ended."""
 
 
 def profile(
@@ -32,7 +34,6 @@ def profile(
     *,
     kernels: Sequence[str],
     launch_count: int = 1,
-    seconds: float = 120.0,
 ) -> tuple[Finding, ...]:
     """Return what the tool measures while the command runs; never empty, never raises for the tool.
 
@@ -41,7 +42,6 @@ def profile(
         environment: All of its environment.
         kernels: Names of the candidate's kernels; no other is looked at.
         launch_count: Launches of these that are measured.
-        seconds: After these the tool is ended.
     """
     tool = find(_NAME, _VARIABLE)
     if tool is None:
@@ -53,14 +53,14 @@ def profile(
         *("--launch-count", str(launch_count), "--metrics", ",".join(report.METRICS)),
     )
     try:
-        done = run((tool, *options, *command), environment, seconds=seconds)
+        done = run((tool, *options, *command), environment, seconds=_SECONDS)
     except OSError as error:
         return (note(f"{_NAME} was not used: {error.strerror}"),)
     found = profile_findings(done.output)
     if found:
         return found
     if done.was_stopped:
-        return (note(f"{_NAME} measured nothing within {seconds:.0f} s, and was ended"),)
+        return (note(f"{_NAME} measured nothing within {_SECONDS:.0f} s, and was ended"),)
     said = _ERROR.search(done.output)
     why = said[1].strip() if said else f"exit status {done.exit_status}, no kernel measured"
     return (note(f"{_NAME} failed: {why}"),)

@@ -70,9 +70,9 @@ class RowWriter:
         self._count += 1
         return f"{prefix}{self._count}"
 
-    def constant(self, text: str, prefix: str = "row") -> str:
+    def constant(self, text: str) -> str:
         """Add a constant outside of loops and return its name."""
-        name = self.fresh(prefix)
+        name = self.fresh("row")
         self.lines.append(f"const float {name} = {text};")
         return name
 

@@ -50,6 +50,7 @@ class SuiteFiles:
         self.name = real.stem if real.is_file() else real.name
         """What the suite may be called."""
         self._only = None if real.is_dir() else real.name
+        self._count = 0
 
     @cached_property
     def paths(self) -> tuple[str, ...]:
@@ -131,8 +132,6 @@ class SuiteFiles:
                     yield from self._walk(Path(item.path), f"{prefix}{item.name}/", depth + 1)
                 else:
                     yield f"{prefix}{item.name}"
-
-    _count = 0
 
     @cached_property
     def _known(self) -> frozenset[str]:
