@@ -25,7 +25,6 @@ class GuestInputs:
 
     def __init__(self, device: Any, draw: Draw, descriptors: tuple[int, ...]) -> None:
         self.draw = draw
-        self._device = device
         self._shared = SharedSets(draw, descriptors, device)
         self._aside = [device.allocate(max(slot.size_bytes, 1)) for slot in self._shared.inputs]
         """For a set's own inputs."""

@@ -50,7 +50,6 @@ class PromptTemplates:
                 ),
             ]
         )
-        self._folder = folder
         self._loader: jinja2.BaseLoader = own
         if folder is not None:
             if not folder.is_dir():

@@ -8,8 +8,6 @@ import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812  torch's own name for it
 
-Sizes = dict[str, int]
-
 
 class Lambda(nn.Module):
     """A function of inputs and modules."""

@@ -28,7 +28,6 @@ class Bootstrap:
 
     def __init__(self, count: int, *, seed: int = 0) -> None:
         rng = np.random.default_rng(seed)
-        self._count = count
         self._picked = rng.integers(count, size=(RESAMPLES, count))
         rows = np.arange(RESAMPLES)[:, None]
         weights = np.zeros((RESAMPLES, count))

@@ -47,7 +47,6 @@ class GpuLaunch:
         self, driver: "Driver", program: c_void_p, launch: Launch, shared_bytes: int
     ) -> None:
         self._driver = driver
-        self._name = launch.kernel
         function = c_void_p()
         name = launch.kernel.encode()
         driver.call("cuModuleGetFunction", byref(function), program, name)
