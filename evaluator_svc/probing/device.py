@@ -1,7 +1,7 @@
 """Probe of a device, its runners and its judge: they do what every verdict takes for granted.
 
-Candidates whose fate is known go the way of all candidates, and a comparison is asked to find what
-was planted.
+Candidates with a known outcome are judged as all candidates are, and the judge's comparison has to
+find planted differences.
 """
 
 import time
@@ -147,7 +147,7 @@ class DeviceProbes:
 
 
 def comparison_probe(found: ComparisonProbeReply) -> Probe:
-    """Return what is to be said of the judge's answer about its comparison."""
+    """Return the probe of the judge's comparison, made of the judge's answer."""
     missed = [c for c in found.counts if not c.is_right]
     wrong = ", ".join(
         f"{c.dtype}: {c.counted} of {c.planted} {c.what}, the first at {c.first_counted} and"

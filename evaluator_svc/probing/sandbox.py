@@ -1,4 +1,4 @@
-"""Probe of the sandbox: real locked processes of every kind try what they must not be able to.
+"""Probe of the sandbox: real locked processes of every kind try what they must not be able to do.
 
 Every attempt is really made (see `evaluator_svc.sandbox.attempts`), by a process that was started
 as those for candidates are, while a second runner lives beside it.

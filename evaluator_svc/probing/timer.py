@@ -60,13 +60,13 @@ class TimerRun:
 
 
 def timer_probes(site: DeviceSite) -> tuple[Probe, ...]:
-    """Return what the timer said of known work; raises ProcessLostError where it said nothing."""
+    """Time kernels of known work; raises ProcessLostError where the process gives no answer."""
     with site.lock.exclusive():
         return assessed_tries(lambda: _measure(site))
 
 
 def assessed_tries(measure: Callable[[], TimerRun]) -> tuple[Probe, ...]:
-    """Measure until all is as it should be, at most `_TRIES` times; return the last judgements."""
+    """Measure until every probe passes, at most `_TRIES` times; return the last probes."""
     probes: tuple[Probe, ...] = ()
     for _ in range(_TRIES):
         probes = assess(measure())
@@ -76,7 +76,7 @@ def assessed_tries(measure: Callable[[], TimerRun]) -> tuple[Probe, ...]:
 
 
 def assess(run: TimerRun) -> tuple[Probe, ...]:
-    """Return what is to be said of one try."""
+    """Return the probes of one try."""
     probes = [_proportional(run), _accounted(run), _repeatable(run), _cold(run)]
     if any(name in run.warm for name in SPINS_NS):
         probes.append(_known_duration(run))

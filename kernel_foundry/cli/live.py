@@ -45,7 +45,7 @@ class Progress(Protocol):
 
 
 class HostLines:
-    """What is to be said of the host while times were taken; a load that goes on is said once."""
+    """Lines about load on the host while times were taken; a load that goes on is shown once."""
 
     def __init__(self) -> None:
         self._was_loaded = False

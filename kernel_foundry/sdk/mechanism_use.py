@@ -16,7 +16,7 @@ def mechanism_use(
     """Return how often each mechanism acted that did, by name; operators are among them.
 
     Args:
-        account: The generator's books; None: not known, and nothing is said of prompts.
+        account: Of the generator; None: not known, and what prompts held is left out.
         stats: The archive's.
         sweeps: Sweeps that were made.
         promotions: Measurements at the end.

@@ -1,7 +1,7 @@
 """Whether a task can be judged on sizes that it does not name.
 
-That a module does not run with them, is too large or too ill-conditioned there, is no fault of the
-task: they are left out.
+Sizes that a module does not run with, or at which it is too large or too ill-conditioned, are left
+out; the task is not refused for them.
 """
 
 from collections.abc import Callable

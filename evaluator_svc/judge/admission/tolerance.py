@@ -2,10 +2,9 @@
 
 The reference is computed in float64, then in its own formats, once as it stands and twice with
 every operator's result moved by up to one rounding error of its format (Monte Carlo arithmetic),
-which is what another order of the same operations does. Where float64 cannot be had, the
-reference's own result stands for it, and the tolerance is wider. Where TF32 is allowed, what it
-costs counts too. `answer_check.py` checks that no
-trivial answer passes with the result.
+which is what another order of the same operations does. Where float64 is not possible, the
+reference's own result is used instead, and the tolerance is wider. Where TF32 is allowed, its error
+counts too. `answer_check.py` checks that no trivial answer passes with the result.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
 """Some rows of a batch, on which the reference gives the same rows of its outputs.
 
 For what cannot be computed on the whole: a workload whose float64 copy does not fit. Found by
-trial, for no shape tells whether rows are independent of each other.
+trial, since no shape tells whether rows are independent of each other.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """What the errors of outputs are measured against: the reference in float64, where that runs.
 
-Where it does not, since the reference asks for a format or has operators without float64, its own
-outputs stand for it, and a run whose every rounding is moved tells how exact these are. So it does
-of a task of float64.
+Where it does not run, because the reference asks for a format or has operators without float64, its
+own outputs are used instead, and a run with every rounding moved shows how exact they are. The same
+is done for a task of float64.
 """
 
 import time

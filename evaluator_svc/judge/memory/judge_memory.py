@@ -1,4 +1,4 @@
-"""Where the judge's tensors lie, and what works on them there: one face for every device kind.
+"""Where the judge's tensors lie, and what works on them there: one interface for every device kind.
 
 Chosen once, by the device's id. All work of one memory is ordered: what torch and the native module
 are given one after the other happens in that order.

@@ -40,7 +40,7 @@ def computable(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def same_values(one: torch.Tensor, two: torch.Tensor) -> bool:
-    """Return whether two tensors of one type are equal, as `torch.equal` tells of most types."""
+    """Return whether two tensors of one type are equal; `torch.equal` does not take all types."""
     if one.shape != two.shape or not (one.is_contiguous() and two.is_contiguous()):
         return torch.equal(computable(one), computable(two))
     # On a GPU torch.equal makes a tensor of booleans, which is a quarter of a large one.
