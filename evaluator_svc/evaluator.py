@@ -17,13 +17,13 @@ from evaluator_svc.devices.build_site import BuildSites
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.devices.sites import DeviceSites
 from evaluator_svc.peaks.measure import measure_peaks
-from evaluator_svc.pipeline.admission import checked_admission
 from evaluator_svc.pipeline.build_only import CandidateBuild
 from evaluator_svc.pipeline.evaluate import CandidateEvaluation
-from evaluator_svc.pipeline.evaluation_memory import MemoryWish
-from evaluator_svc.pipeline.sweep import CandidateSweep
+from evaluator_svc.pipeline.memory.evaluation_memory import MemoryWish
+from evaluator_svc.pipeline.memory.within_memory import within_memory
+from evaluator_svc.pipeline.sweep.sweep import CandidateSweep
+from evaluator_svc.pipeline.timing.admission_check import checked_admission
 from evaluator_svc.pipeline.trust import evaluate_until_sure
-from evaluator_svc.pipeline.within_memory import within_memory
 from evaluator_svc.probing.host import probe_host
 from evaluator_svc.processes.locked_starter import LockedStarter
 from evaluator_svc.processes.process import ProcessLauncher

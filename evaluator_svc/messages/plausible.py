@@ -2,7 +2,7 @@
 
 A process that met a candidate may say anything. The channel bounds its size and the dataclasses
 their types; here are the counts, ranges and references between question and answer. Whether times
-and outputs are true is for others (`pipeline/clocks.py`, the judge).
+and outputs are true is for others (`pipeline/timing/time_checks.py`, the judge).
 """
 
 import dataclasses

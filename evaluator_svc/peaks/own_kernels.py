@@ -30,8 +30,14 @@ from evaluator_svc.messages.locked import (
     TimeRequest,
     WorkloadNames,
 )
-from evaluator_svc.pipeline.build import BuildFailure, BuildResult, BuildSettings, build, prepare
-from evaluator_svc.pipeline.run import DrawnInputs, load, run
+from evaluator_svc.pipeline.build.build import (
+    BuildFailure,
+    BuildResult,
+    BuildSettings,
+    build,
+    prepare,
+)
+from evaluator_svc.pipeline.runner_calls import DrawnInputs, load, run
 from evaluator_svc.processes.answers import ask_candidate
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.admission import NamedScalar, NamedTensor, TensorRole

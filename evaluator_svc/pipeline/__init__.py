@@ -1,4 +1,6 @@
 """The stages of an evaluation, from parse and policy to behaviour and diagnosis.
 
-Each stage is a function with typed input and output; the first that fails ends the evaluation.
+A stage adds what it finds to the record (`record.py`) and returns a failure or None; the first
+failure ends the evaluation (`evaluate.py`). The folders are in the order in which they are met:
+`build`, `correctness`, `timing`; `sweep` does the same for many configurations at once.
 """

@@ -6,7 +6,7 @@ Knows nothing of inputs, results and times.
 from typing import Protocol
 
 from evaluator_svc.messages.locked import BindReply, BindRequest, CandidateFailure
-from evaluator_svc.pipeline.built_candidate import (
+from evaluator_svc.pipeline.build.built_candidate import (
     BuildPlace,
     BuiltCandidate,
     describe,

@@ -20,19 +20,19 @@ from contextlib import ExitStack
 from evaluator_svc import diagnosis
 from evaluator_svc.devices.site import DeviceSite
 from evaluator_svc.messages.locked import CandidateFailure, WorkloadNames
-from evaluator_svc.pipeline.built_candidate import BuiltCandidate, read_and_build
-from evaluator_svc.pipeline.correctness_stage import CorrectnessStage
+from evaluator_svc.pipeline.build.built_candidate import BuiltCandidate, read_and_build
+from evaluator_svc.pipeline.build.loaded_candidate import LoadedCandidate, load_candidate
+from evaluator_svc.pipeline.correctness.correctness_stage import CorrectnessStage
+from evaluator_svc.pipeline.correctness.value_ranges import RangeTrials
 from evaluator_svc.pipeline.draws import EvaluationDraws
 from evaluator_svc.pipeline.evaluation_context import EvaluationContext
-from evaluator_svc.pipeline.evaluation_memory import EvaluationMemory, MemoryWish
 from evaluator_svc.pipeline.facts import verdict_facts
-from evaluator_svc.pipeline.generated_sizes import GeneratedTrials
-from evaluator_svc.pipeline.loaded_candidate import LoadedCandidate, load_candidate
+from evaluator_svc.pipeline.memory.evaluation_memory import EvaluationMemory, MemoryWish
 from evaluator_svc.pipeline.record import EvaluationRecord, fastest_baselines_ns
-from evaluator_svc.pipeline.run import DrawnInputs, release_all
-from evaluator_svc.pipeline.timing_stage import TimingStage
+from evaluator_svc.pipeline.runner_calls import DrawnInputs, release_all
+from evaluator_svc.pipeline.timing.timing_stage import TimingStage
 from evaluator_svc.pipeline.tools import profile, sanitized
-from evaluator_svc.pipeline.value_ranges import RangeTrials
+from evaluator_svc.pipeline.workloads.generated_sizes import GeneratedTrials
 from evaluator_svc.processes.process import ChildProcess
 from kernel_foundry.domain.admission import Admission
 from kernel_foundry.domain.device import Peaks

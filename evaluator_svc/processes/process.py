@@ -153,8 +153,8 @@ class ChildProcess:
 
     @property
     def is_running(self) -> bool:
-        """True until its end has been seen."""
-        return self._end is None and self._reap() is None
+        """True until it was told to end or its end has been seen."""
+        return not self._reason and self._end is None and self._reap() is None
 
     def ask(
         self,

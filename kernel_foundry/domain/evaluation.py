@@ -237,8 +237,8 @@ class WorkloadResult:
     """Time of `prepare` for one set of weights: the median of those that it took before each timed
     call, on the weights of that call; None when the plan has none."""
     prepare_limit_ns: float | None = None
-    """What `prepare` takes at most where it is layout, see `evaluator_svc.pipeline.layout`; beyond
-    it every call is charged with it."""
+    """What `prepare` takes at most where it is layout (`pipeline/timing/prepare_limit.py` of the
+    evaluator); beyond it every call is charged with it."""
     kernel_times: tuple[KernelTime, ...] = ()
     """In order of first use; empty for a plan that launches fewer than two kernels."""
     yardstick_ns: float | None = None

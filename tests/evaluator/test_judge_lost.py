@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from evaluator_svc.evaluator import LocalEvaluator
-from evaluator_svc.pipeline import runs
-from evaluator_svc.pipeline.run import run
+from evaluator_svc.pipeline.correctness import compare_runs
+from evaluator_svc.pipeline.runner_calls import run
 from evaluator_svc.settings import EvaluatorSettings
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 from kernel_foundry.domain.request import EvaluationLimits, EvaluationRequest
@@ -56,7 +56,7 @@ def test_a_candidate_is_not_judged_by_the_draws_of_another_judge(
             assert replaced[0].draw == drawn.draw.draw
         return answer
 
-    monkeypatch.setattr(runs, "run", run_and_lose_the_judge)
+    monkeypatch.setattr(compare_runs, "run", run_and_lose_the_judge)
     request = EvaluationRequest(task=TASK, device="null:0", source=split(RELU), limits=LIMITS)
     with pytest.raises(ProcessLostError, match="judge is gone"):
         asyncio.run(evaluator.evaluate(request))

@@ -4,7 +4,7 @@ import dataclasses
 
 from evaluator_svc.generated_workloads import beside_largest, generated_workload
 from evaluator_svc.memory_needs import WorkloadSizes
-from evaluator_svc.pipeline.generated_sizes import has_one_seed
+from evaluator_svc.pipeline.workloads.generated_sizes import has_one_seed
 from kernel_foundry.domain.admission import NamedTensor, TensorRole, WorkloadAdmission
 from kernel_foundry.domain.task import Size, Task, Workload
 from tests.domain_values import workload_admission

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import pytest
 
 from evaluator_svc.messages.judge import FarElements, PrecisionReply
-from evaluator_svc.pipeline.elements import judge_elements
-from evaluator_svc.pipeline.precision import PrecisionResult, judge_precision
-from evaluator_svc.pipeline.timed_calls import judge_timed_calls
+from evaluator_svc.pipeline.correctness.element_errors import judge_elements
+from evaluator_svc.pipeline.correctness.precision import PrecisionResult, judge_precision
+from evaluator_svc.pipeline.timing.timed_calls import judge_timed_calls
 from evaluator_svc.policy import ObjectFacts
 from kernel_foundry.domain.check import CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome, PrecisionAudit, effective_bits

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from evaluator_svc.messages.judge import PrecisionReply
-from evaluator_svc.pipeline.precision import PrecisionResult, judge_precision
+from evaluator_svc.pipeline.correctness.precision import PrecisionResult, judge_precision
 from evaluator_svc.policy import ObjectFacts
 from kernel_foundry.domain.admission import (
     Admission,

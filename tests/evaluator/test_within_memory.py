@@ -2,8 +2,8 @@
 
 import pytest
 
-from evaluator_svc.pipeline.evaluation_memory import MemoryWish, MoreMemoryError
-from evaluator_svc.pipeline.within_memory import within_memory
+from evaluator_svc.pipeline.memory.evaluation_memory import MemoryWish, MoreMemoryError
+from evaluator_svc.pipeline.memory.within_memory import within_memory
 from kernel_foundry.domain.evaluation import Evaluation, EvaluationOutcome
 from kernel_foundry.errors import DeviceMemoryError
 

@@ -13,8 +13,8 @@ from evaluator_svc.messages.locked import (
     TranslationUnit,
 )
 from evaluator_svc.object_cache import BuiltUnit, ObjectCache
-from evaluator_svc.pipeline.build import BuildResult
-from evaluator_svc.pipeline.inspect import inspect_units
+from evaluator_svc.pipeline.build.build import BuildResult
+from evaluator_svc.pipeline.build.inspect import inspect_units
 from evaluator_svc.processes.candidate_inspectors import CandidateInspectors
 from evaluator_svc.processes.spare_pool import SparePool
 from kernel_foundry.domain.evaluation import CompileReport, EvaluationOutcome

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from evaluator_svc.judge import Judge
-from evaluator_svc.pipeline.elements import judge_elements
+from evaluator_svc.pipeline.correctness.element_errors import judge_elements
 from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.task import Task
 from tests.judge.judge_tasks import RunnerSide, make_task

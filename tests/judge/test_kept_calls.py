@@ -12,7 +12,7 @@ from evaluator_svc.judge.comparison import precision
 from evaluator_svc.judge.draws.call_inputs import CallValues
 from evaluator_svc.messages.exchange import KeptOutput
 from evaluator_svc.messages.judge import KeptClaim, KeptVerdict
-from evaluator_svc.pipeline.elements import judge_elements
+from evaluator_svc.pipeline.correctness.element_errors import judge_elements
 from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.task import Task, Tolerance
 from kernel_foundry_native import _core as native

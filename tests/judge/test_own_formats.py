@@ -13,7 +13,7 @@ from evaluator_svc.judge.comparison.compare import Groups, group_scale, groups_o
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import open_memory
 from evaluator_svc.messages.judge import PrecisionReply
-from evaluator_svc.pipeline.elements import judge_elements
+from evaluator_svc.pipeline.correctness.element_errors import judge_elements
 from evaluator_svc.request_limits import check_task
 from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.task import Precision, Task, Tolerance

@@ -9,7 +9,7 @@ import torch
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.draws.telling_mantissas import with_telling_mantissas
 from evaluator_svc.messages.judge import PrecisionReply
-from evaluator_svc.pipeline.precision import PrecisionResult, judge_precision
+from evaluator_svc.pipeline.correctness.precision import PrecisionResult, judge_precision
 from evaluator_svc.policy import ObjectFacts
 from kernel_foundry.domain.admission import Admission, Distribution, ValueRange
 from kernel_foundry.domain.check import CheckResult

@@ -3,8 +3,8 @@
 import pytest
 
 from evaluator_svc.messages.locked import TimeReply
-from evaluator_svc.pipeline.measurement import timing_of
-from evaluator_svc.pipeline.sweep_race import Race, with_block
+from evaluator_svc.pipeline.sweep.race import Race, with_block
+from evaluator_svc.pipeline.timing.measurement import timing_of
 from kernel_foundry.domain.evaluation import EvaluationOutcome, StopReason
 from kernel_foundry.domain.sweep import (
     ConfigurationResult,

@@ -1,0 +1,1 @@
+"""A candidate from source to object code, loaded in a runner."""

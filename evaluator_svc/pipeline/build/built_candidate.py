@@ -1,0 +1,199 @@
+"""A candidate from source to object code: what evaluations and mere builds have in common."""
+
+import dataclasses
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from evaluator_svc.behaviour import KernelFacts, PlanCounts, measures
+from evaluator_svc.messages.locked import (
+    BoundWorkload,
+    CandidateFailure,
+    PrepareReply,
+    PrepareRequest,
+    WorkloadNames,
+)
+from evaluator_svc.object_cache import ObjectCache
+from evaluator_svc.pipeline.build.build import (
+    BuildFailure,
+    BuildResult,
+    BuildSettings,
+    build,
+    is_refused,
+    prepare,
+)
+from evaluator_svc.pipeline.build.inspect import inspect_units
+from evaluator_svc.pipeline.build.listings import listings, object_codes
+from evaluator_svc.pipeline.record import EvaluationRecord
+from evaluator_svc.policy import ObjectFacts, Subject, narrow_findings, policy_checks
+from evaluator_svc.policy.facts import NARROW_FORMATS, TF32
+from evaluator_svc.processes.candidate_inspectors import CandidateInspectors
+from evaluator_svc.processes.process import ChildProcess
+from evaluator_svc.processes.spare_pool import SparePool
+from evaluator_svc.settings import EvaluatorSettings
+from kernel_foundry.domain.admission import GraphNode, is_narrow
+from kernel_foundry.domain.device import DeviceSpec
+from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.measures import Measures
+from kernel_foundry.domain.request import EvaluationRequest
+from kernel_foundry.domain.task import Task
+
+_NO_OPERATORS: Final = ("placeholder", "output", "get_attr")
+"""Nodes of a reference's graph that compute nothing."""
+_READ: Final = (Subject.SOURCE, Subject.PLAN)
+"""What a builder holds against the policy's rules."""
+
+
+class BuildPlace(Protocol):
+    """What a build needs of a device site or a build site."""
+
+    spec: DeviceSpec
+    compiler_version: str
+    settings: EvaluatorSettings
+    objects: ObjectCache
+    builders: SparePool
+    inspectors: SparePool
+
+    def building(self) -> AbstractContextManager[None]:
+        """Return what is held while building."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltCandidate:
+    """A candidate that was read, built and inspected."""
+
+    prepared: PrepareReply
+    built: BuildResult
+    facts: ObjectFacts | None = None
+    """What the object code computes in; None: it was not inspected."""
+
+
+def read_and_build(
+    builder: ChildProcess,
+    place: BuildPlace,
+    request: EvaluationRequest,
+    names: tuple[WorkloadNames, ...],
+    record: EvaluationRecord,
+) -> BuiltCandidate | CandidateFailure:
+    """Take a candidate through parse, policy, build and inspection."""
+    prepared = _prepare(builder, place, request, names, record)
+    if isinstance(prepared, CandidateFailure):
+        return prepared
+    settings = BuildSettings(
+        device=place.spec,
+        compiler_version=place.compiler_version,
+        seconds=request.limits.build_seconds,
+        memory_bytes=place.settings.builder_memory_bytes,
+    )
+    with record.stage("build"):
+        built = build(
+            builder, prepared, place.objects, settings, optional=_optional(prepared, names)
+        )
+    record.compile = built.report
+    if isinstance(built, BuildFailure):
+        return built.failure
+    if request.with_listings:
+        record.compile = dataclasses.replace(record.compile, listings=listings(built))
+    if request.with_objects:
+        objects = object_codes(built, prepared.unit_of_workload, names)
+        record.compile = dataclasses.replace(record.compile, objects=objects)
+    if is_null(place.spec):
+        return BuiltCandidate(prepared=prepared, built=built)
+    with record.stage("policy"), CandidateInspectors(place.inspectors) as inspectors:
+        language = request.source.language
+        inspected = inspect_units(inspectors, built, prepared, language, place.objects)
+        if isinstance(inspected, CandidateFailure):
+            record.add_checks(policy_checks(inspected.findings, language, Subject.OBJECT))
+            return inspected
+        record.compile = dataclasses.replace(record.compile, kernels=inspected.report.kernels)
+        candidate = BuiltCandidate(prepared=prepared, built=inspected)
+        return _judge_objects(candidate, request, names, record)
+
+
+def _optional(prepared: PrepareReply, names: Sequence[WorkloadNames]) -> frozenset[int]:
+    """Return the units that no workload needs which has to be judged."""
+    pairs = list(zip(prepared.unit_of_workload, names, strict=True))
+    needed = {unit for unit, workload in pairs if not workload.is_optional}
+    return frozenset(unit for unit, _ in pairs) - needed
+
+
+def _judge_objects(
+    candidate: BuiltCandidate,
+    request: EvaluationRequest,
+    names: Sequence[WorkloadNames],
+    record: EvaluationRecord,
+) -> BuiltCandidate | CandidateFailure:
+    """Hold what was built, or found in the cache, against the policy's rules."""
+    facts = ObjectFacts.of_all([report.numbers for report in candidate.built.reports])
+    findings = (
+        *candidate.built.findings,
+        *narrow_findings(facts.formats, _allowed_formats(request.task, names)),
+    )
+    record.add_checks(policy_checks(findings, request.source.language, Subject.OBJECT))
+    if is_refused(findings):
+        return CandidateFailure(outcome=EvaluationOutcome.REJECTED, findings=findings)
+    record.add_findings(findings)
+    return dataclasses.replace(candidate, facts=facts)
+
+
+def _allowed_formats(task: Task, names: Sequence[WorkloadNames]) -> tuple[str, ...]:
+    """Return the narrow formats that a task has, or lets its reference use."""
+    if any(is_narrow(tensor.dtype) for workload in names for tensor in workload.tensors):
+        return NARROW_FORMATS
+    return (TF32,) if task.tf32 else ()
+
+
+def describe(
+    candidate: BuiltCandidate, bound: BoundWorkload, operator_count: int
+) -> tuple[KernelFacts, Measures]:
+    """Return what the object code says of the kernels, and their measures."""
+    # Units differ only in sizes: the first stands for all.
+    facts = candidate.built.reports[0].kernels if candidate.built.reports else KernelFacts()
+    counts = PlanCounts(
+        launch_count=bound.launch_count,
+        scratch_count=bound.scratch_count,
+        reference_op_count=operator_count,
+    )
+    return facts, measures(facts, counts)
+
+
+def operator_count(graph: Sequence[GraphNode]) -> int:
+    """Return how many nodes of a reference's graph compute something."""
+    return sum(node.op not in _NO_OPERATORS for node in graph)
+
+
+def is_null(device: DeviceSpec) -> bool:
+    """Return whether the device takes any text for object code."""
+    return device.id.startswith("null:")
+
+
+def _prepare(
+    builder: ChildProcess,
+    place: BuildPlace,
+    request: EvaluationRequest,
+    names: tuple[WorkloadNames, ...],
+    record: EvaluationRecord,
+) -> PrepareReply | CandidateFailure:
+    asked = PrepareRequest(
+        source=request.source,
+        configuration=request.configuration,
+        device=place.spec,
+        workloads=names,
+    )
+    started = time.perf_counter()
+    prepared = prepare(builder, asked)
+    wall_ms = 1e3 * (time.perf_counter() - started)
+    if isinstance(prepared, CandidateFailure):
+        record.add_stage_time("parse", wall_ms)
+        if prepared.outcome is EvaluationOutcome.REJECTED:
+            record.add_checks(policy_checks(prepared.findings, place.spec.language, *_READ))
+        return prepared
+    record.add_stage_time("parse", wall_ms - prepared.policy_ms)
+    record.add_stage_time("policy", prepared.policy_ms)
+    record.set_configuration(prepared.configuration)
+    record.add_checks(policy_checks(prepared.findings, place.spec.language, *_READ))
+    record.add_findings(prepared.findings)
+    return prepared

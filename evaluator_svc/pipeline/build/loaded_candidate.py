@@ -1,0 +1,103 @@
+"""Stages bind and behaviour: a candidate that a runner has loaded, and what is known of it then."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from evaluator_svc.behaviour import KernelFacts
+from evaluator_svc.diagnosis import LaunchFacts
+from evaluator_svc.messages.locked import (
+    BoundWorkload,
+    CandidateFailure,
+    LoadRequest,
+    WorkloadNames,
+)
+from evaluator_svc.pipeline.build.built_candidate import BuiltCandidate, describe, operator_count
+from evaluator_svc.pipeline.evaluation_context import EvaluationContext
+from evaluator_svc.pipeline.runner_calls import load
+from evaluator_svc.pipeline.tools import Rerun
+from evaluator_svc.policy import ObjectFacts
+from evaluator_svc.processes.process import ChildProcess
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedCandidate:
+    """A candidate whose plan a runner has bound to the workloads."""
+
+    runner: ChildProcess
+    bound: Mapping[str, BoundWorkload]
+    """By name of the workload; those that it need not take may be missing."""
+    kernel_facts: KernelFacts
+    facts: ObjectFacts | None
+    """What the object code computes in; None: it cannot be read."""
+    uses_library: bool
+    rerun: Rerun | None
+    """Set where the vendor's tools may and can look at the candidate."""
+    one_by_one: Rerun | None
+    """Set where work-groups may wait for each other: run with one at a time they would for ever."""
+
+    def launch_facts(self, workload: str) -> LaunchFacts:
+        """Return what a workload launches, for the diagnosis."""
+        bound = self.bound[workload]
+        return LaunchFacts(
+            launch_count=bound.launch_count,
+            group_count=bound.group_count,
+            group_size=bound.group_size,
+            kernel=bound.main_kernel,
+            shared_bytes=bound.main_shared_bytes,
+        )
+
+
+def load_candidate(
+    context: EvaluationContext,
+    runner: ChildProcess,
+    candidate: BuiltCandidate,
+    names: tuple[WorkloadNames, ...],
+) -> LoadedCandidate | CandidateFailure:
+    """Bind the plan in a runner; record the candidate's measures.
+
+    Args:
+        context: The evaluation.
+        runner: A fresh process.
+        candidate: What was built.
+        names: The name tables of all workloads, in the order in which the plan was read.
+    """
+    site, request, prepared = context.site, context.request, candidate.prepared
+    pairs = [
+        (table, unit)
+        for table, unit in zip(names, prepared.unit_of_workload, strict=True)
+        if unit not in candidate.built.left_out
+    ]
+    load_request = LoadRequest(
+        source=request.source,
+        configuration=prepared.configuration,
+        device=site.spec,
+        workloads=tuple(table for table, _ in pairs),
+        kernels=tuple(unit.kernels for unit in prepared.units),
+        unit_of_workload=tuple(unit for _, unit in pairs),
+        library_ops=request.task.library_ops,
+        tf32=request.task.tf32,
+    )
+    with context.record.stage("bind"):
+        loaded = load(runner, load_request, candidate.built.codes)
+    if isinstance(loaded, CandidateFailure):
+        return loaded
+    with context.record.stage("behaviour"):
+        kernel_facts, context.record.measures = describe(
+            candidate,
+            loaded.workloads[0],
+            operator_count(context.admission.workloads[0].graph),
+        )
+    # Device code alone is run outside the sandbox, and only without library calls.
+    may_look = request.use_tools or request.sanitize
+    can_look = site.kind == "cuda" and not prepared.uses_library
+    rerun = Rerun(load=load_request, codes=candidate.built.codes)
+    may_wait = any(report.kernels.may_wait for report in candidate.built.reports)
+    return LoadedCandidate(
+        runner=runner,
+        bound={bound.workload: bound for bound in loaded.workloads},
+        kernel_facts=kernel_facts,
+        facts=candidate.facts,
+        uses_library=prepared.uses_library,
+        rerun=rerun if may_look and can_look else None,
+        one_by_one=rerun if may_wait and site.kind == "sycl" else None,
+    )

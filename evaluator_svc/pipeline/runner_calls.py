@@ -1,0 +1,158 @@
+"""Stages bind and correctness: the candidate runs in a runner, the judge compares."""
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from evaluator_svc.messages.exchange import Draw, RunComparison
+from evaluator_svc.messages.locked import (
+    CandidateFailure,
+    LoadReply,
+    LoadRequest,
+    OwnFailure,
+    RunReply,
+    RunRequest,
+)
+from evaluator_svc.pipeline.memory.evaluation_memory import EvaluationMemory
+from evaluator_svc.processes.answers import ask_candidate
+from evaluator_svc.processes.judge_client import JudgeClient
+from evaluator_svc.processes.process import ChildProcess
+from kernel_foundry.domain.check import Check, CheckKind, CheckResult
+from kernel_foundry.domain.evaluation import EvaluationOutcome
+from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+from kernel_foundry.errors import KernelFoundryError
+
+_LOAD_SECONDS: Final = 30.0
+"""The CPU device turns SPIR-V into machine code here: 0.1 s for most, more for long kernels."""
+
+_DAMAGE: Final = {
+    FindingKind.INPUT_MODIFIED: CheckKind.INPUTS_INTACT,
+    FindingKind.STRAY_WRITE: CheckKind.GUARDS_INTACT,
+}
+
+LAST_SECONDS: Final = 60.0
+"""For the end of a killed runner; the draws of one that never ends are not used again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnInputs:
+    """A draw and its shared buffers."""
+
+    draw: Draw
+    descriptors: tuple[int, ...]
+
+    def close(self) -> None:
+        """Give the supervisor's descriptors back; judge and runner hold their own."""
+        for descriptor in self.descriptors:
+            os.close(descriptor)
+
+
+def release_all(
+    judge: JudgeClient,
+    drawn: "Sequence[Future[DrawnInputs]]",
+    runner: ChildProcess | None,
+    memory: EvaluationMemory,
+) -> None:
+    """Give draws back once the runner that had them is dead, and then the memory."""
+    try:
+        for future in drawn:
+            with suppress(KernelFoundryError):  # a judge that is gone holds nothing any more
+                release(judge, future, runner)
+    finally:
+        memory.give_back()
+
+
+def release(judge: JudgeClient, future: "Future[DrawnInputs]", runner: ChildProcess | None) -> None:
+    """Give a draw back once the runner that had it is dead."""
+    if future.exception() is None:
+        drawn = future.result()
+        drawn.close()
+        # A driver may take long to end a kernel, and till then it writes into this draw.
+        if runner is None or runner.wait(LAST_SECONDS) is not None:
+            judge.release(drawn.draw.draw)
+
+
+def load(
+    process: ChildProcess,
+    request: LoadRequest,
+    codes: tuple[bytes, ...],
+    *,
+    seconds: float = _LOAD_SECONDS,
+    descriptors: tuple[int, ...] = (),
+) -> LoadReply | CandidateFailure:
+    """Load the object code, bind the plan and run what the request asks for.
+
+    Raises:
+        BackendUnavailableError: the runner cannot make the plan's library calls as it must.
+    """
+    answer = ask_candidate(
+        process,
+        request,
+        LoadReply,
+        OwnFailure,
+        seconds=seconds,
+        doing="running the kernels" if request.runs else "loading the kernels",
+        blobs=codes,
+        descriptors=descriptors,
+    )
+    if isinstance(answer, CandidateFailure):
+        return answer
+    if isinstance(answer.message, OwnFailure):
+        process.kill()
+        raise answer.message.error()
+    loaded: LoadReply = answer.message
+    return loaded
+
+
+def run(
+    process: ChildProcess, drawn: DrawnInputs, *, seconds: float, refilled: bool = False
+) -> RunReply | CandidateFailure:
+    """Run the candidate on every seed of one workload; `refilled` as in `RunRequest`."""
+    answer = ask_candidate(
+        process,
+        RunRequest(draw=drawn.draw, refilled=refilled),
+        RunReply,
+        seconds=seconds,
+        doing=f"running the kernels on workload {drawn.draw.workload}",
+        descriptors=drawn.descriptors,
+    )
+    if isinstance(answer, CandidateFailure):
+        return answer
+    ran: RunReply = answer.message
+    return ran
+
+
+def damage_checks(failure: CandidateFailure, workload: str) -> tuple[Check, ...]:
+    """Return the checks that a runner itself saw fail: what was closed to kernels was written."""
+    kinds = {finding.kind for finding in failure.findings}
+    return tuple(
+        Check(kind=check, result=CheckResult.FAILED, workload=workload, note="seen by the runner")
+        for finding, check in _DAMAGE.items()
+        if finding in kinds
+    )
+
+
+def failure_of(verdict: RunComparison, workload: str) -> CandidateFailure | None:
+    """Return what a verdict means for the candidate; None when it is right."""
+    if verdict.inputs_modified:
+        names = ", ".join(verdict.inputs_modified)
+        finding = Finding(
+            kind=FindingKind.INPUT_MODIFIED,
+            severity=Severity.ERROR,
+            message=f"the kernels changed their inputs on workload {workload}: {names}",
+            hint="write only to outputs and scratch",
+        )
+        findings = verdict.findings
+        if not any(f.kind is FindingKind.INPUT_MODIFIED for f in findings):
+            findings = (finding, *findings)
+        return CandidateFailure(outcome=EvaluationOutcome.WRONG_RESULT, findings=findings)
+    if verdict.is_wrong or verdict.stray_writes:
+        return CandidateFailure(outcome=EvaluationOutcome.WRONG_RESULT, findings=verdict.findings)
+    if verdict.is_nondeterministic:
+        return CandidateFailure(
+            outcome=EvaluationOutcome.NONDETERMINISTIC, findings=verdict.findings
+        )
+    return None

@@ -1,0 +1,1 @@
+"""All configurations of one candidate: built, verified and raced."""

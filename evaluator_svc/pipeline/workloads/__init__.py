@@ -1,0 +1,1 @@
+"""Sizes and value ranges beside those that a task names."""
