@@ -4,26 +4,50 @@ from typing import Final
 
 from evaluator_svc.policy.rule import RuleClass
 from evaluator_svc.policy.rules import rule_of
-from kernel_foundry.domain.finding import Finding, FindingKind, Severity
+from kernel_foundry.domain.check import CheckResult
+from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
 
 MAX_FINDINGS: Final = 20
-"""One is enough to refuse; more help to mend."""
+"""One is enough to refuse; more help repair."""
 
 _SHORT: Final = 60
 
-_KINDS: Final = {
-    RuleClass.REJECT: (FindingKind.POLICY, Severity.ERROR),
-    RuleClass.SUSPECT: (FindingKind.SUSPICION, Severity.WARNING),
-    RuleClass.NOTE: (FindingKind.POLICY, Severity.INFO),
+_SEVERITIES: Final = {
+    RuleClass.REJECT: Severity.ERROR,
+    RuleClass.SUSPECT: Severity.WARNING,
+    RuleClass.NOTE: Severity.INFO,
+}
+_RESULTS: Final = {
+    Severity.ERROR: CheckResult.FAILED,
+    Severity.WARNING: CheckResult.SUSPECT,
+    Severity.INFO: CheckResult.PASSED,
 }
 
 
-def rule_finding(rule_id: str, message: str, hint: str = "", line: int | None = None) -> Finding:
-    """Return the finding of a rule; how bad it is follows from the rule's class."""
-    kind, severity = _KINDS[rule_of(rule_id).rule_class]
+def rule_finding(
+    rule_id: str,
+    message: str,
+    hint: str = "",
+    line: int | None = None,
+    evidence: tuple[Evidence, ...] = (),
+) -> Finding:
+    """Return the finding of a rule; its kind and severity follow from the rule's class."""
+    rule = rule_of(rule_id)
+    is_suspicion = rule.rule_class is RuleClass.SUSPECT
     return Finding(
-        kind=kind, severity=severity, message=message, line=line, hint=hint, rule=rule_id
+        kind=FindingKind.SUSPICION if is_suspicion else rule.refusal,
+        severity=_SEVERITIES[rule.rule_class],
+        message=message,
+        line=line,
+        evidence=evidence,
+        hint=hint,
+        rule=rule_id,
     )
+
+
+def check_result(finding: Finding) -> CheckResult:
+    """Return the result of a check that a rule's finding decides."""
+    return _RESULTS[finding.severity]
 
 
 def short(name: str) -> str:

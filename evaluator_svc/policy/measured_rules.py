@@ -1,8 +1,13 @@
-"""The rules for times and outputs of calls. Stages in `evaluator_svc/pipeline` match them."""
+"""The rules for times and outputs of calls.
+
+Stages in `evaluator_svc/pipeline/timing` and `correctness` match them, and make their findings by
+`rule_finding`.
+"""
 
 from typing import Final
 
 from evaluator_svc.policy.rule import PolicyRule, RuleClass, Subject
+from kernel_foundry.domain.finding import FindingKind
 
 MEASURED_RULES: Final = (
     PolicyRule(
@@ -33,9 +38,29 @@ MEASURED_RULES: Final = (
         honest_use="references that do redundant work, masks and triangles, matrix units",
     ),
     PolicyRule(
+        id="numbers.precision",
+        subject=Subject.NUMBERS,
+        rule_class=RuleClass.REJECT,
+        refusal=FindingKind.PRECISION,
+        catches="fewer effective bits than the task asks for, or than its format has, where the "
+        "object code computes in a narrower one",
+        why="the reference's precision is part of what it computes",
+        honest_use="operands split into several narrow parts, 16-bit tasks, sums in another order",
+    ),
+    PolicyRule(
+        id="numbers.inexact",
+        subject=Subject.NUMBERS,
+        rule_class=RuleClass.SUSPECT,
+        catches="results as inexact as a narrower format's, or narrow products whose errors no "
+        "input can show",
+        why="mantissas may have been cut, and a tolerance alone does not show it",
+        honest_use="approximations of the task's accuracy, ill-conditioned references",
+    ),
+    PolicyRule(
         id="numbers.elements",
         subject=Subject.NUMBERS,
         rule_class=RuleClass.REJECT,
+        refusal=FindingKind.MISMATCH,
         catches="1 output in 1024 or more that is off by more than an eighth of its own size, "
         "where the reference is well conditioned",
         why="what is small beside the rest of its row could be left out, within the tolerance",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from evaluator_svc.languages import backend_of
+from kernel_foundry.domain.finding import FindingKind
 from kernel_foundry.domain.language import Language
 
 
@@ -14,7 +15,7 @@ class RuleClass(StrEnum):
     """What becomes of a candidate that a rule finds something in."""
 
     REJECT = "reject"
-    """It goes no further."""
+    """It goes no further: REJECTED, or WRONG_RESULT where its outputs are at fault."""
     SUSPECT = "suspect"
     """It is evaluated a second time on fresh inputs. If that is suspect too, trust is `suspect`."""
     NOTE = "note"
@@ -46,6 +47,8 @@ class PolicyRule:
     is_for_every_language: bool = True
     """Else it is for the languages whose record names it: `LanguageBackend.rules`."""
     rule_class: RuleClass
+    refusal: FindingKind = FindingKind.POLICY
+    """Kind of the finding where the class is reject."""
     catches: str
     """What is found, in one line."""
     why: str

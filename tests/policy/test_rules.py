@@ -14,6 +14,7 @@ from kernel_foundry.domain.language import Language
 DOCUMENT = Path(__file__).parents[2] / "docs" / "policy.md"
 EVALUATOR = Path(__file__).parents[2] / "evaluator_svc"
 TEXTS = (Subject.SOURCE, Subject.PLAN, Subject.OBJECT)
+NAMED = re.compile(rf'"((?:{"|".join(Subject)})\.[a-z_]+)"')
 ROW = re.compile(r"^\| `([a-z_.]+)` \| (\w+) \| (\w+) \| (.+) \| (.+) \| (.+) \|$", re.M)
 
 
@@ -62,7 +63,7 @@ def test_every_rule_that_a_finding_names_is_in_the_table() -> None:
     """Those of what is measured are named where they are found, and each of them is."""
     named = set[str]()
     for path in EVALUATOR.rglob("*.py"):
-        named |= set(re.findall(r'\brule="([^"]+)"', path.read_text(encoding="utf-8")))
+        named |= set(NAMED.findall(path.read_text(encoding="utf-8")))
     measured = {rule.id for rule in RULES if rule.subject not in TEXTS}
 
     assert named - {rule.id for rule in RULES} == set()

@@ -1,16 +1,17 @@
 """Judges a candidate by elements that are far from the reference by their own size.
 
-The tolerance is in units of a row's scale: what is small beside it could be left out. A share of
-such elements is refused where the reference is well conditioned.
+The tolerance is in units of a row's scale, so a kernel could leave out elements that are small
+beside it. Where the reference is well conditioned, one such element in 1024 is WRONG_RESULT.
 """
 
 from typing import Final
 
 from evaluator_svc.messages.judge import FarElements, PrecisionReply
 from evaluator_svc.messages.locked import CandidateFailure
+from evaluator_svc.policy.finding import check_result, rule_finding
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome
-from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import Evidence
 
 _REFUSED_SHARE: Final = 1 / 1024
 """Of an output's elements. Leaving out fewer gains nothing, and single ones are chance."""
@@ -52,18 +53,16 @@ def judge_elements(
             note=inputs,
         )
         return check, None
-    finding = Finding(
-        kind=FindingKind.MISMATCH,
-        severity=Severity.ERROR,
-        message=f"{_what(far)}, workload {where}; the reference is well conditioned there,"
+    finding = rule_finding(
+        "numbers.elements",
+        f"{_what(far)}, workload {where}; the reference is well conditioned there,"
         " however small its values are beside the rest of their row",
+        "Compute every element: what is small beside its row counts as well.",
         evidence=evidence,
-        hint="Compute every element: what is small beside its row counts as well.",
-        rule="numbers.elements",
     )
     check = Check(
         kind=CheckKind.ELEMENTS,
-        result=CheckResult.FAILED,
+        result=check_result(finding),
         workload=workload,
         figures=evidence,
         note=finding.message,

@@ -19,10 +19,11 @@ from evaluator_svc.languages import backend_of
 from evaluator_svc.messages.judge import PrecisionReply
 from evaluator_svc.pipeline.correctness.unseen_terms import hidden_because, unsplit_products
 from evaluator_svc.policy import ObjectFacts
+from evaluator_svc.policy.finding import check_result, rule_finding
 from kernel_foundry.domain.admission import Admission, Distribution
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import PrecisionAudit
-from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import Evidence, Finding
 from kernel_foundry.domain.task import Task
 
 LOW_BITS: Final = 13.0
@@ -65,7 +66,8 @@ _MEDIAN_SHARE: Final = 1 / 16
 """A wrong result is the work of a narrow format where some bits are right, and most elements are
 about as wrong as others: mistakes in indices leave nothing right, or most elements exact."""
 
-_RULE: Final = "numbers.precision"
+_REFUSED: Final = "numbers.precision"
+_SUSPECTED: Final = "numbers.inexact"
 _FLOAT32: Final = "float32"
 _FLOAT64: Final = "float64"
 _TF32: Final = "TF32"
@@ -158,7 +160,6 @@ def _without_audit(audited: PrecisionReply, asked: _Question) -> PrecisionResult
     result = CheckResult.PASSED if audited.agreeing_bits else CheckResult.SKIPPED
     findings: tuple[Finding, ...] = ()
     if formats and asked.is_right:
-        result = CheckResult.SUSPECT
         findings = (
             _suspicion(
                 f"the object code computes in {' and '.join(formats)}, in a"
@@ -168,7 +169,7 @@ def _without_audit(audited: PrecisionReply, asked: _Question) -> PrecisionResult
                 " up.",
             ),
         )
-        note = findings[0].message
+        result, note = check_result(findings[0]), findings[0].message
     check = Check(kind=CheckKind.PRECISION, result=result, workload=asked.workload, note=note)
     return PrecisionResult(check=check, findings=findings)
 
@@ -194,24 +195,19 @@ def _judged(audit: PrecisionAudit, own: str, audit_note: str, asked: _Question) 
     least = min(task.least_bits, audit.eager_bits or 0.0) if inputs else task.least_bits
     if asked.is_right and audit.effective_bits < least:
         finding = _too_few_bits(audit, where, least)
-        check = _check(audit, CheckResult.FAILED, workload, finding.message)
-        return PrecisionResult(check=check, findings=(finding,), is_refused=True)
+        return _result(audit, finding, workload)
     coarse = _coarse_formats(admission, facts, is_narrow=is_narrow)
     formats = coarse if is_narrow else (*facts.narrow_products, *coarse)
     least = _least_bits(asked, own, is_narrow=is_narrow, has_formats=bool(formats))
     if not _is_low(audit, least, is_narrow=is_narrow):
         unseen = _unseen(audit, own, coarse, asked) if asked.is_right and not inputs else None
         if unseen is not None:
-            check = _check(audit, CheckResult.SUSPECT, workload, unseen.message)
-            return PrecisionResult(check=check, findings=(unseen,))
+            return _result(audit, unseen, workload)
         note = f"{inputs}: {audit_note}" if inputs and audit_note else inputs or audit_note
         return PrecisionResult(check=_check(audit, CheckResult.PASSED, workload, note))
     if not asked.is_right and not _is_of_rounding(audit):
         formats = ()
-    finding = _finding(audit, where, formats, own)
-    result = CheckResult.FAILED if formats else CheckResult.SUSPECT
-    check = _check(audit, result, workload, finding.message)
-    return PrecisionResult(check=check, findings=(finding,), is_refused=bool(formats))
+    return _result(audit, _finding(audit, where, formats, own), workload)
 
 
 def _of_columns(audit: PrecisionAudit, asked: _Question) -> PrecisionResult:
@@ -219,9 +215,16 @@ def _of_columns(audit: PrecisionAudit, asked: _Question) -> PrecisionResult:
     if asked.admission.is_narrow or not _is_low(audit, LOW_BITS, is_narrow=False):
         return PrecisionResult(check=_check(audit, CheckResult.PASSED, asked.workload))
     where = f"{asked.where}, in columns that are small beside the others"
-    finding = _finding(audit, where, (), asked.admission.rounding)
-    check = _check(audit, CheckResult.SUSPECT, asked.workload, finding.message)
-    return PrecisionResult(check=check, findings=(finding,))
+    return _result(audit, _finding(audit, where, (), asked.admission.rounding), asked.workload)
+
+
+def _result(audit: PrecisionAudit, finding: Finding, workload: str) -> PrecisionResult:
+    result = check_result(finding)
+    return PrecisionResult(
+        check=_check(audit, result, workload, finding.message),
+        findings=(finding,),
+        is_refused=result is CheckResult.FAILED,
+    )
 
 
 def _coarse_formats(
@@ -261,14 +264,12 @@ def _too_few_bits(audit: PrecisionAudit, workload: str, least_bits: float) -> Fi
     hint = "Sum in a wider format or in another order, and split narrow products into more parts."
     if eager is not None and eager < least_bits:
         hint = "Eager PyTorch itself has fewer: lower least_bits in the task's sidecar."
-    return Finding(
-        kind=FindingKind.PRECISION,
-        severity=Severity.ERROR,
-        message=f"{audit.effective_bits:.1f} effective bits on {workload}, where the task asks for"
+    return rule_finding(
+        _REFUSED,
+        f"{audit.effective_bits:.1f} effective bits on {workload}, where the task asks for"
         f" {least_bits:g} (least_bits){beside}",
+        hint,
         evidence=_evidence(audit),
-        hint=hint,
-        rule=_RULE,
     )
 
 
@@ -278,14 +279,12 @@ def _finding(audit: PrecisionAudit, workload: str, formats: tuple[str, ...], own
         f" errors {audit.rms_error / max(audit.reference_rms_error, 2.0**-53):.0f} times smaller"
     )
     if formats:
-        return Finding(
-            kind=FindingKind.PRECISION,
-            severity=Severity.ERROR,
-            message=f"computes in {' and '.join(formats)} in a {own} task: {figures}",
-            evidence=_evidence(audit),
-            hint=f"Compute in {own}, or split operands into several narrower parts that add up"
+        return rule_finding(
+            _REFUSED,
+            f"computes in {' and '.join(formats)} in a {own} task: {figures}",
+            f"Compute in {own}, or split operands into several narrower parts that add up"
             " to all of their bits.",
-            rule=_RULE,
+            evidence=_evidence(audit),
         )
     narrow = "8-bit" if own in _OWN_BITS else "32-bit" if own == _FLOAT64 else "16-bit"
     return _suspicion(
@@ -320,14 +319,8 @@ def _unseen(
 
 
 def _suspicion(message: str, hint: str, audit: PrecisionAudit | None = None) -> Finding:
-    return Finding(
-        kind=FindingKind.SUSPICION,
-        severity=Severity.WARNING,
-        message=message,
-        evidence=_evidence(audit) if audit is not None else (),
-        hint=hint,
-        rule=_RULE,
-    )
+    evidence = _evidence(audit) if audit is not None else ()
+    return rule_finding(_SUSPECTED, message, hint, evidence=evidence)
 
 
 def _check(audit: PrecisionAudit, result: CheckResult, workload: str, note: str = "") -> Check:

@@ -9,11 +9,12 @@ from typing import Final
 
 from evaluator_svc.languages import backend_of
 from evaluator_svc.policy import ObjectFacts
+from evaluator_svc.policy.finding import check_result, rule_finding
 from kernel_foundry.domain.admission import GraphNode, WorkloadAdmission
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.device import Peaks
 from kernel_foundry.domain.evaluation import WorkloadResult
-from kernel_foundry.domain.finding import Evidence, Finding, FindingKind, Severity
+from kernel_foundry.domain.finding import Evidence, Finding
 from kernel_foundry.domain.language import Language
 
 _NARROW_GAIN: Final = 2.0
@@ -66,27 +67,22 @@ def arithmetic_check(
         note = "explained: masks and triangles of the reference leave out an unknown part"
     elif is_beyond and redundancies:
         note = f"explained: {redundancies[0]}"
-    is_suspect = is_beyond and not note
+    findings: tuple[Finding, ...] = ()
+    if is_beyond and not note:
+        message = (
+            f"{workload.workload}: a call takes {1e-6 * upper_ns:.3g} ms, and the graph's "
+            f"operations take {1e-6 * needed_ns:.3g} ms on the fastest unit that the kernels use"
+        )
+        hint = "Compute every term of the reference: some of the work seems to be left out."
+        findings = (rule_finding("timing.arithmetic", message, hint, evidence=figures),)
     check = Check(
         kind=CheckKind.ARITHMETIC,
-        result=CheckResult.SUSPECT if is_suspect else CheckResult.PASSED,
+        result=check_result(findings[0]) if findings else CheckResult.PASSED,
         workload=workload.workload,
         figures=figures,
         note=note,
     )
-    if not is_suspect:
-        return check, ()
-    finding = Finding(
-        kind=FindingKind.SUSPICION,
-        severity=Severity.WARNING,
-        message=f"{workload.workload}: a call takes {1e-6 * upper_ns:.3g} ms, and the graph's "
-        f"operations take {1e-6 * needed_ns:.3g} ms on the fastest unit that the kernels use",
-        evidence=figures,
-        hint="who computes less than the reference has to say so by the kernel's algorithm; "
-        "otherwise some of the work is left out",
-        rule="timing.arithmetic",
-    )
-    return check, (finding,)
+    return check, findings
 
 
 def fastest_rate(peaks: Peaks, facts: ObjectFacts | None) -> float:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluator_svc.messages.locked import CandidateFailure
+from evaluator_svc.policy.finding import check_result, rule_finding
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult
 from kernel_foundry.domain.device import Peaks
 from kernel_foundry.domain.evaluation import EvaluationOutcome
@@ -134,15 +135,11 @@ def clocked(
     """
     forged = _forged(cold, warm, median_ns, floor)
     finding = forged or _below_floor(median_ns, floor)
-    is_first = _first_does_it_all(cold)
-    is_too_fast = median_ns < floor
-    clock = CheckResult.SUSPECT if is_first else CheckResult.PASSED
-    if forged is not None:
-        clock = CheckResult.FAILED
+    first = _suspicion(cold) if _first_does_it_all(cold) else None
     is_beyond = median_ns < believed_share * floor / _FLOOR_SHARE
-    physical = CheckResult.SUSPECT if is_beyond else CheckResult.PASSED
-    if is_too_fast:
-        physical = CheckResult.FAILED
+    beyond = _beyond(median_ns, floor / _FLOOR_SHARE) if is_beyond else None
+    clock = CheckResult.FAILED if forged is not None else _result(first)
+    physical = CheckResult.FAILED if median_ns < floor else _result(beyond)
     figures = {
         "cold_samples_ns": cold.total_ns,
         "cold_wall_ns": cold.wall_ns,
@@ -168,10 +165,11 @@ def clocked(
     if finding is not None:
         failure = CandidateFailure(outcome=EvaluationOutcome.REJECTED, findings=(finding,))
         return ClockResult(checks=checks, failure=failure)
-    suspicions = [_suspicion(cold)] if is_first else []
-    if is_beyond:
-        suspicions.append(_beyond(median_ns, floor / _FLOOR_SHARE))
-    return ClockResult(checks=checks, suspicions=tuple(suspicions))
+    return ClockResult(checks=checks, suspicions=tuple(f for f in (first, beyond) if f))
+
+
+def _result(suspicion: Finding | None) -> CheckResult:
+    return CheckResult.PASSED if suspicion is None else check_result(suspicion)
 
 
 def _first_does_it_all(cold: Claim) -> bool:
@@ -182,29 +180,25 @@ def _first_does_it_all(cold: Claim) -> bool:
 
 def _suspicion(cold: Claim) -> Finding:
     first = cold.samples_ns[0]
-    return Finding(
-        kind=FindingKind.SUSPICION,
-        severity=Severity.WARNING,
-        message="the first timed call takes longer than all others together",
+    return rule_finding(
+        "timing.first_call",
+        "the first timed call takes longer than all others together",
         evidence=(
             Evidence(name="first_sample_ns", value=first),
             Evidence(name="other_samples_ns", value=cold.total_ns - first),
         ),
-        rule="timing.first_call",
     )
 
 
 def _beyond(median_ns: float, moving_ns: float) -> Finding:
-    return Finding(
-        kind=FindingKind.SUSPICION,
-        severity=Severity.WARNING,
-        message=f"a call takes {1e-6 * median_ns:.3g} ms, and moving the bytes that it needs takes "
+    return rule_finding(
+        "timing.traffic_bound",
+        f"a call takes {1e-6 * median_ns:.3g} ms, and moving the bytes that it needs takes "
         f"{1e-6 * moving_ns:.3g} ms",
         evidence=(
             Evidence(name="median_ns", value=median_ns),
             Evidence(name="moving_ns", value=moving_ns),
         ),
-        rule="timing.traffic_bound",
     )
 
 
