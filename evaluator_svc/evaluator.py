@@ -23,7 +23,7 @@ from evaluator_svc.pipeline.memory.evaluation_memory import MemoryWish
 from evaluator_svc.pipeline.memory.within_memory import within_memory
 from evaluator_svc.pipeline.sweep.sweep import CandidateSweep
 from evaluator_svc.pipeline.timing.admission_check import checked_admission
-from evaluator_svc.pipeline.trust import evaluate_until_sure
+from evaluator_svc.pipeline.trust import evaluate_and_confirm
 from evaluator_svc.probing.host import probe_host
 from evaluator_svc.processes.locked_starter import LockedStarter
 from evaluator_svc.processes.process import ProcessLauncher
@@ -204,7 +204,7 @@ class LocalEvaluator:
         def evaluate(wish: MemoryWish) -> Evaluation:
             return CandidateEvaluation(site, request, admission, peaks, wish).evaluate()
 
-        judged = evaluate_until_sure(
+        judged = evaluate_and_confirm(
             lambda: within_memory(evaluate), is_degenerate=bool(admission.degeneracies)
         )
         return self._signer.attested(request.task, request.source, judged)

@@ -14,7 +14,7 @@ from kernel_foundry.domain.finding import Evidence, FindingKind
 from kernel_foundry.domain.fitness import distrusted_fitness
 
 
-def evaluate_until_sure(
+def evaluate_and_confirm(
     evaluate: Callable[[], Evaluation], *, is_degenerate: bool = False
 ) -> Evaluation:
     """Return the verdict on a candidate, which is evaluated twice if the first time is suspect.

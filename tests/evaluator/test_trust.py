@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 
-from evaluator_svc.pipeline.trust import evaluate_until_sure
+from evaluator_svc.pipeline.trust import evaluate_and_confirm
 from kernel_foundry.domain.check import Check, CheckKind, CheckResult, Trust
 from kernel_foundry.domain.evaluation import (
     CompileReport,
@@ -54,7 +54,7 @@ def _in_turn(*evaluations: Evaluation) -> tuple[Callable[[], Evaluation], list[E
 def test_nothing_unusual_is_measured_once() -> None:
     """No suspicion, no second process."""
     evaluate, left = _in_turn(_passed(0.6), _passed(0.5))
-    assert evaluate_until_sure(evaluate) == _passed(0.6)
+    assert evaluate_and_confirm(evaluate) == _passed(0.6)
     assert len(left) == 1
 
 
@@ -62,7 +62,7 @@ def test_the_slower_of_two_counts() -> None:
     """A suspect check asks again; trust is lowered whichever was slower."""
     for first, second in ((0.6, 0.5), (0.5, 0.6)):
         evaluate, left = _in_turn(_passed(first, (_SUSPECT,)), _passed(second, (_SUSPECT,)))
-        found = evaluate_until_sure(evaluate)
+        found = evaluate_and_confirm(evaluate)
         assert not left
         assert found.fitness == distrusted_fitness(0.5)
         assert found.optimistic_fitness == distrusted_fitness(0.6)
@@ -75,14 +75,14 @@ def test_a_suspicious_finding_asks_again_too() -> None:
     """Policy has no check of its own result: the finding alone is enough."""
     suspect = _passed(0.6, findings=(_SUSPICION,))
     evaluate, left = _in_turn(suspect, suspect)
-    assert evaluate_until_sure(evaluate).trust is Trust.SUSPECT
+    assert evaluate_and_confirm(evaluate).trust is Trust.SUSPECT
     assert not left
 
 
 def test_what_is_not_seen_again_leaves_trust_as_it_was() -> None:
     """A pause of the host looks like a trick; the slower measurement counts all the same."""
     evaluate, left = _in_turn(_passed(0.6, (_SUSPECT,)), _passed(0.5))
-    found = evaluate_until_sure(evaluate)
+    found = evaluate_and_confirm(evaluate)
     assert not left
     assert found.trust is Trust.FULL
     assert found.fitness == 0.5
@@ -92,7 +92,7 @@ def test_failing_the_second_time_is_failing() -> None:
     """What passes in one process and not in another does not pass."""
     failed = dataclasses.replace(_passed(0.1), outcome=EvaluationOutcome.WRONG_RESULT)
     evaluate, _ = _in_turn(_passed(0.6, (_SUSPECT,)), failed)
-    found = evaluate_until_sure(evaluate)
+    found = evaluate_and_confirm(evaluate)
     assert found.outcome is EvaluationOutcome.WRONG_RESULT
     assert found.checks[-1].result is CheckResult.FAILED
 
@@ -101,7 +101,7 @@ def test_a_failed_suspect_is_not_judged_again() -> None:
     """There is nothing to confirm."""
     failed = dataclasses.replace(_passed(0.1, (_SUSPECT,)), outcome=EvaluationOutcome.WRONG_RESULT)
     evaluate, left = _in_turn(failed, _passed(0.6))
-    assert evaluate_until_sure(evaluate) == failed
+    assert evaluate_and_confirm(evaluate) == failed
     assert len(left) == 1
 
 
