@@ -1,6 +1,6 @@
 """Object code in memory and on disk with what was found in it; failed builds too.
 
-By everything that decides it: what it is built from and by, and the code of ours that reads it.
+Keyed by source, options, compiler and the code of ours that reads objects.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""The judge's process: `Judge` behind a channel, one for each device, for as long as it takes.
+"""The judge's process: `Judge` behind a channel, one for each device, until the channel is closed.
 
 It never runs a candidate's code, so no candidate can end it.
 """

@@ -1,8 +1,8 @@
 """How many of torch's threads the judge works with: one where the work is too small to share.
 
-Threads of a parallel loop spin while they wait for each other. Where another program has a core,
-work of a millisecond takes ten, and as much of the other core. Baselines that are timed are no
-matter of this file, but that eager is timed on one thread as well (`baselines`).
+Threads of a parallel loop spin while they wait for each other. If another program uses a core, a
+task of 1 ms takes 10 ms and slows the other program. Timed baselines are not affected;
+`baselines.py` also times eager on one thread.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,7 @@
-"""The record that the evaluator keeps of a kernel language.
+"""What the evaluator has to know of a kernel language.
 
-What plans, prompts and hints ask of a language is in `kernel_foundry/languages`; devices and their
-locks are in `evaluator_svc/processes` and `evaluator_svc/sandbox`.
+What plans, prompts and hints need is in `kernel_foundry/languages`; the settings of processes and
+sandbox for each kind of device are in `evaluator_svc/processes` and `evaluator_svc/sandbox`.
 """
 
 from collections.abc import Callable
@@ -61,7 +61,7 @@ class LanguageBackend:
     arithmetic_margin: float
     """Maximum credible speed over the arithmetic estimate."""
     layout_traffic_multiple: float
-    """Of moving the bytes at the device's bandwidth, which `prepare` takes at most."""
+    """`prepare` may take this many times the time to move its bytes."""
     layout_launches: float
     """Launches' worth of time that `prepare` may take for each tensor that it makes."""
 

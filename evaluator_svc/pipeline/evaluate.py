@@ -113,7 +113,7 @@ class CandidateEvaluation:
             candidate,
             ranges=self._ranges,
             memory_plan=self._memory.plan,
-            judge_precision=correctness.judge_precision,
+            assess_precision=correctness.assess_precision,
         )
         with self._site.lock.exclusive():
             failure = timing.run() or self._use_tools(candidate)
@@ -169,7 +169,7 @@ class CandidateEvaluation:
             correctness.audit_precision(self._workloads)
             or correctness.try_schedule(self._workloads)
             or correctness.try_one_by_one(self._workloads)
-            or self._ranges.run(runner, correctness.judge_precision, binding=True)
+            or self._ranges.run(runner, correctness.assess_precision, binding=True)
         )
         correctness.name_arithmetic()
         return failure
@@ -179,7 +179,7 @@ class CandidateEvaluation:
 
         The device is held alone: the tools' figures would suffer from others, and theirs from them.
         """
-        # Only what is measured afresh is profiled: it promises something.
+        # Profiles take long: only promotions, whose baselines are measured afresh, have one.
         if candidate.rerun is not None and self._request.fresh_baselines:
             first = next(w for w in self._workloads if not w.held_out)
             kernels = candidate.bound[first.workload].kernels
@@ -197,12 +197,12 @@ class CandidateEvaluation:
     def _try_elsewhere(
         self, correctness: CorrectnessStage, candidate: LoadedCandidate
     ) -> CandidateFailure | None:
-        """Try the candidate where a refusal of its own is none of its faults."""
+        """Try inputs that a candidate may decline without a fault."""
         trials = GeneratedTrials(self._generated, self._record, candidate.bound)
         failure = correctness.try_generated(trials)
         if failure is not None or trials.is_runner_lost:
             return failure
-        return self._ranges.run(candidate.runner, correctness.judge_precision, binding=False)
+        return self._ranges.run(candidate.runner, correctness.assess_precision, binding=False)
 
     def _diagnose(self, candidate: LoadedCandidate) -> None:
         report = self._record.compile

@@ -16,7 +16,7 @@ class EvaluationContext:
 
     site: DeviceSite
     judge: JudgeClient
-    """The one that draws: a successor, should it die, knows nothing of these draws."""
+    """The process that holds these inputs; one that is started in its place does not."""
     request: EvaluationRequest
     admission: Admission
     """The task as the device sees it, without generated workloads."""

@@ -1,4 +1,4 @@
-"""Decides how far a verdict may be relied on: `full`, `suspect` or `degenerate`.
+"""Decides how far a verdict can be trusted: `full`, `suspect` or `degenerate`.
 
 A suspicion is no proof. A suspect is evaluated once more, in another process on other inputs. It
 passes if it passes twice, and the slower measurement counts. It is trusted fully if the second

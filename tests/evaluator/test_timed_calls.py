@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import pytest
 
 from evaluator_svc.messages.judge import FarElements, PrecisionReply
-from evaluator_svc.pipeline.correctness.element_errors import judge_elements
-from evaluator_svc.pipeline.correctness.precision import PrecisionResult, judge_precision
-from evaluator_svc.pipeline.timing.timed_calls import judge_timed_calls
+from evaluator_svc.pipeline.correctness.element_errors import assess_elements
+from evaluator_svc.pipeline.correctness.precision import PrecisionResult, assess_precision
+from evaluator_svc.pipeline.timing.timed_calls import assess_timed_calls
 from evaluator_svc.policy import ObjectFacts
 from kernel_foundry.domain.check import CheckKind, CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome, PrecisionAudit, effective_bits
@@ -30,7 +30,7 @@ class Record:
 
 
 def _judge(audited: PrecisionReply, workload: str, inputs: str) -> PrecisionResult:
-    return judge_precision(
+    return assess_precision(
         audited,
         task=SimpleNamespace(least_bits=0.0, tf32=False),
         admission=SimpleNamespace(is_narrow=False, rounding="float32"),
@@ -55,7 +55,7 @@ FAR = FarElements(share=0.3, zero_share=0.3, is_repeated=True, element_count=100
 
 def test_of_calls_that_pass_the_least_exact_is_told():
     record = Record()
-    assert judge_timed_calls([CLOSE, _audited(17.0), CLOSE], "w", _judge, record) is None
+    assert assess_timed_calls([CLOSE, _audited(17.0), CLOSE], "w", _judge, record) is None
     told = [(c.kind, c.result, c.note) for c in record.checks]
     assert told == [
         (CheckKind.ELEMENTS, CheckResult.PASSED, "timed calls"),
@@ -74,7 +74,7 @@ def test_of_calls_that_pass_the_least_exact_is_told():
 )
 def test_one_call_that_is_not_computed_as_the_others_is_refused(wrong, kind, words):
     record = Record()
-    failure = judge_timed_calls([CLOSE, CLOSE, wrong], "w", _judge, record)
+    failure = assess_timed_calls([CLOSE, CLOSE, wrong], "w", _judge, record)
     assert failure is not None
     assert failure.outcome is EvaluationOutcome.WRONG_RESULT
     assert words in failure.findings[0].message
@@ -84,5 +84,5 @@ def test_one_call_that_is_not_computed_as_the_others_is_refused(wrong, kind, wor
 
 def test_elements_that_nobody_could_look_at_have_not_passed():
     note = "no float64 result: the reference wants float32"
-    check, failure = judge_elements(PrecisionReply(note=note), "w")
+    check, failure = assess_elements(PrecisionReply(note=note), "w")
     assert (check.result, check.note, failure) == (CheckResult.SKIPPED, note, None)

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from evaluator_svc.messages.judge import PrecisionReply
-from evaluator_svc.pipeline.correctness.precision import PrecisionResult, judge_precision
+from evaluator_svc.pipeline.correctness.precision import PrecisionResult, assess_precision
 from evaluator_svc.policy import ObjectFacts
 from kernel_foundry.domain.admission import (
     Admission,
@@ -70,7 +70,7 @@ def admission(
 def judged(
     audited: PrecisionReply, seen: Admission, facts: ObjectFacts, task: Task = TASK
 ) -> PrecisionResult:
-    return judge_precision(audited, task=task, admission=seen, workload="w", facts=facts)
+    return assess_precision(audited, task=task, admission=seen, workload="w", facts=facts)
 
 
 @pytest.mark.parametrize(

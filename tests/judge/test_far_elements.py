@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from evaluator_svc.judge import Judge
-from evaluator_svc.pipeline.correctness.element_errors import judge_elements
+from evaluator_svc.pipeline.correctness.element_errors import assess_elements
 from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.task import Task
 from tests.judge.judge_tasks import RunnerSide, make_task
@@ -45,7 +45,7 @@ def test_what_is_small_beside_its_row_counts(
     runner = drawn(SHARP)
     runner.run(_sharp(change), "x")
     assert not judge.verify(runner.draw.draw).is_wrong, "the tolerance sees nothing of it"
-    check, failure = judge_elements(judge.audit_precision(runner.draw.draw), "w")
+    check, failure = assess_elements(judge.audit_precision(runner.draw.draw), "w")
     assert check.result is CheckResult.FAILED
     assert failure is not None
     assert words in failure.findings[0].message
@@ -58,7 +58,7 @@ def test_honest_results_have_no_far_elements(judge: Judge, drawn: Drawn, task: T
         runner.run(lambda x: (4 * x).exp() / (4 * x).exp().sum(-1, keepdim=True), "x")
     else:
         runner.run(lambda a, b: (a.double() @ b.double()).float(), "a", "b")
-    check, failure = judge_elements(judge.audit_precision(runner.draw.draw), "w")
+    check, failure = assess_elements(judge.audit_precision(runner.draw.draw), "w")
     assert (check.result, failure) == (CheckResult.PASSED, None)
 
 
@@ -69,5 +69,5 @@ def test_sums_that_cancel_excuse_far_elements(judge: Judge, drawn: Drawn) -> Non
     runner.run(lambda x: x, "x")
     audited = judge.audit_precision(runner.draw.draw)
     assert audited.far is not None, "many elements are off by more than an eighth"
-    _, failure = judge_elements(audited, "w")
+    _, failure = assess_elements(audited, "w")
     assert failure is None

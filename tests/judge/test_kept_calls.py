@@ -12,7 +12,7 @@ from evaluator_svc.judge.comparison import precision
 from evaluator_svc.judge.draws.call_inputs import CallValues
 from evaluator_svc.messages.exchange import KeptOutput
 from evaluator_svc.messages.judge import KeptClaim, KeptVerdict
-from evaluator_svc.pipeline.correctness.element_errors import judge_elements
+from evaluator_svc.pipeline.correctness.element_errors import assess_elements
 from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.task import Task, Tolerance
 from kernel_foundry_native import _core as native
@@ -136,7 +136,7 @@ def test_work_left_out_in_timed_calls_alone_is_refused(timed: Make) -> None:
 
     assert not found.verdict.is_wrong, "the tolerance sees nothing of it"
     assert found.audited is not None
-    check, failure = judge_elements(found.audited, "w", "timed calls")
+    check, failure = assess_elements(found.audited, "w", "timed calls")
     assert check.result is CheckResult.FAILED
     assert failure is not None
     assert "are zero" in failure.findings[0].message

@@ -13,7 +13,7 @@ from evaluator_svc.judge.comparison.compare import Groups, group_scale, groups_o
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.memory.judge_memory import open_memory
 from evaluator_svc.messages.judge import PrecisionReply
-from evaluator_svc.pipeline.correctness.element_errors import judge_elements
+from evaluator_svc.pipeline.correctness.element_errors import assess_elements
 from evaluator_svc.request_limits import check_task
 from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.task import Precision, Task, Tolerance
@@ -133,13 +133,13 @@ def test_small_elements_count_where_the_reference_takes_no_float64(
         return torch.where(right < 1e-6 * right.amax(-1, keepdim=True), 0.0, right)
 
     answer = run(judge, drawn, CHECKED, {"out": no_tails})
-    check, failure = judge_elements(answer, "w")
+    check, failure = assess_elements(answer, "w")
     assert check.result is CheckResult.FAILED
     assert failure is not None
 
     plain = run(judge, drawn, CHECKED, {"out": lambda x: torch.softmax(4 * x, -1)})
     assert "no float64 result" in plain.note
-    assert judge_elements(plain, "w")[1] is None
+    assert assess_elements(plain, "w")[1] is None
     assert judged(plain, CHECKED, "float16").check.result is CheckResult.PASSED
     half = run(judge, drawn, CHECKED, {"out": lambda x: torch.softmax(4 * x.half(), -1).float()})
     assert judged(half, CHECKED, "float16").is_refused

@@ -9,7 +9,7 @@ import torch
 from evaluator_svc.judge import Judge
 from evaluator_svc.judge.draws.telling_mantissas import with_telling_mantissas
 from evaluator_svc.messages.judge import PrecisionReply
-from evaluator_svc.pipeline.correctness.precision import PrecisionResult, judge_precision
+from evaluator_svc.pipeline.correctness.precision import PrecisionResult, assess_precision
 from evaluator_svc.policy import ObjectFacts
 from kernel_foundry.domain.admission import Admission, Distribution, ValueRange
 from kernel_foundry.domain.check import CheckResult
@@ -60,7 +60,7 @@ def judged(
     admission = Admission(
         task=task.digest, device=device, workloads=(), tolerance=WIDE, rounding=rounding
     )
-    return judge_precision(
+    return assess_precision(
         answer,
         task=task,
         admission=admission,

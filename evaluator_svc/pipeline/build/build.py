@@ -177,7 +177,7 @@ def _compile(
 
 
 def _compiler_died(end: ProcessEnd | None, memory_bytes: int) -> CandidateFailure:
-    """A compiler that dies has met odd code: the candidate's doing, and not a crash of its."""
+    """A compiler that dies of a candidate's code is a COMPILE_ERROR, not a crash."""
     how = "it ended" if end is None else end.describe()
     if end is not None and end.peak_memory_bytes > _MEMORY_SHARE * memory_bytes:
         finding = Finding(

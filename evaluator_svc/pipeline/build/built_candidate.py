@@ -110,7 +110,7 @@ def read_and_build(
             return inspected
         record.compile = dataclasses.replace(record.compile, kernels=inspected.report.kernels)
         candidate = BuiltCandidate(prepared=prepared, built=inspected)
-        return _judge_objects(candidate, request, names, record)
+        return _assess_objects(candidate, request, names, record)
 
 
 def _optional(prepared: PrepareReply, names: Sequence[WorkloadNames]) -> frozenset[int]:
@@ -120,7 +120,7 @@ def _optional(prepared: PrepareReply, names: Sequence[WorkloadNames]) -> frozens
     return frozenset(unit for unit, _ in pairs) - needed
 
 
-def _judge_objects(
+def _assess_objects(
     candidate: BuiltCandidate,
     request: EvaluationRequest,
     names: Sequence[WorkloadNames],

@@ -16,8 +16,8 @@ from evaluator_svc.pipeline.build.loaded_candidate import LoadedCandidate
 from evaluator_svc.pipeline.correctness.arithmetic_label import arithmetic_text
 from evaluator_svc.pipeline.correctness.compare_runs import run_and_judge
 from evaluator_svc.pipeline.correctness.decoy import own_kernels_check, run_without_kernels
-from evaluator_svc.pipeline.correctness.element_errors import judge_elements
-from evaluator_svc.pipeline.correctness.precision import PrecisionResult, judge_precision
+from evaluator_svc.pipeline.correctness.element_errors import assess_elements
+from evaluator_svc.pipeline.correctness.precision import PrecisionResult, assess_precision
 from evaluator_svc.pipeline.correctness.reverse_order import run_in_reverse, run_one_by_one
 from evaluator_svc.pipeline.draws import EvaluationDraws
 from evaluator_svc.pipeline.evaluation_context import EvaluationContext
@@ -63,7 +63,7 @@ class CorrectnessStage:
         with self._record.stage("precision"):
             for workload in workloads:
                 audited = self._context.judge.audit_precision(self._draws.of(workload).draw.draw)
-                check, failure = judge_elements(audited, workload.workload)
+                check, failure = assess_elements(audited, workload.workload)
                 self._record.add_checks((check,))
                 if failure is not None:
                     return failure
@@ -140,11 +140,11 @@ class CorrectnessStage:
             uses_library=self._candidate.uses_library,
         )
 
-    def judge_precision(
+    def assess_precision(
         self, audited: PrecisionReply, workload: str, inputs: str = "", *, is_right: bool = True
     ) -> PrecisionResult:
-        """Return what an audit means for this candidate; as `precision.judge_precision`."""
-        return judge_precision(
+        """Return what an audit means for this candidate; as `precision.assess_precision`."""
+        return assess_precision(
             audited,
             task=self._context.request.task,
             admission=self._context.admission,
@@ -211,7 +211,7 @@ class CorrectnessStage:
         self, audited: PrecisionReply, workload: WorkloadAdmission, *, is_right: bool = True
     ) -> PrecisionResult:
         """Return what the precision of one workload's outputs means, and keep its figures."""
-        judged = self.judge_precision(audited, workload.workload, is_right=is_right)
+        judged = self.assess_precision(audited, workload.workload, is_right=is_right)
         if not is_right and not judged.is_refused:
             return judged  # wrong for another reason, of which the figures tell nothing
         result = self._record.workload(workload.workload)

@@ -1,6 +1,6 @@
 """Checks that a plan's kernels do the work: with library calls, results may be right without them.
 
-Copies take their place: kernels that copy, or change what makes no difference, do nothing.
+If the outputs stay right with copies in place of the kernels, the kernels did no work.
 """
 
 from typing import Final

@@ -20,7 +20,7 @@ _ZERO_SHARE: Final = 0.5
 """Of the far ones, from which they are called zero."""
 
 
-def judge_elements(
+def assess_elements(
     audited: PrecisionReply, workload: str, inputs: str = ""
 ) -> tuple[Check, CandidateFailure | None]:
     """Return the check of a workload's elements, and the failure where too many are far.

@@ -5,10 +5,10 @@ errors of 16 bits or less, far above the reference's own, are refused, and the f
 operands split into several parts have more. Where it does not (mantissas cut by integer operations,
 a coarse approximation), errors of 13 bits or less are a suspicion; in a task of float64, as float32
 would do, those of 40 bits or less. A 16-bit task is to be computed
-in operands of 16 bits: where sums have few terms, 8-bit ones show. What no honest kernel of the
-task computes in (8-bit products of 16-bit numbers, a tangent of 11 bits) is a suspicion even where
-no draw shows it, and so is what has narrow products where errors cannot show: in whole numbers, in
-means over many products. Each output is held to the format that it rounds to.
+in operands of 16 bits: where sums have few terms, 8-bit ones show. Formats that no honest
+kernel of the task needs (8-bit products of 16-bit numbers, a tangent of 11 bits) are a suspicion
+even if no input shows an error, and so are narrow products whose errors no input can show: in whole
+numbers, in means over many products. Each output is compared at the format that it rounds to.
 """
 
 from collections.abc import Callable
@@ -85,11 +85,11 @@ class PrecisionResult:
     """The candidate's result is wrong for the lack of precision."""
 
 
-JudgePrecision = Callable[[PrecisionReply, str, str], PrecisionResult]
+AssessPrecision = Callable[[PrecisionReply, str, str], PrecisionResult]
 """Judges an audit, given the name of the workload and that of its inputs."""
 
 
-def judge_precision(
+def assess_precision(
     audited: PrecisionReply,
     *,
     task: Task,

@@ -12,7 +12,7 @@ from evaluator_svc.messages.exchange import RangeVerdict
 from evaluator_svc.messages.judge import PrecisionReply
 from evaluator_svc.messages.locked import CandidateFailure, DoneReply, RunRequest
 from evaluator_svc.pipeline.correctness.guest_calls import Guests
-from evaluator_svc.pipeline.correctness.precision import JudgePrecision
+from evaluator_svc.pipeline.correctness.precision import AssessPrecision
 from evaluator_svc.pipeline.evaluation_context import EvaluationContext
 from evaluator_svc.pipeline.memory.evaluation_memory import EvaluationMemory
 from evaluator_svc.pipeline.memory.memory_plan import sizes_of
@@ -56,7 +56,7 @@ class RangeTrials:
         """By workload: what calls among the timed ones may have as inputs."""
 
     def run(
-        self, runner: ChildProcess, judge_precision: JudgePrecision, *, binding: bool
+        self, runner: ChildProcess, assess_precision: AssessPrecision, *, binding: bool
     ) -> CandidateFailure | None:
         """Run the candidate once on each range that is binding, or on each of the others.
 
@@ -75,7 +75,7 @@ class RangeTrials:
             elif ranges and (binding or name == self._choice.least):
                 mixed = self._choice.mixed(workload) if binding else ()
                 with self._record.stage("value_ranges"):
-                    failure = self._try(runner, workload, ranges, mixed, judge_precision)
+                    failure = self._try(runner, workload, ranges, mixed, assess_precision)
                 if failure is not None:
                     return failure if binding else self._report(failure, name)
         return None
@@ -97,7 +97,7 @@ class RangeTrials:
         workload: WorkloadAdmission,
         ranges: tuple[ValueRange, ...],
         mixed: tuple[ValueRange, ...],
-        judge_precision: JudgePrecision,
+        assess_precision: AssessPrecision,
     ) -> CandidateFailure | None:
         name = workload.workload
         is_lean = not has_ranges_size(sizes_of(workload))
@@ -123,26 +123,26 @@ class RangeTrials:
             verdicts = self._judge.verify_ranges(drawn.draw.draw, ranges)
             looked_at = ranges if index is None else (ranges[index],)
             names = tuple(value_range.distribution.value for value_range in looked_at)
-            failure = self._judged(name, names, verdicts, judge_precision)
+            failure = self._judged(name, names, verdicts, assess_precision)
             if failure is not None:
                 return failure
         if ranges[0].is_binding:
             self.guests[name] = Guests(drawn=drawn, ranges=ranges)
         return None
 
-    def judge_guests(
-        self, workload: str, verdicts: tuple[RangeVerdict, ...], judge_precision: JudgePrecision
+    def assess_guests(
+        self, workload: str, verdicts: tuple[RangeVerdict, ...], assess_precision: AssessPrecision
     ) -> CandidateFailure | None:
         """Record what calls among the timed ones came to; return the first failure."""
         names = (_GUESTS,) * len(verdicts)
-        return self._judged(workload, names, verdicts, judge_precision)
+        return self._judged(workload, names, verdicts, assess_precision)
 
     def _judged(
         self,
         workload: str,
         names: tuple[str, ...],
         verdicts: tuple[RangeVerdict, ...],
-        judge_precision: JudgePrecision,
+        assess_precision: AssessPrecision,
     ) -> CandidateFailure | None:
         self._record.add_checks(tuple(verdict.check for verdict in verdicts))
         failure = _failure(verdicts)
@@ -153,7 +153,7 @@ class RangeTrials:
             audited = PrecisionReply(audit=verdict.audit, wide=verdict.wide)
             if audited.least_exact is None:
                 continue
-            judged = judge_precision(audited, workload, name)
+            judged = assess_precision(audited, workload, name)
             self._record.add_checks((judged.check,))
             if judged.is_refused:
                 return CandidateFailure(

@@ -100,7 +100,7 @@ class SweepRunner:
         self._memory = memory
         self._site = site
         self._judge = site.judge
-        """The one that draws: a successor, should it die, knows nothing of these draws."""
+        """The process that holds these inputs; one that is started in its place does not."""
         self._request = request
         self._admission = admission
         self._names = names

@@ -202,7 +202,7 @@ class CandidateSweep:
         leads = self._race.would_lead(result)
         self._enter(runner, outcome.number, result, drops=not leads)
         if leads:
-            # Others are dropped by the incumbent's word: it is taken on more than a few samples.
+            # A new leader is timed again before it eliminates others.
             self._time_again(runner, outcome.number)
 
     def _enter(

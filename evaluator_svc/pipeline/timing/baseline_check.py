@@ -1,7 +1,7 @@
 """Checks that the baselines of an admission still hold.
 
-A few samples of one of them tell; where it is not, all are measured again. Runs while the device's
-lock is held alone.
+One baseline is timed briefly; if it drifted, all are measured again. Runs while the device's lock
+is held exclusively.
 """
 
 from collections.abc import Callable

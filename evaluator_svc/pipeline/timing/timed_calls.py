@@ -4,17 +4,17 @@ from collections.abc import Sequence
 
 from evaluator_svc.messages.judge import PrecisionReply
 from evaluator_svc.messages.locked import CandidateFailure
-from evaluator_svc.pipeline.correctness.element_errors import judge_elements
-from evaluator_svc.pipeline.correctness.precision import TIMED_CALLS, JudgePrecision
+from evaluator_svc.pipeline.correctness.element_errors import assess_elements
+from evaluator_svc.pipeline.correctness.precision import TIMED_CALLS, AssessPrecision
 from evaluator_svc.pipeline.record import EvaluationRecord
 from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.evaluation import EvaluationOutcome
 
 
-def judge_timed_calls(
+def assess_timed_calls(
     audits: Sequence[PrecisionReply],
     workload: str,
-    judge_precision: JudgePrecision,
+    assess_precision: AssessPrecision,
     record: EvaluationRecord,
 ) -> CandidateFailure | None:
     """Record the audits of a workload's timed calls; return the first failure.
@@ -22,8 +22,8 @@ def judge_timed_calls(
     Of those that pass, the least exact one is recorded.
     """
     for number, audited in enumerate(sorted(audits, key=_bits)):
-        elements, failure = judge_elements(audited, workload, TIMED_CALLS)
-        judged = judge_precision(audited, workload, TIMED_CALLS)
+        elements, failure = assess_elements(audited, workload, TIMED_CALLS)
+        judged = assess_precision(audited, workload, TIMED_CALLS)
         if failure is None and judged.is_refused:
             failure = CandidateFailure(
                 outcome=EvaluationOutcome.WRONG_RESULT, findings=judged.findings

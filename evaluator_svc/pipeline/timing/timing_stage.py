@@ -8,7 +8,7 @@ import dataclasses
 
 from evaluator_svc.messages.locked import CandidateFailure
 from evaluator_svc.pipeline.build.loaded_candidate import LoadedCandidate
-from evaluator_svc.pipeline.correctness.precision import JudgePrecision
+from evaluator_svc.pipeline.correctness.precision import AssessPrecision
 from evaluator_svc.pipeline.correctness.value_ranges import RangeTrials
 from evaluator_svc.pipeline.draws import EvaluationDraws
 from evaluator_svc.pipeline.evaluation_context import EvaluationContext
@@ -16,7 +16,7 @@ from evaluator_svc.pipeline.memory.memory_plan import MemoryPlan, pool_limit
 from evaluator_svc.pipeline.timing.arithmetic_check import arithmetic_check
 from evaluator_svc.pipeline.timing.baseline_refresh import refresh_baselines
 from evaluator_svc.pipeline.timing.prepare_limit import layout_limit_ns, prepare_findings
-from evaluator_svc.pipeline.timing.timed_calls import judge_timed_calls
+from evaluator_svc.pipeline.timing.timed_calls import assess_timed_calls
 from evaluator_svc.pipeline.timing.workload_timing import (
     TimingSettings,
     WorkloadTimer,
@@ -34,7 +34,7 @@ class TimingStage:
         candidate: What is timed.
         ranges: Has the unusual inputs of calls among the timed ones.
         memory_plan: Says what input sets may hold.
-        judge_precision: Judges the outputs of timed calls.
+        assess_precision: Judges the outputs of timed calls.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class TimingStage:
         *,
         ranges: RangeTrials,
         memory_plan: MemoryPlan,
-        judge_precision: JudgePrecision,
+        assess_precision: AssessPrecision,
     ) -> None:
         self._context = context
         self._record = context.record
@@ -53,7 +53,7 @@ class TimingStage:
         self._candidate = candidate
         self._ranges = ranges
         self._memory_plan = memory_plan
-        self._judge_precision = judge_precision
+        self._assess_precision = assess_precision
         self.pool_bytes = 0
         """Of all input sets so far."""
 
@@ -76,9 +76,9 @@ class TimingStage:
         if isinstance(result, CandidateFailure):
             return result
         if result.failure is None:
-            name, judge = workload.workload, self._judge_precision
-            failure = judge_timed_calls(result.audits, name, judge, self._record)
-            failure = failure or self._ranges.judge_guests(name, result.guests, judge)
+            name, judge = workload.workload, self._assess_precision
+            failure = assess_timed_calls(result.audits, name, judge, self._record)
+            failure = failure or self._ranges.assess_guests(name, result.guests, judge)
             result = dataclasses.replace(result, failure=failure)
         if result.failure is None:
             with self._record.stage("data_flow"):

@@ -2,8 +2,8 @@
 
 All of them on the smallest workload, a held-out one if there is any, and on the smallest one that
 is timed where a verdict can spare that. The other timed workloads share what it can spare: which of
-them a candidate meets there follows from a secret seed, so none can be left to chance. All others
-that can be told row by row meet it there in one draw, in blocks of rows.
+them a candidate meets there follows from a secret seed, so none can be left to chance. All other
+ranges that can be checked row by row share one extra draw, in blocks of rows.
 """
 
 import random

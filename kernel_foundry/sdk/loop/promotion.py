@@ -4,7 +4,7 @@ The best of many measurements is a lucky one, so none of the search's is announc
 that leads is measured twice more, each time in a fresh process, its baselines in alternation with
 it, under sanitizers where there are some; the slower of the two verdicts stands. What fails is
 out. When the tries run out the best of those measured again wins; where nothing passed again, the
-best of the search is told with lower trust. Knows of the services the archive's port alone.
+best of the search is told with lower trust. Of the services it uses only the archive port.
 Source: winner's curse, as in auctions and in genome-wide association studies.
 """
 
