@@ -1,6 +1,6 @@
 """Every pattern of ours takes time in proportion to a text, whoever wrote that.
 
-A quadratic one would need more than the time limit for these texts, a linear one half a second.
+A quadratic one would need minutes for these texts, a linear one half a second.
 """
 
 import importlib
@@ -89,7 +89,7 @@ def test_all_patterns_are_found() -> None:
     assert {f"{module}.{name}" for module in ANCHORED for name in ANCHORED[module]} <= names
 
 
-@pytest.mark.timeout(8)
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("shape", SHAPES, ids=repr)
 def test_no_pattern_takes_the_square_of_a_text(shape: str) -> None:
     text = (shape * LENGTH)[:LENGTH] + "!"
