@@ -17,8 +17,8 @@ from evaluator_svc.pipeline.correctness.arithmetic_label import arithmetic_text
 from evaluator_svc.pipeline.correctness.compare_runs import run_and_judge
 from evaluator_svc.pipeline.correctness.decoy import own_kernels_check, run_without_kernels
 from evaluator_svc.pipeline.correctness.element_errors import assess_elements
+from evaluator_svc.pipeline.correctness.other_orders import run_in_reverse, run_one_by_one
 from evaluator_svc.pipeline.correctness.precision import PrecisionResult, assess_precision
-from evaluator_svc.pipeline.correctness.reverse_order import run_in_reverse, run_one_by_one
 from evaluator_svc.pipeline.draws import EvaluationDraws
 from evaluator_svc.pipeline.evaluation_context import EvaluationContext
 from evaluator_svc.pipeline.runner_calls import DrawnInputs, damage_checks, failure_of, load
