@@ -11,8 +11,9 @@ import pytest
 
 from evaluator_svc.messages.exchange import MeasurePlan
 from evaluator_svc.messages.locked import TimeReply
+from evaluator_svc.pipeline.timing import workload_timing
 from evaluator_svc.pipeline.timing.time_checks import Claim, adds_up, clocked, floor_ns, impossible
-from evaluator_svc.pipeline.timing.workload_timing import WorkloadTimer, workload_timing
+from evaluator_svc.pipeline.timing.workload_timing import WorkloadTimer
 from evaluator_svc.processes.core_times import CoreTimes
 from kernel_foundry.domain.check import CheckResult
 from kernel_foundry.domain.device import Peaks
