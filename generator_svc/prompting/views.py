@@ -124,6 +124,10 @@ def mode_text(task: Task) -> str:
     )
 
 
+_LOSSES: Final = ("cross_entropy_loss", "nll_loss")
+"""Operators whose labels may say that a row is to be ignored."""
+
+
 def precision_text(task: Task, admission: Admission) -> str:
     """Return what inputs and weights are, and how exactly products have to be computed."""
     dtypes = {
@@ -136,6 +140,13 @@ def precision_text(task: Task, admission: Admission) -> str:
     if task.constants:
         names = ", ".join(task.constants)
         text += f" Constants of the task, whose values a kernel may rely on: {names}."
+    if any(
+        loss in node.op for w in admission.workloads[:1] for node in w.graph for loss in _LOSSES
+    ):
+        text += (
+            " Labels that equal the loss's ignore_index (-100 unless the reference says otherwise)"
+            " are left out, as in PyTorch, and kernels are tried on some."
+        )
     if task.tf32 and admission.device.language is Language.CUDA:
         text += (
             " Matrix products and convolutions may round their operands to TF32 (tensor cores,"

@@ -15,6 +15,7 @@ import torch
 from evaluator_svc.judge.admission.tolerance import RoundingNoise
 from evaluator_svc.judge.comparison.batch_slice import batch_slice, is_independent
 from evaluator_svc.judge.comparison.compare import groups_of
+from evaluator_svc.judge.comparison.exact_reference import reference_outputs
 from evaluator_svc.judge.comparison.far_elements import (
     PERTURBATION_SEEDS,
     TOLD_SHARE,
@@ -31,7 +32,6 @@ from evaluator_svc.judge.comparison.output_errors import (
     rms_error,
     small_columns,
 )
-from evaluator_svc.judge.comparison.yardstick import yardstick
 from evaluator_svc.judge.draws.call_inputs import CallValues
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.shared_draw import SharedDraw
@@ -215,7 +215,7 @@ def audit_call(
         return {i: picks[i].rows(outputs[i]) for i in floats}
 
     with call.inputs() as input_set:
-        known = yardstick(input_set, expected)
+        known = reference_outputs(input_set, expected)
         draw.prepared.note_exact_seconds(known.seconds)
         own = in_rows(known.own)
         eager = own if _is_eager_expected(draw) else in_rows(input_set.run())
@@ -310,7 +310,7 @@ def _rows_audited(
         return _agreed(call, f"{_TOO_LARGE}, and no row is independent of the others")
     inputs = rows.inputs(input_set)
     cut = tuple(map(rows.of, outputs))
-    known = yardstick(input_set, cut, inputs)
+    known = reference_outputs(input_set, cut, inputs)
     expected = {i: cut[i] for i in floats}
     eager = known.own if _is_eager_expected(draw) else input_set.run(inputs=inputs)
     actual = {i: rows.of(call.actual(i)) for i in floats}

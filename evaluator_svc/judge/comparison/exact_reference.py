@@ -33,7 +33,7 @@ class ReferenceOutputs:
     """Why it is not float64; empty: it is."""
 
 
-def yardstick(
+def reference_outputs(
     input_set: InputSet,
     expected: Sequence[torch.Tensor],
     inputs: Sequence[torch.Tensor] | None = None,
