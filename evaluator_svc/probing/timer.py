@@ -100,7 +100,7 @@ def _measure(site: DeviceSite) -> TimerRun:
                 warm[workload.name] = kernels.times(workload, _plan(samples=40))
         with kernels.opened(copy):
             warm[_COPY] = kernels.times(copy, _plan(samples=100))
-            flush_bytes = 2 * site.spec.cache_bytes
+            flush_bytes = site.spec.flush_bytes
             cold = kernels.times(copy, _plan(samples=20, flush_bytes=flush_bytes))
     return TimerRun(warm=warm, cold_copy=cold, repeated=repeated, by_events=not site.shares_cores)
 

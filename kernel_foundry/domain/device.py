@@ -74,6 +74,11 @@ class DeviceSpec:
     unit_limits: UnitLimits | None = None
     """None where the device does not tell (CPUs)."""
 
+    @property
+    def flush_bytes(self) -> int:
+        """How much is read to empty the caches, and how much data a pool of timed sets holds."""
+        return 2 * self.cache_bytes
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Availability:

@@ -133,7 +133,7 @@ def test_only_a_device_timed_by_events_has_a_host_clock_of_its_own(language, is_
         draw=SimpleNamespace(workload="default", slot_count=4, slots=()),
         admission=None,
         settings=SimpleNamespace(
-            device=SimpleNamespace(language=language, cache_bytes=0), run_seconds=1.0, peaks=_PEAKS
+            device=SimpleNamespace(language=language, flush_bytes=0), run_seconds=1.0, peaks=_PEAKS
         ),
     )
     pool = SimpleNamespace(set_count=1)

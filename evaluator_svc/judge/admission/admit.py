@@ -58,8 +58,6 @@ from kernel_foundry.errors import TaskInvalidError
 
 _NETWORK_PARAMETERS: Final = 40
 """Parameter tensors from which on a reference is a network of many kernels."""
-_FLUSH_CACHES: Final = 2
-"""Bytes flushed between samples, in last-level caches."""
 _BESIDE_BYTES: Final = {True: 1 << 31, False: 1 << 27}
 """Most inputs, parameters and outputs of a workload beside the largest, on a GPU and a CPU…"""
 _BESIDE_NS: Final = 1e8
@@ -460,7 +458,7 @@ def _baselines(
     seconds: float,
     is_alone: bool,
 ) -> tuple[Baseline, ...]:
-    plan = MeasurePlan(seconds=seconds, flush_bytes=_FLUSH_CACHES * device.cache_bytes)
+    plan = MeasurePlan(seconds=seconds, flush_bytes=device.flush_bytes)
     sets = admission_sets(item)
     redrawn = redrawn_tensors(item, memory)
     baselines = [settled_baseline(EAGER, sets, plan, memory, redrawn)]

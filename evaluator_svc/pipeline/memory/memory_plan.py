@@ -133,7 +133,7 @@ def _pool_bytes(
         return 0
     return pool_bytes(
         sizes,
-        wanted_bytes=2 * site.spec.cache_bytes,
+        wanted_bytes=site.spec.flush_bytes,
         limit_bytes=limit_bytes,
         is_gpu=not site.shares_cores,
     )

@@ -29,7 +29,6 @@ from evaluator_svc.pipeline.runner_calls import LAST_SECONDS, DrawnInputs, failu
 from evaluator_svc.pipeline.sweep.builds import BuiltConfiguration
 from evaluator_svc.pipeline.timing.measurement import (
     fill_pool,
-    flush_bytes,
     has_times,
     keep_count,
     measure,
@@ -322,7 +321,7 @@ class SweepRunner:
             min_samples=fewest,
             max_samples=most,
             warmup_calls=warmup_calls,
-            flush_bytes=flush_bytes(self._site.spec),
+            flush_bytes=self._site.spec.flush_bytes,
         )
 
     def _verify(self, timed: tuple[TimeReply, ...]) -> CandidateFailure | None:

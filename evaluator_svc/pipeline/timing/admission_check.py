@@ -61,5 +61,5 @@ def _checked(
         lambda plan, names: site.judge.time_baselines_of(task, workload, plan, names),
         known,
         seconds=site.settings.baseline_seconds,
-        flush_bytes=2 * site.spec.cache_bytes,
+        flush_bytes=site.spec.flush_bytes,
     )

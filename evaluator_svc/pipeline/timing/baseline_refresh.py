@@ -73,5 +73,5 @@ def _checked(
         lambda plan, names: context.judge.time_baselines(draw, plan, names),
         workload.baselines,
         seconds=context.site.settings.baseline_seconds,
-        flush_bytes=2 * context.site.spec.cache_bytes,
+        flush_bytes=context.site.spec.flush_bytes,
     )

@@ -33,11 +33,6 @@ def keep_count(draw: Draw) -> int:
     return min(_KEPT_CALLS, max(draw.slot_count - 1, 1))
 
 
-def flush_bytes(device: DeviceSpec) -> int:
-    """Return how much is read to empty a device's caches, and how much data a pool holds."""
-    return 2 * device.cache_bytes
-
-
 def fill_pool(
     process: ChildProcess,
     workload: str,
@@ -48,7 +43,7 @@ def fill_pool(
 ) -> PoolReady | CandidateFailure:
     """Make the runner allocate its timed input sets; `number` is the configuration's."""
     request = PoolRequest(
-        workload=workload, wanted_bytes=flush_bytes(device), limit_bytes=limit_bytes, number=number
+        workload=workload, wanted_bytes=device.flush_bytes, limit_bytes=limit_bytes, number=number
     )
     answer = ask_candidate(
         process, request, PoolReady, seconds=_POOL_SECONDS, doing="filling the pool"

@@ -27,7 +27,6 @@ from evaluator_svc.pipeline.correctness.guest_calls import Guests
 from evaluator_svc.pipeline.runner_calls import failure_of
 from evaluator_svc.pipeline.timing.measurement import (
     fill_pool,
-    flush_bytes,
     has_times,
     joined,
     keep_count,
@@ -155,7 +154,7 @@ class WorkloadTimer:
         self._settings = settings
         self._guests = guests
         self._guest_verdicts: list[RangeVerdict] = []
-        self._flush_bytes = flush_bytes(settings.device)
+        self._flush_bytes = settings.device.flush_bytes
 
     def time(self) -> WorkloadTimes | CandidateFailure:
         """Take all measurements of the workload."""
