@@ -162,7 +162,7 @@ def test_a_request_id_is_of_one_request() -> None:
         def __init__(self) -> None:
             self._answers = OrderedDict()  # and no processes
 
-        async def _judged(self, request: EvaluationRequest) -> object:
+        async def _evaluated(self, request: EvaluationRequest) -> object:
             return object()
 
     async def ask() -> list[object]:
