@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import dataclasses
 import json
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from kernel_foundry.evidence.fingerprint import fingerprint
 from kernel_foundry.evidence.record import EvidenceRecord, read_record, record_of, write_record
 from kernel_foundry.plan.candidate_text import render
 from kernel_foundry.sdk.verification.verify import Verification, verification
-from tests.cli.conftest import CANDIDATE, TASK, run_kfoundry, serving_evaluator
+from tests.cli.conftest import CANDIDATE, TASK, run_kfoundry, served_folder
 from tests.domain_values import run_spec
 from tests.evidence import conftest as signed_by_hand
 
@@ -28,19 +27,21 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def evaluator() -> Iterator[str]:
-    """Address of an evaluator whose key is that of the commands here."""
-    with (
-        tempfile.TemporaryDirectory(prefix="kf-") as name,
-        serving_evaluator(f"unix:{name}/evaluator.sock", Path(name)) as address,
-    ):
-        yield address
+def served_here() -> Iterator[tuple[Path, str]]:
+    """Folder and address of an evaluator whose key is that of the commands here."""
+    with served_folder() as served:
+        yield served
 
 
 @pytest.fixture(scope="module")
-def folder(evaluator: str) -> Path:
+def evaluator(served_here: tuple[Path, str]) -> str:
+    return served_here[1]
+
+
+@pytest.fixture(scope="module")
+def folder(served_here: tuple[Path, str]) -> Path:
     """A folder with a task, candidates, and the record of one that passed on the null device."""
-    path = Path(evaluator.removeprefix("unix:")).parent
+    path, evaluator = served_here
     (path / "relu.py").write_text(TASK)
     (path / "relu.md").write_text(CANDIDATE)
     (path / "wrong.md").write_text(CANDIDATE.replace("null_relu", "null_copy"))

@@ -12,7 +12,7 @@ import torch
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.structure import structures
-from evaluator_svc.judge.draws.tensor_parts import BLOCK_ELEMENTS
+from evaluator_svc.judge.draws.tensor_parts import BLOCK_ELEMENTS, generator_of_stream
 from evaluator_svc.judge.reference.formats import FLOAT8
 
 _LEAST_LENGTH: Final = 8
@@ -29,8 +29,7 @@ def with_alike_inputs(prepared: PreparedWorkload, input_set: InputSet) -> InputS
     The set itself where there are no two such inputs. Integers stay within the range that a tensor
     has, and so does what is never negative; a tensor that would lose its structure stays.
     """
-    device = prepared.module.device
-    generator = torch.Generator(device).manual_seed((input_set.seed ^ _STREAM) % 2**63)
+    generator = generator_of_stream(_STREAM, input_set.seed, prepared.module.device)
     constants, fixed = prepared.task.constants, prepared.fixed_inputs
     sources, inputs = dict[object, torch.Tensor](), list(input_set.inputs)
     for index, (name, tensor) in enumerate(
@@ -45,9 +44,7 @@ def with_alike_inputs(prepared: PreparedWorkload, input_set: InputSet) -> InputS
         alike = _within(_moved(source, tensor, generator), tensor)
         if structures(tensor) <= structures(alike):
             inputs[index] = alike
-    if all(new is old for new, old in zip(inputs, input_set.inputs, strict=True)):
-        return input_set
-    return input_set.with_values(inputs, input_set.state)
+    return input_set.with_inputs(inputs)
 
 
 def _has_rows(tensor: torch.Tensor) -> bool:

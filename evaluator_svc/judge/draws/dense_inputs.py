@@ -12,7 +12,7 @@ import torch
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.structure import is_symmetric, keeps_structure
-from evaluator_svc.judge.draws.tensor_parts import BLOCK_ELEMENTS
+from evaluator_svc.judge.draws.tensor_parts import blocks_of, generator_of_stream
 
 _STREAM: Final = 0x52DC_E729_38B3_4F27
 """Tells these draws from those of the inputs."""
@@ -23,8 +23,7 @@ def with_dense_inputs(prepared: PreparedWorkload, input_set: InputSet) -> InputS
 
     A tensor that would lose its structure stays.
     """
-    device = prepared.module.device
-    generator = torch.Generator(device).manual_seed((input_set.seed ^ _STREAM) % 2**63)
+    generator = generator_of_stream(_STREAM, input_set.seed, prepared.module.device)
     constants, names = prepared.task.constants, input_set.arguments.names
     inputs = [
         _filled(tensor, generator) if has_zeros and name not in constants else tensor
@@ -32,17 +31,15 @@ def with_dense_inputs(prepared: PreparedWorkload, input_set: InputSet) -> InputS
             names, input_set.inputs, prepared.inputs_with_zeros, strict=True
         )
     ]
-    if all(new is old for new, old in zip(inputs, input_set.inputs, strict=True)):
-        return input_set
-    return input_set.with_values(inputs, input_set.state)
+    return input_set.with_inputs(inputs)
 
 
 def _filled(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    kept = next((part[part != 0] for part in _blocks(tensor) if bool(part.any())), None)
+    kept = next((part[part != 0] for part in blocks_of(tensor) if bool(part.any())), None)
     if kept is None:
         return tensor
     result = tensor.clone(memory_format=torch.contiguous_format)
-    for part in _blocks(result):
+    for part in blocks_of(result):
         zeros = part == 0
         count = int(zeros.count_nonzero())
         drawn = torch.randint(0, len(kept), (count,), generator=generator, device=part.device)
@@ -50,7 +47,3 @@ def _filled(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     if is_symmetric(tensor):
         result = result.tril() + result.tril(-1).mT
     return result if keeps_structure(tensor, result) else tensor
-
-
-def _blocks(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    return torch.split(tensor.reshape(-1), BLOCK_ELEMENTS)

@@ -7,6 +7,7 @@ import torch
 from evaluator_svc.judge.draws.input_set import InputSet
 from evaluator_svc.judge.draws.prepared import PreparedWorkload
 from evaluator_svc.judge.draws.structure import structures, sums_to_one
+from evaluator_svc.judge.draws.tensor_parts import generator_of_stream
 from evaluator_svc.judge.reference.formats import FLOAT8
 
 _SHARE: Final = 8
@@ -27,8 +28,7 @@ def with_extreme_rows(
         input_set: Ordinary inputs of it.
         has_empty: Whether some rows of a mask keep nothing; else none do.
     """
-    device = prepared.module.device
-    generator = torch.Generator(device).manual_seed((input_set.seed ^ _STREAM) % 2**63)
+    generator = generator_of_stream(_STREAM, input_set.seed, prepared.module.device)
     constants, fixed = prepared.task.constants, prepared.fixed_inputs
     inputs = list(input_set.inputs)
     for index, (name, tensor) in enumerate(
@@ -44,9 +44,7 @@ def with_extreme_rows(
             changed = _with_ignored(prepared, index, tensor, generator)
         if changed is not tensor and structures(tensor) <= structures(changed):
             inputs[index] = changed
-    if all(new is old for new, old in zip(inputs, input_set.inputs, strict=True)):
-        return input_set
-    return input_set.with_values(inputs, input_set.state)
+    return input_set.with_inputs(inputs)
 
 
 def _is_mask(tensor: torch.Tensor) -> bool:

@@ -29,7 +29,7 @@ def by_block(tensor: torch.Tensor, change: Callable[[torch.Tensor], torch.Tensor
     """Return a tensor whose blocks of elements are changed one after the other."""
     result = torch.empty_like(tensor, memory_format=torch.contiguous_format)
     flat = result.view(-1)
-    for index, part in enumerate(torch.split(tensor.reshape(-1), BLOCK_ELEMENTS)):
+    for index, part in enumerate(blocks_of(tensor)):
         changed = change(computable(part)).to(tensor.dtype)
         flat[index * BLOCK_ELEMENTS :][: part.numel()] = changed
     return result
@@ -76,13 +76,23 @@ def root_mean_square(tensor: torch.Tensor) -> float:
 
 def parts_of(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """Return a tensor's elements in blocks, in a format that PyTorch computes in."""
-    return tuple(map(computable, torch.split(tensor.reshape(-1), BLOCK_ELEMENTS)))
+    return tuple(map(computable, blocks_of(tensor)))
+
+
+def blocks_of(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Return a tensor's elements in blocks: views of them where the tensor is contiguous."""
+    return torch.split(tensor.reshape(-1), BLOCK_ELEMENTS)
 
 
 def random_signs(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """Return 1 or -1 for each element."""
     drawn = torch.randint(0, 2, values.shape, generator=generator, device=values.device)
     return (2 * drawn - 1).to(values.dtype)
+
+
+def generator_of_stream(stream: int, seed: int, device: torch.device) -> torch.Generator:
+    """Return a generator for one kind of draws; `stream` tells them from others of the seed."""
+    return torch.Generator(device).manual_seed((seed ^ stream) % 2**63)
 
 
 def generator_of(values: torch.Tensor) -> torch.Generator:

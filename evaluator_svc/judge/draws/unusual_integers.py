@@ -45,10 +45,9 @@ def with_large_integers(
             zip(names, input_set.inputs, fixed, strict=True)
         )
     ]
-    if all(new is old for new, old in zip(inputs, input_set.inputs, strict=True)):
-        return input_set
-    is_accepted = prepared.takes(inputs, input_set.state)
-    return input_set.with_values(inputs, input_set.state) if is_accepted else input_set
+    larger = input_set.with_inputs(inputs)
+    is_accepted = larger is input_set or prepared.takes(inputs, input_set.state)
+    return larger if is_accepted else input_set
 
 
 def unvaried_numbers(prepared: PreparedWorkload, *, is_tried: bool) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_any
 
-from evaluator_svc.judge.reference.operators import operator_name
+from evaluator_svc.judge.reference.operators import given_arguments, operator_name
 
 PLACING: Final = frozenset({
     "_cummax_helper", "_cummin_helper", "adaptive_max_pool2d", "adaptive_max_pool3d", "argmax",
@@ -101,9 +101,7 @@ class IndexLog(TorchDispatchMode):
         is_pair = isinstance(result, tuple) and name in BESIDE
         if func._schema.is_mutable or not (is_pair or name in ALONE):
             return
-        names = [argument.name for argument in func._schema.arguments]
-        given = {a.name: a.default_value for a in func._schema.arguments}
-        given |= dict(zip(names, args, strict=False)) | dict(kwargs)
+        given = given_arguments(func, args, kwargs)
         indices, looked_at = result[1] if is_pair else result, given["self"]
         if given.get("stable") or not looked_at.numel():
             return  # one answer alone is right

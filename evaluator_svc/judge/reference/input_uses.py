@@ -16,6 +16,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from evaluator_svc.judge.reference.indexed_values import ALONE, BESIDE
+from evaluator_svc.judge.reference.operators import given_arguments, operator_name
 
 _PLACES: Final = frozenset({"index", "indices", "offsets", "repeats"})
 """Names of arguments of operators that say where something is, or how often."""
@@ -74,13 +75,11 @@ class InputTrace(TorchDispatchMode):
     ) -> Any:
         """Run the operator and note what it takes inputs for."""
         result = func(*args, **(kwargs or {}))
-        names = [argument.name for argument in func._schema.arguments]
-        given = {a.name: a.default_value for a in func._schema.arguments}
-        given |= dict(zip(names, args, strict=False)) | dict(kwargs or {})
+        given = given_arguments(func, args, kwargs)
         sources = {name: self._sources_of(value) for name, value in given.items()}
         every = _Inputs().union(*sources.values())
         if every:
-            name = func._schema.name.partition("::")[2]
+            name = operator_name(func)
             self._note_places(name, given, sources, every)
             written = [
                 given[argument.name]

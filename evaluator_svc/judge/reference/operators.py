@@ -1,10 +1,10 @@
-"""ATen operators as torch runs them: their names, whether they round, and a log of what ran.
+"""ATen operators as torch runs them: names, arguments, whether they round, a log of what ran.
 
 What a reference's exported graph says of its operators is in `graph.py`, `cost.py` and `needed.py`.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import torch
@@ -27,6 +27,16 @@ def operator_name(func: Any) -> str:
     """Return the name of an `OpOverload` without name space and overload: "add", "index_copy_"."""
     name: str = func._schema.name
     return name.partition("::")[2]
+
+
+def given_arguments(
+    func: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return what an `OpOverload` was called with by the names of its schema, defaults included."""
+    arguments = func._schema.arguments
+    names = [argument.name for argument in arguments]
+    given = {argument.name: argument.default_value for argument in arguments}
+    return given | dict(zip(names, args, strict=False)) | dict(kwargs or {})
 
 
 class OperatorLog(TorchDispatchMode):

@@ -1,7 +1,7 @@
 """Stages correctness, precision and schedule: is the candidate right on every workload?
 
-How one workload is run and judged lies in `runs.py`, what an audit of the precision means in
-`precision.py`. Unusual values are a stage of their own (`value_ranges.py`).
+How one workload is run and judged lies in `compare_runs.py`, what an audit of the precision means
+in `precision.py`. Unusual values are a stage of their own (`value_ranges.py`).
 """
 
 import dataclasses

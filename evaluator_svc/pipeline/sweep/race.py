@@ -1,7 +1,7 @@
 """Racing: configurations that cannot be the best any more are timed no further.
 
 A configuration is dropped when the lower bound of its median is above the upper bound of the
-incumbent's. Times are taken in `sweep_run.py`.
+incumbent's. Times are taken in `runner.py`.
 """
 
 import dataclasses

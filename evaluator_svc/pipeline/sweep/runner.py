@@ -1,8 +1,8 @@
 """One runner for all configurations of a sweep, and the judge's verdict on each.
 
 A runner that crashes or hangs is replaced, and its inputs are drawn anew: nobody knows what it
-did to them. Configurations are built in `sweep_build.py`; who is the best is told in
-`sweep_race.py`.
+did to them. Configurations are built in `builds.py`; who is the best is told in
+`race.py`.
 """
 
 import dataclasses

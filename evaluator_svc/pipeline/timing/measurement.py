@@ -1,7 +1,7 @@
 """One measurement by a runner, and what several of them are together.
 
-Evaluations and sweeps take times this way. Which plans they follow is in `timing.py` and
-`sweep_run.py`.
+Evaluations and sweeps take times this way. Which plans they follow is in `workload_timing.py` and
+`../sweep/runner.py`.
 """
 
 import dataclasses

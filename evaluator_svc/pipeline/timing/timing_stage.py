@@ -1,6 +1,6 @@
 """Stage timing: all timed workloads of a candidate, while the device's lock is held alone.
 
-How one workload is timed lies in `timing.py`, which baselines it is compared with
+How one workload is timed lies in `workload_timing.py`, which baselines it is compared with
 in `baseline_refresh.py`.
 """
 

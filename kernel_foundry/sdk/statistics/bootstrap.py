@@ -9,13 +9,13 @@ from typing import Final
 
 import numpy as np
 
+from kernel_foundry.domain.median import Z95
 from kernel_foundry.sdk.statistics.estimate import Estimate
 
 RESAMPLES: Final = 2000
 """Enough for the 2.5 % quantile to repeat within a few per cent of the interval's width."""
 
 _QUANTILES: Final = (0.025, 0.975)
-_Z95: Final = 1.959963984540054
 
 
 class Bootstrap:
@@ -64,7 +64,7 @@ def share(hits: float, count: int) -> Estimate:
 
     Hits may be sums of shares, as of a task's repeats: the interval is wider than need be then.
     """
-    centre = (hits + _Z95**2 / 2) / (count + _Z95**2)
-    variance = hits * (count - hits) / count + _Z95**2 / 4
-    reach = _Z95 * math.sqrt(variance) / (count + _Z95**2)
+    centre = (hits + Z95**2 / 2) / (count + Z95**2)
+    variance = hits * (count - hits) / count + Z95**2 / 4
+    reach = Z95 * math.sqrt(variance) / (count + Z95**2)
     return Estimate(value=hits / count, low=max(centre - reach, 0.0), high=min(centre + reach, 1.0))

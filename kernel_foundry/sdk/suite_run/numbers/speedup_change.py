@@ -15,11 +15,11 @@ from typing import Final
 
 import numpy as np
 
+from kernel_foundry.domain.median import Z95
 from kernel_foundry.sdk.statistics.estimate import Estimate
 
 _T95: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 """Quantile .975 of Student's t for 1, 2, … degrees of freedom."""
-_Z95: Final = 1.959963984540054
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,5 +97,5 @@ def t95(freedom: float) -> float:
     whole = max(math.floor(freedom), 1)
     if whole <= len(_T95):
         return _T95[whole - 1]
-    z = _Z95
+    z = Z95
     return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
